@@ -413,7 +413,7 @@ async def _icon(request: Request) -> Response:
 def _unless_known(request: Request, answer: Response) -> Response:
     """An answer with its ETag, without its body for a client that has it already."""
     # Weak: it is the same whether it is packed or not.
-    answer.headers["etag"] = f'W/"{bytes_digest(answer.body)[:32]}"'
+    answer.headers["etag"] = f'W/"{bytes_digest(bytes(answer.body))[:32]}"'
     asked = request.headers.get("if-none-match", "")
     known = asked.strip() == "*" or answer.headers["etag"] in [each.strip() for each in asked.split(",")]
     if not known:

@@ -6,8 +6,9 @@ import errno
 import os
 import re
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from structformer.errors import ReadError
 from structformer.formats.encoding import BOMS, decoded, shown_encoding
@@ -35,7 +36,7 @@ class Neighbours(Protocol):
         ...
 
 
-def open_file(location: Path) -> BinaryIO:
+def open_file(location: Path) -> BufferedReader:
     """A file to read, whatever took its place since it was looked at: a pipe would be waited for. Raises OSError."""
     return open(location, "rb", opener=_opened_if_regular)
 

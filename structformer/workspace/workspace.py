@@ -160,14 +160,14 @@ class Workspace:
     """A workspace by its path; nothing is read or written until a method is called."""
 
     def __init__(self, path: str | Path | Workspace = ".structformer") -> None:
-        """Raises UsageError on a path that is no UTF-8, which the libraries that write indexes do not take."""
-        self._given = str(path._given if isinstance(path, Workspace) else path)
+        """Raises UsageError on a path that is not UTF-8, which the libraries that write indexes do not take."""
+        self._given: str = str(path._given if isinstance(path, Workspace) else path)
         try:
             self._given.encode()
         except UnicodeEncodeError as error:
             raise UsageError(f"{os.fsencode(self._given)!r} is not UTF-8: name a workspace that is") from error
         # Once and for all: a notebook's %cd, or a daemon, may change what the given path means.
-        self.path = path.path if isinstance(path, Workspace) else Path(os.path.abspath(path))
+        self.path: Path = path.path if isinstance(path, Workspace) else Path(os.path.abspath(path))
 
     def __str__(self) -> str:
         """The path as it was given, as long as it means the same."""

@@ -169,8 +169,9 @@ class Run:
                     self._save(report.step)
                     self._saved = time.monotonic()
                 if is_judged:
-                    report = replace(report, development=self._evaluate(report.step))
-                    self.reporter.judged(report.step, report.development)
+                    score = self._evaluate(report.step)
+                    report = replace(report, development=score)
+                    self.reporter.judged(report.step, score)
                 self.reporter.finished(report)
         return self.plan.steps
 
