@@ -83,6 +83,7 @@ _LABELS = {
     "structure": "meaning of the passage, by what these documents teach",
     "structure_overview": "what the document is about, by what these documents teach",
     "described": "the sentence that describes the document best",
+    "present": "words as they were typed",
 }
 
 

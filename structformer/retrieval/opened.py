@@ -299,7 +299,7 @@ class OpenedIndex:
         nearest, descriptions = self.index.nearest(vectors), self.index.descriptions(vectors)
         weights = fusion_weights(
             pretrained=encoder_kind(self.workspace, name).needs_torch,
-            structure=self.has_structure,
+            structure=self.index.has_vectors(STRUCTURE),
             described=descriptions is not None,
             reads=self.index.reads(vectors),
         )

@@ -34,7 +34,7 @@ from structformer.retrieval.vectors.encoder_places import (
 from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts
 from structformer.retrieval.vectors.reading import reading_share
 from structformer.retrieval.words.lexical import LexicalIndex
-from structformer.storage.files import building_folder, fsync_folder, fsync_tree, remove, write_json
+from structformer.storage.files import building_folder, fsync_folder, fsync_tree, read_json, remove, write_json
 from structformer.workspace import Workspace
 
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
@@ -117,8 +117,12 @@ def make_vectors(
         # Whether torch made the vectors is kept with them: the model may be another one by the time that it matters.
         facts: dict[str, Any] = {"needs_torch": needs_torch, "base": place.base, "revision": place.revision}
         if needs_torch:
+            known = _reading_before(earlier, len(units))
             lexical = LexicalIndex(folder / "lexical", manifest["languages"])
-            facts["reads"] = reading_share(units, np.load(path, mmap_mode="r"), model.encode_documents, lexical)
+            facts |= known or {
+                "reads": reading_share(units, np.load(path, mmap_mode="r"), model.encode_documents, lexical),
+                "of": len(units),
+            }
         write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
         weights = fusion_weights(pretrained=needs_torch)
         if is_approximate(manifest, len(units)):
@@ -136,6 +140,16 @@ def make_vectors(
         for made in sorted(building.folder.iterdir(), key=lambda each: each == path):
             os.replace(made, folder / "dense" / made.name)
     fsync_folder(folder / "dense")
+
+
+def _reading_before(vectors: Path, units: int) -> dict[str, Any]:
+    """What was found when about as many passages were asked; empty where it was not, or the corpus has changed by a
+    fifth.
+    """
+    made = vectors.with_name(f"{vectors.stem}.made.json")
+    found = read_json(made) if made.exists() else {}
+    of = found.get("of", 0)
+    return {"reads": found["reads"], "of": of} if "reads" in found and abs(units - of) <= of / 5 else {}
 
 
 def is_approximate(manifest: dict[str, Any], units: int) -> bool:

@@ -26,7 +26,7 @@ from structformer.sampling.view import document_text
 from structformer.storage.files import read_json, write_json
 from structformer.text.languages import ENGLISH
 from structformer.text.stop_words import STOP_WORDS, has_stop_words, stop_words_of
-from structformer.text.words import spaced
+from structformer.text.words import bare_words
 
 COUNTS = "words.json"
 _WORD = re.compile(r"[^\W_]+")
@@ -50,7 +50,7 @@ def left_out(stop_words: str | None) -> frozenset[str]:
 
 def counted_words(text: str, stop_words: frozenset[str]) -> list[str]:
     """Runs of letters and digits in lower case, without the stop words."""
-    return [word for word in _WORD.findall(spaced(text.lower())) if word not in stop_words]
+    return [word for word in _WORD.findall(bare_words(text.lower())) if word not in stop_words]
 
 
 def document_words(document: Document, stop_words: frozenset[str]) -> list[str]:

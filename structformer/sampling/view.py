@@ -9,7 +9,7 @@ from random import Random
 from structformer.document import Document, Section, has_words, word_count
 from structformer.sampling.example import SamplingOptions
 from structformer.text.headings import is_see_also
-from structformer.text.words import spaced
+from structformer.text.words import bare_words
 
 _WORD = re.compile(r"\w+")
 _DRAWS = 64
@@ -142,7 +142,7 @@ def in_random_order(rng: Random, items: Sequence[int], limit: int) -> Iterator[i
 
 def words_of(text: str) -> list[str]:
     """The words of a text in order, in lower case."""
-    return _WORD.findall(spaced(text.lower()))
+    return _WORD.findall(bare_words(text.lower()))
 
 
 def word_set(text: str) -> frozenset[str]:

@@ -71,10 +71,10 @@ def test_vectors_made_in_parts_are_those_made_at_once(run, pages, tmp_path):
         assert re.search(r"part \d/2: [1-9]\d* texts encoded", done.out)
     merged = run("merge", "-w", tmp_path / "w")
     assert (merged.code, "passages indexed, with vectors of: base" in merged.out) == (0, True)
-    in_parts = np.load(Index(Workspace(tmp_path / "w")).vectors("base")[0])
+    in_parts = np.load(Index(Workspace(tmp_path / "w")).vectors("base"))
     ingest(pages, tmp_path / "once")
     assert run("index", "-w", tmp_path / "once", *BASE).code == 0
-    at_once = np.load(Index(Workspace(tmp_path / "once")).vectors("base")[0])
+    at_once = np.load(Index(Workspace(tmp_path / "once")).vectors("base"))
     assert (in_parts * at_once).sum(1).min() > 0.999  # what a text is encoded beside moves its last bits
 
 

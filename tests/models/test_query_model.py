@@ -57,7 +57,7 @@ def test_passages_are_encoded_by_the_base_and_queries_by_its_query_model(run, tm
     assert not close(small.encode_queries(QUERIES), large.encode_queries(QUERIES))
     retriever = Retriever.open(folder)
     texts = [unit.ranker_text for unit in retriever.units]
-    path, _ = Index(workspace).vectors("base")
+    path = Index(workspace).vectors("base")
     assert np.load(path) == pytest.approx(large.encode_documents(texts), abs=0.05)
     assert close(retriever.opened.encoder("base")[0].encode_queries(QUERIES), small.encode_queries(QUERIES))
     hits = [hit.address for hit in retriever.search(QUERIES[0], 5, "dense:base")]
@@ -76,7 +76,7 @@ def test_passages_are_encoded_by_the_base_and_queries_by_its_query_model(run, tm
 def test_training_of_queries_side_starts_from_the_query_model(run, tmp_path, encoders):
     folder = made(tmp_path)
     run("index", "-w", folder, "--base-model", encoders["large"], "--query-model", encoders["small"])
-    before = Index(Workspace(folder)).vectors("base")[0]
+    before = Index(Workspace(folder)).vectors("base")
     trained = train(folder, replace(QUERY_SIDE, max_steps=2, learning_rate=1e-3)).folder
     small, large, ours = (BiEncoder.load(str(each)) for each in (encoders["small"], encoders["large"], trained))
     assert ours.model.config.num_hidden_layers == small.model.config.num_hidden_layers

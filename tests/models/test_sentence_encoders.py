@@ -476,7 +476,7 @@ def test_queries_side_is_trained_and_searched_with_the_prompt(started, tmp_path)
     index = Index(Workspace(workspace))
     place = encoder_place(index.workspace, "bi-encoder")
     assert place.vectors == f"base-saved--{base.modules.mark}" == encoder_place(index.workspace, "base").vectors
-    vectors = np.load(index.vectors("bi-encoder")[0])
+    vectors = np.load(index.vectors("bi-encoder"))
     units = Retriever.open(workspace).units
     assert vectors == pytest.approx(base.encode_documents([unit.ranker_text for unit in units]), abs=0.05)
     unexported = Retriever.open(workspace).search("mend the mast", 3, "dense:bi-encoder")

@@ -297,6 +297,7 @@ CONCEPTS = {
     "structformer.formats.included",
     "structformer.ingestion.ir_datasets_source",
     "structformer.ingestion.warc",
+    "structformer.retrieval.rankings.doubt",
     "structformer.retrieval.vectors.reading",
     "structformer.models.fused_attention",
     "structformer.pages.frame",

@@ -23,7 +23,6 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.evaluation.comparison import evaluate
 from structformer.evaluation.judgements import Judgements
 from structformer.ingestion import ingest
-from structformer.models.base import packaged_minilm
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index
@@ -629,24 +628,15 @@ def test_few_new_texts_keep_the_encoder_and_many_have_it_learned_again(indexed, 
     assert np.asarray(index.vectors) == pytest.approx(wanted, abs=1e-6)
 
 
-@pytest.mark.skipif(packaged_minilm() is None, reason="structformer[offline] is not installed")
-def test_the_hybrids_weights_stay_while_the_static_encoder_stays(indexed, pages, monkeypatch):
-    build_index(indexed, encoders=["structure", "base"])
-
+def test_the_static_encoder_stays_while_little_is_new(indexed, pages, monkeypatch):
     def again(*_arguments: object) -> None:
         raise AssertionError("nothing is learned again")
 
     monkeypatch.setattr("structformer.retrieval.learning.structure.structure_pairs", again)
-    monkeypatch.setattr("structformer.retrieval.learning.weights_from_openings.learned_from_openings", again)
     write_pages(pages, {"oars.md": "# Oars\n\nAn oar moves a boat.\n"})
     ingest(pages, indexed, workers=1)
-    build_index(indexed, encoders=["structure", "base"])
-    monkeypatch.undo()
-    index = Index(Workspace(indexed))
-    assert index.vectors("base")[1].with_structure
-    # Without the static encoder they are others.
-    build_index(indexed, encoders=["base"])
-    assert not Index(Workspace(indexed)).vectors("base")[1].with_structure
+    build_index(indexed, encoders=["structure"])
+    assert Index(Workspace(indexed)).has_vectors("structure")
 
 
 def test_what_is_new_is_counted_since_it_was_learned(indexed, pages):

@@ -31,11 +31,11 @@ def likely_right(parts: Floats, totals: Floats, owners: npt.NDArray[np.int64], w
     if not len(totals):
         return 0.0
     starts = np.flatnonzero(np.r_[True, owners[1:] != owners[:-1]])
-    by_document = np.maximum.reduceat(np.column_stack([totals, parts]), starts, axis=0)
-    scores, counted = by_document[:, 0], by_document[:, 1:][:, _SAYS & (weights.as_array() > _COUNTS)]
+    says = parts[:, _SAYS & (weights.as_array() > _COUNTS)]
+    scores, counted = np.maximum.reduceat(totals, starts), np.maximum.reduceat(says, starts, axis=0)
     first = int(scores.argmax())
     ranks = 1 + (counted > counted[first]).sum(0)
-    telling = counted[first] > counted.min(0)  # a part in which it has nothing does not agree
+    telling = counted[first] > says.min(0)  # a part in which it has nothing does not agree
     agreement = float(np.where(telling, 1 / ranks, 0.0).mean())
     present = float(parts[int(totals.argmax()), _PRESENT])
     others = np.sort(np.delete(scores, first))[::-1][:_NEXT]
