@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from structformer.models.registry import read_record, trained_models
 from structformer.notebook import notebook_progress
 from structformer.retrieval.opened import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
+from structformer.retrieval.rankings.qrels_files import Qrels
 from structformer.retrieval.rankings.run_files import Run, read_run, write_run
 from structformer.retrieval.registry import make_stage, stage_kind
 from structformer.retrieval.retriever import AnyPipeline, Retriever
@@ -311,6 +312,7 @@ def evaluate(
     rank: Ranks = retriever.rank_documents
     if judgements.are_of_sections(known):
         rank = retriever.rank_sections
+        judgements = _by_sections(judgements, Corpus.open(workspace), known)
         known = {f"{unit.document_id}#{unit.anchor}" for unit in retriever.units}
     found = [
         FoundRun(str(each), name, _run(rank, each, asked, judgements.exclude, progress))
@@ -328,6 +330,20 @@ def evaluate(
     how = Comparison(tuple(measures), tuple(map(str, compared)), standard, title, caveat, seed, output)
     unknown = sorted({document for query in asked for document in judgements.qrels[query]} - known)
     return compare_runs(found, judgements, how, unknown=unknown)
+
+
+def _by_sections(judgements: Judgements, corpus: Corpus, known: Collection[str]) -> Judgements:
+    """Judgements of sections by the anchors that hits have: a section may have several, as of what it defines."""
+    own: dict[str, str] = {}
+    for document in {name.partition("#")[0] for its in judgements.qrels.values() for name in its} & set(known):
+        for section in corpus.document(document).sections():
+            own |= {f"{document}#{anchor}": f"{document}#{section.anchors[0]}" for anchor in section.anchors}
+    qrels: Qrels = {query: {} for query in judgements.qrels}
+    for query, its in judgements.qrels.items():
+        for name, grade in its.items():
+            section_name = own.get(name, name)
+            qrels[query][section_name] = max(grade, qrels[query].get(section_name, grade))
+    return replace(judgements, qrels=qrels)
 
 
 def _check_shared(path: Path, run: Run, asked: Collection[str], known: Collection[str]) -> None:

@@ -113,6 +113,20 @@ def test_sections_are_judged_by_their_anchors_and_their_documents_beside_them(wo
     assert judged.of_documents().qrels == {"1": {"knots.md": 1}}
 
 
+def test_a_section_may_be_judged_by_any_of_its_anchors(tmp_path):
+    from structformer.ingestion import ingest
+
+    page = "<h1 id=rig>Rig</h1><p>All of it.</p><h2 id=sails>Sails</h2><dl><dt id=jib>jib<dd>The sail in front.</dl>"
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "rig.html").write_text(f"<html><body>{page}</body></html>")
+    ingest(tmp_path / "p", tmp_path / "w")
+    build_index(tmp_path / "w", encoders=[])
+    found = evaluate(
+        tmp_path / "w", Judgements({"1": "sail in front"}, {"1": {"rig.html#jib": 1}}), pipelines=["lexical"]
+    )
+    assert (found.rows[0].scores["Success@1"], found.unknown_documents) == (1.0, [])
+
+
 def test_an_excluded_document_is_left_out_of_the_ranking(workspace):
     build_index(workspace, encoders=[])
     judged = Judgements({"q": "clove hitch rope post"}, {"q": {"index.md": 1}}, {"q": "knots.md"})

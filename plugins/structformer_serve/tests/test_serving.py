@@ -822,7 +822,7 @@ def test_a_page_searches_by_what_the_documents_teach_alone(tmp_path):
         assert (status["meaning"], status["learned_alone"], status["trained"]) == (True, True, False)
         assert found.get("/api/search?q=keel").json()["pipeline"] == "hybrid:structure"
         labels, learned = parts_of(found, "keel")
-        assert set(labels) == {"dense", "overview", "lexical", "document"}
+        assert set(labels) == {"dense", "overview", "lexical", "document", "present"}
         assert learned == "an encoder learned from this corpus alone, nothing pretrained"
         assert "words and meaning, learned from them alone." in found.get("/").text
         assert "nothing pretrained" in found.get("/?q=keel").text
