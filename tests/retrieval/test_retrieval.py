@@ -155,6 +155,7 @@ def test_a_sum_of_word_vectors_counts_less_for_a_long_question():
     weights = fusion_weights(pretrained=True, structure=True)
     assert weights.asked("undo a commit") == weights
     assert weights.asked("--amend").present > weights.present  # a name: what has it comes first
+    assert weights.asked("显示当前分支的提交").present == weights.present  # a sentence, though without blanks
     assert weights.asked(" ".join("abcdefghij")).structure == pytest.approx(weights.structure / 2)
     assert weights.asked(" ".join("abcdefghij")).dense == weights.dense
     alone = fusion_weights(pretrained=False)

@@ -51,11 +51,12 @@ class FusionWeights:
 
     def asked(self, query: str) -> FusionWeights:
         """The weights for a query. The static encoder's vector is a sum over words, and tells less the more there
-        are. A query without a blank is a name: what has it comes first.
+        are. A query of one word is a name: what has it comes first.
         """
-        share = min(1.0, STATIC_WORDS / max(1, word_count(query)))
+        words = word_count(query)  # of Chinese or Thai too
+        share = min(1.0, STATIC_WORDS / max(1, words))
         names = ("dense", "overview") if self.static_alone else ("structure", "structure_overview")
-        present = ONE_NAME if len(query.split()) == 1 else self.present
+        present = ONE_NAME if words == 1 else self.present
         return replace(self, present=present, **{name: share * getattr(self, name) for name in names})
 
     @property
