@@ -24,7 +24,7 @@ class _Question(_Request):
         min_length=1,
         max_length=MAX_QUERY,
         description="What is looked for: it has a word or a sign.",
-        json_schema_extra={"pattern": r"[\p{L}\p{N}\p{P}\p{Sm}\p{Sc}\p{So}]"},
+        json_schema_extra={"pattern": r"[\p{L}\p{N}\p{P}\p{S}]"},
     )
     path: list[Annotated[str, StringConstraints(min_length=1, max_length=300)]] = Field(
         default_factory=list, max_length=10, description="Patterns of document ids, one of which must match: guide/*"
