@@ -109,8 +109,12 @@ def test_a_line_that_is_no_message_is_answered_by_an_error(workspace):
         '{"jsonrpc": "2.0", "id": "last", "method": "ping"}',
     ]
     command = [sys.executable, "-m", "structformer", "mcp", "-w", str(workspace)]
-    done = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    # A client waits for its answers: what is on its way when the input ends may be cut off.
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as served:
+        served.stdin.write("\n".join(lines) + "\n")
+        served.stdin.flush()
+        answers = [json.loads(served.stdout.readline()) for _ in lines]
+        served.stdin.close()
     assert [(each["id"], each.get("error", {}).get("code")) for each in answers] == [
         (7, -32700),
         (None, -32700),

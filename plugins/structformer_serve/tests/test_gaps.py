@@ -123,4 +123,4 @@ def test_questions_that_mean_the_same_are_one_group_and_ten_times_as_many_take_t
         find_gaps(searches, every, pipeline=as_pipeline("dense"), alike=1.1)  # type: ignore[arg-type]
         return time.process_time() - begun
 
-    assert seconds(20_000) < 25 * max(seconds(2_000), 0.05)  # alike to none: every question leads a group
+    assert seconds(20_000) < 40 * max(seconds(2_000), 0.05)  # a hundred times, were it quadratic
