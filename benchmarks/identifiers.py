@@ -1,4 +1,4 @@
-"""Is a pasted name found? Options, functions, files and error codes that stand in one document alone, each as a query.
+"""Is a pasted name found? Options, functions, files and error codes that only one document has, each as a query.
 
     python benchmarks/identifiers.py SHARED [--sets npm git ...] [--pipelines lexical hybrid:structure hybrid:base]
 
@@ -10,27 +10,19 @@ from __future__ import annotations
 
 import argparse
 import re
-import tarfile
 from collections import Counter
 from pathlib import Path
 from random import Random
 
-from structformer.ingestion import ingest
 from structformer.retrieval import Retriever
 from structformer.retrieval.indexing import build_index
 from structformer.workspace import Workspace
+from structure import CORPORA as JUDGED
+from structure import ingested
 
 CORPORA = {
-    "npm": "npm-markdown",
-    "git": "git-html",
-    "cargo": "cargo-markdown",
-    "docker": "docker-markdown",
-    "podman": "podman-markdown",
-    "systemd": "systemd-docbook",
-    "php": "php-docbook",
-    "python": "python-html",
-    "stacks": "stacks-sections",
-    "man-fr": "man-fr-html",
+    name: {**JUDGED, "php": "php-docbook"}[name]
+    for name in ("npm", "git", "cargo", "docker", "podman", "systemd", "php", "python", "stacks", "man-fr")
 }
 _MOST, _SEED = 500, 1
 # Words joined by signs, or that have a digit or a capital within.
@@ -41,12 +33,7 @@ _PART = re.compile(r"[A-Z]+s?(?![a-z])|[^\W\d_]?[^\W\dA-Z_]+|\d+")
 
 def prepared(shared: Path, name: str, work: Path, encoders: list[str]) -> Workspace:
     """A set's workspace with an index."""
-    corpus = work / name / "corpus"
-    if not corpus.exists():
-        with tarfile.open(shared / "corpora" / f"{CORPORA[name]}.tar.xz") as tar:
-            tar.extractall(corpus, filter="data")
-    workspace = Workspace(work / name / "ws")
-    ingest([corpus], workspace)
+    workspace = ingested(shared, CORPORA[name], work / name)
     build_index(workspace, encoders=encoders)
     return workspace
 

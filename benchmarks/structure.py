@@ -106,14 +106,20 @@ Scores = dict[str, Values]  # by row
 Measured = tuple[Scores, Values]  # with the costs
 
 
+def ingested(shared: Path, archive: str, work: Path) -> Workspace:
+    """The workspace of a corpus, which is unpacked beside it once."""
+    corpus = work / "corpus"
+    if not corpus.exists():
+        with tarfile.open(shared / "corpora" / f"{archive}.tar.xz") as tar:
+            tar.extractall(corpus, filter="data")
+    workspace = Workspace(work / "ws")
+    ingest([corpus], workspace)
+    return workspace
+
+
 def prepared(shared: Path, name: str, work: Path) -> tuple[Workspace, Judgements]:
     """A set's workspace, with an index of the untrained encoder alone, and its judgements."""
-    corpus = work / name / "corpus"
-    if not corpus.exists():
-        with tarfile.open(shared / "corpora" / f"{CORPORA[name]}.tar.xz") as tar:
-            tar.extractall(corpus, filter="data")
-    workspace = Workspace(work / name / "ws")
-    ingest([corpus], workspace)
+    workspace = ingested(shared, CORPORA[name], work / name)
     shutil.rmtree(workspace.models / "structure", ignore_errors=True)
     build_index(workspace, encoders=["base"])
     folder = shared / "eval" / name

@@ -94,7 +94,7 @@ def mcp_server(service: SearchService) -> MCPServer[None]:
 
 async def over_stdio(server: MCPServer[None]) -> None:
     """Serve a client over standard input and output."""
-    inner = server._lowlevel_server  # MCPServer itself leaves what is no message without an answer
+    inner = server._lowlevel_server  # MCPServer itself does not answer a line that is not a message
     async with stdio_server() as (messages, answers):
         await inner.run(_Messages(messages, answers), answers, inner.create_initialization_options())
 
@@ -131,7 +131,7 @@ class _Messages:
 
 
 def _refusal(error: Exception) -> JSONRPCError:
-    """JSON-RPC's answer to a line that is no message, to its id where Python can read one: half of a surrogate pair,
+    """JSON-RPC's answer to a line that is not a message, to its id where Python can read one: half of a surrogate pair,
     as a cut emoji leaves it, is no JSON, but the rest of its line is.
     """
     number, line = None, error.errors()[0]["input"] if isinstance(error, ValidationError) else ""

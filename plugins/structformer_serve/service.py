@@ -92,7 +92,7 @@ class NotThere(StructformerError):
 
 
 class NoDocument(NotThere):
-    """There is no document of that id, or it is hidden from who asks."""
+    """No document has that id, or the asker may not see it."""
 
 
 @dataclass(frozen=True, slots=True)

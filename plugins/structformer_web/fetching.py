@@ -34,7 +34,7 @@ _BUSY = (429, 503)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a request."""
+    """The outcome of a request."""
 
     status: int
     """The HTTP status; 0 if there was no answer."""

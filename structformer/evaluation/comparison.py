@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from structformer.models.registry import read_record, trained_models
 from structformer.notebook import notebook_progress
 from structformer.retrieval.opened import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
-from structformer.retrieval.rankings.qrels_files import Qrels
 from structformer.retrieval.rankings.run_files import Run, read_run, write_run
 from structformer.retrieval.registry import make_stage, stage_kind
 from structformer.retrieval.retriever import AnyPipeline, Retriever
@@ -308,12 +307,13 @@ def evaluate(
     chosen += [each for each in compared if each not in chosen]
     asked = judgements.asked()
     names = [*labels, *(label(each) for each in chosen[len(labels) :])]
-    known = set(Corpus.open(workspace).document_ids())
+    corpus = Corpus.open(workspace)
+    known = set(corpus.document_ids())
     rank: Ranks = retriever.rank_documents
     if judgements.are_of_sections(known):
         rank = retriever.rank_sections
-        judgements = _by_sections(judgements, Corpus.open(workspace), known)
-        known = {f"{unit.document_id}#{unit.anchor}" for unit in retriever.units}
+        judgements = _by_sections(judgements, corpus, known)
+        known = {unit.section_id for unit in retriever.units}
     found = [
         FoundRun(str(each), name, _run(rank, each, asked, judgements.exclude, progress))
         for each, name in zip(chosen, names, strict=True)
@@ -338,12 +338,7 @@ def _by_sections(judgements: Judgements, corpus: Corpus, known: Collection[str])
     for document in {name.partition("#")[0] for its in judgements.qrels.values() for name in its} & set(known):
         for section in corpus.document(document).sections():
             own |= {f"{document}#{anchor}": f"{document}#{section.anchors[0]}" for anchor in section.anchors}
-    qrels: Qrels = {query: {} for query in judgements.qrels}
-    for query, its in judgements.qrels.items():
-        for name, grade in its.items():
-            section_name = own.get(name, name)
-            qrels[query][section_name] = max(grade, qrels[query].get(section_name, grade))
-    return replace(judgements, qrels=qrels)
+    return judgements.renamed(lambda name: own.get(name, name))
 
 
 def _check_shared(path: Path, run: Run, asked: Collection[str], known: Collection[str]) -> None:

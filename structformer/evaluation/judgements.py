@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -51,12 +51,14 @@ class Judgements:
 
     def of_documents(self) -> Judgements:
         """The same of the sections' documents, each with its best section's grade."""
-        qrels: Qrels = {query: {} for query in self.qrels}
-        for query, judged in self.qrels.items():
-            for name, grade in judged.items():
-                document = name.partition("#")[0]
-                qrels[query][document] = max(grade, qrels[query].get(document, grade))
-        return Judgements(self.queries, qrels, self.exclude)
+        return replace(self.renamed(lambda name: name.partition("#")[0]), subtopics=())
+
+    def renamed(self, called: Callable[[str], str]) -> Judgements:
+        """The same with other names; what then has one name has the best of its grades."""
+        rows = (
+            Qrel(query, "0", called(name), grade) for query, its in self.qrels.items() for name, grade in its.items()
+        )
+        return replace(self, qrels={query: {} for query in self.qrels} | by_query(rows))
 
     def asked(self) -> dict[str, str]:
         """The queries that have a relevant document. Raises UsageError when none has."""

@@ -21,7 +21,7 @@ from structformer.retrieval.index import Index
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, hybrid, lexical
 from structformer.retrieval.rankings.hybrid_score import FusionWeights
-from structformer.retrieval.rankings.ranking import Ranked, Ranking
+from structformer.retrieval.rankings.ranking import Ranked, Ranking, best_of
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.descriptions import ITSELF
@@ -198,25 +198,13 @@ class Retriever:
         """For each query up to k (document id#anchor, score) of sections, each scoring as its best passage; the text
         above the first heading has no anchor.
         """
-        found = []
-        for ranking in self.rank(queries, pipeline, names=names):
-            best: dict[str, float] = {}
-            for number, score in ranking.ranked:
-                unit = self.units[number]
-                best.setdefault(f"{unit.document_id}#{unit.anchor}", score)
-                if len(best) >= k:
-                    break
-            found.append(list(best.items()))
-        return found
+        ranked = (ranking.ranked for ranking in self.rank(queries, pipeline, names=names))
+        return [list(best_of(each, k, lambda number: self.units[number].section_id).items()) for each in ranked]
 
     def documents_of(self, ranked: Ranked, k: int) -> list[tuple[str, float]]:
         """Up to k (document id, score) of ranked units, a document scoring as its best unit."""
-        best: dict[int, float] = {}
         owners = self.opened.owners
-        for number, score in ranked:
-            best.setdefault(int(owners[number]), score)
-            if len(best) >= k:
-                break
+        best = best_of(ranked, k, lambda number: int(owners[number]))
         return [(self.documents[document].id, score) for document, score in best.items()]
 
     def allowed(self, where: Filter | None) -> Allowed | None:

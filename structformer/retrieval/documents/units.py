@@ -73,6 +73,11 @@ class Unit:
         return prose_of(self.text, self.stretches)
 
     @property
+    def section_id(self) -> str:
+        """What judgements call its section: the document's id, # and the anchor, if it has one."""
+        return f"{self.document_id}#{self.anchor}"
+
+    @property
     def ranker_text(self) -> str:
         """What rankers read: the path on a line of its own, then the passage."""
         return with_path(" ".join(self.path), self.text)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +79,7 @@ class PseudoQueryScores(AskedQuestions):
         bounds = np.searchsorted(self.owners.numpy(), np.arange(count + 1))
         self._slices = np.stack([bounds[:-1], bounds[1:]], axis=1)
         self._own_overviews = self._without_openings(documents, encoder)
-        self._scales = self._scaled(search.weights)
+        self._weights = search.weights
 
     def _without_openings(self, documents: IndexedDocuments, encoder: BiEncoder) -> dict[int, torch.Tensor]:
         """By question: the overview of its document without the question, where it holds it."""
@@ -115,10 +116,12 @@ class PseudoQueryScores(AskedQuestions):
             return (torch.zeros(len(numbers), len(self.units)),) * 2
         return self._static.parts(numbers)
 
-    def _scaled(self, weights: FusionWeights) -> torch.Tensor:
+    @cached_property
+    def _scales(self) -> torch.Tensor:
         """(questions, 5) what a part's own unit counts for a question: `scaled_weights` over what the untrained encoder
         and words find for it. Training changes vectors, and the candidates little: the scales stay.
         """
+        weights = self._weights
         places = [PARTS.index(name) for name in _ASKED_PARTS]
         scales = np.zeros((len(self), len(PARTS)))
         for start in range(0, len(self), _BATCH):

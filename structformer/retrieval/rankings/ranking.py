@@ -4,10 +4,12 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 Ranked = list[tuple[int, float]]
+Whose = TypeVar("Whose", bound=Hashable)
 
 
 @dataclass(slots=True)
@@ -48,6 +50,16 @@ def in_order(scored: Iterable[tuple[int, float]]) -> Ranked:
 def top_k(scores: Mapping[int, float], k: int) -> Ranked:
     """The k best by score."""
     return in_order(scores.items())[:k]
+
+
+def best_of(ranked: Ranked, k: int, whose: Callable[[int], Whose]) -> dict[Whose, float]:
+    """The first k of what units belong to, best first, each with the score of its best unit."""
+    best: dict[Whose, float] = {}
+    for unit, score in ranked:
+        best.setdefault(whose(unit), score)
+        if len(best) >= k:
+            break
+    return best
 
 
 def append_tail(head: Ranked, tail: Ranked) -> Ranked:
