@@ -84,6 +84,7 @@ _LABELS = {
     "structure_overview": "what the document is about, by what these documents teach",
     "described": "the sentence that describes the document best",
     "present": "words as they were typed",
+    "look": "the document's passages word by word, at a second look",
 }
 
 
@@ -443,7 +444,7 @@ class _Explained:
     def why(self, hit: Hit) -> Why:
         parts = []
         for name, (weight, mean, scale) in self._gives.items():
-            value = hit.scores.get(name, 0.0)
+            value = hit.scores.get(name, mean if name == "look" else 0.0)
             gives = scale * (value - mean)
             parts.append(Part(name=name, label=_LABELS[name], value=value, weight=weight, gives=gives))
         by_words = hit.scores.get("lexical")

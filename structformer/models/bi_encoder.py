@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,7 @@ from structformer.models.sentence_modules import (
     write_modules,
 )
 
+SeeTokens = Callable[[int, npt.NDArray[np.float32]], None]
 _TOKENIZE_BATCH = 1024  # texts tokenized together, and put into batches by their lengths
 
 
@@ -166,10 +167,14 @@ class BiEncoder:
 
     @torch.inference_mode()
     def encode(
-        self, texts: Sequence[str], max_tokens: int = DOCUMENT_TOKENS, prompt: Prompt | None = None
+        self,
+        texts: Sequence[str],
+        max_tokens: int = DOCUMENT_TOKENS,
+        prompt: Prompt | None = None,
+        see: SeeTokens | None = None,
     ) -> npt.NDArray[np.float32]:
         """(texts, dimensions) float32, unit length; texts of like length go through the model together, so that little
-        is padding. prompt: goes before each text.
+        is padding. prompt: goes before each text. see: is called with each text's place and token vectors.
         """
         prompt = prompt or Prompt()
         training = self.model.training
@@ -184,7 +189,11 @@ class BiEncoder:
                 batch = self.tokenizer.pad(bucket, padding=True, padding_side="right", return_tensors="pt")
                 batch = batch.to(self.model.device)
                 skipped = torch.full((len(numbers),), prompt.skipped, device=self.model.device)
-                pooled = self.pool(self.model(**batch).last_hidden_state, batch["attention_mask"], skipped)
+                hidden = self.model(**batch).last_hidden_state
+                pooled = self.pool(hidden, batch["attention_mask"], skipped)
+                for row, number in enumerate(numbers if see else ()):
+                    own = hidden[row, prompt.skipped : len(encoded["input_ids"][number])]
+                    see(start + number, own.float().cpu().numpy())  # type: ignore[misc]
                 vectors[[start + number for number in numbers]] = pooled.cpu().numpy()
         self.model.train(training)
         return vectors
@@ -224,6 +233,15 @@ class BiEncoder:
         """Vectors of documents (index units), read up to DOCUMENT_TOKENS beside the prompt."""
         encoder = self.passages or self
         return encoder._prompted(documents, DOCUMENT_TOKENS, encoder.prompts[DOCUMENT])
+
+    def encode_queries_with_tokens(self, queries: Sequence[str], see: SeeTokens) -> npt.NDArray[np.float32]:
+        """`encode_queries`; see(place, vectors) is called with each query's (tokens, hidden) float32."""
+        return self.encode(queries, QUERY_TOKENS, self.prompts[QUERY], see)
+
+    def encode_documents_with_tokens(self, documents: Sequence[str], see: SeeTokens) -> npt.NDArray[np.float32]:
+        """The same of documents."""
+        encoder = self.passages or self
+        return encoder.encode(documents, DOCUMENT_TOKENS, encoder.prompts[DOCUMENT], see)
 
     def _prompted(self, texts: Sequence[str], max_tokens: int, prompt: Prompt) -> npt.NDArray[np.float32]:
         """Vectors of texts behind a prompt. Rankers of plugins encode texts alone, and need not know of prompts."""

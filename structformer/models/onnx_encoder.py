@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,14 +72,23 @@ class OnnxQueryEncoder:
 
     def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
         """(queries, dimensions) float32, unit length; of each query QUERY_TOKENS are read beside the prompt."""
+        return self.encode_queries_with_tokens(queries, lambda _, __: None)
+
+    def encode_queries_with_tokens(
+        self, queries: Sequence[str], see: Callable[[int, npt.NDArray[np.float32]], None]
+    ) -> npt.NDArray[np.float32]:
+        """The same; see(place, vectors) is called with each query's (tokens, hidden) float32."""
         encoded = self._tokenizer.encode_batch([self._prompt + query or " " for query in queries])
         vectors: list[npt.NDArray[np.float32] | None] = [None] * len(queries)
         for places in _like_lengths([len(each.ids) for each in encoded]):
-            for place, vector in zip(places, self._encode([encoded[place] for place in places]), strict=True):
-                vectors[place] = vector
+            found, hidden = self._encode([encoded[place] for place in places])
+            for row, place in enumerate(places):
+                vectors[place] = found[row]
+                see(place, hidden[row, self._skipped : len(encoded[place].ids)])
         return np.stack([vector for vector in vectors if vector is not None])
 
-    def _encode(self, encoded: Sequence[Any]) -> npt.NDArray[np.float32]:
+    def _encode(self, encoded: Sequence[Any]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Texts' vectors, and those of their tokens."""
         longest = max(len(each.ids) for each in encoded)
 
         def padded(rows: Sequence[Sequence[int]], filler: int) -> npt.NDArray[np.int64]:
@@ -95,7 +104,7 @@ class OnnxQueryEncoder:
         found: npt.NDArray[np.float32] = self._head.vectors(
             hidden, features["attention_mask"].astype(np.float32), skipped
         ).astype(np.float32)
-        return found
+        return found, hidden
 
 
 def _like_lengths(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -22,6 +22,7 @@ from structformer.retrieval.vectors.descriptions import (
     Descriptions,
 )
 from structformer.retrieval.vectors.encoder_places import EncoderPlace, encoder_place
+from structformer.retrieval.vectors.second_look import SecondLook, look_files
 from structformer.storage.files import (
     read_json,
     writing_errors,
@@ -94,7 +95,12 @@ class Index:
 
     def reads(self, vectors: Path) -> float:
         """How well the encoder of a file of vectors reads the corpus, between 0 and 1 (vectors/reading.py)."""
-        return float(read_json(self.path(f"dense/{vectors.stem}.made.json")).get("reads", 1.0))
+        return float(self._made(vectors).get("reads", 1.0))
+
+    def _made(self, vectors: Path) -> dict[str, Any]:
+        """What was found out when a file of vectors was made."""
+        made: dict[str, Any] = read_json(self.path(f"dense/{vectors.stem}.made.json"))
+        return made
 
     def _place(self, encoder: str | EncoderPlace) -> EncoderPlace:
         return encoder_place(self.workspace, encoder) if isinstance(encoder, str) else encoder
@@ -116,6 +122,15 @@ class Index:
         for name in names:
             self.path(name)
         return Descriptions(vectors)
+
+    def look(self, vectors: Path) -> SecondLook | None:
+        """The token vectors beside a file of vectors; None where none are kept."""
+        weight = float(self._made(vectors).get("look", 0.0))
+        if not weight:
+            return None
+        for name in look_files(vectors.stem):
+            self.path(name)
+        return SecondLook(vectors, weight)
 
     def bases(self) -> dict[str, str]:
         """What made each file of vectors, by its name: the pretrained encoder, or the one its training began with, as

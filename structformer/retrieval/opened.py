@@ -41,6 +41,7 @@ from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     from structformer.retrieval.vectors.dense import DenseIndex
+    from structformer.retrieval.vectors.second_look import SecondLook
     from structformer.retrieval.vectors.token_index import TokenIndex
 
 
@@ -68,6 +69,9 @@ class QueryEncoder(Protocol):
         ...
 
 
+EncodedQueries = tuple[npt.NDArray[np.float32], list[npt.NDArray[np.float32]]]  # vectors; of tokens, for each query
+
+
 class OpenedIndex:
     """What the stages of a pipeline search in."""
 
@@ -86,7 +90,7 @@ class OpenedIndex:
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["languages"])
         self._read_places: list[npt.NDArray[np.int64]] = []
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
-        self._asked_before: dict[tuple[int, tuple[str, ...]], npt.NDArray[np.float32]] = {}
+        self._asked_before: dict[tuple[int, tuple[str, ...]], EncodedQueries] = {}
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
         self._statistics: dict[str, CollectionStatistics] = {}
@@ -260,15 +264,22 @@ class OpenedIndex:
         """(queries, dimensions) by an encoder. The last batches are kept: an evaluation asks the same queries in many
         ways.
         """
-        encoder = self.encoder(name)[0]
-        if len(queries) == 1:
-            return encoder.encode_queries(queries)
+        return self._query_forms(name, queries)[0]
+
+    def query_tokens(self, name: str, queries: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        """Each query's (tokens, axes) vectors for the second look by an encoder whose index has one."""
+        return self._query_forms(name, queries)[1]
+
+    def _query_forms(self, name: str, queries: Sequence[str]) -> EncodedQueries:
+        encoder, index, _ = self.encoder(name)
         key = id(encoder), tuple(queries)
-        if key not in self._asked_before:
+        found = self._asked_before.get(key)
+        if found is None:
+            found = _encoded(encoder, index.look, queries)
             while len(self._asked_before) >= _BATCHES_KEPT:
                 self._asked_before.pop(next(iter(self._asked_before)), None)
-            self._asked_before[key] = encoder.encode_queries(queries)
-        return self._asked_before[key]
+            self._asked_before[key] = found
+        return found
 
     @property
     def has_structure(self) -> bool:
@@ -287,6 +298,7 @@ class OpenedIndex:
 
     def _open_encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
         from structformer.retrieval.vectors.dense import DenseIndex
+        from structformer.retrieval.vectors.second_look import gives_tokens
 
         if name != UNTRAINED:
             checked_model(self.workspace, name)
@@ -297,13 +309,15 @@ class OpenedIndex:
         if model_fingerprint(self.workspace, name) != fingerprint or vectors.stem != place.vectors:
             raise WorkspaceError(f"the model {name} was trained again while it was loaded: search again")
         nearest, descriptions = self.index.nearest(vectors), self.index.descriptions(vectors)
+        look = self.index.look(vectors) if gives_tokens(encoder) else None
         weights = fusion_weights(
             pretrained=encoder_kind(self.workspace, name).needs_torch,
             structure=self.index.has_vectors(STRUCTURE),
             described=descriptions is not None,
             reads=self.index.reads(vectors),
+            look=look.weight if look else 0.0,
         )
-        return encoder, DenseIndex(vectors, self.owners, nearest, descriptions), weights
+        return encoder, DenseIndex(vectors, self.owners, nearest, descriptions, look), weights
 
     def document_text(self, document: int, characters: int) -> str:
         """A document's title and the beginning of its text, titles of sections in it."""
@@ -377,6 +391,18 @@ class OpenedIndex:
         there = [file for file in nearest_files(files[0]) if self.index.has(file)]
         path, *_ = [self.index.path(file) for file in (*files, *there)]
         return TokenIndex(path, ranker, self.owners)
+
+
+def _encoded(encoder: Any, look: SecondLook | None, queries: Sequence[str]) -> EncodedQueries:
+    if look is None:
+        return encoder.encode_queries(queries), []
+    from structformer.retrieval.vectors.second_look import projected
+
+    tokens: dict[int, npt.NDArray[np.float32]] = {}
+    vectors = encoder.encode_queries_with_tokens(
+        queries, lambda place, hidden: tokens.update({place: projected(hidden, look.axes)})
+    )
+    return vectors, [tokens[place] for place in range(len(queries))]
 
 
 def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
+from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import checked_model
 from structformer.retrieval.documents.units import IndexedDocuments, Units
@@ -33,6 +36,14 @@ from structformer.retrieval.vectors.encoder_places import (
 )
 from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts
 from structformer.retrieval.vectors.reading import reading_share
+from structformer.retrieval.vectors.second_look import (
+    SecondLook,
+    TokenWriter,
+    gives_tokens,
+    look_files,
+    look_weight,
+    principal_axes,
+)
 from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.storage.files import building_folder, fsync_folder, fsync_tree, read_json, remove, write_json
 from structformer.workspace import Workspace
@@ -47,7 +58,7 @@ def made_vectors(index: Index, encoder: str | EncoderPlace, progress: Progress |
     place = encoder_place(workspace, encoder) if isinstance(encoder, str) else encoder
     names = vector_files(place)
     if not all(index.has(name) for name in names):
-        optional = [*nearest_files(place.vectors), *description_files(place.vectors)]
+        optional = [*nearest_files(place.vectors), *description_files(place.vectors), *look_files(place.vectors)]
         with index.adding(f"making the vectors of {place.name}", names, optional):
             make_vectors(index.folder, None, workspace, place, index.manifest, progress)
             remove(journals(workspace))
@@ -93,8 +104,13 @@ def make_vectors(
     bits = manifest.get("vector_bits", 32)
     elsewhere = sorted(made.glob(f"{place.vectors}-*.journal")) if made is not None else []
     journal = VectorJournal(journals(workspace) / place.vectors, model.dimensions, elsewhere)
+    # Journals of other processes have no token vectors, and who needs these has too many passages to keep them.
+    look = look_weight(units) if made is None and gives_tokens(model) else 0.0
     with journal, building_folder(folder) as building:
         path = building.folder / f"{place.vectors}.npy"
+        kept = _axes_before(earlier, len(units)) if look else None
+        axes = principal_axes(units, model) if look and kept is None else kept
+        tokens = TokenWriter(path, axes, earlier, journals(workspace) / place.vectors) if axes is not None else None
         for of, texts, count, start in (
             (overview_path, (each.overview for each in documents), len(documents), 0),
             (descriptions_path, (each.text for each in described), len(described), len(documents)),
@@ -102,20 +118,23 @@ def make_vectors(
         ):
             if of is descriptions_path and not needs_torch:
                 continue
-            encode_texts(
-                texts,
-                count,
-                model,
-                of(path),
-                KnownVectors(of(earlier), bits),
-                journal,
-                bits=bits,
-                progress=lambda done, _, start=start: told(start + done),  # type: ignore[misc]
-            )
+            with (tokens if of is Path else None) or nullcontext() as keeper:
+                encode_texts(
+                    texts,
+                    count,
+                    model,
+                    of(path),
+                    KnownVectors(of(earlier), bits),
+                    journal,
+                    tokens=keeper,
+                    bits=bits,
+                    progress=lambda done, _, start=start: told(start + done),  # type: ignore[misc]
+                )
         if needs_torch:
             write_descriptions(description_texts_path(path), described)
         # Whether torch made the vectors is kept with them: the model may be another one by the time that it matters.
         facts: dict[str, Any] = {"needs_torch": needs_torch, "base": place.base, "revision": place.revision}
+        facts |= {"look": look} if look else {}
         if needs_torch:
             known = _reading_before(earlier, len(units))
             lexical = LexicalIndex(folder / "lexical", manifest["languages"])
@@ -150,6 +169,16 @@ def _reading_before(vectors: Path, units: int) -> dict[str, Any]:
     found = read_json(made) if made.exists() else {}
     of = found.get("of", 0)
     return {"reads": found["reads"], "of": of} if "reads" in found and abs(units - of) <= of / 5 else {}
+
+
+def _axes_before(vectors: Path, units: int) -> npt.NDArray[np.float32] | None:
+    """The axes of the token vectors beside an earlier index's vectors, under the same condition; None where there are
+    none.
+    """
+    try:
+        return SecondLook(vectors, 1.0).axes if _reading_before(vectors, units) else None
+    except WorkspaceError:
+        return None
 
 
 def is_approximate(manifest: dict[str, Any], units: int) -> bool:

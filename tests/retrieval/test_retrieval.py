@@ -78,7 +78,7 @@ def test_the_default_is_hybrid_once_there_are_vectors(indexed):
 def test_the_hybrid_is_the_weighted_sum_of_its_eight_scores_in_standard_deviations(indexed):
     retriever = Retriever.open(indexed)
     weights = retriever.weights(retriever.pipeline("hybrid")).asked("clove hitch")
-    [ranking] = retriever.rank(["clove hitch"], "hybrid")
+    [ranking] = retriever.rank(["clove hitch"], "hybrid[look=none]")
     units = sorted(ranking.scores["dense"])
     parts = np.array([[ranking.scores[name].get(unit, 0.0) for name in PARTS] for unit in units])
     spread = parts.std(0)

@@ -42,6 +42,10 @@ class FusionWeights:
     """The cosine of the sentence that describes the document best (descriptions.py); 0 where none are kept."""
     present: float = 0.0
     """How much of the query the unit has as it is written, by how rare that is (`LexicalIndex.presence`)."""
+    look: float = 0.0
+    """The second look at the first passages (second_look.py): of each document the best of them counts. No part of the
+    sum over all candidates; 0 where no token vectors are kept.
+    """
     static_alone: bool = False
     """Whether the encoder of `dense` and `overview` is the static one."""
 
@@ -56,8 +60,8 @@ class FusionWeights:
         words = word_count(query)  # of Chinese or Thai too
         share = min(1.0, STATIC_WORDS / max(1, words))
         names = ("dense", "overview") if self.static_alone else ("structure", "structure_overview")
-        present = ONE_NAME if words == 1 else self.present
-        return replace(self, present=present, **{name: share * getattr(self, name) for name in names})
+        present, look = (ONE_NAME, 0.0) if words == 1 else (self.present, self.look)
+        return replace(self, present=present, look=look, **{name: share * getattr(self, name) for name in names})
 
     @property
     def with_structure(self) -> bool:
@@ -77,20 +81,23 @@ _UNREAD = FusionWeights(  # what words and structure count by themselves, and ha
     dense=1e-6, overview=0.4e-6, lexical=0.8, document=0.6, structure=1.0, structure_overview=1.0, present=0.1
 )
 ONE_NAME = 3.0  # the weight of having a query that is one name
+LOOK = 0.8  # the weight of a second look
 STATIC_WORDS = 5  # up to as many words of a query the static encoder counts in full
 
 
 def fusion_weights(
-    *, pretrained: bool, structure: bool = False, described: bool = False, reads: float = 1.0
+    *, pretrained: bool, structure: bool = False, described: bool = False, reads: float = 1.0, look: float = 0.0
 ) -> FusionWeights:
     """Those of every corpus, chosen on many at once (docs/why-it-works.md). pretrained: the encoder read other texts
     before; else it is the static one. structure: the static encoder takes part beside it; described: descriptions are
-    kept; reads: how well the encoder reads the corpus, between 0 and 1. One that can't has no say.
+    kept; reads: how well the encoder reads the corpus, between 0 and 1. One that can't has no say. look: how much a
+    second look counts here, between 0 and 1.
     """
     if not pretrained:
         return _NOTHING_PRETRAINED
     full, none = _WITH_PRETRAINED.as_array(), _UNREAD.as_array()
-    weights = FusionWeights(*(reads * full + (1 - reads) * none).tolist())
+    shares = dict(zip(PARTS, (reads * full + (1 - reads) * none).tolist(), strict=True))
+    weights = FusionWeights(look=reads * look * LOOK, **shares)
     if not structure:
         weights = replace(weights, structure=0.0, structure_overview=0.0)
     return weights if described else replace(weights, described=0.0)
@@ -115,16 +122,37 @@ def contributions(parts: Floats, weights: FusionWeights) -> Floats:
     return found
 
 
+def looked_again(totals: Floats, looks: Floats, owners: Numbers, weights: FusionWeights) -> tuple[Floats, Floats]:
+    """(passages,) the scores of the first passages after a second look at them, and what each passage's document has by
+    it. totals: their scores before; looks: what it found of each; owners: their documents.
+    """
+    documents, places = np.unique(owners, return_inverse=True)
+    best = np.full(len(documents), -np.inf)
+    np.maximum.at(best, places, looks)
+    by_document = best[places]
+    return totals + contributed(by_document, weights.look), by_document
+
+
+def contributed(values: Floats, weight: float) -> Floats:
+    """(passages,) what one part gives each, see `contributions`."""
+    found: Floats = (values - values.mean()) * scaled_weights(values[:, None], np.array([weight]))
+    return found
+
+
 def what_parts_give(ranking: Ranking, weights: FusionWeights) -> dict[str, tuple[float, float, float]]:
     """By each part that counts for a ranked query: its weight, its mean over the candidates, and what one of its own
-    units gives.
+    units gives. "look" is among them where the first passages were looked at again; the others have none.
     """
     units = list(ranking.scores.get("dense", {}))
     kept = [ranking.scores.get(name, {}) for name in PARTS]
     parts = np.array([[scores.get(unit, 0.0) for scores in kept] for unit in units], np.float64).reshape(-1, len(PARTS))
     means = parts.mean(0) if units else np.zeros(len(PARTS))
     asked = weights.asked(ranking.query)
-    rows = zip(PARTS, asked.as_array(), means, scaled_weights(parts, asked.as_array()), strict=True)
+    rows = [*zip(PARTS, asked.as_array(), means, scaled_weights(parts, asked.as_array()), strict=True)]
+    if "look" in ranking.scores:
+        looks = np.array(list(ranking.scores["look"].values()))
+        [scale] = scaled_weights(looks[:, None], np.array([asked.look]))
+        rows.append(("look", asked.look, looks.mean(), scale))
     return {name: (float(weight), float(mean), float(scale)) for name, weight, mean, scale in rows if weight}
 
 

@@ -13,10 +13,17 @@ import numpy.typing as npt
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.rankings.doubt import likely_right
-from structformer.retrieval.rankings.hybrid_score import PARTS, contributions, reciprocal_rank_fusion
-from structformer.retrieval.rankings.ranking import Ranked, Ranking, append_tail, top_k
+from structformer.retrieval.rankings.hybrid_score import (
+    PARTS,
+    FusionWeights,
+    contributions,
+    looked_again,
+    reciprocal_rank_fusion,
+)
+from structformer.retrieval.rankings.ranking import Ranked, Ranking, append_tail, in_order, top_k
 from structformer.retrieval.stage import STANDARDISED, Stage, StageKind
 from structformer.retrieval.vectors.encoder_names import DEFAULT, STRUCTURE
+from structformer.retrieval.vectors.second_look import LOOKED_AT
 
 if TYPE_CHECKING:
     from structformer.retrieval.vectors.dense import DenseIndex
@@ -186,17 +193,31 @@ def _weighed(
     ranking.scores.update({name: dict(zip(units, map(float, values), strict=True)) for name, values in parts.items()})
     found = top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
     ranking.likely = likely_right(table, totals, index.owners[numbers], weights)
-    return found
+    return _looked_again(opened, ranking, found, weights, stage) if stage.option("look") == _TOKENS else found
+
+
+def _looked_again(opened: OpenedIndex, ranking: Ranking, found: Ranked, weights: FusionWeights, stage: Stage) -> Ranked:
+    """The first units in the order that a second look gives them, then the others."""
+    look = opened.encoder(stage.model)[1].look
+    if look is None or weights.look <= 0:
+        return found
+    [tokens] = opened.query_tokens(stage.model, [ranking.query])
+    head, tail = found[:LOOKED_AT], found[LOOKED_AT:]
+    units, totals = np.array([unit for unit, _ in head], np.int64), np.array([total for _, total in head])
+    scores, its = looked_again(totals, look.scores(tokens, units), opened.owners[units], weights)
+    ranking.scores["look"] = dict(zip(units.tolist(), its.tolist(), strict=True))
+    return append_tail(in_order(zip(units.tolist(), scores.tolist(), strict=True)), tail)
 
 
 _DESCRIBED = 20  # documents
-_CHOICES = {"weights": (STANDARDISED, _RRF)}
+_TOKENS = "tokens"
+_CHOICES = {"weights": (STANDARDISED, _RRF), "look": (_TOKENS, "none")}
 DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model=DEFAULT, vectors=True)
 HYBRID = StageKind(
     "hybrid",
     _hybrid,
     finds=True,
-    options={"k": 200, "weights": STANDARDISED},
+    options={"k": 200, "weights": STANDARDISED, "look": _TOKENS},
     model=DEFAULT,
     choices=_CHOICES,
     vectors=True,
@@ -206,7 +227,7 @@ DENSE_FUSION = StageKind(
     "dense-fusion",
     _fusion,
     finds=False,
-    options={"k": 200, "weights": STANDARDISED},
+    options={"k": 200, "weights": STANDARDISED, "look": _TOKENS},
     model=DEFAULT,
     choices=_CHOICES,
     vectors=True,

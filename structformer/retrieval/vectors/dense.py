@@ -19,6 +19,7 @@ from structformer.retrieval.documents.document_filter import unit_numbers
 from structformer.retrieval.vectors.approximate import ApproximateIndex
 from structformer.retrieval.vectors.descriptions import Descriptions
 from structformer.retrieval.vectors.encoding import Vector, Vectors
+from structformer.retrieval.vectors.second_look import SecondLook
 
 _SEARCH_ROWS = 65_536
 
@@ -30,7 +31,8 @@ def overview_path(path: Path) -> Path:
 
 class DenseIndex:
     """Unit vectors and overview vectors of one encoder. owners[i]: the document number of unit i. nearest: the
-    approximate index, where there is one; descriptions: those of the documents, where they are kept.
+    approximate index, where there is one; descriptions, look: those of the documents and the vectors of the units'
+    tokens, where they are kept.
     """
 
     def __init__(
@@ -39,12 +41,14 @@ class DenseIndex:
         owners: npt.NDArray[np.int64],
         nearest: ApproximateIndex | None = None,
         descriptions: Descriptions | None = None,
+        look: SecondLook | None = None,
     ) -> None:
         self.vectors = _opened(path)
         self.overviews = _opened(overview_path(path))
         self.owners = owners
         self.nearest = nearest
         self.descriptions = descriptions
+        self.look = look
         tables = (self.vectors, self.overviews)
         self._files: list[Any] = [_Rows(each) for each in tables] if hasattr(os, "pread") else list(tables)
         if len(self.vectors) != len(owners) or (len(owners) and owners[-1] >= len(self.overviews)):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,22 @@ class Encoder(Protocol):
 
     def encode_documents(self, documents: Sequence[str]) -> Vectors:
         """(documents, dimensions) float32, unit length."""
+        ...
+
+
+class KeepsTokens(Protocol):
+    """What keeps the vectors of texts' tokens (second_look.py)."""
+
+    def __contains__(self, digest: bytes) -> bool:
+        """Whether those of a text of that digest are there."""
+        ...
+
+    def encode(self, encoder: Any, digests: Sequence[bytes], texts: Sequence[str]) -> Vectors:
+        """The texts' own vectors; those of their tokens are kept."""
+        ...
+
+    def write(self, digests: Sequence[bytes]) -> None:
+        """Write those of the next texts."""
         ...
 
 
@@ -157,11 +173,12 @@ def encode_texts(
     known: KnownVectors,
     journal: VectorJournal,
     *,
+    tokens: KeepsTokens | None = None,
     bits: int = 32,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Write the (count, dimensions) vectors of all texts, float32 or float16, and their digests beside them; returns
-    how many were encoded.
+    how many were encoded. tokens: keeps the vectors of their tokens too.
     """
     kind = FLOAT_TYPES[bits]
     vectors = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(count, encoder.dimensions))
@@ -175,14 +192,17 @@ def encode_texts(
             found = known.get(key)
             if found is None:
                 found = journal.get(key)
-            if found is None:
+            if found is None or (tokens is not None and key not in tokens):
                 missing.append(place)
             else:
                 vectors[done + place] = found
         if missing:
-            fresh = encoder.encode_documents([chunk[place] for place in missing])
-            journal.add([keys[place] for place in missing], fresh)
+            some, its_keys = [chunk[place] for place in missing], [keys[place] for place in missing]
+            fresh = encoder.encode_documents(some) if tokens is None else tokens.encode(encoder, its_keys, some)
+            journal.add(its_keys, fresh)
             vectors[[done + place for place in missing]] = fresh
+        if tokens is not None:
+            tokens.write(keys)
         digests[done : done + len(chunk)] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, _DIGEST_BYTES)
         done += len(chunk)
         encoded += len(missing)

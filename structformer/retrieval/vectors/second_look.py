@@ -1,0 +1,223 @@
+"""A second look at the first passages: late interaction by the token vectors that the encoder makes anyway, untrained
+(MaxSim of Khattab and Zaharia, SIGIR 2020, section 3.3, with the mean over the query's tokens).
+
+A passage's one vector is a mean, in which a detail is lost. Token vectors keep it, on a tenth of their axes and in 8
+bits: about 12 kB a passage. They pay where each page has an outline of its own. Where all pages follow one, as man
+pages do, the same section of any page answers alike, and what tells pages apart are their vectors as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structformer.errors import WorkspaceError
+from structformer.retrieval.documents.units import Units
+from structformer.retrieval.vectors.encoding import Vectors, digest_path
+
+DIMENSIONS = 96  # or as many as the encoder has
+LOOKED_AT = 100  # passages of a query
+_MOST_UNITS = 100_000  # 1.2 GB of token vectors
+_SAMPLE = 512  # passages whose token vectors give the axes
+_SHARED, _FEWEST_SHARING = 0.1, 3  # of the documents
+_ALONE, _ALL_ALIKE = 0.1, 0.2
+_RECORD = struct.Struct("<8sII")  # a text's digest, its tokens, the check sum of their vectors
+Tokens = npt.NDArray[np.int8]
+See = Callable[[int, Vectors], None]
+
+
+class TokenEncoder(Protocol):
+    """An encoder that also gives the vectors of tokens, of which it pools its own."""
+
+    def encode_documents_with_tokens(self, documents: Sequence[str], see: See) -> Vectors:
+        """(documents, dimensions) float32, unit length. see(place, (tokens, hidden) float32): called for each text."""
+        ...
+
+    def encode_queries_with_tokens(self, queries: Sequence[str], see: See) -> Vectors:
+        """The same of queries."""
+        ...
+
+
+def gives_tokens(encoder: object) -> bool:
+    """Whether an encoder is a TokenEncoder."""
+    return hasattr(encoder, "encode_queries_with_tokens")
+
+
+def look_files(name: str) -> list[str]:
+    """The files of the token vectors beside an encoder's vectors: themselves, where each unit's begin, the axes."""
+    return [f"dense/{name}.tokens{suffix}" for suffix in ("", ".starts.npy", ".axes.npy")]
+
+
+def look_weight(units: Units) -> float:
+    """How much a second look counts, between 0 and 1, by the outlines of the documents: 1 where few passages are under
+    a heading that a tenth of the documents have, 0 where a fifth are, or there are too many passages to keep theirs.
+    """
+    if not 0 < len(units) <= _MOST_UNITS:
+        return 0.0
+    own = [(unit.path[-1].casefold() if unit.path else "", unit.document) for unit in units]
+    documents = len({document for _, document in own})
+    having = Counter(heading for heading, _ in set(own))
+    most = max(_FEWEST_SHARING, _SHARED * documents)
+    headed = [having[heading] >= most for heading, _ in own if heading]
+    share = sum(headed) / max(1, len(headed))
+    return round(float(np.clip((_ALL_ALIKE - share) / (_ALL_ALIKE - _ALONE), 0.0, 1.0)), 3)
+
+
+def principal_axes(units: Units, encoder: TokenEncoder) -> Vectors:
+    """(hidden, DIMENSIONS) float32: those along which the token vectors of an even sample of the units differ most."""
+    some = np.unique(np.linspace(0, len(units) - 1, min(_SAMPLE, len(units))).astype(int)).tolist()
+    total = np.zeros((1, 1))
+
+    def see(_: int, hidden: Vectors) -> None:
+        nonlocal total
+        unit = _unit(hidden).astype(np.float64)
+        total = total + unit.T @ unit
+
+    encoder.encode_documents_with_tokens([units[number].ranker_text for number in some], see)
+    _, axes = np.linalg.eigh(total)
+    return np.ascontiguousarray(axes[:, ::-1][:, :DIMENSIONS], np.float32)
+
+
+class TokenWriter:
+    """Writes texts' token vectors in the order of the units; those that an earlier index or a killed run made are taken
+    from there. A context: the files are whole when it is left.
+    """
+
+    def __init__(self, path: Path, axes: Vectors, earlier: Path, journal: Path) -> None:
+        """path: the encoder's vectors, beside which they go; earlier: the same of the index before; journal: where they
+        are kept while they are made.
+        """
+        self._path, self._axes, self._wide = path, axes, axes.shape[1]
+        self._known = _known(earlier, axes)
+        name = hashlib.blake2b(axes.tobytes(), digest_size=8).hexdigest()
+        self._journal_path = journal.with_name(f"{journal.name}-{name}.tokens")
+        self._places: dict[bytes, tuple[int, int]] = {}
+        self._starts = [0]
+
+    def __enter__(self) -> TokenWriter:
+        self._journal_path.parent.mkdir(parents=True, exist_ok=True)
+        self._journal: IO[bytes] = self._journal_path.open("a+b")
+        self._journal.seek(0)
+        whole = 0
+        while record := self._read_record():
+            digest, count = record
+            self._places[digest] = (whole + _RECORD.size, count)
+            whole += _RECORD.size + count * self._wide
+        self._journal.truncate(whole)
+        self._out = self._path.with_name(f"{self._path.stem}.tokens").open("wb")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._out.close()
+        self._journal.close()
+        np.save(self._path.with_name(f"{self._path.stem}.tokens.starts.npy"), np.array(self._starts, np.int64))
+        np.save(self._path.with_name(f"{self._path.stem}.tokens.axes.npy"), self._axes)
+
+    def _read_record(self) -> tuple[bytes, int] | None:
+        """The next record's digest and number of tokens; None at the end, or where one is cut off or damaged."""
+        head = self._journal.read(_RECORD.size)
+        if len(head) < _RECORD.size:
+            return None
+        digest, count, check = _RECORD.unpack(head)
+        body = self._journal.read(count * self._wide)
+        return (digest, count) if len(body) == count * self._wide and zlib.crc32(body) == check else None
+
+    def __contains__(self, digest: bytes) -> bool:
+        return digest in self._places or digest in self._known
+
+    def encode(self, encoder: TokenEncoder, digests: Sequence[bytes], texts: Sequence[str]) -> Vectors:
+        """Vectors of texts, whose token vectors are kept."""
+
+        def see(place: int, hidden: Vectors) -> None:
+            body = _in_bytes(projected(hidden, self._axes)).tobytes()
+            count = len(body) // self._wide
+            self._journal.seek(0, 2)
+            self._places[digests[place]] = (self._journal.tell() + _RECORD.size, count)
+            self._journal.write(_RECORD.pack(digests[place], count, zlib.crc32(body)) + body)
+
+        vectors = encoder.encode_documents_with_tokens(texts, see)
+        self._journal.flush()
+        return vectors
+
+    def write(self, digests: Sequence[bytes]) -> None:
+        """Add the next units' token vectors, all of which are known by now."""
+        for digest in digests:
+            if (place := self._places.get(digest)) is not None:
+                self._journal.seek(place[0])
+                body = self._journal.read(place[1] * self._wide)
+            else:
+                body = self._known[digest].tobytes()
+            self._out.write(body)
+            self._starts.append(self._starts[-1] + len(body) // self._wide)
+
+
+def _known(vectors: Path, axes: Vectors) -> dict[bytes, Tokens]:
+    """The token vectors beside an earlier index's vectors by the digests of their texts; none on other axes."""
+    try:
+        look = SecondLook(vectors, 1.0)
+        digests = np.load(digest_path(vectors), allow_pickle=False)
+    except (OSError, EOFError, ValueError, WorkspaceError):
+        return {}
+    if len(digests) != len(look) or not np.array_equal(look.axes, axes):
+        return {}
+    return {digest.tobytes(): look.tokens(number) for number, digest in enumerate(digests)}
+
+
+class SecondLook:
+    """The token vectors of all units, beside an encoder's vectors. weight: see `look_weight`."""
+
+    def __init__(self, vectors: Path, weight: float) -> None:
+        """Raises WorkspaceError where they cannot be read, or are not all there."""
+        self.weight = weight
+        path = vectors.with_name(f"{vectors.stem}.tokens")
+        try:
+            self.axes: Vectors = np.load(path.with_name(f"{path.name}.axes.npy"), allow_pickle=False)
+            self._starts = np.load(path.with_name(f"{path.name}.starts.npy"), allow_pickle=False)
+            shape = int(self._starts[-1]), self.axes.shape[1]
+            if path.stat().st_size != shape[0] * shape[1]:
+                raise ValueError("its size is another one")
+            self._tokens: Tokens = np.memmap(path, np.int8, "r", shape=shape) if shape[0] else np.empty(shape, np.int8)
+        except (OSError, ValueError, IndexError) as error:
+            raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def tokens(self, unit: int) -> Tokens:
+        """(tokens, DIMENSIONS) int8 of a unit, along which direction its tokens' vectors point."""
+        return self._tokens[self._starts[unit] : self._starts[unit + 1]]
+
+    def scores(self, query: Vectors, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """(units,) the mean over a query's tokens of the best cosine with a token of each unit. query: (tokens,
+        DIMENSIONS) float32, unit length.
+        """
+        found = np.zeros(len(units))
+        for place, unit in enumerate(units.tolist()):
+            if len(its := self.tokens(unit)):
+                found[place] = (query @ _unit(its.astype(np.float32)).T).max(1).mean()
+        return found
+
+
+def projected(hidden: Vectors, axes: Vectors) -> Vectors:
+    """(tokens, DIMENSIONS) float32, unit length, of (tokens, hidden) vectors."""
+    return _unit(hidden.astype(np.float32) @ axes)
+
+
+def _in_bytes(vectors: Vectors) -> Tokens:
+    """Vectors of unit length on 8 bits, each in a unit of its own: only its direction is kept."""
+    most = np.abs(vectors).max(1, keepdims=True, initial=1e-9)
+    found: Tokens = np.rint(vectors * (127 / most)).astype(np.int8)
+    return found
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    found: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return found
