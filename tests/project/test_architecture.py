@@ -12,7 +12,8 @@ from structformer.models.kinds import ranker_kinds
 from structformer.plugins import Hooks
 from structformer.retrieval.registry import stage_kinds
 from structformer.sampling.tasks import tasks
-from structformer.search_engines import search_engines
+
+from structformer_engines import search_engines
 
 ROOT = Path(structformer.__file__).parent
 PLUGINS = ROOT.parent / "plugins"
@@ -29,7 +30,7 @@ LAYERS = [
     {"sampling", "models", "static_encoder"},
     {"training"},
     {"retrieval"},
-    {"query_side", "search_engines", "upserting"},
+    {"query_side", "upserting"},
     {"evaluation"},
     {"cli"},
 ]
