@@ -66,7 +66,7 @@ class Hooks:
 
     @hookspec
     def structformer_search_engines(self) -> list[Any]:
-        """Search engines that keep an index and search it (structformer.search_engines.SearchEngine)."""
+        """Search engines that keep an index and search it (SearchEngine of the plugin that writes to them)."""
         raise AssertionError("a specification is never called")
 
     @hookspec

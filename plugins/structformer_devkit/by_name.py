@@ -13,13 +13,13 @@ from structformer.engines import Engine
 from structformer.errors import UsageError
 from structformer.evaluation import own_measures
 from structformer.extras import needed_for
-from structformer.models import ranker_kinds
+from structformer.models import imported, ranker_kinds
 from structformer.plugins import load_plugins
 from structformer.retrieval import stage_kinds
 from structformer.sampling import tasks
-from structformer.search_engines import search_engines
 
 from structformer_devkit.formats import RULES, Broken, Sample, check_format
+from structformer_engines import search_engines
 
 
 @dataclass(slots=True)
@@ -34,6 +34,17 @@ class Checked:
     samples: int = 0
     """How many files a format was checked with."""
     remarks: list[str] = field(default_factory=list)
+
+
+class _Commands(click.Group):
+    """The commands that one plugin adds to the command line."""
+
+    def add_lazy(self, name: str, target: str, *_: str) -> None:
+        self.add_command(imported(target), name)
+
+    def extend(self, name: str, target: str) -> None:
+        """What changes a command is imported, and the command is another plugin's to check."""
+        imported(target)
 
 
 def check(name: str, given: Sequence[str], app: click.Command) -> list[Checked]:
@@ -80,7 +91,7 @@ def _plugin(name: str, given: Sequence[str], known: Iterable[str]) -> list[Check
         raise UsageError(f"no {', '.join(kinds)} or {last} {name!r} is installed; {cure}")
     if plugin.error:
         raise UsageError(f"the plugin {name} is disabled: {plugin.error}")
-    own = click.Group()
+    own = _Commands()
     if add := getattr(plugins.manager.get_plugin(name), "structformer_commands", None):
         add(own)
     supplied = {**plugin.supplies, "command": list(own.commands)}

@@ -11,7 +11,8 @@ from structformer.models import ranker_kinds
 from structformer.plugins import load_plugins
 from structformer.retrieval import stage_kinds
 from structformer.sampling import tasks
-from structformer.search_engines import search_engines
+
+from structformer_engines import search_engines
 
 
 def installed(app: click.Command) -> dict[str, list[dict[str, Any]]]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from structformer.errors import UsageError, WorkspaceError
 from structformer.retrieval import Ranked
-from structformer.search_engines import EngineDocument, EngineIndex, EngineUnit, SearchEngine, without_password
 
 from structformer_devkit import ten_pages
 from structformer_devkit.formats import Broken
+from structformer_engines import EngineDocument, EngineIndex, EngineUnit, SearchEngine, without_password
 
 _MANY = 1_000  # more than there are
 _FEW = 3

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from structformer.retrieval import Ranked, idf, in_order, saturation
-from structformer.search_engines import EngineDocument, EngineUnit, Vector
+
+from structformer_engines import EngineDocument, EngineUnit, Vector
 
 DIMENSIONS = 8
 CHECKED = "structformer plugins check"  # what such an index says that its corpus is

@@ -1,13 +1,36 @@
-"""LanceDB, Qdrant, PostgreSQL with pgvector, OpenSearch and Elasticsearch for structformer."""
+"""Search engines that people run already: an index written to one, and the hybrid search from it. LanceDB, Qdrant,
+PostgreSQL with pgvector, OpenSearch and Elasticsearch are here; plugins bring others.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from structformer.lazy_names import lazy_names
 from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
-    from structformer.search_engines import SearchEngine
+    from structformer_engines.interface import (
+        APPROXIMATE_FROM,
+        EngineDocument,
+        EngineIndex,
+        EngineUnit,
+        SearchEngine,
+        Vector,
+        folder_of,
+        local_folder,
+        open_engine,
+        search_engines,
+        without_password,
+    )
+    from structformer_engines.retriever import EngineRetriever, write_engine
+
+__all__ = [
+    "APPROXIMATE_FROM", "EngineDocument", "EngineIndex", "EngineRetriever", "EngineUnit", "SearchEngine",
+    "Vector", "folder_of", "local_folder", "open_engine", "search_engines", "without_password",
+    "write_engine",
+]  # fmt: skip
+__getattr__ = lazy_names(__name__)
 
 
 @hookimpl
@@ -16,3 +39,8 @@ def structformer_search_engines() -> list[SearchEngine]:
     from structformer_engines.engines import ENGINES
 
     return list(ENGINES)
+
+
+@hookimpl
+def structformer_commands(app: Any) -> None:
+    app.extend("search", "structformer_engines.search_option:with_engine")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from structformer.search_engines import SearchEngine, local_folder
-
+from structformer_engines.interface import SearchEngine, local_folder
 from structformer_engines.lance import LanceIndex
 from structformer_engines.opensearch import ElasticsearchIndex, OpenSearchIndex
 from structformer_engines.postgres import PostgresIndex

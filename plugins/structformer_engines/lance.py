@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from structformer.errors import WorkspaceError
 from structformer.retrieval import Ranked, in_order
-from structformer.search_engines import APPROXIMATE_FROM, EngineDocument, EngineUnit, Vector
+
+from structformer_engines.interface import APPROXIMATE_FROM, EngineDocument, EngineUnit, Vector
 
 # A database may hold tables of others; those of these names are replaced.
 _UNITS, _DOCUMENTS, _FACTS = "structformer_units", "structformer_documents", "structformer_facts"

@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 import numpy as np
 from structformer.errors import UsageError, WorkspaceError
 from structformer.retrieval import Ranked, in_order
-from structformer.search_engines import EngineDocument, EngineUnit, Vector
+
+from structformer_engines.interface import EngineDocument, EngineUnit, Vector
 
 AUTHORIZATION = "STRUCTFORMER_ENGINE_AUTHORIZATION"  # the header's value, such as "ApiKey ..." or "Bearer ..."
 _PREFIX = "structformer"  # a cluster holds indices of others; those behind our names are replaced, and begin so

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from structformer.errors import UsageError, WorkspaceError
 from structformer.retrieval import Ranked, in_order, saturation
-from structformer.search_engines import APPROXIMATE_FROM, EngineDocument, EngineUnit, Vector
+
+from structformer_engines.interface import APPROXIMATE_FROM, EngineDocument, EngineUnit, Vector
 
 _SCHEMA = "structformer"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from structformer.errors import WorkspaceError
 from structformer.retrieval import Ranked, in_order, saturation
-from structformer.search_engines import EngineDocument, EngineUnit, Vector
+
+from structformer_engines.interface import EngineDocument, EngineUnit, Vector
 
 _PREFIX = "structformer"  # a server may hold collections of others; those that begin so are replaced
 _MEANING, _WORDS = "meaning", "words"

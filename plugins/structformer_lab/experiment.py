@@ -44,7 +44,9 @@ from typing import Any
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.evaluation import parse_measure
-from structformer.training import DOCUMENTS, PASSAGES, TrainingOptions
+from structformer.training import TrainingOptions
+
+from structformer_lab.finetuning import DOCUMENTS, PASSAGES
 
 _TOP = {"title", "measures", "baseline", "rows", "description", "budget"}
 _ROW = {"label", "pipeline", "train", "finetune", "sizes", "queries", "ensemble", "checkpoint"}

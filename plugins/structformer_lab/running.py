@@ -19,15 +19,10 @@ from structformer.sampling import set_digest
 from structformer.storage import sha256_of, write_json
 from structformer.training import (
     DEVELOPMENT,
-    DOCUMENTS,
-    PASSAGES,
-    UNASKED,
     Listener,
     RunMode,
     TrainingOptions,
     candidate_documents,
-    finetuning_options,
-    judged_source,
     relevant_documents,
     scratch_model,
     train_ranker,
@@ -36,6 +31,7 @@ from structformer.training import (
 from structformer.workspace import Workspace
 
 from structformer_lab.experiment import CANDIDATES, Experiment, ExperimentRow
+from structformer_lab.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
 from structformer_lab.row_places import BASE, checkpoint_folder, filled, filled_values
 from structformer_lab.row_training import RowTraining, shared
 

@@ -21,19 +21,20 @@ if TYPE_CHECKING:
         threads_option,
     )
     from structformer.cli.evaluate import judged, judged_option, show
-    from structformer.cli.hits_view import show_search
+    from structformer.cli.hits_view import show_hits, show_search
     from structformer.cli.ingest import base_url_option
     from structformer.cli.main import main as run_command
     from structformer.cli.progress import PROGRESS_LINES
+    from structformer.cli.search import as_text
     from structformer.cli.searching import opened, search_options, stale_option
     from structformer.cli.train import check_corpus, chosen_options, training_flags
     from structformer.cli.training_view import of_first_process, print_result, watched
 
 __all__ = [
-    "PROGRESS_LINES", "Output", "OutputPath", "WorkspacePath", "base_url_option", "check_corpus",
-    "chosen_options", "common_options", "force_option", "judged", "judged_option", "named",
-    "of_first_process", "opened", "print_result", "printable", "run_command", "save_config",
-    "search_options", "seconds", "show", "show_search", "stale_option", "table", "threads_option",
-    "training_flags", "watched",
+    "PROGRESS_LINES", "Output", "OutputPath", "WorkspacePath", "as_text", "base_url_option",
+    "check_corpus", "chosen_options", "common_options", "force_option", "judged", "judged_option",
+    "named", "of_first_process", "opened", "print_result", "printable", "run_command", "save_config",
+    "search_options", "seconds", "show", "show_hits", "show_search", "stale_option", "table",
+    "threads_option", "training_flags", "watched",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -21,7 +21,6 @@ from structformer.extras import needed_for
 COMMANDS = {
     "ingest": "Read documents into the workspace's corpus and reference graph.",
     "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
-    "graph": "The links between documents: statistics, dead links, export.",
     "sample": "Draw training Examples from the corpus.",
     "train": "Train a ranker on the Examples, within the time given.",
     "index": "Index the corpus for search.",
@@ -49,6 +48,7 @@ class LazyGroup(click.Group):
     def __init__(self, *arguments: Any, **values: Any) -> None:
         super().__init__(*arguments, **values)
         self._lazy: dict[str, LazyCommand] = {}
+        self._extensions: dict[str, list[str]] = {}
         for name, help_line in COMMANDS.items():
             self.add_lazy(name, f"structformer.cli.{name}:command", help_line)
 
@@ -58,18 +58,24 @@ class LazyGroup(click.Group):
         """
         self._lazy.setdefault(name, LazyCommand(target, help_line, section))
 
+    def extend(self, name: str, target: str) -> None:
+        """Let a command of `add_lazy` be changed when it is imported. target: "package.module:attribute" of a function
+        from the click command to the one that runs, such as the same with one more option.
+        """
+        self._extensions.setdefault(name, []).append(target)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         self._add_plugin_commands()
         return [*self._lazy, *sorted(set(super().list_commands(ctx)) - set(self._lazy))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            self._add_plugin_commands()
-        if cmd_name in self._lazy:
-            module, _, attribute = self._lazy[cmd_name].target.partition(":")
-            command: click.Command = getattr(importlib.import_module(module), attribute)
-            return command
-        return super().get_command(ctx, cmd_name)
+        self._add_plugin_commands()
+        if cmd_name not in self._lazy:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = _imported(self._lazy[cmd_name].target)
+        for target in self._extensions.get(cmd_name, ()):
+            command = _imported(target)(command)
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, then upload what it changed in a workspace that is kept elsewhere."""
@@ -107,6 +113,12 @@ class LazyGroup(click.Group):
             from structformer.plugins import load_plugins
 
             load_plugins().manager.hook.structformer_commands(app=self)
+
+
+def _imported(target: str) -> Any:
+    """What "package.module:attribute" names."""
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

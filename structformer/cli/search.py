@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
 from pathlib import Path
 
 import click
 
 from structformer.cli.common import Output, common_options
-from structformer.cli.hits_view import show_hits, show_search
+from structformer.cli.hits_view import show_search
 from structformer.cli.searching import opened, search_options, stale_option
+
+
+def as_text(query: tuple[str, ...]) -> str:
+    """The query of a command line, whose bytes may be of another encoding."""
+    return os.fsencode(" ".join(query)).decode("utf-8", "replace")
 
 
 class _Search(click.Command):
@@ -29,11 +33,6 @@ class _Search(click.Command):
 @click.command("search", cls=_Search)
 @click.argument("query", nargs=-1, required=True)
 @search_options
-@click.option(
-    "--engine",
-    metavar="NAME:PLACE",
-    help="Search in a search engine that `export --engine` has written, by words and meaning.",
-)
 @click.option("--explain", is_flag=True, help="Show each stage's score and the weights.")
 @stale_option
 @common_options
@@ -44,7 +43,6 @@ def command(
     group: bool,
     paths: tuple[str, ...],
     settings: tuple[str, ...],
-    engine: str | None,
     explain: bool,
     if_stale: str,
     workspace: Path,
@@ -56,26 +54,10 @@ def command(
     from structformer.retrieval.hits import parse_filter
     from structformer.retrieval.pipeline import parse_pipeline
 
-    text = os.fsencode(" ".join(query)).decode("utf-8", "replace")  # a terminal's bytes may be of another encoding
+    text = as_text(query)
     chosen = parse_pipeline(pipeline) if pipeline else None
     where = parse_filter(paths, settings)
-    if engine is not None:
-        if chosen or where or group:
-            raise click.UsageError(
-                "--engine searches by words and meaning, and cannot be combined with other options yet"
-            )
-        return _search_engine(out, engine, workspace, text, count, explain or out.verbose)
     retriever, used = opened(out, workspace, chosen, if_stale)
     hits = retriever.search(text, count, used, where=where, group=group)
     show_search(out, retriever, text, used, hits, explain=explain, where=where, likely=hits.likely)
-    return 0
-
-
-def _search_engine(out: Output, engine: str, workspace: Path, text: str, count: int, explain: bool) -> int:
-    from structformer.search_engines import EngineRetriever, open_engine, without_password
-
-    with closing(open_engine(engine)) as index:
-        hits = EngineRetriever(index, workspace).search(text, count)
-    out.json({"query": text, "engine": without_password(engine), "hits": [hit.as_dict() for hit in hits]})
-    show_hits(out, hits, scores=explain)
     return 0

@@ -4,5 +4,10 @@ from __future__ import annotations
 
 from structformer.graph.graph import ReferenceGraph, build_graph, write_graph
 from structformer.graph.incoming import NOWHERE
+from structformer.graph.name_tables import NameTables
+from structformer.graph.resolution import FAILURES, FOUND_BY, format_of, resolve_link
 
-__all__ = ["NOWHERE", "ReferenceGraph", "build_graph", "write_graph"]
+__all__ = [
+    "FAILURES", "FOUND_BY", "NOWHERE", "NameTables", "ReferenceGraph", "build_graph", "format_of",
+    "resolve_link", "write_graph",
+]  # fmt: skip

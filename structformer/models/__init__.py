@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         RECORD,
         ModelRecord,
         checked_model,
+        model_folder,
         model_kind,
         read_record,
         trained_models,
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MULTILINGUAL", "RECORD", "BiEncoder", "Card", "CrossEncoder", "Defaults", "ModelRecord", "Ranker",
-    "RankerKind", "RankerOptions", "another_encoder", "base_for", "checked_model", "export_onnx", "exported",
-    "imported", "length_buckets", "load_encoder", "load_tokenizer", "make_scratch_model", "model_file",
-    "model_kind", "ranker_kind", "ranker_kinds", "read_record", "resolve_base_model", "trained_models",
-    "usable_base", "usable_pair", "write_record",
+    "RankerKind", "RankerOptions", "another_encoder", "base_for", "checked_model", "export_onnx",
+    "exported", "imported", "length_buckets", "load_encoder", "load_tokenizer", "make_scratch_model",
+    "model_file", "model_folder", "model_kind", "ranker_kind", "ranker_kinds", "read_record",
+    "resolve_base_model", "trained_models", "usable_base", "usable_pair", "write_record",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

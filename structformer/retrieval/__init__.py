@@ -24,12 +24,20 @@ if TYPE_CHECKING:
     )
     from structformer.retrieval.index import Index, has_vectors, is_stale
     from structformer.retrieval.indexing import build_index, encoders_advice, unrepeatable, would_lose_vectors
-    from structformer.retrieval.opened import OpenedIndex, QueryEncoder, has_ranking_head, query_encoder_folder
+    from structformer.retrieval.opened import (
+        OpenedIndex,
+        QueryEncoder,
+        has_ranking_head,
+        load_query_encoder,
+        model_fingerprint,
+        query_encoder_folder,
+    )
     from structformer.retrieval.pipeline import as_pipeline, hybrid, parse_pipeline
     from structformer.retrieval.rankings.hybrid_score import (
         STATIC_WORDS,
         FusionWeights,
         fusion_weights,
+        scaled_weights,
         what_parts_give,
     )
     from structformer.retrieval.rankings.qrels_files import read_qrels
@@ -38,6 +46,8 @@ if TYPE_CHECKING:
     from structformer.retrieval.registry import make_stage, stage_kinds
     from structformer.retrieval.retriever import AnyPipeline, Retriever, checked_query
     from structformer.retrieval.search_suggestions import Help, help_with
+    from structformer.retrieval.snippet import Matches
+    from structformer.retrieval.snippet import snippet as snippet_of
     from structformer.retrieval.stage import Pipeline, Stage, StageKind
     from structformer.retrieval.training_verdicts import TrainingVerdict, training_verdict
     from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
@@ -49,72 +59,18 @@ if TYPE_CHECKING:
         trained_encoder,
     )
     from structformer.retrieval.words.bm25 import idf, saturation
-    from structformer.retrieval.words.lexical import FIELDS
+    from structformer.retrieval.words.lexical import FIELDS, document_text
 
 __all__ = [
-    "ENCODER",
-    "FIELDS",
-    "STATIC_WORDS", "STRUCTURE",
-    "UNTRAINED",
-    "UNTRAINED_OF",
-    "Allowed",
-    "AnyPipeline",
-    "Facet",
-    "Filter",
-    "FusionWeights",
-    "Help",
-    "Hit",
-    "Hits",
-    "Index",
-    "IndexedDocuments",
-    "Mask",
-    "OpenedIndex",
-    "Pipeline",
-    "Place",
-    "QueryEncoder",
-    "Ranked",
-    "Ranking",
-    "Retriever",
-    "Stage",
-    "StageKind",
-    "TrainingVerdict",
-    "Translation",
-    "Unit",
-    "as_pipeline",
-    "asked_in",
-    "build_index",
-    "checked_query",
-    "choose_encoders",
-    "complete",
-    "completed",
-    "default_encoders",
-    "encoder_kind",
-    "encoder_place",
-    "encoders_advice",
-    "fusion_weights",
-    "has_ranking_head",
-    "has_vectors",
-    "help_with",
-    "hybrid",
-    "idf",
-    "in_order",
-    "is_confident",
-    "is_stale",
-    "make_stage",
-    "open_facets",
-    "parse_filter",
-    "parse_pipeline",
-    "query_encoder_folder",
-    "read_qrels",
-    "read_run",
-    "saturation",
-    "stage_kinds",
-    "trained_encoder",
-    "training_verdict",
-    "unrepeatable",
-    "web_address",
-    "what_parts_give",
-    "with_anchor",
-    "would_lose_vectors",
+    "ENCODER", "FIELDS", "STATIC_WORDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "Allowed", "AnyPipeline", "Facet",
+    "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index", "IndexedDocuments", "Mask", "Matches", "OpenedIndex",
+    "Pipeline", "Place", "QueryEncoder", "Ranked", "Ranking", "Retriever", "Stage", "StageKind", "TrainingVerdict",
+    "Translation", "Unit", "as_pipeline", "asked_in", "build_index", "checked_query", "choose_encoders", "complete",
+    "completed", "default_encoders", "document_text", "encoder_kind", "encoder_place", "encoders_advice",
+    "fusion_weights", "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident",
+    "is_stale", "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "parse_filter",
+    "parse_pipeline", "query_encoder_folder", "read_qrels", "read_run", "saturation", "scaled_weights", "snippet_of",
+    "stage_kinds", "trained_encoder", "training_verdict", "unrepeatable", "web_address", "what_parts_give",
+    "with_anchor", "would_lose_vectors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -6,11 +6,12 @@ from structformer.sampling.collection import Ground, Survey, counted_words, left
 from structformer.sampling.draw_examples import sample
 from structformer.sampling.example import Census, Example, SamplingOptions, SetOptions
 from structformer.sampling.held_out import DevelopmentSet, is_held_out
+from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood, PageTexts, Reference, title_and_head
 from structformer.sampling.pages import PageTable, write_pages
 from structformer.sampling.request import parse_mix
 from structformer.sampling.sets import other_flags, set_digest
-from structformer.sampling.store import Samples, Texts, TextWriter
+from structformer.sampling.store import Samples, Texts, TextWriter, write_examples
 from structformer.sampling.task import Form, Need, Task
 from structformer.sampling.tasks import (
     DEFAULT_TASKS,
@@ -20,7 +21,7 @@ from structformer.sampling.tasks import (
     needs_attention,
     tasks,
 )
-from structformer.sampling.view import DocumentView
+from structformer.sampling.view import DocumentView, nearly_equal, word_set
 from structformer.sampling.word_sets import (
     MEAN_SIZE,
     DocumentModel,
@@ -32,8 +33,9 @@ from structformer.sampling.word_sets import (
 __all__ = [
     "DEFAULT_TASKS", "MEAN_SIZE", "Census", "CollectionModel", "DevelopmentSet", "DocumentModel",
     "DocumentView", "Example", "Form", "Ground", "Need", "Neighbourhood", "PageTable", "PageTexts",
-    "Reference", "Samples", "SamplingOptions", "SetOptions", "Survey", "Task", "TextWriter", "Texts",
-    "counted_words", "document_examples", "document_model", "drawn_examples", "generator", "is_held_out",
-    "left_out", "needs_attention", "other_flags", "parse_mix", "positive_poisson", "sample", "set_digest",
-    "tasks", "title_and_head", "word_set_examples", "write_pages",
+    "PassageTable", "Reference", "Samples", "SamplingOptions", "SetOptions", "Survey", "Task", "TextWriter",
+    "Texts", "counted_words", "document_examples", "document_model", "drawn_examples", "generator",
+    "is_held_out", "left_out", "nearly_equal", "needs_attention", "other_flags", "parse_mix",
+    "positive_poisson", "sample", "set_digest", "tasks", "title_and_head", "word_set", "word_set_examples",
+    "write_examples", "write_pages", "write_passages",
 ]  # fmt: skip

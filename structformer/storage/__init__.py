@@ -6,14 +6,23 @@ from typing import TYPE_CHECKING
 
 from structformer.lazy_names import lazy_names
 from structformer.storage.digests import bytes_digest, sha256_of
-from structformer.storage.files import read_json, read_toml, replacing_folder, write_bytes, write_json, writing_errors
+from structformer.storage.files import (
+    building_folder,
+    read_json,
+    read_toml,
+    replacing_folder,
+    write_bytes,
+    write_json,
+    writing_errors,
+)
 from structformer.storage.seal import SEAL, Sealed, seal, seal_of
 
 if TYPE_CHECKING:
     from structformer.storage.parquet import numbers, parquet_writer  # with numpy and pyarrow
 
 __all__ = [
-    "SEAL", "Sealed", "bytes_digest", "numbers", "parquet_writer", "read_json", "read_toml", "replacing_folder",
-    "seal", "seal_of", "sha256_of", "write_bytes", "write_json", "writing_errors",
+    "SEAL", "Sealed", "building_folder", "bytes_digest", "numbers", "parquet_writer", "read_json",
+    "read_toml", "replacing_folder", "seal", "seal_of", "sha256_of", "write_bytes", "write_json",
+    "writing_errors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -9,10 +9,10 @@ from structformer.lazy_names import lazy_names
 if TYPE_CHECKING:
     from structformer.text.headings import SEE_ALSO_PHRASES, github_slug, is_see_also
     from structformer.text.languages import language_name
-    from structformer.text.lexical_analysis import analyzer, any_term_query
+    from structformer.text.lexical_analysis import analyzer, analyzer_of, any_term_query, query_terms
     from structformer.text.lines import lines_of
     from structformer.text.notes import opening
-    from structformer.text.passages import as_typed, cut_section, with_path
+    from structformer.text.passages import as_typed, cut_section, section_passages, with_path
     from structformer.text.query_like import is_imperative, plain, stands_alone
     from structformer.text.sentence_splitting import sentences
     from structformer.text.spans import Resolve, Span, spans_of_leaves
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from structformer.text.words import IGNORABLE, LEFT_OUT, PLAIN, WRITTEN, names_of, spaced
 
 __all__ = [
-    "CONTROLS", "IGNORABLE", "LEFT_OUT", "PLAIN", "SEE_ALSO_PHRASES", "WRITTEN", "Resolve", "Span", "analyzer",
-    "any_term_query", "as_typed", "cut_section", "github_slug", "is_imperative", "is_see_also", "language_name",
-    "lines_of", "names_of", "opening", "plain", "sentences", "spaced", "spans_of_leaves", "stands_alone", "visible",
-    "with_path", "without_controls",
+    "CONTROLS", "IGNORABLE", "LEFT_OUT", "PLAIN", "SEE_ALSO_PHRASES", "WRITTEN", "Resolve", "Span",
+    "analyzer", "analyzer_of", "any_term_query", "as_typed", "cut_section", "github_slug", "is_imperative",
+    "is_see_also", "language_name", "lines_of", "names_of", "opening", "plain", "query_terms",
+    "section_passages", "sentences", "spaced", "spans_of_leaves", "stands_alone", "visible", "with_path",
+    "without_controls",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from structformer.training.judged.candidates import candidate_documents
-from structformer.training.judged.development import relevant_documents
-from structformer.training.judged.finetuning import (
-    DOCUMENTS,
-    PASSAGES,
-    TASK,
-    UNASKED,
-    finetuning_options,
-    judged_source,
-    triples_source,
-)
+from structformer.training.judged.candidates import JudgedCandidates, candidate_documents
+from structformer.training.judged.development import DocumentTexts, judged_candidates, relevant_documents
 from structformer.training.judged.judging import Judge
 from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
 from structformer.training.objectives.objectives import Objective, ObjectiveOptions
-from structformer.training.options import Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
+from structformer.training.options import BOTH, Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
 from structformer.training.recipes import read_recipe, recipe_names, training_options
 from structformer.training.report.page import write_report
 from structformer.training.request import RunMode, Source
@@ -29,10 +20,10 @@ from structformer.training.run.unfinished import unfinished_options
 from structformer.training.schedule import learning_rate
 
 __all__ = [
-    "DEVELOPMENT", "DOCUMENTS", "IGNORED", "PASSAGES", "TASK", "UNASKED", "Checkpoints", "Judge", "Listener",
-    "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "RunMode", "Source", "TrainingOptions",
-    "TrainingPlan", "TrainingResult", "TrainingStep", "candidate_documents", "finetuning_options",
-    "judged_source", "learning_rate", "made_by_first", "memory_errors", "read_optimizer", "read_recipe",
+    "BOTH", "DEVELOPMENT", "IGNORED", "Checkpoints", "DocumentTexts", "Judge", "JudgedCandidates",
+    "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "RunMode", "Source",
+    "TrainingOptions", "TrainingPlan", "TrainingResult", "TrainingStep", "candidate_documents",
+    "judged_candidates", "learning_rate", "made_by_first", "memory_errors", "read_optimizer", "read_recipe",
     "read_state", "read_weights", "recipe_names", "relevant_documents", "scratch_model", "train_ranker",
-    "training_options", "triples_source", "unfinished_options", "write_report",
+    "training_options", "unfinished_options", "write_report",
 ]  # fmt: skip

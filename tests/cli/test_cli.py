@@ -339,3 +339,35 @@ def test_ingest_says_once_that_nothing_could_be_read_and_what_it_looked_for(run,
     assert "2 files seen, none with documents; looked for " in files.err
     only = run("ingest", tmp_path / "none", "-w", tmp_path / "w3", "--format", "wikitext")
     assert ".md" not in only.err.splitlines()[-1].split("looked for ")[1]
+
+
+def test_the_ingest_page_is_self_contained_and_escapes_what_it_shows(run, tmp_path):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "a.md").write_text('# <script>alert(1)</script>\n\n[x](<gone"><script>alert(2)</script>.md>)\n')
+    (tmp_path / "p" / "<script>alert(3)<script>.xml").write_text("<a>")
+    run("ingest", tmp_path / "p", "-w", tmp_path / "w")
+    page = (tmp_path / "w" / "corpus" / "report.html").read_text()
+    assert "<script" not in page
+    assert "alert(3)" in page
+    assert "default-src 'none'" in page
+    assert "http-equiv" in page
+    assert "not well-formed" in page
+    assert not [part for part in ("src=", "href=", "@import", "url(") if part in page]
+
+
+def test_a_mapping_from_suggestion_to_corpus(run, tmp_path, monkeypatch):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "h.xml").write_text(
+        "<buch><kapitel><ueberschrift>Eins</ueberschrift><absatz>Ein Absatz mit genug Worten, um als Text zu gelten, wirklich und "
+        "wahrhaftig.</absatz></kapitel><kapitel><ueberschrift>Zwei</ueberschrift><absatz>Noch einer.</absatz></kapitel></buch>"
+    )
+    monkeypatch.chdir(tmp_path)
+    Path("own.toml").write_text(run("inspect", "p/h.xml", "--suggest-mapping").out)
+    assert "h1 Eins" in run("inspect", "p/h.xml", "--mapping", "own.toml").out
+    run("ingest", "p", "--mapping", "own.toml", "-w", "w")
+    assert "h1 Zwei" in run("inspect", "h.xml", "-w", "w").out
+    Path("bad.toml").write_text("nothing = 1")
+    wrong = run("inspect", "p/h.xml", "--mapping", "bad.toml")
+    assert (wrong.code, "no key 'nothing'" in wrong.err) == (2, True)
+    wrong = run("ingest", "p", "--mapping", "none.toml", "-w", "w")
+    assert (wrong.code, "cannot be read" in wrong.err) == (2, True)

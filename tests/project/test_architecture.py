@@ -12,7 +12,8 @@ from structformer.models.kinds import ranker_kinds
 from structformer.plugins import Hooks
 from structformer.retrieval.registry import stage_kinds
 from structformer.sampling.tasks import tasks
-from structformer.search_engines import search_engines
+
+from structformer_engines import search_engines
 
 ROOT = Path(structformer.__file__).parent
 PLUGINS = ROOT.parent / "plugins"
@@ -29,7 +30,7 @@ LAYERS = [
     {"sampling", "models", "static_encoder"},
     {"training"},
     {"retrieval"},
-    {"query_side", "search_engines", "upserting"},
+    {"query_side", "upserting"},
     {"evaluation"},
     {"cli"},
 ]
@@ -278,8 +279,7 @@ def test_the_core_names_no_plugin():
 
 
 # One has to change these by hand, and say why: a core that one person can hold in their head.
-# 39,000 until names, phrases, doubt, deadlines and hostile values came, in the rooms that they concern.
-MOST_LINES, MOST_MODULES = 39_800, 290
+MOST_LINES, MOST_MODULES = 39_000, 290
 MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 12, 30
 
 

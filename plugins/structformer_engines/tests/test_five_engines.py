@@ -15,7 +15,12 @@ import pytest
 from structformer.errors import UsageError, WorkspaceError
 from structformer.models.base import packaged_minilm
 from structformer.retrieval import OpenedIndex, Retriever, build_index
-from structformer.search_engines import (
+from structformer.workspace import Workspace
+
+from rest_engine import StandIn, serving
+from structformer_devkit.example_corpus import example_workspace
+from structformer_devkit.search_engines import check_search_engine
+from structformer_engines import (
     EngineIndex,
     EngineRetriever,
     EngineUnit,
@@ -23,11 +28,6 @@ from structformer.search_engines import (
     search_engines,
     write_engine,
 )
-from structformer.workspace import Workspace
-
-from rest_engine import StandIn, serving
-from structformer_devkit.example_corpus import example_workspace
-from structformer_devkit.search_engines import check_search_engine
 
 REST = ["opensearch", "elasticsearch"]
 PACKAGES = {

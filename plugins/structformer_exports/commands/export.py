@@ -126,8 +126,9 @@ def _check(asked_for: list[Form], model: str | None, engine: str | None, given: 
 def _to_engine(workspace: Path, engine: str) -> tuple[str, int, str]:
     """Write the index to a search engine."""
     from structformer.retrieval import Retriever, default_encoders
-    from structformer.search_engines import folder_of, open_engine, without_password, write_engine
     from structformer.workspace import check_place
+
+    from structformer_engines import folder_of, open_engine, without_password, write_engine
 
     if (folder := folder_of(engine)) is not None:
         check_place(folder, workspace)

@@ -88,20 +88,17 @@ def command(
     from structformer.evaluation import read_queries
     from structformer.retrieval import read_qrels, read_run
     from structformer.sampling import Samples
-    from structformer.training import (
+    from structformer.training import RunMode, Source, made_by_first, train_ranker, training_options
+    from structformer.workspace import Workspace
+
+    from structformer_lab.finetuning import (
         DOCUMENTS,
         TASK,
         UNASKED,
-        RunMode,
-        Source,
         finetuning_options,
         judged_source,
-        made_by_first,
-        train_ranker,
-        training_options,
         triples_source,
     )
-    from structformer.workspace import Workspace
 
     if candidates and of != DOCUMENTS:
         raise click.UsageError("--candidates goes with --of documents")

@@ -21,11 +21,11 @@ from structformer.retrieval.rankings.run_files import read_run
 from structformer.sampling import Samples
 from structformer.training.judged.candidates import JudgedCandidates
 from structformer.training.judged.development import judged_development
-from structformer.training.judged.finetuning import finetuning_options, held_count, judged_source
 from structformer.training.judged.judging import development_score
 
 from conftest import write_pages
 from structformer_lab.experiment import read_experiment
+from structformer_lab.finetuning import finetuning_options, held_count, judged_source
 
 THINGS = "anchor ballast compass engine fender galley halyard inlet jib keel".split()
 DEEDS = "clean mend stow paint lift weigh sell".split()

@@ -10,12 +10,12 @@ from structformer.document import Document, mark_problems
 from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph
 from structformer.graph.resolution import FOUND_BY
-from structformer.graph.views import checked_links
 from structformer.ingestion import ingest
 
 from conftest import write_pages
 from reading import Folder, links, one, outline
 from structformer_devkit.formats import Sample, check_format
+from structformer_exports.graph_views import checked_links
 from structformer_org.format import OrgFormat
 
 BOATS = """#+TITLE: Boats

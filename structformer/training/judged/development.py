@@ -1,28 +1,52 @@
-"""Judged queries to choose a checkpoint by: documents of a run, or of BM25, to be put in order; or passages of the
-relevant ones.
-"""
+"""Judged queries to choose a checkpoint by: documents of a run, or of BM25, to be put in order."""
 
 from __future__ import annotations
 
 import tempfile
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from random import Random
+from types import TracebackType
 
 from structformer.corpus import Corpus
+from structformer.corpus.whole_text import whole_text
 from structformer.errors import UsageError
-from structformer.sampling import SamplingOptions
-from structformer.sampling.held_out import DevelopmentSet
-from structformer.sampling.view import DocumentView
-from structformer.text.passages import section_passages, with_path
-from structformer.training.data.document_texts import DocumentTexts
 from structformer.training.judged.candidates import JudgedCandidates, Run, candidate_documents
 from structformer.workspace import Workspace
 
 Qrels = Mapping[str, Mapping[str, int]]
-_MAX_ASKED = 150
-_MAX_PER_DOCUMENT = 10
-_POOL = 400
+
+
+class DocumentTexts:
+    """Texts of some of a corpus's documents by their numbers, kept in a file, so that there may be more of them than
+    memory holds; a context manager, since the file stays open.
+    """
+
+    def __init__(self, corpus: Corpus, wanted: Collection[int], path: Path) -> None:
+        """Read the corpus once, but for shards without a wanted document, and write the texts to `path`."""
+        self._places: dict[int, tuple[int, int]] = {}
+        site, start = corpus.site, 0
+        with path.open("wb") as file:
+            for shard in sorted({bisect_right(corpus.starts, number) - 1 for number in wanted}):
+                for number, document in enumerate(corpus.shard_documents(shard), corpus.starts[shard]):
+                    if number in wanted:
+                        text = whole_text(document, site).encode("utf-8", "surrogatepass")
+                        self._places[number] = (start, len(text))
+                        start += file.write(text)
+        self._file = path.open("rb")
+
+    def __getitem__(self, number: int) -> str:
+        start, length = self._places[number]
+        self._file.seek(start)
+        return self._file.read(length).decode("utf-8", "surrogatepass")
+
+    def __enter__(self) -> DocumentTexts:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
 
 
 def judged_development(
@@ -79,52 +103,3 @@ def relevant_documents(queries: Mapping[str, str], qrels: Qrels, known: Collecti
             "those of `structformer inspect`?"
         )
     return relevant
-
-
-def passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[str, list[str]], list[str]]:
-    """The passages of some documents by id, and a random choice of the others' passages, evenly drawn in constant
-    memory.
-    """
-    rng = Random(f"judged pool/{seed}")
-    found: dict[str, list[str]] = {}
-    pool: list[str] = []
-    seen = 0
-    for document in corpus.documents():
-        view = DocumentView(document, SamplingOptions())
-        for number, section in enumerate(view.sections):
-            for piece in (each.text for each in section_passages(section)):
-                text = with_path(view.path_text(number), piece)
-                if document.id in documents:
-                    found.setdefault(document.id, []).append(text)
-                    continue
-                seen += 1
-                if len(pool) < _POOL:
-                    pool.append(text)
-                elif (place := rng.randrange(seen)) < _POOL:
-                    pool[place] = text
-    return found, pool
-
-
-def development_of(
-    held: list[str],
-    queries: Mapping[str, str],
-    relevant: Mapping[str, set[str]],
-    cut: Mapping[str, list[str]],
-    pool: list[str],
-) -> DevelopmentSet | None:
-    """Queries with the passages of their relevant documents, among a pool of others; None if no document has a
-    passage.
-    """
-    texts: list[str] = []
-    places: dict[str, range] = {}
-    chosen = [name for name in held[:_MAX_ASKED] if any(cut.get(document) for document in relevant[name])]
-    for name in chosen:
-        for document in sorted(relevant[name]):
-            if document not in places:
-                some = cut.get(document, [])[:_MAX_PER_DOCUMENT]
-                places[document] = range(len(texts), len(texts) + len(some))
-                texts += some
-    if not chosen:
-        return None
-    answers = [frozenset(number for document in relevant[name] for number in places[document]) for name in chosen]
-    return DevelopmentSet([queries[name] for name in chosen], texts + pool, answers)

@@ -15,7 +15,11 @@ from structformer.extras import MissingPackage
 from structformer.models.base import packaged_minilm
 from structformer.plugins import load_plugins
 from structformer.retrieval.indexing import build_index
-from structformer.search_engines import (
+
+from structformer_devkit import ten_pages
+from structformer_devkit.example_corpus import example_workspace
+from structformer_devkit.search_engines import SEARCH_ENGINE_RULES, check_search_engine
+from structformer_engines import (
     EngineRetriever,
     SearchEngine,
     folder_of,
@@ -24,10 +28,6 @@ from structformer.search_engines import (
     without_password,
     write_engine,
 )
-
-from structformer_devkit import ten_pages
-from structformer_devkit.example_corpus import example_workspace
-from structformer_devkit.search_engines import SEARCH_ENGINE_RULES, check_search_engine
 
 
 class Memory:

@@ -12,32 +12,38 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from structformer._version import __version__
+from structformer import __version__
 from structformer.corpus import Corpus
 from structformer.errors import UsageError
 from structformer.graph import ReferenceGraph
-from structformer.models.kinds import ranker_kind
-from structformer.models.registry import model_folder, read_record
-from structformer.sampling import Example, Samples, SamplingOptions
-from structformer.sampling.held_out import DevelopmentSet
-from structformer.sampling.negatives import PassageTable, write_passages
-from structformer.sampling.store import write_examples
-from structformer.sampling.view import nearly_equal, word_set
-from structformer.storage.digests import sha256_of
-from structformer.storage.files import building_folder, write_json
-from structformer.text.passages import with_path
-from structformer.training.data.document_texts import DocumentTexts
-from structformer.training.judged.candidates import JudgedCandidates, Run, candidate_documents
-from structformer.training.judged.development import (
-    Qrels,
-    development_of,
+from structformer.models import model_folder, ranker_kind, read_record
+from structformer.sampling import (
+    DevelopmentSet,
+    DocumentView,
+    Example,
+    PassageTable,
+    Samples,
+    SamplingOptions,
+    nearly_equal,
+    word_set,
+    write_examples,
+    write_passages,
+)
+from structformer.storage import building_folder, sha256_of, write_json
+from structformer.text import section_passages, with_path
+from structformer.training import (
+    BOTH,
+    DocumentTexts,
+    JudgedCandidates,
+    Source,
+    candidate_documents,
     judged_candidates,
-    passages_of,
     relevant_documents,
 )
-from structformer.training.options import BOTH
-from structformer.training.request import Source
 from structformer.workspace import Workspace
+
+Qrels = Mapping[str, Mapping[str, int]]
+Run = Mapping[str, Sequence[tuple[str, float]]]
 
 TASK = "judged"
 PASSAGES, DOCUMENTS = "passages", "documents"  # what Examples of judgements are made of
@@ -46,6 +52,9 @@ _SMALLEST_TO_HOLD_OUT = 20
 HELD_OUT = 0.2
 _MOST_HELD_OUT = 500  # each is asked of the ranker before and after, with a hundred documents
 _HARD_NEGATIVES = 3
+_MAX_ASKED = 150
+_MAX_PER_DOCUMENT = 10
+_POOL = 400
 # Options that fine-tuning chooses where its user does not, whatever the loss makes of them.
 UNASKED = {"hard_negatives": _HARD_NEGATIVES}
 
@@ -242,6 +251,55 @@ def _examples(judged: _Judged, cut: Mapping[str, list[str]], table: PassageTable
             ]
             texts = (positive, *dict.fromkeys(others))
             yield Example(TASK, (query,) * len(texts), texts, document, (-1,) * len(texts))
+
+
+def passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[str, list[str]], list[str]]:
+    """The passages of some documents by id, and a random choice of the others' passages, evenly drawn in constant
+    memory.
+    """
+    rng = Random(f"judged pool/{seed}")
+    found: dict[str, list[str]] = {}
+    pool: list[str] = []
+    seen = 0
+    for document in corpus.documents():
+        view = DocumentView(document, SamplingOptions())
+        for number, section in enumerate(view.sections):
+            for piece in (each.text for each in section_passages(section)):
+                text = with_path(view.path_text(number), piece)
+                if document.id in documents:
+                    found.setdefault(document.id, []).append(text)
+                    continue
+                seen += 1
+                if len(pool) < _POOL:
+                    pool.append(text)
+                elif (place := rng.randrange(seen)) < _POOL:
+                    pool[place] = text
+    return found, pool
+
+
+def development_of(
+    held: list[str],
+    queries: Mapping[str, str],
+    relevant: Mapping[str, set[str]],
+    cut: Mapping[str, list[str]],
+    pool: list[str],
+) -> DevelopmentSet | None:
+    """Queries with the passages of their relevant documents, among a pool of others; None if no document has a
+    passage.
+    """
+    texts: list[str] = []
+    places: dict[str, range] = {}
+    chosen = [name for name in held[:_MAX_ASKED] if any(cut.get(document) for document in relevant[name])]
+    for name in chosen:
+        for document in sorted(relevant[name]):
+            if document not in places:
+                some = cut.get(document, [])[:_MAX_PER_DOCUMENT]
+                places[document] = range(len(texts), len(texts) + len(some))
+                texts += some
+    if not chosen:
+        return None
+    answers = [frozenset(number for document in relevant[name] for number in places[document]) for name in chosen]
+    return DevelopmentSet([queries[name] for name in chosen], texts + pool, answers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-
 from structformer.corpus import Corpus
 from structformer.did_you_mean import did_you_mean
 from structformer.document import LinkKind
 from structformer.errors import UsageError
-from structformer.graph.graph import ReferenceGraph
-from structformer.graph.name_tables import NameTables
-from structformer.graph.resolution import FAILURES, FOUND_BY, format_of, resolve_link
-from structformer.storage.parquet import parquet_writer
-from structformer.text.visible_text import visible
+from structformer.graph import FAILURES, FOUND_BY, NameTables, ReferenceGraph, format_of, resolve_link
+from structformer.storage import parquet_writer
+from structformer.text import visible
 from structformer.workspace import new_file
 
 _LISTED = 20_000

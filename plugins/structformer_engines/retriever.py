@@ -10,20 +10,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from structformer.errors import WorkspaceError
-from structformer.retrieval.hits import Hit
-from structformer.retrieval.opened import OpenedIndex, QueryEncoder, load_query_encoder, model_fingerprint
-from structformer.retrieval.rankings.hybrid_score import FusionWeights, scaled_weights
-from structformer.retrieval.rankings.ranking import top_k
-from structformer.retrieval.snippet import Matches, snippet
-from structformer.retrieval.vector_making import made_vectors
-from structformer.retrieval.vectors.encoder_names import STRUCTURE
-from structformer.retrieval.words.lexical import document_text
-from structformer.search_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit
-from structformer.text.lexical_analysis import analyzer_of, query_terms
-from structformer.text.words import spaced
+from structformer.retrieval import (
+    STRUCTURE,
+    FusionWeights,
+    Hit,
+    Matches,
+    OpenedIndex,
+    QueryEncoder,
+    Retriever,
+    document_text,
+    in_order,
+    load_query_encoder,
+    model_fingerprint,
+    scaled_weights,
+    snippet_of,
+)
+from structformer.text import analyzer_of, query_terms, spaced
 from structformer.workspace import Workspace
+
+from structformer_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit
 
 _FOUND = 200  # units by words, and by meaning, as the workspace's own hybrid takes them
 _PARTS = ("meaning", "structure", "lexical", "document")
@@ -35,7 +41,7 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
     encoder: whose vectors are written; the static encoder's follow where the index has them. A unit's vector is by each
     encoder its own, plus that of its document's overview by its weight. Raises WorkspaceError without an index.
     """
-    opened = OpenedIndex(Workspace(workspace), made_vectors)
+    opened = Retriever.open(workspace).opened
     _, index, weights = opened.encoder(encoder)
     weights = replace(weights, described=0.0)  # an engine has passages, and no sentences beside them
     encoders = {encoder: (index, weights.overview / weights.dense)}
@@ -138,7 +144,7 @@ class EngineRetriever:
         totals = dict(zip(scores, (table @ scaled).tolist(), strict=True))
         matches = Matches(terms, lambda word: self._analyzer.analyze(spaced(word)))
         hits: dict[tuple[int, int], Hit] = {}
-        for unit, total in top_k(totals, len(totals)):
+        for unit, total in in_order(totals.items()):
             document, _, fields = kept[unit]
             if (document, fields["section"]) not in hits and len(hits) < k:
                 hits[document, fields["section"]] = _hit(fields, total, scores[unit], matches)
@@ -151,7 +157,7 @@ def _of_both(own: float, whole: float) -> float:
 
 
 def _hit(fields: dict[str, Any], total: float, scores: dict[str, float], matches: Matches) -> Hit:
-    shown = snippet(fields["text"], matches)
+    shown = snippet_of(fields["text"], matches)
     return Hit(
         fields["document_id"],
         fields["title"],

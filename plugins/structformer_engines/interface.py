@@ -15,11 +15,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-
 from structformer.errors import UsageError
 from structformer.extras import MissingPackage
 from structformer.plugins import load_plugins
-from structformer.retrieval.rankings.ranking import Ranked
+from structformer.retrieval import Ranked
 from structformer.workspace import checked_name
 
 _USER = re.compile(r"://[^/?#]*@")

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-
-from structformer.cli.common import Output, OutputPath, common_options, force_option, printable, table
+from structformer.cli import Output, OutputPath, common_options, force_option, printable, table
 
 _SHOWN = 50
 _DEAD = {
@@ -30,7 +29,7 @@ def command() -> None:
 def stats(workspace: Path, out: Output) -> None:
     """Links resolved, external, to other files, unresolved and ambiguous per kind, with examples; degrees of the
     see-also graph."""
-    from structformer.graph.views import statistics
+    from structformer_exports.graph_views import statistics
 
     found = statistics(workspace)
     out.json(found)
@@ -62,8 +61,9 @@ def stats(workspace: Path, out: Output) -> None:
 def check(limit: int, workspace: Path, out: Output) -> int:
     """Dead links within the corpus, each with its page and section, and how many others only a rule found (--verbose
     names these). Exit code 1 when there are dead ones."""
-    from structformer.graph.resolution import FOUND_BY
-    from structformer.graph.views import checked_links
+    from structformer.graph import FOUND_BY
+
+    from structformer_exports.graph_views import checked_links
 
     found: Counter[str] = Counter()
     shown: list[dict[str, Any]] = []
@@ -101,7 +101,8 @@ def export(
 ) -> None:
     """Write the graph: FILE.parquet an edge list of sections, FILE.graphml documents and their references."""
     from structformer.errors import UsageError
-    from structformer.graph.views import export_graphml, export_parquet, parse_kinds
+
+    from structformer_exports.graph_views import export_graphml, export_parquet, parse_kinds
 
     writers = {".parquet": export_parquet, ".graphml": export_graphml}
     if target.suffix.lower() not in writers:

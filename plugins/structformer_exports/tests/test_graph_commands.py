@@ -1,0 +1,84 @@
+"""`structformer graph`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from lxml import etree
+
+
+@pytest.fixture
+def workspace(run, pages: Path, tmp_path: Path) -> Path:
+    (pages / "index.md").write_text(
+        (pages / "index.md").read_text()
+        + "- [Gone](gone.md)\n- [No place](knots.md#nowhere)\n- [Site](https://e.org)\n"
+    )
+    run("ingest", pages, "-w", tmp_path / "w")
+    return tmp_path / "w"
+
+
+def test_stats(run, workspace):
+    shown = run("graph", "stats", "-w", workspace).out
+    assert "unresolved: index.md -> gone.md" in shown
+    assert "see-also edges from 2 documents" in shown
+    found = json.loads(run("graph", "stats", "-w", workspace, "--json").out)
+    assert found["links"]["see_also"] == {
+        "resolved": 4,
+        "external": 1,
+        "file": 0,
+        "unresolved": 1,
+        "ambiguous": 0,
+        "dead_anchor": 1,
+    }
+    assert found["see_also"]["out_degrees"] == {"0": 1, "1": 1, "2": 1}
+
+
+def test_check_names_page_section_and_target(run, workspace):
+    checked = run("graph", "check", "-w", workspace)
+    shown = checked.out
+    assert checked.code == 1
+    assert "index.md: Boats > See also: see_also 'Gone' -> gone.md: not found" in shown
+    assert "-> knots.md#nowhere: no such anchor" in shown
+
+
+def test_check_of_a_whole_corpus_is_content(run, pages, tmp_path):
+    run("ingest", pages, "-w", tmp_path / "whole")
+    assert "every link within the corpus leads somewhere" in run("graph", "check", "-w", tmp_path / "whole").out
+
+
+def test_check_says_which_rule_found_a_link(run, tmp_path):
+    (tmp_path / "vault" / "de").mkdir(parents=True)
+    (tmp_path / "vault" / "a.md").write_text("# A\n\n## Reef it!\n\n[x](<#Reef it>)\n")
+    (tmp_path / "vault" / "de" / "b.md").write_text("# B\n\n[y](a.md)\n")
+    run("ingest", tmp_path / "vault", "-w", "w")
+    shown = run("graph", "check", "-w", "w").out
+    assert "1 link found by its letters and digits" in shown
+    assert "1 link found in the language without translation" in shown
+    assert "'x' -> #Reef it: found by its letters and digits" in run("graph", "check", "-w", "w", "-v").out
+    found = json.loads(run("graph", "check", "-w", "w", "--json").out)
+    assert found == {"dead_links": 0, "found_by_rule": {"by_letters": 1, "untranslated": 1}, "shown": []}
+
+
+def test_exports(run, workspace, tmp_path):
+    run("graph", "export", tmp_path / "edges.parquet", "-w", workspace)
+    rows = pq.read_table(tmp_path / "edges.parquet").to_pylist()
+    assert {
+        "source": "index.md",
+        "source_section": "Boats > See also",
+        "target": "parts/sails.md",
+        "target_section": "Sails > Reefing",
+        "kind": "see_also",
+        "text": "Sails",
+    } in rows
+    run("graph", "export", tmp_path / "graph.graphml", "--kind", "see_also", "-w", workspace)
+    graph = etree.parse(str(tmp_path / "graph.graphml"))
+    space = {"g": "http://graphml.graphdrawing.org/xmlns"}
+    assert graph.xpath("count(//g:node)", namespaces=space) == 3
+    assert graph.xpath("//g:edge/g:data[@key='d2']/text()", namespaces=space) == ["see_also"] * 4
+    wrong = run("graph", "export", tmp_path / "x.csv", "-w", workspace)
+    assert (wrong.code, "write to a file that ends in" in wrong.err) == (2, True)
+    wrong = run("graph", "export", tmp_path / "x.parquet", "--kind", "nothing", "-w", workspace)
+    assert (wrong.code, "no kind of link" in wrong.err) == (2, True)
