@@ -1,5 +1,6 @@
 """A workspace's search in other libraries, one thin module each behind an extra of its name; exports in other tools'
-forms; models to the hub and from it; the reference graph, its dead links and the graph as a file."""
+forms; models to the hub and from it; what was read of a file; the reference graph, its dead links and
+the graph as a file."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ __all__ = ["Exported", "WordVectors", "export", "learn_word_vectors", "read_word
 __getattr__ = lazy_names(__name__)
 
 _COMMANDS = {
+    "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
     "graph": "The links between documents: statistics, dead links, export.",
     "export": "Export a model for onnxruntime, the Examples or the corpus.",
     "push": "Send a model and its card to the hub.",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         force_option,
         named,
         printable,
+        read_mapping,
         save_config,
         seconds,
         table,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PROGRESS_LINES", "Output", "OutputPath", "WorkspacePath", "as_text", "base_url_option",
     "check_corpus", "chosen_options", "common_options", "force_option", "judged", "judged_option",
-    "named", "of_first_process", "opened", "print_result", "printable", "run_command", "save_config",
+    "named", "of_first_process", "opened", "print_result", "printable", "read_mapping", "run_command", "save_config",
     "search_options", "seconds", "show", "show_hits", "show_search", "stale_option", "table",
     "threads_option", "training_flags", "watched",
 ]  # fmt: skip

@@ -20,7 +20,6 @@ from structformer.extras import needed_for
 # reason.
 COMMANDS = {
     "ingest": "Read documents into the workspace's corpus and reference graph.",
-    "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
     "sample": "Draw training Examples from the corpus.",
     "train": "Train a ranker on the Examples, within the time given.",
     "index": "Index the corpus for search.",

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-
-from structformer.cli.common import Output, common_options, printable, read_mapping
+from structformer.cli import Output, common_options, printable, read_mapping
 from structformer.document import Block, Document, inline_marks
 
 _DOCUMENTS = 20
@@ -157,7 +156,7 @@ def _as_dict(document: Document) -> dict[str, Any]:
 
 def _suggested_mapping(source: str | None, format: str) -> str:
     from structformer.errors import UsageError
-    from structformer.formats.source import SourceFile
+    from structformer.formats import SourceFile
     from structformer.plugins import load_plugins
 
     if source is None or not Path(source).is_file():
