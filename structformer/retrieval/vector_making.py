@@ -15,6 +15,7 @@ from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
+from structformer.models.known_encoders import language_advice
 from structformer.models.registry import checked_model
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index, description_files, nearest_files, vector_files
@@ -104,8 +105,10 @@ def make_vectors(
     bits = manifest.get("vector_bits", 32)
     elsewhere = sorted(made.glob(f"{place.vectors}-*.journal")) if made is not None else []
     journal = VectorJournal(journals(workspace) / place.vectors, model.dimensions, elsewhere)
-    # Journals of other processes have no token vectors, and who needs these has too many passages to keep them.
-    look = look_weight(units) if made is None and gives_tokens(model) else 0.0
+    # Journals of other processes have no token vectors, and who needs these has too many passages to keep them. Of a
+    # language that it never read, an encoder has pieces of words.
+    is_read = needs_torch and not language_advice(corpus, place.base, "")
+    look = look_weight(units) if made is None and gives_tokens(model) and is_read else 0.0
     with journal, building_folder(folder) as building:
         path = building.folder / f"{place.vectors}.npy"
         kept = _axes_before(earlier, len(units)) if look else None
