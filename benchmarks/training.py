@@ -10,9 +10,9 @@ throughput: the same base model, Examples, lengths, precision and threads for ou
 prints pairs a second and the ratio. kills: `structformer train` with a checkpoint every step, killed (SIGKILL, with all
 it started) at random points, then resumed until it ends; prints how many came to the weights of the undisturbed run.
 preparation: chunks of 32 Examples of Wikiformer's tasks as a GPU gets them; prints tokens a second of a processor and
-the share of padding. reading: Examples that are not in the page cache, shuffled as training does and over the whole
-corpus; prints milliseconds and bytes from the disk an Example, and their share of the time that an H100 learns from it,
-which the next ones are read in: it waits for what is over 100 %. memory: what such chunks keep for their gradients, whole and batch by batch.
+the share of padding. memory: what such chunks keep for their gradients, whole and batch by batch. reading: Examples
+that are not in the page cache, shuffled as training does and over the whole corpus; prints milliseconds and bytes from
+the disk an Example, and their share of the time that an H100 learns from one. What is over 100 % is waited for.
 """
 
 from __future__ import annotations
@@ -348,9 +348,8 @@ def memory(workspace: Path, layers: int) -> None:
 
 
 PART = 4_000  # Examples of a part; Wikipedia's 45 million are 130 GB
-H100_STEP = (
-    3.3 * 3_600 / 100_000 / GPU_GROUPS
-)  # seconds of one Example, the shortest that docs/reference/training.md has
+# Seconds that a GPU learns from one Example, the shortest that docs/reference/training.md has for an H100.
+H100_SECONDS = 3.3 * 3_600 / 100_000 / GPU_GROUPS
 
 
 def reading(gigabytes: float) -> None:
