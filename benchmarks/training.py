@@ -4,12 +4,15 @@
     python benchmarks/training.py kills DOCUMENTS [--times 50]
     python benchmarks/training.py preparation CORPUS_WORKSPACE
     python benchmarks/training.py memory CORPUS_WORKSPACE [--layers 1]
+    python benchmarks/training.py reading [--gigabytes 1]
 
 throughput: the same base model, Examples, lengths, precision and threads for ours and the peer, runs taken in turns;
 prints pairs a second and the ratio. kills: `structformer train` with a checkpoint every step, killed (SIGKILL, with all
 it started) at random points, then resumed until it ends; prints how many came to the weights of the undisturbed run.
 preparation: chunks of 32 Examples of Wikiformer's tasks as a GPU gets them; prints tokens a second of a processor and
-the share of padding. memory: what such chunks keep for their gradients, whole and batch by batch.
+the share of padding. memory: what such chunks keep for their gradients, whole and batch by batch. reading: Examples
+that are not in the page cache, shuffled as training does and over the whole corpus; prints milliseconds and bytes from
+the disk an Example, and their share of the time that an H100 learns from one. What is over 100 % is waited for.
 """
 
 from __future__ import annotations
@@ -344,6 +347,58 @@ def memory(workspace: Path, layers: int) -> None:
             )
 
 
+PART = 4_000  # Examples of a part; Wikipedia's 45 million are 130 GB
+# Seconds that a GPU learns from one Example, the shortest that docs/reference/training.md has for an H100.
+H100_SECONDS = 3.3 * 3_600 / 100_000 / GPU_GROUPS
+
+
+def reading(gigabytes: float) -> None:
+    """What Examples cost to read that the page cache lacks."""
+    from structformer.sampling import Example, Samples
+    from structformer.sampling.store import PartWriter
+    from structformer.training.data.example_order import BLOCK, permuted, shuffled
+
+    rng = random.Random(0)
+    with tempfile.TemporaryDirectory(dir=".") as name:
+        folder = Path(name)
+        with PartWriter(folder / "0") as writer:
+            for number in range(PART):
+                texts = tuple(rng.randbytes(180).hex() for _ in range(8))
+                writer.next_document()
+                writer.add(Example("srr", (f"query {number}",) * 8, texts, str(number), tuple(range(8))))
+        size = sum(path.stat().st_size for path in (folder / "0").iterdir())
+        parts = round(gigabytes * 1e9 / size)
+        for part in range(1, parts):
+            shutil.copytree(folder / "0", folder / str(part))
+        manifest = {"tasks": ["srr"], "parts": [{"name": str(n), "examples": {"srr": PART}} for n in range(parts)]}
+        for order, number in ((shuffled, BLOCK), (permuted, BLOCK // 8)):
+            forget(folder)
+            samples, before, begun = Samples(folder, manifest), bytes_read(), time.perf_counter()
+            for place in range(number):
+                samples.example("srr", order(place, parts * PART, "0/srr/0"))
+            seconds, read = (time.perf_counter() - begun) / number, (bytes_read() - before) / number
+            print(
+                f"{order.__name__}: {seconds * 1e3:.2f} ms and {read / 1e3:,.0f} kB of the disk for an Example of "
+                f"{size / PART / 1e3:.1f} kB, {seconds / H100_SECONDS:.0%} of the time that an H100 learns from it",
+                flush=True,
+            )
+            del samples
+
+
+def forget(folder: Path) -> None:
+    """Take a folder's files out of the page cache."""
+    for path in folder.rglob("*.arrow"):
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def bytes_read() -> int:
+    """Bytes that this process has had from disks."""
+    lines = Path("/proc/self/io").read_text(encoding="utf-8").splitlines()
+    return int(next(line for line in lines if line.startswith("read_bytes")).split()[1])
+
+
 def mean_loss(losses: Any, masked: Any) -> Any:
     """What is minimised."""
     return losses.mean()
@@ -369,6 +424,7 @@ def main() -> None:
     keeping = commands.add_parser("memory")
     keeping.add_argument("workspace", type=Path)
     keeping.add_argument("--layers", type=int, default=1)
+    commands.add_parser("reading").add_argument("--gigabytes", type=float, default=1.0)
     arguments = parser.parse_args()
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("torch", "transformers", "sentence-transformers", "accelerate")
@@ -380,6 +436,8 @@ def main() -> None:
         preparation(arguments.workspace, arguments.chunks)
     elif arguments.what == "memory":
         memory(arguments.workspace, arguments.layers)
+    elif arguments.what == "reading":
+        reading(arguments.gigabytes)
     else:
         throughput(arguments.workspace, arguments.steps, arguments.rounds, arguments.model, arguments.rankers)
 

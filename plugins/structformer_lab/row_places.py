@@ -48,7 +48,11 @@ def checkpoint_folder(name: str) -> Path:
     """
     from structformer.models import model_file, ranker_kind, resolve_base_model
 
-    location = resolve_base_model(name, "cross-encoder").location
+    try:
+        location = resolve_base_model(name, "cross-encoder").location
+    except ModelError as error:
+        # What follows names ways to choose a base to train from.
+        raise ModelError(str(error).partition("; ")[0]) from error
     ranker_kind("cross-encoder").load(location)  # fetches what it is made of
     settings = model_file(location, "config.json")
     if settings is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from structformer.errors import UsageError
-from structformer.training import DEVELOPMENT, training_options
+from structformer.training import DEVELOPMENT, TrainingOptions, training_options
 
 from structformer_lab.experiment import ExperimentRow
 
@@ -78,6 +78,18 @@ def shared(options: object, settings: Sequence[str]) -> dict[str, object]:
     """The options that the settings give to every training, which takes those that concern it."""
     names = ("sampling" if key.startswith("sample.") else key for key in map(_key, settings))
     return {name: getattr(options, name) for name in names}
+
+
+def shared_out(options: TrainingOptions, processes: int) -> TrainingOptions:
+    """The options of each of so many processes: the groups of a step that a row or recipe names stay the same number,
+    where it can be shared.
+    """
+    step = (options.groups or 0) * options.accumulation
+    if not step or step % processes:
+        return options
+    own = step // processes
+    accumulation = next(n for n in range(1, own + 1) if own % n == 0 and own // n <= (options.groups or 0))
+    return replace(options, groups=own // accumulation, accumulation=accumulation)
 
 
 def _key(setting: str) -> str:

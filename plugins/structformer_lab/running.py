@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -15,14 +16,16 @@ from structformer.errors import ModelError, UsageError
 from structformer.evaluation import Evaluation, Judgements, development_digests, evaluate, named_development, said_of
 from structformer.models import base_for, read_record
 from structformer.retrieval import UNTRAINED_OF, has_ranking_head, parse_pipeline, read_run
-from structformer.sampling import set_digest
+from structformer.sampling import Samples, set_digest
 from structformer.storage import sha256_of, write_json
 from structformer.training import (
     DEVELOPMENT,
     Listener,
     RunMode,
+    Source,
     TrainingOptions,
     candidate_documents,
+    made_by_first,
     relevant_documents,
     scratch_model,
     train_ranker,
@@ -31,9 +34,9 @@ from structformer.training import (
 from structformer.workspace import Workspace
 
 from structformer_lab.experiment import CANDIDATES, Experiment, ExperimentRow
-from structformer_lab.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
+from structformer_lab.finetuning import DOCUMENTS, PASSAGES, TASK, UNASKED, finetuning_options, judged_source
 from structformer_lab.row_places import BASE, checkpoint_folder, filled, filled_values
-from structformer_lab.row_training import RowTraining, shared
+from structformer_lab.row_training import RowTraining, shared, shared_out
 
 _ASKED_FOR = "experiment.json"
 NEGATIVES = 7  # of a judged query, where a row says no other number
@@ -70,7 +73,8 @@ def run_experiment(
 
     The title says how long each training may take, and so does the first line. A row whose model is there already,
     trained with the same options on this corpus, is not trained again, and one that was begun goes on after its last
-    checkpoint. A row that has nothing to train on is left out and named. Raises UsageError when no row is left."""
+    checkpoint. A row that has nothing to train on is left out and named. Of several processes that a launcher started
+    all train each row, and the first compares. Raises UsageError when no row is left."""
     workspace = Workspace(workspace)
     training = training or RowTraining()
     if training.max_seconds is None:
@@ -129,21 +133,25 @@ def run_experiment(
     pipelines = [parse_pipeline(row.pipeline) for row in kept]
     by_label = {row.label: pipeline for row, pipeline in zip(kept, pipelines, strict=True)}
     baseline = [by_label[label] for label in experiment.baselines if label in by_label]
-    return evaluate(
-        workspace,
-        judged,
-        pipelines=pipelines,
-        labels=[row.label for row in kept],
-        ensembles=ensembles,
-        against=baseline,
-        measures=experiment.measures,
-        title=title,
-        caveat="\n\n".join(caveats),
-        seed=training.seed,
-        output=output,
-        progress=progress,
-        standard=False,
-    )
+
+    def compared() -> Evaluation:
+        return evaluate(
+            workspace,
+            judged,
+            pipelines=pipelines,
+            labels=[row.label for row in kept],
+            ensembles=ensembles,
+            against=baseline,
+            measures=experiment.measures,
+            title=title,
+            caveat="\n\n".join(caveats),
+            seed=training.seed,
+            output=output,
+            progress=progress,
+            standard=False,
+        )
+
+    return made_by_first(compared)
 
 
 def _check_options(workspace: Workspace, rows: Sequence[ExperimentRow], training: RowTraining) -> None:
@@ -205,7 +213,7 @@ def _untrained(workspace: Workspace, how: RowTraining) -> tuple[str, str]:
     if not base.scratch:
         return base.name, base.location
     corpus = Corpus.open(options.train_from or how.train_from or workspace)
-    return base.name, scratch_model(workspace.cache, corpus, options)
+    return base.name, made_by_first(lambda: scratch_model(workspace.cache, corpus, options))
 
 
 def _first_options(row: ExperimentRow, how: RowTraining) -> TrainingOptions | None:
@@ -262,7 +270,7 @@ def _trained(
                 say(said_of(development))
             unasked = shared(options, how.of_training(row))
             mode = RunMode(resume=resume, force=True, listener=listener, unasked=unasked, development=development)
-            train_ranker(workspace, options, mode)
+            train_ranker(workspace, shared_out(options, _processes()), mode)
 
         _once(workspace, row.model, asked, train)
     if row.finetune is None or train_on is None:
@@ -290,19 +298,25 @@ def _trained(
 
     def finetune(resume: bool) -> None:
         found = read_run(run)[1] if run else None
-        source, _ = judged_source(
-            workspace,
-            judged.queries,
-            judged.qrels,
-            negatives=negatives,
-            seed=how.seed,
-            of=of,
-            run=found,
-            held_out=_HELD_OUT,
-        )
+
+        def written() -> tuple[Any, str]:
+            source, _ = judged_source(
+                workspace,
+                judged.queries,
+                judged.qrels,
+                negatives=negatives,
+                seed=how.seed,
+                of=of,
+                run=found,
+                held_out=_HELD_OUT,
+            )
+            return source.development, source.judged_by
+
+        development, judged_by = made_by_first(written)
+        source = Source(Samples.open(workspace, TASK), development, judged_by)
         unasked = {**UNASKED, **shared(tuned, how.of_finetuning(row))}
         mode = RunMode(resume=resume, force=True, listener=listener, unasked=unasked)
-        train_ranker(workspace, tuned, mode, source=source)
+        train_ranker(workspace, shared_out(tuned, _processes()), mode, source=source)
 
     _once(workspace, f"{row.model}-finetuned", asked, finetune)
 
@@ -325,16 +339,30 @@ def _once(workspace: Workspace, name: str, asked: Mapping[str, Any], make: Calla
     """Make a model unless it is there, made for the same. `make` takes whether what was begun for it goes on."""
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
     path, begun = workspace.model(name) / _ASKED_FOR, workspace.checkpoints(name) / _ASKED_FOR
-    if _digest_in(path) == digest:
-        return
-    resume = _digest_in(begun) == digest
-    begun.parent.mkdir(parents=True, exist_ok=True)
-    write_json(begun, {"digest": digest})
-    make(resume)
-    write_json(path, {"digest": digest})
-    begun.unlink()
-    with suppress(OSError):  # something of a user's is left
-        begun.parent.rmdir()
+
+    def begin() -> bool | None:
+        if _digest_in(path) == digest:
+            return None
+        by_these = f"{digest}/{_processes()}"
+        resume = _digest_in(begun) == by_these
+        begun.parent.mkdir(parents=True, exist_ok=True)
+        write_json(begun, {"digest": by_these})
+        return resume
+
+    def end() -> None:
+        write_json(path, {"digest": digest})
+        begun.unlink()
+        with suppress(OSError):  # something of a user's is left
+            begun.parent.rmdir()
+
+    if (resume := made_by_first(begin)) is not None:
+        make(resume)
+        made_by_first(end)
+
+
+def _processes() -> int:
+    """How many processes a launcher has started."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _digest_in(path: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""Pre-training tasks of papers beside Wikiformer's, HARP's and PROP's: B-PROP's and ARES's."""
+"""Pre-training tasks of papers beside Wikiformer's, HARP's and PROP's: B-PROP's and ARES's, and PROP's as released."""
 
 from __future__ import annotations
 
@@ -14,5 +14,6 @@ if TYPE_CHECKING:
 def structformer_tasks() -> list[Task]:
     from structformer_papers.ares import TASKS
     from structformer_papers.bprop import TASK
+    from structformer_papers.released_prop import TASK as ROP_RELEASED
 
-    return [TASK, *TASKS]
+    return [TASK, ROP_RELEASED, *TASKS]

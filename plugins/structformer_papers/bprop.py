@@ -130,7 +130,9 @@ def bootstrapped_words_prediction(here: Neighbourhood, rng: Random, census: Cens
     if pieces < _SHORT_PIECES and options.keep_short < 1 and rng.random() >= options.keep_short:
         census.drop("bprop", "one of the short documents that are left out")
         return
-    contrast = contrasts(values, attended.corpus, left_out(options.stop_words))
+    # The released code leaves no stop words out.
+    stop_words = left_out(options.stop_words) if options.compat == "paper" else frozenset[str]()
+    contrast = contrasts(values, attended.corpus, stop_words)
     if len(contrast) < _FEWEST_WORDS:
         census.drop("bprop", "fewer than ten words to draw")
         return

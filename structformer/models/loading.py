@@ -43,8 +43,11 @@ def load_tokenizer(location: str, *, body: str = "") -> Any:
     """
     from transformers import AutoTokenizer
 
+    from structformer.models.adapters import settings_of
     from structformer.models.published import old_config
 
+    if not body:
+        location = settings_of(location, "tokenizer_config.json")
     # What kind a tokenizer is of is read from there too.
     chosen = {} if old_config(location, body) is None else {"config": _load_config(location, body)}
     tokenizer = _load(AutoTokenizer, location, "tokenizer", use_fast=True, **chosen, **_within(body))
@@ -121,8 +124,11 @@ def load_classifier(location: str, *, fresh_head: bool = False) -> tuple[Any, st
 def _load_config(location: str, body: str = "", **changes: Any) -> Any:
     from transformers import AutoConfig, BertConfig
 
+    from structformer.models.adapters import settings_of
     from structformer.models.published import old_config
 
+    if not body:
+        location = settings_of(location)
     old = old_config(location, body)
     if old is None:
         return _load(AutoConfig, location, "settings", **changes, **_within(body))

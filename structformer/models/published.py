@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from structformer.errors import ModelError
+from structformer.models.adapters import ADAPTER_FILES, Adapter
 from structformer.models.sentence_modules import model_file
 
 SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
-_INDEX, _ADAPTER = ".index.json", "adapter_config.json"
+_INDEX, _MERGED = ".index.json", Path("merged")
 _WRAPPER = "module."  # what DataParallel puts before each name
 _OLD_NAMES = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 _OLD_BERT = frozenset({"hidden_size", "num_hidden_layers", "type_vocab_size", "vocab_size"})
@@ -27,14 +28,19 @@ Tensors = dict[str, torch.Tensor]
 
 
 class PublishedWeights:
-    """The weights of a folder or hub name, by the names that they have today. No code of a pickled file is run."""
+    """The weights of a folder or hub name, by the names that they have today, an adapter's merged into its base. No
+    code of a pickled file is run.
+    """
 
-    def __init__(self, location: str, body: str = "") -> None:
-        """body: the folder within. Raises ModelError where there are none, or they cannot be read."""
+    def __init__(self, location: str, body: str = "", files: Sequence[str] = (SAFE, PICKLED)) -> None:
+        """body: the folder within; files: their names there, of which the first is taken. Raises ModelError where
+        there are none, or they cannot be read.
+        """
         self.location = location
+        self._possible = files
         self._inside = f"{body}/" if body else ""
-        self._files = self._found()
         self._pickled: dict[Path, Mapping[str, torch.Tensor]] = {}
+        self._files = self._found()
         self._places = {today(name): (path, name) for path in self._files for name in self._names(path)}
 
     @property
@@ -74,17 +80,18 @@ class PublishedWeights:
         return found
 
     def _found(self) -> list[Path]:
-        for whole in (SAFE, PICKLED):
+        for whole in self._possible:
             if (path := model_file(self.location, self._inside + whole)) is not None:
                 return [path]
             if (path := model_file(self.location, self._inside + whole + _INDEX)) is not None:
                 return list(self._parts(path))
-        if model_file(self.location, _ADAPTER) is not None:
-            raise ModelError(
-                f"{self.location} is an adapter (LoRA), not a model: merge it into its base with peft, as by "
-                "`merge_and_unload().save_pretrained(FOLDER)`, and name that folder"
-            )
-        raise ModelError(f"no weights can be loaded from {self.location}: it has neither {SAFE} nor {PICKLED}")
+        if self._possible != ADAPTER_FILES and (adapter := Adapter.of(self.location)) is not None:
+            own = PublishedWeights(self.location, files=ADAPTER_FILES).tensors()
+            self._pickled[_MERGED] = adapter.merged(PublishedWeights(adapter.base).tensors(), own)
+            return [_MERGED]
+        raise ModelError(
+            f"no weights can be loaded from {self.location}: it has neither {' nor '.join(self._possible)}"
+        )
 
     def _parts(self, index: Path) -> Iterator[Path]:
         """The files that an index names, each once."""
@@ -104,7 +111,8 @@ class PublishedWeights:
             if _is_safe(path):
                 with safe_open(path, "pt") as file:
                     return list(file.keys())
-            self._pickled[path] = _unpickled(path)
+            if path not in self._pickled:
+                self._pickled[path] = _unpickled(path)
             return self._pickled[path].keys()
         except (OSError, SafetensorError) as error:
             raise ModelError(f"no weights can be loaded from {self.location}: {path.name}: {error}") from error

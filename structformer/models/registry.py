@@ -19,6 +19,7 @@ RECORD = "structformer.json"
 PASSAGE_ENCODER = "passages"  # folder of what encodes passages, where queries' side alone was trained
 _DIGEST = re.compile(r"[0-9a-f]{1,64}")
 _SENTENCE_MODULES = "modules.json"
+_SETTINGS = ("config.json", "adapter_config.json")
 _NOT_LOADED = frozenset({"README.md", "training.jsonl", "command.json", "experiment.json"})
 
 
@@ -73,11 +74,8 @@ def model_folder(workspace: str | Path | Workspace, name: str) -> Path:
     workspace = Workspace(workspace)
     folder = workspace.models / name
     others = (workspace.path / name, Path(name))
-    return (
-        folder
-        if folder.exists()
-        else next((other for other in others if (other / RECORD).exists() or (other / "config.json").exists()), folder)
-    )
+    marks = (RECORD, *_SETTINGS)
+    return folder if folder.exists() else next((at for at in others if any((at / m).exists() for m in marks)), folder)
 
 
 def checked_model(workspace: str | Path | Workspace, name: str) -> Path:
@@ -136,9 +134,10 @@ def model_kind(workspace: str | Path | Workspace, name: str) -> str:
     cross-encoder, which does not load without a head that ranks. Raises ModelError when there is no such model.
     """
     folder = model_folder(workspace, name)
-    if (folder / RECORD).exists() or not (folder / "config.json").exists():
+    settings = next((folder / each for each in _SETTINGS if (folder / each).exists()), None)
+    if (folder / RECORD).exists() or settings is None:
         return read_record(workspace, name).kind
-    architectures = read_json(folder / "config.json").get("architectures") or [""]
+    architectures = read_json(settings).get("architectures") or [""]
     is_classifier = architectures[0].endswith("ForSequenceClassification")
     return "cross-encoder" if is_classifier or not (folder / _SENTENCE_MODULES).exists() else "bi-encoder"
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from structformer.sampling.collection import Ground, Survey, counted_words, left_out
+from structformer.sampling.collection import (
+    CollectionCounts,
+    Ground,
+    ShardCounts,
+    Survey,
+    counted_words,
+    left_out,
+    write_collection,
+)
 from structformer.sampling.draw_examples import sample
 from structformer.sampling.example import Census, Example, SamplingOptions, SetOptions
 from structformer.sampling.held_out import DevelopmentSet, is_held_out
@@ -21,7 +29,7 @@ from structformer.sampling.tasks import (
     needs_attention,
     tasks,
 )
-from structformer.sampling.view import DocumentView, nearly_equal, word_set
+from structformer.sampling.view import DocumentView, document_text, nearly_equal, word_set
 from structformer.sampling.word_sets import (
     MEAN_SIZE,
     DocumentModel,
@@ -31,11 +39,13 @@ from structformer.sampling.word_sets import (
 )
 
 __all__ = [
-    "DEFAULT_TASKS", "MEAN_SIZE", "Census", "CollectionModel", "DevelopmentSet", "DocumentModel",
-    "DocumentView", "Example", "Form", "Ground", "Need", "Neighbourhood", "PageTable", "PageTexts",
-    "PassageTable", "Reference", "Samples", "SamplingOptions", "SetOptions", "Survey", "Task", "TextWriter",
-    "Texts", "counted_words", "document_examples", "document_model", "drawn_examples", "generator",
-    "is_held_out", "left_out", "nearly_equal", "needs_attention", "other_flags", "parse_mix",
-    "positive_poisson", "sample", "set_digest", "tasks", "title_and_head", "word_set", "word_set_examples",
-    "write_examples", "write_pages", "write_passages",
+    "DEFAULT_TASKS", "MEAN_SIZE", "Census", "CollectionCounts", "CollectionModel",
+    "DevelopmentSet", "DocumentModel", "DocumentView", "Example", "Form", "Ground", "Need",
+    "Neighbourhood", "PageTable", "PageTexts", "PassageTable", "Reference", "Samples",
+    "SamplingOptions", "SetOptions", "ShardCounts", "Survey", "Task", "TextWriter", "Texts",
+    "counted_words", "document_examples", "document_model", "document_text", "drawn_examples",
+    "generator", "is_held_out", "left_out", "nearly_equal", "needs_attention", "other_flags",
+    "parse_mix", "positive_poisson", "sample", "set_digest", "tasks", "title_and_head",
+    "word_set", "word_set_examples", "write_collection", "write_examples", "write_pages",
+    "write_passages",
 ]  # fmt: skip

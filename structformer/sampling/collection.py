@@ -55,10 +55,7 @@ def counted_words(text: str, stop_words: frozenset[str]) -> list[str]:
 
 def document_words(document: Document, stop_words: frozenset[str]) -> list[str]:
     """The counted words of a whole document, its title first."""
-    return counted_words(f"{document.title}\n{document_text(document, _ALL)}", stop_words)
-
-
-_ALL = 1 << 62
+    return counted_words(f"{document.title}\n{document_text(document)}", stop_words)
 
 
 class ShardCounts:
@@ -171,6 +168,7 @@ class Ground:
     """For a task that needs attention."""
     collection: CollectionModel | None = None
     """For a task that needs word counts."""
+    corpus: Corpus | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,7 @@ def is_short(document: Document, min_words: int) -> bool:
     return missing > 0
 
 
-def document_text(document: Document, max_characters: int) -> str:
+def document_text(document: Document, max_characters: int = 1 << 62) -> str:
     """A document's content for LTM: its abstract first, then its sections without see-also lists, up to a length."""
     parts: list[str] = []
     length = 0

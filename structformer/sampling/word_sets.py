@@ -81,16 +81,25 @@ class DocumentModel:
         return drawn
 
 
-def document_model(here: Neighbourhood, text: str, rng: Random, census: Census, task: str) -> DocumentModel | None:
-    """The model of a document that is shown as `text`; None if it takes no part, which is counted as dropped."""
+def document_model(
+    here: Neighbourhood,
+    text: str,
+    rng: Random,
+    census: Census,
+    task: str,
+    given: tuple[Sequence[str], CollectionModel] | None = None,
+) -> DocumentModel | None:
+    """The model of a document that is shown as `text`; None if it takes no part, which is counted as dropped. given:
+    its words, and the collection's counts, where they are a task's own.
+    """
     options = here.view.options
-    assert here.collection is not None
     length = word_count(text)
     if length < _SHORT_WORDS and options.keep_short < 1 and rng.random() >= options.keep_short:
         census.drop(task, "one of the short documents that are left out")
         return None
-    words = document_words(here.view.document, left_out(options.stop_words)) if length >= options.min_words else []
-    model = DocumentModel(words, here.collection, options.min_frequency, rng)
+    words, collection = given or (document_words(here.view.document, left_out(options.stop_words)), here.collection)
+    assert collection is not None
+    model = DocumentModel(words if length >= options.min_words else [], collection, options.min_frequency, rng)
     if len(model.vocabulary) < 2:
         census.drop(task, "document too short")
         return None

@@ -666,7 +666,11 @@ def _refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["structformer.cli.train", "structformer_lab.commands.finetune", "structformer_lab.commands.distill"]
+    "module",
+    [
+        "structformer.cli.train",
+        *(f"structformer_lab.commands.{each}" for each in ("distill", "experiment", "finetune")),
+    ],
 )
 def test_a_launcher_starts_training_commands_as_modules(module):
     arguments = [sys.executable, "-m", module, "--help"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import fields, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from structformer.models.registry import read_record
 from structformer.sampling import Example, Samples
 from structformer.sampling.request import parse_mix
 from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
-from structformer.training.data.example_order import ExampleOrder, permuted
+from structformer.training.data.example_order import BLOCK, STRETCH, ExampleOrder, permuted, shuffled
 from structformer.training.objectives.losses import group_softmax, info_nce, negatives_allowed
 from structformer.training.run.option_rules import CONCERNS, EVERY_TRAINING
 
@@ -72,6 +73,18 @@ def test_false_negatives_are_not_allowed():
 @given(st.integers(1, 400), st.text(max_size=5))
 def test_permuted_is_a_permutation(size, key):
     assert sorted(permuted(index, size, key) for index in range(size)) == list(range(size))
+
+
+@pytest.mark.parametrize("size", [5, BLOCK, BLOCK + 1, 2 * BLOCK + 3 * STRETCH + 7])
+def test_of_many_examples_a_block_is_read_from_few_places_of_the_disk(size):
+    order = [shuffled(place, size, "1/srr/0") for place in range(size)]
+    assert sorted(order) == list(range(size))
+    for begin in range(0, size, BLOCK):
+        read = sorted(order[begin : begin + BLOCK])
+        gaps = sum(after - before > 1 for before, after in pairwise(read))
+        assert gaps <= BLOCK // STRETCH
+    assert order[: min(size, BLOCK)] != sorted(order[: min(size, BLOCK)])
+    assert order != [shuffled(place, size, "1/srr/1") for place in range(size)]
 
 
 def test_every_example_comes_once_an_epoch_in_the_shares_of_the_mix(corpus):

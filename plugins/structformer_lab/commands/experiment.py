@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,6 +15,7 @@ from structformer.cli import (
     force_option,
     judged,
     judged_option,
+    of_first_process,
     save_config,
     seconds,
     show,
@@ -113,7 +116,8 @@ def command(
     ablation-finetuned (table 5), sizes (figure 4). HARP's: harp (table 2), harp-ensemble (table 3), harp-ablation
     (table 4), few-shot and many-queries (figure 3). fandom: ColBERT re-ranking and retrieving. agent: the section-title
     agent (figures 2 and 3). A FILE of your own is TOML, see docs/evaluation.md. A killed experiment resumes with the
-    row where it was, after its last checkpoint."""
+    row where it was, after its last checkpoint. `torchrun -m structformer_lab.commands.experiment` trains each row on
+    several devices."""
     from structformer.evaluation import write_page
     from structformer.workspace import Workspace, check_folder, new_folder
 
@@ -141,8 +145,11 @@ def command(
         check_folder(target, workspace, force=force or own, own=own)  # before hours of work
     limit: float | str | None = None if max_time is None else seconds(max_time) or "none"
     results = []
+    first = of_first_process()
+    if not first:
+        out = replace(out, quiet=True)
     for target, experiment in zip(targets, read, strict=True):
-        placed = new_folder(target, workspace, force=force or own, own=own)
+        placed = new_folder(target, workspace, force=force or own, own=own) if first else nullcontext(target)
         with placed as made, out.progress(experiment.title) as progress:
             result = run_experiment(
                 workspace,
@@ -158,13 +165,16 @@ def command(
                 detail=lambda text: out.note(text) if out.verbose else None,
                 progress=lambda _, done, total: progress(done, total),
             )
+            if not first:
+                continue
             write_page(made / "report.html", [result])
             save_config(ctx, made)
         results.append(result)
         out.result(show(result))
         if result.caveat:
             out.say(result.caveat)
-    out.json([result.as_dict() for result in results])
+    if first:
+        out.json([result.as_dict() for result in results])
     out.say(f"tables: {', '.join(map(str, targets))}")
 
 
@@ -181,3 +191,11 @@ def _named_files(given: tuple[str, ...], pipelines: list[str]) -> dict[str, str]
             raise click.UsageError(f"--file {each}: no such file")
         found[name] = path
     return found
+
+
+if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules
+    import sys
+
+    from structformer.cli import run_command
+
+    run_command(["experiment", *sys.argv[1:]])

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
+import json
+import shlex
+import subprocess
+import sys
+from html import escape
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -22,6 +28,7 @@ from structformer.sampling import Samples
 from structformer.training.judged.candidates import JudgedCandidates
 from structformer.training.judged.development import judged_development
 from structformer.training.judged.judging import development_score
+from structformer.training.report.logs import read_log
 
 from conftest import write_pages
 from structformer_lab.experiment import read_experiment
@@ -402,6 +409,79 @@ def test_settings_for_all_rows_leave_fine_tuning_what_was_learned_before_it(run,
     assert read_record(marco / "w", apart).base == "scratch", "its label is given another one"
     refused = run(*command, "--set", "name=mine")
     assert (refused.code, "an experiment names the models of its rows itself" in refused.err) == (2, True)
+
+
+def test_two_processes_train_each_row_as_one_does(run, wiki, marco, tmp_path):
+    (tmp_path / "e.toml").write_text(BEFORE_TUNING.replace('label = "learned"', 'label = "shared"'))
+    name = read_experiment(str(tmp_path / "e.toml")).rows[1].model
+    command = [tmp_path / "e.toml", *judged(marco), "--train-from", wiki, *ONE_STEP, "--rows", "BM25,shared"]
+    command += ["--set", "groups=1", "--set", "accumulation=2"]  # of a step, however many processes share it
+
+    def trained() -> list[dict[str, float]]:
+        logs = [read_log(marco / "w" / "models" / each / "training.jsonl") for each in (name, f"{name}-finetuned")]
+        return [log[0]["losses"] for log in logs]
+
+    alone = run("experiment", *command, "--output", tmp_path / "one")
+    assert alone.code == 0, alone.err
+    losses = trained()
+    for folder in (marco / "w" / "models").glob(f"{name}*"):
+        (folder / "experiment.json").unlink()  # it would be kept
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    module = ["-m", "structformer_lab.commands.experiment", *map(str, command), "--output", str(tmp_path / "two")]
+    both = subprocess.run([*launcher, *module], capture_output=True, text=True, check=False)
+    assert both.returncode == 0, both.stderr[-2000:]
+    assert both.stdout.count("tables: ") == 1, "the first process speaks for both"
+    for one, two in zip(losses, trained(), strict=True):
+        assert one == pytest.approx(two, rel=1e-5)
+    first, second = (sorted((tmp_path / each / "e" / "runs").iterdir()) for each in ("one", "two"))
+    for one, two in zip(first, second, strict=True):
+        assert {q: [d for d, _ in its] for q, its in read_run(one)[1].items()} == {
+            q: [d for d, _ in its] for q, its in read_run(two)[1].items()
+        }
+
+
+DUMP = '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/">\n{}</mediawiki>\n'
+PAGE = "<page><title>{}</title><ns>0</ns><id>{}</id><revision><id>1</id><text>{}</text></revision></page>\n"
+
+
+def commands_of(heading: str) -> list[list[str]]:
+    """The commands below a heading of docs/reproduce.md."""
+    section = (Path(__file__).parents[3] / "docs" / "reproduce.md").read_text().partition(f"## {heading}\n")[2]
+    block = section.split("```")[1].replace("\\\n", " ")
+    return [shlex.split(line) for line in block.strip().split("\n")]
+
+
+@pytest.mark.slow
+def test_the_page_of_eight_gpus_is_right_from_a_dump_to_the_tables(marco, tmp_path):
+    """Its commands as they are, but for the files, two processes, and two rows of a step each."""
+    pages = "".join(PAGE.format(thing.title(), n + 1, escape(article(n))) for n, thing in enumerate(THINGS))
+    (tmp_path / "dump.xml.bz2").write_bytes(bz2.compress(DUMP.format(pages).encode()))
+    places = {
+        "enwiki-latest-pages-articles-multistream.xml.bz2": tmp_path / "dump.xml.bz2",
+        **{name: tmp_path / name for name in ("wiki", "marco")},
+        **dict.fromkeys(("top100.trec", "train100.trec"), marco / "top.trec"),
+        **dict.fromkeys(("Q", "TQ"), marco / "queries.tsv"),
+        **dict.fromkeys(("R", "TR"), marco / "qrels.txt"),
+        "8": 2,
+    }
+    for command in commands_of("Eight GPUs, from a dump to the tables"):
+        words = [str(places.get(word, word)) for word in command]
+        if "--dataset" in words:
+            words[2:4] = [str(marco / "docs")]
+        if words[0] == "structformer":
+            with pytest.raises(SystemExit) as ended:
+                main([*words[1:], "--min-words", "5"] if words[1] == "sample" else words[1:])
+            assert ended.value.code == 0, words
+            continue
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        done = subprocess.run(
+            [*launcher, *words[1:], *ONE_STEP, "-v", "--rows", "BM25,Wikiformer"], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+    for name in ("zero-shot", "finetuned"):
+        report = json.loads((tmp_path / "marco" / "experiments" / name / "report.json").read_text())
+        assert [row["label"] for row in report["rows"]] == ["BM25", "Wikiformer"]
+    assert "drawing" not in done.stderr, "sample drew what the recipe asks for"
 
 
 def test_judged_queries_choose_the_checkpoints_of_an_experiment(run, wiki, marco, tmp_path):

@@ -232,6 +232,15 @@ def test_the_number_of_workers_changes_nothing(harbour, scratch, vectors):
         assert example.queries[0] != example.queries[1]
 
 
+def test_released_bprop_draws_stop_words_too(harbour, scratch):
+    weights = AttentionWeights(scratch, harbour / "cache")
+    drawn = {}
+    for compat in ("paper", "released-code"):
+        found = sample(harbour, ["bprop"], options=SamplingOptions(compat=compat), weights=weights, workers=1)
+        drawn[compat] = {word for each in found for query in each.queries for word in query.split()}
+    assert "the" in drawn["released-code"] - drawn["paper"]
+
+
 def test_the_examples_of_ares_are_those_of_the_first_version(harbour, vectors):
     """What makes the drawing faster changes no byte."""
     tasks = ["ares-hard", "ares-strict", "ares-titles"]

@@ -7,15 +7,16 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from structformer import TrainingOptions, sample, train
+from structformer import Corpus, TrainingOptions, sample, train
 from structformer.errors import UsageError
 from structformer.ingestion import ingest
-from structformer.sampling import SamplingOptions
+from structformer.sampling import Ground, SamplingOptions
 from structformer.sampling.collection import CollectionCounts, ShardCounts, counted_words, write_collection
 from structformer.sampling.word_sets import DocumentModel
 from structformer.training.objectives.masked import IGNORED, Masker
 
 from conftest import write_pages
+from structformer_papers.released_prop import Stems, write_stems
 
 PAGES = {
     "knots.md": "# Knots\n\nKnots join ropes.",
@@ -169,3 +170,32 @@ def test_a_side_to_mask_goes_with_masked_words_of_pairs(three):
     ):
         with pytest.raises(UsageError, match="mask_side means nothing"):
             train(three, TrainingOptions(**{"ranker": "cross-encoder", "base_model": "scratch", **options}))
+
+
+class Titles:
+    """What a survey asks of the pages; the third document is held out."""
+
+    def title(self, number: int) -> str:
+        return ["Ropes", "Sails", ""][number]
+
+
+def test_released_prop_draws_stems_and_shows_their_words(tmp_path):
+    """The language model is of stems of words of letters; which of its words a stem shows goes by log(count + 1)."""
+    pages = {
+        "ropes.md": "# Ropes\n\nA rope of 12 mm: ropes hold, held is holding. Ropes.",
+        "sails.md": "# Sails\n\nSails hold x86 winds, and the sailing wind.",
+        "wood.md": "# Wood\n\nWood of boats.",
+    }
+    write_pages(tmp_path / "pages", pages)
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    write_stems(Ground(Titles(), SamplingOptions(), 0, corpus=Corpus.open(tmp_path / "w")), tmp_path)
+    stems, rng = Stems(tmp_path), Random(1)
+    counts = stems.collection
+    assert [counts.frequency(word) for word in ("rope", "hold", "x", "12", "x86", "wood")] == [4, 3, 1, 0, 0, 0]
+    assert counts.document_frequency("hold") == 2
+    drawn = [stems.word("rope", rng) for _ in range(2000)]
+    assert drawn.count("ropes") / 2000 == pytest.approx(2 / 3, abs=0.04), "three of them against one"
+    examples = list(sample(tmp_path / "w", ["rop-released"], options=SamplingOptions(min_words=1), held_out=0.0))
+    shown = {word for example in examples for query in example.queries for word in query.split()}
+    assert shown <= set("rope ropes hold held holding mm sails sailing winds wind x wood boats".split())
+    assert {"ropes", "sailing", "winds", "holding"} & shown, "words, not stems"

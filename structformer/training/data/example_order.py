@@ -10,6 +10,8 @@ from typing import Any, Protocol
 from structformer.sampling import Example
 
 _MOST_REPEATED = 4
+# Examples that are read together: in sixteen stretches of the corpus, some fifty megabytes of a task.
+BLOCK, STRETCH = 16_384, 1_024
 
 
 class ExampleSource(Protocol):
@@ -46,6 +48,22 @@ def permuted(index: int, size: int, key: str) -> int:
             return index
 
 
+def shuffled(place: int, size: int, key: str) -> int:
+    """The Example at a place of a task's random order. Of more than a block, stretches of the corpus come in random
+    order, and the Examples of sixteen at a time: so Examples that are larger than the memory are read once an epoch, a
+    stretch at a time, and not a page of the disk for each.
+    """
+    block = place // BLOCK * BLOCK
+    place = block + permuted(place - block, min(BLOCK, size - block), f"{key}/{block}" if block else key)
+    if size <= BLOCK:
+        return place
+    stretch, inside = divmod(place, STRETCH)
+    if stretch < (whole := size // STRETCH):
+        stretch = permuted(stretch, whole, f"{key}/stretches")
+    # Stretches begin elsewhere each epoch, so that it is not always the same Examples that come last.
+    return (stretch * STRETCH + inside + permuted(0, size, f"{key}/begin")) % size
+
+
 class ExampleOrder:
     """The groups of every step. Each task's Examples pass in a new random order each epoch, in shares fixed by the mix.
 
@@ -71,7 +89,7 @@ class ExampleOrder:
         for task, size in self.counts.items():
             for position in range(before[task], after[task]):
                 epoch, place = divmod(position, size)
-                found.append((task, permuted(place, size, f"{self._seed}/{task}/{epoch}")))
+                found.append((task, shuffled(place, size, f"{self._seed}/{task}/{epoch}")))
         return found
 
     def _of_tasks(self, groups: int) -> dict[str, int]:

@@ -1,0 +1,121 @@
+"""PROP's task as its authors' scripts draw it (Albert-Ma/PROP on GitHub, `prop/`, with `--stem`): the language model is
+of stems of words of letters, and a drawn stem is shown as one of its words. Stems are Snowball's of English.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import tantivy
+from structformer.document import Document
+from structformer.sampling import (
+    Census,
+    CollectionCounts,
+    Example,
+    Ground,
+    Neighbourhood,
+    ShardCounts,
+    Survey,
+    Task,
+    document_model,
+    document_text,
+    left_out,
+    word_set_examples,
+    write_collection,
+)
+
+NAME = "rop-released"
+_LETTERS = re.compile(r"[a-z]+")
+_AT_ONCE = 10_000  # documents that are counted together
+_MOST_WORDS = 1_000_000  # whose stems are known, when there are very many
+
+
+@cache
+def _stemmer() -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    return builder.filter(tantivy.Filter.stemmer("english")).build()
+
+
+def stemmed(document: Document, stop_words: frozenset[str]) -> list[tuple[str, str]]:
+    """(stem, word) of each run of letters of a document that is not a stop word, its title first."""
+    text = f"{document.title}\n{document_text(document)}"
+    words = [word for word in _LETTERS.findall(text.lower()) if word not in stop_words]
+    return list(zip(_stemmer().analyze(" ".join(words)), words, strict=True))
+
+
+class Stems:
+    """What the survey found: the counts of the collection's stems, and the words of each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.collection = CollectionCounts(folder / "collection.json")
+        self._words: dict[str, dict[str, int]] = json.loads((folder / "stems.json").read_text(encoding="utf-8"))
+
+    def word(self, stem: str, rng: Random) -> str:
+        """One of a stem's words, drawn by log(count + 1)."""
+        words = self._words.get(stem, {stem: 1})
+        return rng.choices(list(words), [math.log(count + 1) for count in words.values()])[0]
+
+
+def write_stems(ground: Ground, folder: Path) -> None:
+    """Count the stems of all documents that are neither held out nor short, and the words of each."""
+    counts, words, parts = ShardCounts(), Counter[tuple[str, str]](), []
+    stop_words = left_out(ground.options.stop_words)
+    assert ground.corpus is not None
+
+    def written() -> None:
+        parts.append(folder / f"part-{len(parts)}")
+        parts[-1].mkdir()
+        counts.write(parts[-1])
+
+    for number, document in enumerate(ground.corpus.documents()):
+        if ground.pages.title(number):
+            pairs = stemmed(document, stop_words)
+            counts.add([stem for stem, _ in pairs])
+            words.update(pairs)
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            written()
+            counts = ShardCounts()
+            words = _most_frequent(words) if len(words) > 2 * _MOST_WORDS else words
+    written()
+    write_collection(parts, folder / "collection.json")
+    by_stem: dict[str, dict[str, int]] = {}
+    for (stem, word), count in sorted(_most_frequent(words).items()):
+        by_stem.setdefault(stem, {})[word] = count
+    (folder / "stems.json").write_text(json.dumps(by_stem), encoding="utf-8")
+
+
+def _most_frequent(words: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
+    return Counter(dict(sorted(words.items(), key=lambda item: (-item[1], item[0]))[:_MOST_WORDS]))
+
+
+def representative_stems_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
+    """ROP over stems: which of two word sets the document's language model makes likelier."""
+    stems: Stems = here.surveyed
+    text = here.title_and_head()
+    own = [stem for stem, _ in stemmed(here.view.document, left_out(here.view.options.stop_words))]
+    model = document_model(here, text, rng, census, NAME, (own, stems.collection))
+    if model is None:
+        return
+    drawn = (lambda size: model.draw(size, rng), model.log_likelihood)
+    for example in word_set_examples(NAME, here, text, drawn, rng, census):
+        shown = (" ".join(stems.word(stem, rng) for stem in query.split()) for query in example.queries)
+        yield replace(example, queries=tuple(shown))
+
+
+TASK = Task(
+    NAME,
+    representative_stems_prediction,
+    "papers",
+    in_corpus=True,
+    replaceable=False,
+    source="Ma et al., PROP, WSDM 2021, released code",
+    survey=Survey("stems", write_stems, Stems),
+)

@@ -1,0 +1,90 @@
+"""LoRA adapters (Hu et al., ICLR 2022): folders without a model of their own, whose small matrices change a base's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from structformer.errors import ModelError
+from structformer.models.sentence_modules import model_file
+
+if TYPE_CHECKING:
+    import torch
+
+ADAPTER_FILES = ("adapter_model.safetensors", "adapter_model.bin")
+ADAPTER = "adapter_config.json"
+_WRAPPER, _DOWN, _UP = "base_model.model.", "lora_A.weight", "lora_B.weight"
+# What changes a base in another way.
+_OTHERWISE = ("use_dora", "fan_in_fan_out", "alpha_pattern", "layer_replication")
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """An adapter of a base that is at hand."""
+
+    location: str
+    base: str
+    alpha: float
+    by_root: bool
+    """alpha is divided by the root of the rank, not by the rank (rsLoRA)."""
+
+    @classmethod
+    def of(cls, location: str) -> Adapter | None:
+        """The adapter of a folder or hub name; None of what is none. Raises ModelError where its base is not at hand,
+        or it is of another kind than plain LoRA.
+        """
+        if (path := model_file(location, ADAPTER)) is None:
+            return None
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+            base, alpha, kind = said["base_model_name_or_path"], float(said["lora_alpha"]), said["peft_type"]
+            plain = kind == "LORA" and not any(said.get(each) for each in _OTHERWISE)
+            revision = said.get("revision")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ModelError(f"{location}/{ADAPTER} cannot be read: {error!r}") from error
+        base = f"{base}@{revision}" if revision else str(base)
+        if not plain or not _at_hand(base):
+            why = f"of {base}, which is not at hand" if plain else "of a kind that only peft merges"
+            raise ModelError(
+                f"{location} is an adapter {why}: merge it into its base with peft, as by "
+                "`merge_and_unload().save_pretrained(FOLDER)`, and name that folder"
+            )
+        return cls(location, base, alpha, bool(said.get("use_rslora")))
+
+    def merged(self, base: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The base's tensors with W + B A alpha / r where the adapter has A and B, and with its own. Raises ModelError
+        on what it has for no tensor of the base.
+        """
+        found = dict(base)
+        for name, value in own.items():
+            inside = name.removeprefix(_WRAPPER)
+            target = _named(inside.removesuffix(_DOWN) + "weight" if inside.endswith(_DOWN) else inside, base)
+            if inside.endswith(_DOWN) and target in base:
+                change = own[name.removesuffix(_DOWN) + _UP].float() @ value.float()
+                found[target] = base[target].float() + change * self.alpha / len(value) ** (0.5 if self.by_root else 1)
+            elif "lora_" not in inside:
+                found[target] = value
+            elif not inside.endswith(_UP):
+                raise ModelError(f"the adapter {self.location} has {name}, for which {self.base} has no weights")
+        return found
+
+
+def settings_of(location: str, name: str = "config.json") -> str:
+    """Where a file of a model is read from: of an adapter that lacks it, its base. Raises ModelError."""
+    adapter = None if model_file(location, name) else Adapter.of(location)
+    return adapter.base if adapter else location
+
+
+def _at_hand(base: str) -> bool:
+    try:  # an adapter of an adapter might be its own base
+        return model_file(base, "config.json") is not None and model_file(base, ADAPTER) is None
+    except ModelError:
+        return False
+
+
+def _named(name: str, base: Collection[str]) -> str:
+    """The base's name of a tensor, which may have a further part in front, or lack the first one."""
+    likely = [each for each in base if each.endswith(f".{name}") or name.endswith(f".{each}")]
+    return likely[0] if name not in base and len(likely) == 1 else name
