@@ -9,6 +9,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 from structformer.corpus import Corpus
@@ -36,6 +37,7 @@ from structformer.workspace import Workspace
 from structformer_serve.batching import BatchedEncoder
 from structformer_serve.comparison import other_search
 from structformer_serve.links import LinkTable, VisibleNames
+from structformer_serve.reading_order import page_ranks
 from structformer_serve.schemas import WhatWasRead
 from structformer_serve.shelves import Shelves
 
@@ -190,7 +192,13 @@ class Generation:
     @cached_property
     def shelves(self) -> Shelves:
         """All documents by their folders."""
-        return Shelves(self.retriever.documents.column_batches("id"))
+        ids = chain.from_iterable(each.to_pylist() for each in self.retriever.documents.column_batches("id"))
+        return Shelves(ids, page_ranks(self.retriever.opened.workspace, self.retriever.documents))
+
+    @property
+    def language(self) -> str:
+        """The language of most documents."""
+        return str(self.retriever.opened.index.manifest["language"])
 
     @property
     def searches_by_meaning(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 from urllib.parse import quote
 
@@ -40,10 +42,10 @@ from structformer.retrieval import (
     web_address,
     what_parts_give,
 )
-from structformer.text import WRITTEN, language_name
+from structformer.text import WRITTEN, language_name, visible
 from structformer.workspace import Workspace
 
-from structformer_serve.as_markdown import as_markdown
+from structformer_serve.as_markdown import as_markdown, unlinked
 from structformer_serve.comparison import COMPARED, Comparison, compared
 from structformer_serve.examples import example_questions
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
@@ -61,6 +63,7 @@ from structformer_serve.schemas import (
     LinkOut,
     OutlineEntry,
     Part,
+    RelatedDocument,
     SearchAnswer,
     SearchRequest,
     SectionAnswer,
@@ -75,6 +78,9 @@ _SECTIONS = 3  # of a document, in an answer
 _INCOMING = 100  # links to a document that are listed
 _DEEPEST = 30  # sections below a section that are given with it
 _LOOKED_AT = 3000  # links to a document that are looked at
+_RELATED = 5  # documents that are named beside one
+_DESCRIPTION = 160  # characters of it
+_SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
 _LABELS = {
     "dense": "meaning of the passage",
     "overview": "what the document is about",
@@ -284,10 +290,11 @@ class SearchService:
 
     def _document(self, current: Generation, hit: Hit, explained: _Explained | None) -> FoundDocument:
         number = current.number(hit.document_id)
-        title = current.retriever.documents[number].title if number is not None else ""
+        its = current.retriever.documents[number] if number is not None else None
         return FoundDocument(
             **_found(hit, explained).model_dump(),
-            document_title=title or hit.document_id,
+            document_title=(its.title if its else "") or hit.document_id,
+            language=_language(current, its.values() if its else {}),
             sections=[_found(each, explained) for each in hit.sections],
             also_at=[_copy(place) for place in hit.also_at],
             also_in=[_translation(each) for each in hit.also_in],
@@ -315,8 +322,38 @@ class SearchService:
                 )
                 for place, (section, path) in enumerate(document.root.walk_with_path())
             ],
+            language=_language(current, metadata),
             linked_from=self._linked_from(current, number, access),
+            related=self._related(current, number, access),
         )
+
+    def _related(self, current: Generation, number: int, access: Access) -> list[RelatedDocument]:
+        """The documents whose overviews are nearest to this one's; of copies and translations one."""
+        opened, encoder = current.retriever.opened, current.pipelines[BEST].encoder
+        if not encoder:
+            return []
+        overviews = opened.encoder(encoder)[1].overviews
+        scores = np.asarray(overviews @ overviews[number], np.float32)
+        scores[~current.seen(access.where).documents] = -1.0
+        pages = {opened.page(number)}
+        found = []
+        for other in np.argsort(-scores, kind="stable")[: _RELATED * 20].tolist():
+            if scores[other] <= 0 or len(found) == _RELATED:
+                break
+            if opened.page(other) not in pages:
+                pages.add(opened.page(other))
+                its = current.retriever.documents[other]
+                found.append(RelatedDocument(document=its.id, title=its.title or its.id, read=read_address(its.id, 0)))
+        return found
+
+    def beside(self, document_id: str, access: Access) -> tuple[DocumentList, DocumentList]:
+        """The documents of its folder in front of a document, and behind it, nearest first. Raises NotThere."""
+        current = self.current
+        number = _visible(current, document_id, access)
+        folder, seen = document_id.rpartition("/")[0], current.seen(access.where).documents
+        before, after = current.shelves.beside(folder, number, seen)
+        documents = current.retriever.documents
+        return DocumentList(documents, before), DocumentList(documents, after)
 
     def _linked_from(self, current: Generation, number: int, access: Access) -> list[LinkIn]:
         seen = current.seen(access.where)
@@ -398,6 +435,31 @@ class SearchService:
             current.retriever.documents[number].values(),
             {section: [_link_out(current, edge) for edge in its] for section, its in edges.items()},
         )
+
+    def markdown(self, document_id: str, access: Access) -> str:
+        """A whole document as Markdown, headed by where it is read. Raises NotThere."""
+        reading = self.reading(document_id, access)
+        parts = []
+        for number, (section, path) in enumerate(reading.document.root.walk_with_path()):
+            title = section.title or (document_id if not number else "")
+            heading = f"{'#' * min(6, len(path))} {unlinked(title)}" if title else ""
+            url = f"<{reading.url(section)}>" if not number and reading.url(section) else ""
+            parts += [heading, url, as_markdown(section)]
+        return visible("\n\n".join(filter(None, parts))) + "\n"
+
+    def description(self, document_id: str) -> str:
+        """What a document says of itself, else its first sentence, on one line."""
+        current = self.current
+        number = current.number(document_id)
+        if number is None:
+            return ""
+        opened = current.retriever.opened
+        said = current.retriever.documents[number].values().get("description")
+        if not isinstance(said, str):
+            first = opened.units[opened.units_of(number)[0]]
+            said = first.text if first.section == 0 else ""
+        sentence = _SENTENCE.match(" ".join(said.split()))
+        return visible(shorten(sentence[0], _DESCRIPTION, placeholder=" …")) if sentence else ""
 
     def documents(self, access: Access, path: str = "", *, start: int = 0) -> DocumentList:
         """The documents that may be seen, with `path` those whose ids it matches, from the `start`th on."""
@@ -564,6 +626,12 @@ def _section_title(current: Generation, document: int, section: int) -> str:
         if unit.section == section:
             return unit.title
     return ""
+
+
+def _language(current: Generation, metadata: Mapping[str, Any]) -> str:
+    """The language of a document: its own, else that of most."""
+    own = metadata.get("language")
+    return own if isinstance(own, str) and own else current.language
 
 
 def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
