@@ -120,6 +120,7 @@ class Why(BaseModel):
     )
     described_at: str = Field(description="Where that one is read on this server; empty where it says so itself.")
     learned: str = Field(description="Where the weights come from.")
+    by_hand: str = Field(description="What search.toml has to do with it, in words; empty where nothing.")
 
 
 class Found(BaseModel):

@@ -202,7 +202,8 @@ class SearchService:
             return []
         current = self.current
         pipeline = current.pipelines.get(request.pipeline)
-        return [encoder.submit(request.q) for encoder in current.encoders(pipeline)] if pipeline else []
+        asked = current.curated.expanded(request.q)
+        return [encoder.submit(asked) for encoder in current.encoders(pipeline)] if pipeline else []
 
     def search(self, request: SearchRequest, access: Access) -> SearchAnswer:
         """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
@@ -228,7 +229,7 @@ class SearchService:
     ) -> tuple[SearchAnswer, Collection[int]]:
         """The answer, with the numbers of all documents that were found, best first."""
         begun = time.perf_counter()
-        seen = current.seen(access.where, parse_filter(tuple(request.path), tuple(request.where)))
+        seen = current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
         allowed = None if seen.whole else seen
         retriever = current.retriever
         pipeline = current.pipeline(request.pipeline)  # a wrong name is wrong while it is typed too
@@ -241,9 +242,10 @@ class SearchService:
         else:
             query = completed(retriever.opened, request.q, allowed) if request.partial else request.q
             current.open_encoders(pipeline)
-            [ranking] = retriever.opened.run([query], pipeline, allowed)
+            [ranking] = retriever.opened.run([current.curated.expanded(query)], pipeline, allowed)
+        _pin(current, request.q, ranking, seen)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
-        explained = _Explained(current, pipeline, ranking, seen) if request.explain else None
+        explained = _Explained(current, pipeline, ranking, seen, request.q) if request.explain else None
         found = [self._document(current, hit, explained) for hit in hits]
         owners = retriever.opened.owners
         documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
@@ -267,7 +269,7 @@ class SearchService:
     def help(self, request: SearchRequest, access: Access) -> Help:
         """What helps with a search that finds little. Raises UsageError on a filter that is none."""
         current = self.current
-        seen = current.seen(access.where, parse_filter(tuple(request.path), tuple(request.where)))
+        seen = current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
         return help_with(current.retriever.opened, request.q, seen)
 
     def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, list[tuple[Shelf, DocumentList]]]:
@@ -334,7 +336,7 @@ class SearchService:
             return []
         overviews = opened.encoder(encoder)[1].overviews
         scores = np.asarray(overviews @ overviews[number], np.float32)
-        scores[~current.seen(access.where).documents] = -1.0
+        scores[~current.searched(access.where).documents] = -1.0
         pages = {opened.page(number)}
         found = []
         for other in np.argsort(-scores, kind="stable")[: _RELATED * 20].tolist():
@@ -492,9 +494,10 @@ class DocumentList:
 class _Explained:
     """Why sections are where they are in a ranking."""
 
-    def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed) -> None:
+    def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed, asked: str) -> None:
         opened = current.retriever.opened
         self._words_of, self._held = opened.lexical.words, partial(opened.lexical.held, ranking.query)
+        self._current, self._asked = current, asked
         self._query = list(dict.fromkeys(WRITTEN.findall(ranking.query)))
         weights = current.retriever.weights(pipeline)
         self._gives = {} if weights is None else what_parts_give(ranking, weights)
@@ -520,7 +523,27 @@ class _Explained:
             described_in=told_by,
             described_at=read_address(told_by, 0) if told_by else "",
             learned=self._learned,
+            by_hand=self._by_hand(hit.document_id),
         )
+
+    def _by_hand(self, document_id: str) -> str:
+        curated = self._current.curated
+        if document_id == curated.pinned(self._asked):
+            return "pinned to this query"
+        added = curated.added(self._asked)
+        return f"searched for too: {', '.join(added)}" if added else ""
+
+
+def _pin(current: Generation, query: str, ranking: Ranking, seen: Allowed) -> None:
+    """Put the document first that was pinned to a query."""
+    number = current.number(current.curated.pinned(query))
+    if number is None or number not in seen:
+        return
+    opened = current.retriever.opened
+    first = next((unit for unit, _ in ranking.ranked if opened.owners[unit] == number), opened.units_of(number)[0])
+    best = ranking.ranked[0][1] if ranking.ranked else 0.0
+    ranking.ranked = [(first, best + 1.0), *((unit, score) for unit, score in ranking.ranked if unit != first)]
+    ranking.likely = 1.0
 
 
 def _learned(pipeline: Pipeline, static: Collection[str], *, with_structure: bool) -> str:
