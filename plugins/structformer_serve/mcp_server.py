@@ -31,7 +31,7 @@ from structformer_serve.tokens import TokenCounter
 
 DEFAULT_TOKENS = 4000
 _SEARCH_TOKENS = 3000
-_SURE, _FAIR = 0.75, 0.5  # from which likelihood on one section is shown whole, and two
+_SURE, _FAIR = 0.75, 0.5  # from which likelihood on one section is shown whole, and two; in doubt three are
 _MORE = 3  # times as many documents are looked at where only those with code are wanted
 _FEWEST_TOKENS = 100
 _RESERVED = 40  # tokens for what is said at the end
@@ -404,7 +404,7 @@ def _doubt(answer: SearchAnswer) -> str:
 
 def _shown(likely: float | None, hits: int) -> int:
     """How many sections are shown whole, as far as they fit."""
-    return hits if likely is None or likely < _FAIR else 1 if likely >= _SURE else 2
+    return min(hits, 3 if likely is None or likely < _FAIR else 1 if likely >= _SURE else 2)
 
 
 def _named(found: Found) -> str:
