@@ -371,7 +371,9 @@ class Application:
         try:
             if as_it_is or (name.endswith(".md") and self.service.current.number(name) is None):
                 its = name if as_it_is else name.removesuffix(".md")
-                return _text(await self._in_thread(lambda: self.service.markdown(its, access)), "text/markdown")
+                made = _text(await self._in_thread(lambda: self.service.markdown(its, access)), "text/markdown")
+                made.headers["cache-control"] = "no-store"
+                return made
             return _html(await self._in_thread(lambda: self._pages.read(access, name)))
         except NotThere:
             page = self._pages.message(access, "Not there", "There is no such document: it may have been removed.")

@@ -217,13 +217,13 @@ class Answers:
         answer = self._service.search(request, access)
         hits = [hit for hit in answer.hits if not code or self._shows_code(hit)][:k]
         found = FoundSections(query=query, confident=answer.confident, likely=answer.likely, sections=[])
+        missing = self._service.help(request, access).missing
         if not hits:
-            missing = self._service.help(request, access).missing
             why = f"No page has: {', '.join(missing)}.\n" if missing else ""
             said = f"Nothing was found for: {query}\n{why}Try other words, or `outline`."
             return counter.cut(said, max_tokens), found
         text = _Text(counter, max_tokens)
-        text.add(_doubt(answer))
+        text.add(_doubt(answer, missing))
         # First where everything stands, so that what does not fit can be read.
         for place, hit in enumerate(hits, 1):
             others = [each for each in hit.sections if each.section != hit.section][:3]
@@ -395,11 +395,14 @@ def _address(document: str, section: int = 0) -> str:
     return f"{name}#s{section}" if section else name
 
 
-def _doubt(answer: SearchAnswer) -> str:
-    """How sure the search is, where it can tell."""
-    said = "" if answer.confident else "Nothing surely fits; these are the nearest. "
-    said += "" if answer.likely is None else f"The first is right with a likelihood of about {answer.likely:.0%}."
-    return f"{said.strip()}\n\n" if said else ""
+def _doubt(answer: SearchAnswer, missing: Sequence[str]) -> str:
+    """How sure the search is, where it can tell. missing: words of the query that no page has."""
+    said = [
+        "" if answer.confident else "Nothing surely fits; these are the nearest.",
+        "" if answer.likely is None else f"The first is right with a likelihood of about {answer.likely:.0%}.",
+        f"No page has: {', '.join(missing)}." if missing else "",
+    ]
+    return f"{' '.join(filter(None, said))}\n\n" if any(said) else ""
 
 
 def _shown(likely: float | None, hits: int) -> int:

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 from structformer.pages import environment
-from structformer.retrieval import Help
 from structformer.text import visible
 
 from structformer_serve.assets import assets
@@ -203,7 +202,7 @@ class PageMaker:
             query=request.q,
             answer=answer,
             kept=kept,
-            help=(help_ := self._help(access, request, answer)),
+            help=(help_ := self.service.help(request, access)),
             meant=address([], [], q=help_.meant) if help_.meant else "",
             linked=[] if answer.hits else self._entries(self.service.most_linked(access, _LINKED), 0, _LINKED),
             preview=self._first_preview(access, answer) if comparison is None else None,
@@ -216,12 +215,6 @@ class PageMaker:
             if len(answer.hits) == request.k < min(100, answer.documents)
             else "",
         )
-
-    def _help(self, access: Access, request: SearchRequest, answer: SearchAnswer) -> Help:
-        """For a search that finds nothing for sure, or that knows words alone."""
-        if answer.hits and answer.confident and self.service.current.searches_by_meaning:
-            return Help()
-        return self.service.help(request, access)
 
     def _first_preview(self, access: Access, answer: SearchAnswer) -> dict[str, Any] | None:
         if not answer.hits:

@@ -216,6 +216,10 @@ def test_assistants_filter_by_language_metadata_and_code(manual):
         found(where=["language"])
 
 
+def test_an_assistant_is_told_the_words_that_no_page_has(manual):
+    assert Answers(SearchService(manual)).search("make react", 10, "", 3000).startswith("No page has: react.\n\n1. ")
+
+
 def test_an_assistant_gets_values_beside_the_text(manual):
     result = asyncio.run(mcp_server(SearchService(manual)).call_tool("search", {"query": "make build options"}))
     assert result.structured_content is not None
