@@ -13,7 +13,7 @@ from structformer.workspace import Workspace
 
 _WEIGHTS = ("weight", "sidebar_position", "nav_order")  # Hugo's, Docusaurus', Just the Docs'
 _NAV = re.compile(r"^nav:[^\n]*\n((?:[ \t#-][^\n]*\n|\n)*)", re.MULTILINE)
-_PAGE = re.compile(r"[^\s:'\"\[\],]+\.md\b")
+_PAGE = re.compile(r"[^\s:'\"\[\],]{1,300}\.md\b")
 
 
 def page_ranks(workspace: Workspace, documents: IndexedDocuments) -> dict[int, float]:
@@ -35,8 +35,9 @@ def _nav(workspace: Workspace) -> dict[str, int]:
     site, sources = Corpus.open(workspace).site, workspace.sources()
     if len(sources) != 1 or not site.said_by.endswith(("mkdocs.yml", "mkdocs.yaml")):
         return {}
+    file = Path(sources[0].path) / site.said_by
     try:
-        settings = (Path(sources[0].path) / site.said_by).read_text(encoding="utf-8") + "\n"
+        settings = file.read_text(encoding="utf-8") + "\n" if file.is_file() else ""
     except (OSError, ValueError):
         return {}
     found = _NAV.search(settings)
