@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structformer.errors import UsageError
 
+from structformer_serve.background_steps import Improver
 from structformer_serve.http.listening import close, listen, listening_near
+from structformer_serve.service import SearchService
 from structformer_serve.step_progress import StepProgress, in_lines
 
 
@@ -106,6 +108,14 @@ def test_threads_are_handed_to_what_goes_on_beside_the_page(workspace, run, monk
     assert "--threads" not in steps["ingest"]
     assert steps["index"][1:3] == ("--threads", "3")
     assert steps["train"][1:5] == ("--max-time", "1m", "--threads", "3")
+
+
+def test_meaning_is_the_first_step_once_a_page_of_words_is_there(workspace, run, monkeypatch):
+    run("index", "-w", workspace, "--encoder", "none")
+    begun = recorded(monkeypatch)
+    monkeypatch.setattr("structformer_serve.background_steps.are_installed", lambda *packages: False)
+    Improver(SearchService(workspace), [], train=None, watch=False, say=lambda line: None).run()
+    assert begun == [("index", "--encoder", "structure", "-w", str(workspace), "-v")]
 
 
 def test_a_port_that_nobody_chose_gives_way_to_the_next():
