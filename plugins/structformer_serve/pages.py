@@ -96,8 +96,7 @@ class PageMaker:
 
     def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
         templates = environment("structformer_serve", "templates")
-        for each in (marked, moved, others, lang):
-            templates.filters[each.__name__] = each
+        templates.filters.update(marked=marked, moved=moved, others=others, lang=lang)
         status, verdict = self.service.status(access), self.service.verdict(access)
         trained = f"Trained on these documents. {verdict.conclusion}" if verdict else ""
         if verdict and verdict.used and not status.trained:
