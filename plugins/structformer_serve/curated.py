@@ -60,12 +60,13 @@ def read_curated(path: Path | None) -> Curated:
         return Curated()
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path}: {error}") from error
     for key, value in values.items():
         if key not in _KEYS:
             raise UsageError(f"{path}: no table {key!r}; {did_you_mean(key, _KEYS)}")
-        texts = value if key == "hide" and isinstance(value, list) else list(getattr(value, "values", lambda: [None])())
+        fits = isinstance(value, list if key == "hide" else dict)
+        texts = [None] if not fits else value if key == "hide" else value.values()
         if not all(isinstance(each, str) and each.strip() for each in texts):
             shape = 'a list of patterns: hide = ["internal/*"]' if key == "hide" else f'a table: [{key}], "a" = "b"'
             raise UsageError(f"{path}: {key} is {shape}")

@@ -77,6 +77,7 @@ def test_a_change_of_the_file_is_taken_over_without_a_new_index(tmp_path):
     [
         ("[synonym]\na = 'b'\n", "no table 'synonym'; did you mean synonyms"),
         ("hide = 'x'\n", "hide is a list of patterns"),
+        ("[hide]\na = 'b'\n", "hide is a list of patterns"),
         ("[pins]\na = 1\n", "pins is a table"),
         ("[pins\n", "search.toml: "),
     ],
