@@ -60,6 +60,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 _SHORTLY = "public, max-age=300"
 _POLL_SECONDS = 1.0
 _LISTED = 1000  # documents of /llms.txt
+_FULL_BYTES = 2_000_000  # of /llms-full.txt, after which no further document begins
 _URL_SIGNS = "/:?#@!$&'*+,;=%~"  # that an address in brackets may have as they are
 
 
@@ -130,6 +131,8 @@ class Application:
             Route("/mcp", StrictJson(self._mcp.session_manager.handle_request), methods=["POST"]),
             Route("/openapi.json", self._openapi),
             Route("/llms.txt", self._llms),
+            Route("/llms-full.txt", self._llms_full),
+            Route("/docs", self._docs),
             Route("/healthz", _healthy),
             Route("/readyz", self._ready),
             Route("/metrics", self._metrics),
@@ -273,12 +276,35 @@ class Application:
                     lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
                     break
                 target = quote(url, safe=_URL_SIGNS) if url else root + read_address(name, 0)
-                lines.append(f"- [{unlinked(title or name)}]({target})")
+                said = self.service.description(name)
+                lines.append(f"- [{unlinked(title or name)}]({target})" + (f": {unlinked(said)}" if said else ""))
             return "\n".join(lines) + "\n"
 
-        made = await self._in_thread(text)
-        answer = Response(made.encode("utf-8", "backslashreplace"), media_type="text/plain; charset=utf-8")
-        return _unless_known(request, answer)
+        return _unless_known(request, _text(await self._in_thread(text)))
+
+    async def _llms_full(self, request: Request) -> Response:
+        """The documents whole, as Markdown, up to a bound; `start` goes on from there."""
+        access = _access(request)
+        start = _start(request.query_params.get("start", "0"))
+
+        def text() -> str:
+            parts: list[str] = []
+            room = _FULL_BYTES
+            for number, (name, _, _) in enumerate(self.service.documents(access, start=start)):
+                if room <= 0:
+                    more = f"{self.options.root}/llms-full.txt?start={start + number}"
+                    return "\n".join([*parts, f"[More documents]({more})\n"])
+                parts.append(self.service.markdown(name, access))
+                room -= len(parts[-1].encode("utf-8", "replace"))
+            return "\n".join(parts)
+
+        return _unless_known(request, _text(await self._in_thread(text)))
+
+    async def _docs(self, request: Request) -> Response:
+        """The API for people."""
+        access = _access(request)
+        described = openapi(self.service.title, self.options.root, self.service.current.pipelines)
+        return _html(await self._in_thread(lambda: self._pages.api(access, described)))
 
     async def _ready(self, request: Request) -> Response:
         """Whether a search that is asked now would be answered; if not, why, in a word."""
@@ -341,7 +367,13 @@ class Application:
 
     async def _read_page(self, request: Request) -> Response:
         access, name = _access(request), _id(request)
+        as_it_is = "text/markdown" in request.headers.get("accept", "")
         try:
+            if as_it_is or (name.endswith(".md") and self.service.current.number(name) is None):
+                its = name if as_it_is else name.removesuffix(".md")
+                made = _text(await self._in_thread(lambda: self.service.markdown(its, access)), "text/markdown")
+                made.headers["cache-control"] = "no-store"
+                return made
             return _html(await self._in_thread(lambda: self._pages.read(access, name)))
         except NotThere:
             page = self._pages.message(access, "Not there", "There is no such document: it may have been removed.")
@@ -475,6 +507,10 @@ def _json(value: BaseModel | dict[str, Any]) -> Response:
     plain = value.model_dump() if isinstance(value, BaseModel) else value
     text = json.dumps(plain, ensure_ascii=True, separators=(",", ":"), default=str)
     return Response(text, media_type="application/json", headers={"cache-control": "no-store"})
+
+
+def _text(text: str, kind: str = "text/plain") -> Response:
+    return Response(text.encode("utf-8", "backslashreplace"), media_type=f"{kind}; charset=utf-8")
 
 
 def _html(page: bytes, status: int = 200) -> Response:

@@ -23,6 +23,7 @@ from structformer.models import trained_models
 from structformer.retrieval import (
     ENCODER,
     STRUCTURE,
+    UNTRAINED,
     default_encoders,
     encoders_advice,
     has_vectors,
@@ -41,6 +42,9 @@ _NICE = 10  # whoever searches goes first
 _END_SECONDS = 5.0  # that a command has to stop before it is killed
 _ERROR = "error: "  # how a command begins the line that says why it failed
 _ADVICE = ("next: ", "report: ")  # how lines begin that lead to other commands: a page needs none of them
+# How much of its step each stage is, by the time it takes.
+_STAGES = {"words": 0.1, f"vectors of {UNTRAINED}": 0.9, STRUCTURE: 0.8, "questions": 0.1, "step": 0.9}
+OPENING = {"reading": 0.55, "resolving links": 0.2, "words": 0.25}
 
 
 def _prepare(polite: bool) -> None:
@@ -52,21 +56,18 @@ def _prepare(polite: bool) -> None:
             ctypes.CDLL(None).prctl(1, int(signal.SIGTERM))  # PR_SET_PDEATHSIG: when its parent dies
 
 
-def first_search(
-    workspace: Workspace, read: Callable[[], object], index: Callable[[str | None], object], say: Say
-) -> None:
-    """The steps before a search page answers: read the files, and make what they are searched with at once, words and
-    what the documents themselves teach, unless there is more already. read, index: do a step; `index` gets the one
-    encoder to make vectors with, None for those that the index has.
+def first_search(workspace: Workspace, read: Callable[[], object], index: Callable[[bool], object], say: Say) -> None:
+    """The steps before a search page answers: read the files, and index their words, unless there is more already.
+    read, index: do a step; `index` gets whether it is the first one, which knows words alone.
     """
     if why := unrepeatable(workspace):
         say(why)
         return
     read()
     if not workspace.has("index"):
-        index(STRUCTURE)
+        index(True)
     elif is_stale(workspace):
-        index(None)
+        index(False)
 
 
 class Command:
@@ -189,11 +190,13 @@ class Improver(threading.Thread):
 
     def _improve(self) -> bool:
         """Go through the steps; gives whether all that is wanted is done."""
-        if not are_installed(*TORCH):
-            if not would_lose_vectors(self._workspace):
-                self._say(needs("a pretrained encoder beside what the documents themselves teach", TORCH))
-            return True
         try:
+            if not self._service.current.searches_by_meaning:
+                self._step("Learning meaning from the documents", "index", *self._limit, "--encoder", STRUCTURE)
+            if not are_installed(*TORCH):
+                if not would_lose_vectors(self._workspace):
+                    self._say(needs("a pretrained encoder beside what the documents themselves teach", TORCH))
+                return True
             if not has_vectors(self._workspace, default_encoders(self._workspace)):
                 self._advise()
                 self._step("Reading what the passages mean", "index", *self._limit, say=self._say)
@@ -238,7 +241,7 @@ class Improver(threading.Thread):
         """
         if self._ended.is_set():
             return
-        progress = self._service.doing = StepProgress(step)
+        progress = self._service.doing = StepProgress(step, stages=_STAGES)
         self._running = Command(*arguments, "-w", str(self._workspace.path), "-v", polite=True)
         code, why = follow(self._running, progress, self._show, say)
         self._running = None

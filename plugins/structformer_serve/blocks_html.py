@@ -17,6 +17,7 @@ _SPANS = {
 }
 _NAME = re.compile(r"[a-z0-9][a-z0-9.+#_-]{0,39}")  # of a language
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_TASK = re.compile(r"\[([ xX])\] ")  # how an item begins that is to be done
 _DEEPEST = 40  # blocks in blocks
 _LONG = 40  # characters of a cell that wants room
 _COLOURED = frozenset("warning caution attention important danger error tip hint".split())  # notes
@@ -138,7 +139,10 @@ class _Writer:
         tag = "ol" if ordered else "ul"
         self._add(f"<{tag}{first}>" if first != ' start="1"' else f"<{tag}>")
         for child in block.children:
-            if child.kind is MarkKind.ITEM:
+            if child.kind is MarkKind.ITEM and (task := _TASK.match(self._text, child.start, child.end)):
+                self._begins[child.start] = task.end()
+                self._in("li", child, f' class="task {"done" if task[1].strip() else "open"}"')
+            elif child.kind is MarkKind.ITEM:
                 self._in("li", child)
             else:
                 self._add('<li class="plain">')

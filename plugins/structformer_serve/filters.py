@@ -33,13 +33,18 @@ class Addresses:
 
 def facet_links(answer: SearchAnswer, request: SearchRequest, address: Addresses) -> list[dict[str, Any]]:
     """The facets with a link for each value. Versions come first, the newest on top, then languages."""
-    found = []
+    found: list[dict[str, Any]] = []
+    told: list[list[tuple[str, int]]] = []
     versions = {each.value for facet in answer.facets if facet.name.lower() in _VERSIONS for each in facet.values}
     for facet in sorted(answer.facets, key=lambda each: _FIRST.get(each.name.lower(), 2)):
         if facet.name == "path" and not request.path and {each.value for each in facet.values} == versions:
             continue  # folders that are versions, which the documents say themselves
+        counts = _in_order(facet)
+        if counts in told:
+            continue  # as lang beside language
+        told.append(counts)
         values = []
-        for value, count in _in_order(facet):
+        for value, count in counts:
             path, where = list(request.path), list(request.where)
             setting = f"{value}/*" if facet.name == "path" else f"{facet.name}={value}"
             its = path if facet.name == "path" else where

@@ -9,6 +9,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 from structformer.corpus import Corpus
@@ -35,7 +36,9 @@ from structformer.workspace import Workspace
 
 from structformer_serve.batching import BatchedEncoder
 from structformer_serve.comparison import other_search
+from structformer_serve.curated import curated_file, read_curated
 from structformer_serve.links import LinkTable, VisibleNames
+from structformer_serve.reading_order import page_ranks
 from structformer_serve.schemas import WhatWasRead
 from structformer_serve.shelves import Shelves
 
@@ -116,7 +119,9 @@ def state_of(workspace: Workspace) -> str:
         model = read_record(workspace, ENCODER).fingerprint[:8]
     except (ModelError, WorkspaceError):
         model = ""
-    parts = (current.get("corpus", ""), current.get("index", ""), model, len(exports))
+    by_hand = curated_file(workspace)
+    changed = () if by_hand is None else (by_hand.stat().st_mtime_ns,)
+    parts = (current.get("corpus", ""), current.get("index", ""), model, len(exports), *changed)
     return "-".join(str(part) for part in parts)
 
 
@@ -153,6 +158,7 @@ class Generation:
         self._read: OrderedDict[int, Document] = OrderedDict()
         self._allowed: OrderedDict[tuple[Any, ...], Allowed] = OrderedDict()
         self._encoders: dict[str, BatchedEncoder] = {}
+        self.curated = read_curated(curated_file(workspace))
         self._warm()
         # Found now: the models may be others by the time that an answer says how it was found.
         names = {pipeline.encoder for pipeline in self.pipelines.values()} - {""}
@@ -190,7 +196,13 @@ class Generation:
     @cached_property
     def shelves(self) -> Shelves:
         """All documents by their folders."""
-        return Shelves(self.retriever.documents.column_batches("id"))
+        ids = chain.from_iterable(each.to_pylist() for each in self.retriever.documents.column_batches("id"))
+        return Shelves(ids, page_ranks(self.retriever.opened.workspace, self.retriever.documents))
+
+    @property
+    def language(self) -> str:
+        """The language of most documents."""
+        return str(self.retriever.opened.index.manifest["language"])
 
     @property
     def searches_by_meaning(self) -> bool:
@@ -217,6 +229,19 @@ class Generation:
         for where in filter(None, asked):
             found = self._kept((deleted, access.key, where.key), partial(self._among, found, where))
         return found
+
+    def searched(self, access: Filter, *asked: Filter) -> Allowed:
+        """The same without what is hidden from searches by hand."""
+        found, hidden = self.seen(access, *asked), self.curated.hide
+        if not hidden:
+            return found
+        key = (self.deleted, access.key, *(where.key for where in asked), hidden)
+        return self._kept(key, partial(self._shown, found, hidden))
+
+    def _shown(self, seen: Allowed, hidden: tuple[str, ...]) -> Allowed:
+        opened = self.retriever.opened
+        shown = seen.documents & ~opened.metadata.matching(hidden, {})
+        return Allowed(shown, opened.owners, seen.names, seen.sources)
 
     def _seen(self, access: Filter, deleted: frozenset[int]) -> Allowed:
         opened = self.retriever.opened

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote, unquote
 
 import anyio
@@ -16,19 +16,23 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, ToolAnnotations
-from pydantic import Field, ValidationError
+from mcp.types import PARSE_ERROR, CallToolResult, ErrorData, JSONRPCError, TextContent, ToolAnnotations
+from pydantic import BaseModel, Field, ValidationError
 from structformer import __version__
+from structformer.document import MarkKind
 from structformer.errors import StructformerError, UsageError
 from structformer.text import visible
 
 from structformer_serve.as_markdown import open_fence, unlinked
 from structformer_serve.http.guard import ACCESS
-from structformer_serve.schemas import MAX_K, MAX_QUERY, MAX_TOKENS, Found, SearchRequest, SectionAnswer
+from structformer_serve.schemas import MAX_K, MAX_QUERY, MAX_TOKENS, Found, SearchAnswer, SearchRequest, SectionAnswer
 from structformer_serve.service import NoDocument, SearchService
 from structformer_serve.tokens import TokenCounter
 
 DEFAULT_TOKENS = 4000
+_SEARCH_TOKENS = 3000
+_SURE, _FAIR = 0.75, 0.5  # from which likelihood on one section is shown whole, and two; in doubt three are
+_MORE = 3  # times as many documents are looked at where only those with code are wanted
 _FEWEST_TOKENS = 100
 _RESERVED = 40  # tokens for what is said at the end
 _SHARE = 0.5  # of an answer, at most, for one section
@@ -40,6 +44,29 @@ Tokens = Annotated[int, Field(ge=_FEWEST_TOKENS, le=MAX_TOKENS, description="The
 Address = Annotated[
     str, Field(min_length=1, max_length=1000, description="An address as search gives it: guide/install.md#s3")
 ]
+T = TypeVar("T")
+
+
+class FoundSection(BaseModel):
+    """A section that an assistant is given."""
+
+    address: str = Field(description="What `read` takes.")
+    path: list[str] = Field(description="The titles of its document and of the sections around it, and its own.")
+    url: str = Field(description="Where people read it; empty where that is not known.")
+    language: str
+    snippet: str
+    markdown: str = Field(description="The section, cut where it is long; empty where `read` gives it.")
+
+
+class FoundSections(BaseModel):
+    """What a search found, best first."""
+
+    query: str
+    confident: bool = Field(description="False: nothing surely fits.")
+    likely: float | None = Field(description="How likely the first one is right, 0 to 1; null where that is not known.")
+    sections: list[FoundSection]
+
+
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
@@ -57,19 +84,27 @@ def mcp_server(service: SearchService) -> MCPServer[None]:
         ),
     )
 
-    @server.tool(annotations=_READS, structured_output=False)
+    @server.tool(annotations=_READS)
     def search(
         query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="A question, or words.")],
         k: Annotated[int, Field(ge=1, le=MAX_K, description="Documents at most.")] = 10,
         path: Annotated[
             str, Field(max_length=300, description="Only documents whose ids match, for example guide/*")
         ] = "",
-        max_tokens: Tokens = DEFAULT_TOKENS,
-    ) -> str:
-        """Find the sections that answer a question. The best come as whole sections, the others with their beginnings;
-        read them by their addresses.
+        language: Annotated[str, Field(max_length=20, description="Only documents in this language: de")] = "",
+        where: Annotated[
+            list[str] | None, Field(max_length=10, description="Only documents whose metadata hold this: version=2.0")
+        ] = None,
+        code: Annotated[bool, Field(description="Only sections that show code.")] = False,
+        max_tokens: Tokens = _SEARCH_TOKENS,
+    ) -> Annotated[CallToolResult, FoundSections]:
+        """Find the sections that answer a question. Where the first one is likely right, it comes whole; in doubt
+        several do. Read the others by their addresses.
         """
-        return answers.told(lambda: answers.search(query, k, path, max_tokens))
+        asked = [*(where or ()), *([f"language={language}"] if language else ())]
+        text, found = answers.told(lambda: answers.found(query, k, path, max_tokens, asked, code=code))
+        content = [TextContent(type="text", text=text)]
+        return CallToolResult(content=list(content), structured_content=found.model_dump(mode="json"))
 
     @server.tool(annotations=_READS, structured_output=False)
     def read(
@@ -149,7 +184,7 @@ class Answers:
         self._service = service
         self._counter: tuple[str, TokenCounter] | None = None
 
-    def told(self, answer: Callable[[], str]) -> str:
+    def told(self, answer: Callable[[], T]) -> T:
         """An answer, or why there is none."""
         try:
             return answer()
@@ -163,33 +198,62 @@ class Answers:
         return self._counter[1]
 
     def search(self, query: str, k: int, path: str, max_tokens: int) -> str:
-        """Sections for a question."""
+        """Sections for a question, as text."""
+        return self.found(query, k, path, max_tokens)[0]
+
+    def found(
+        self, query: str, k: int, path: str, max_tokens: int, where: Sequence[str] = (), *, code: bool = False
+    ) -> tuple[str, FoundSections]:
+        """Sections for a question, as text and as values. Raises UsageError."""
         access, counter = ACCESS.get(), self._tokens()
         try:
-            request = SearchRequest(q=query, k=k, path=[path] if path else [])
-        except ValueError:
-            raise UsageError("the query has no words") from None
+            asked = min(MAX_K, k * _MORE) if code else k
+            request = SearchRequest(q=query, k=asked, path=[path] if path else [], where=list(where))
+        except ValidationError as error:
+            wrong = error.errors()[0]["loc"][0]
+            raise UsageError(
+                "the query has no words" if wrong == "q" else f"{wrong}: write key=value, for example version=2.0"
+            ) from None
         answer = self._service.search(request, access)
-        if not answer.hits:
-            return counter.cut(f"Nothing was found for: {query}\nTry other words, or `outline`.", max_tokens)
+        hits = [hit for hit in answer.hits if not code or self._shows_code(hit)][:k]
+        found = FoundSections(query=query, confident=answer.confident, likely=answer.likely, sections=[])
+        missing = self._service.help(request, access).missing
+        if not hits:
+            why = f"No page has: {', '.join(missing)}.\n" if missing else ""
+            said = f"Nothing was found for: {query}\n{why}Try other words, or `outline`."
+            return counter.cut(said, max_tokens), found
         text = _Text(counter, max_tokens)
-        if not answer.confident:
-            text.add("Nothing surely fits; these are the nearest.\n\n")
+        text.add(_doubt(answer, missing))
         # First where everything stands, so that what does not fit can be read.
-        for place, hit in enumerate(answer.hits, 1):
+        for place, hit in enumerate(hits, 1):
             others = [each for each in hit.sections if each.section != hit.section][:3]
             line = f"{place}. {_named(hit)}" + (f" {hit.url}" if hit.url else "")
             line += "".join(f"\n   also {_named(each)}" for each in others)
             if not text.add(line + "\n"):
                 break
+            found.sections.append(
+                FoundSection(
+                    address=_address(hit.document, hit.section),
+                    path=hit.path,
+                    url=hit.url,
+                    language=hit.language,
+                    snippet=visible(hit.snippet),
+                    markdown="",
+                )
+            )
         text.add("\n")
         share = int(_SHARE * max_tokens)
-        for hit in answer.hits:
+        for hit, its in zip(hits[: _shown(answer.likely, len(hits))], found.sections, strict=False):
             section = self._service.section(hit.document, access, section=hit.section, linked=False)
-            body = section.markdown or hit.snippet
-            if not text.add_section(f"## {_named(hit)}\n\n", body, share):
+            body = text.add_section(f"## {_named(hit)}\n\n", section.markdown or hit.snippet, share)
+            if body is None:
                 break
-        return text.whole()
+            its.markdown = body
+        return text.whole(), found
+
+    def _shows_code(self, hit: Found) -> bool:
+        section = self._service.section(hit.document, ACCESS.get(), section=hit.section, linked=False)
+        return any(block.kind == MarkKind.CODE for block in section.blocks)
 
     def read(self, address: str, children: bool, max_tokens: int) -> str:
         """A section and what is below it."""
@@ -206,7 +270,8 @@ class Answers:
             head = (
                 f"{'#' * min(depth + 1, _DEEPEST_HEADING)} {unlinked(section.title)} [{address}]\n\n" if depth else ""
             )
-            if left or not text.add_section(head, section.markdown, max_tokens, whole=section is not root):
+            whole = section is not root
+            if left or text.add_section(head, section.markdown, max_tokens, whole=whole) is None:
                 left.append(section)
         if left:
             text.end(f"\n({len(left)} more sections: read [{_address(left[0].document, left[0].section)}] and on)\n")
@@ -277,13 +342,16 @@ class _Text:
         self._parts.append(part)
         return True
 
-    def add_section(self, head: str, body: str, most: int, *, whole: bool = False) -> bool:
-        """Add a section, cut where it is longer than `most` or than what is left, unless it is to be whole."""
+    def add_section(self, head: str, body: str, most: int, *, whole: bool = False) -> str | None:
+        """Add a section, cut where it is longer than `most` or than what is left, unless it is to be whole; gives what
+        is shown of its body, None where it is not added.
+        """
         head, body = visible(head), visible(body)
         room = min(most, self._left) - self._counter.count(head) - 10
         if room < min(60, self._counter.count(body)) or (whole and self._counter.count(body) > room):
-            return False
-        return self.add(head + cut_markdown(body, room, self._counter) + "\n\n")
+            return None
+        shown = cut_markdown(body, room, self._counter)
+        return shown if self.add(f"{head}{shown}\n\n") else None
 
     def end(self, part: str) -> None:
         """What is said at the end; there is always room for a line."""
@@ -325,6 +393,21 @@ def _address(document: str, section: int = 0) -> str:
     """An address in which nothing ends the brackets around it; `read` takes it so and as it is."""
     name = _BRACKETS.sub(lambda found: quote(found[0]), document)
     return f"{name}#s{section}" if section else name
+
+
+def _doubt(answer: SearchAnswer, missing: Sequence[str]) -> str:
+    """How sure the search is, where it can tell. missing: words of the query that no page has."""
+    said = [
+        "" if answer.confident else "Nothing surely fits; these are the nearest.",
+        "" if answer.likely is None else f"The first is right with a likelihood of about {answer.likely:.0%}.",
+        f"No page has: {', '.join(missing)}." if missing else "",
+    ]
+    return f"{' '.join(filter(None, said))}\n\n" if any(said) else ""
+
+
+def _shown(likely: float | None, hits: int) -> int:
+    """How many sections are shown whole, as far as they fit."""
+    return min(hits, 3 if likely is None or likely < _FAIR else 1 if likely >= _SURE else 2)
 
 
 def _named(found: Found) -> str:

@@ -21,7 +21,13 @@ _MODELS = (
     schemas.Problem,
 )
 _SENT = (schemas.AskRequest, schemas.FeedbackRequest)
-_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1, "maxLength": 1000}}
+_ID = {
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 1000},
+    "description": "A document's id.",
+}
 
 
 def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:

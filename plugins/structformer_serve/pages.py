@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 from structformer.pages import environment
-from structformer.retrieval import Help
 from structformer.text import visible
 
 from structformer_serve.assets import assets
@@ -18,7 +17,7 @@ from structformer_serve.comparison import Comparison, Placed
 from structformer_serve.filters import Addresses, chips, facet_links
 from structformer_serve.http.access import Access
 from structformer_serve.previews import preview
-from structformer_serve.schemas import Found, SearchAnswer, SearchRequest, Status
+from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status
 from structformer_serve.service import DocumentList, NotThere, SearchService, leading, read_address
 from structformer_serve.shelves import folder_label
 
@@ -28,6 +27,7 @@ _SHELVES = 30  # folders that are shown with documents,
 _LISTED = 300  # and documents of a page that lists a folder
 _LINKED = 6  # pages most linked
 _MORE = 30
+_OTHERS = 2  # sections of a document beside its best
 COMPARE = ("compare", "1")  # what an address says of a search that is compared
 
 
@@ -40,6 +40,22 @@ def marked(found: Found) -> Markup:
         parts += [escape(visible(found.snippet[start:end])), Markup("</mark>")]
         place = end
     return Markup("").join([*parts, escape(visible(found.snippet[place:]))])
+
+
+def others(hit: FoundDocument) -> list[tuple[Found, str]]:
+    """Two more sections of a hit's document, each with what its path has that the hit's has not."""
+    found = []
+    for other in hit.sections:
+        if other.section != hit.section and len(other.path) > 1:
+            pairs = zip(hit.path[:-1], other.path[:-1], strict=False)
+            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            found.append((other, " › ".join(other.path[shared:])))
+    return found[:_OTHERS]
+
+
+def lang(language: str) -> Markup:
+    """The attribute of what is written in another language than the page's own words; none for English."""
+    return Markup(' lang="{}"').format(language) if language not in ("", "en") else Markup()
 
 
 def moved(placed: Placed) -> Markup:
@@ -80,8 +96,7 @@ class PageMaker:
 
     def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
         templates = environment("structformer_serve", "templates")
-        templates.filters["marked"] = marked
-        templates.filters["moved"] = moved
+        templates.filters.update(marked=marked, moved=moved, others=others, lang=lang)
         status, verdict = self.service.status(access), self.service.verdict(access)
         trained = f"Trained on these documents. {verdict.conclusion}" if verdict else ""
         if verdict and verdict.used and not status.trained:
@@ -94,9 +109,10 @@ class PageMaker:
             "root": self.root,
             "ask": self.ask,
             "assets": assets(),
-            "language": self.service.current.retriever.opened.index.manifest["language"],
+            "language": self.service.current.language,
             "query": query,
             "reading": False,
+            "first": False,
             "kept": (),
         }
         text = templates.get_template(template).render(heading=heading, **{**shared, **values})
@@ -119,7 +135,7 @@ class PageMaker:
             "home.html",
             access,
             heading=f"{label} · {self.service.title}" if folder else self.service.title,
-            above=[(folder_label(name), self._folder(path)) for name, path in _steps(folder)],
+            above=self._above(folder),
             own=self._entries(own, start, shown),
             own_total=len(own),
             more=self._folder(folder, start=later) if later < len(own) else "",
@@ -136,7 +152,12 @@ class PageMaker:
             else [],
             examples=[] if folder or start else self._examples(access),
             reading=bool(folder or start),
+            first=not (folder or start),
         )
+
+    def _above(self, folder: str) -> list[tuple[str, str]]:
+        """(label, address) of each folder down to this one."""
+        return [(folder_label(name), self._folder(path)) for name, path in _steps(folder)]
 
     def _folder(self, folder: str, **others: int) -> str:
         pairs = ([("folder", folder)] if folder else []) + list(others.items())
@@ -180,7 +201,7 @@ class PageMaker:
             query=request.q,
             answer=answer,
             kept=kept,
-            help=(help_ := self._help(access, request, answer)),
+            help=(help_ := self.service.help(request, access)),
             meant=address([], [], q=help_.meant) if help_.meant else "",
             linked=[] if answer.hits else self._entries(self.service.most_linked(access, _LINKED), 0, _LINKED),
             preview=self._first_preview(access, answer) if comparison is None else None,
@@ -193,12 +214,6 @@ class PageMaker:
             if len(answer.hits) == request.k < min(100, answer.documents)
             else "",
         )
-
-    def _help(self, access: Access, request: SearchRequest, answer: SearchAnswer) -> Help:
-        """For a search that finds nothing for sure, or that knows words alone."""
-        if answer.hits and answer.confident and self.service.current.searches_by_meaning:
-            return Help()
-        return self.service.help(request, access)
 
     def _first_preview(self, access: Access, answer: SearchAnswer) -> dict[str, Any] | None:
         if not answer.hits:
@@ -218,6 +233,16 @@ class PageMaker:
         label = "Show one list" if compared else f"Compare with the {other} search"
         return {"address": address(request.path, request.where), "label": label}
 
+    def api(self, access: Access, described: dict[str, Any]) -> bytes:
+        """The page of the API. described: as OpenAPI has it."""
+        operations = [
+            {"method": method.upper(), "path": path, **its}
+            for path, methods in described["paths"].items()
+            for method, its in methods.items()
+        ]
+        heading = f"API · {self.service.title}"
+        return self._render("api.html", access, heading=heading, operations=operations, reading=True)
+
     def read(self, access: Access, document_id: str) -> bytes:
         """A whole document with its tree. Raises NotThere."""
         document = self.service.document(document_id, access)
@@ -227,6 +252,8 @@ class PageMaker:
             access,
             heading=f"{document.title or document.document} · {self.service.title}",
             document=document,
+            above=self._above(document_id.rpartition("/")[0]),
+            beside=[next(iter(self._entries(each, 0, 1)), None) for each in self.service.beside(document_id, access)],
             parts=[
                 {
                     "section": number,

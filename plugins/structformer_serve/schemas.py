@@ -120,6 +120,7 @@ class Why(BaseModel):
     )
     described_at: str = Field(description="Where that one is read on this server; empty where it says so itself.")
     learned: str = Field(description="Where the weights come from.")
+    by_hand: str = Field(description="What search.toml has to do with it, in words; empty where nothing.")
 
 
 class Found(BaseModel):
@@ -158,6 +159,7 @@ class FoundDocument(Found):
     """A document by its best section."""
 
     document_title: str
+    language: str = Field(description="Its language's code, as far as that is known, else that of most documents.")
     sections: list[Found] = Field(description="Its other sections that were found, best first.")
     also_at: list[Copy] = Field(
         description="Documents that say the same, or without `group` sections, as far as they were found too."
@@ -260,8 +262,16 @@ class OutlineEntry(BaseModel):
     words: int
 
 
+class RelatedDocument(BaseModel):
+    """A document about the same as another."""
+
+    document: str
+    title: str
+    read: str
+
+
 class DocumentAnswer(BaseModel):
-    """A document's tree, and what links to it."""
+    """A document's tree, what links to it, and what is about the same."""
 
     document: str
     index: str
@@ -269,7 +279,9 @@ class DocumentAnswer(BaseModel):
     url: str
     metadata: dict[str, Any]
     outline: list[OutlineEntry]
+    language: str = Field(description="Its language's code, as far as that is known, else that of most documents.")
     linked_from: list[LinkIn]
+    related: list[RelatedDocument] = Field(description="Documents about the same, nearest first; none by words alone.")
 
 
 class Problem(BaseModel):

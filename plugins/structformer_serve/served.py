@@ -21,7 +21,7 @@ from structformer.extras import require
 from structformer.ingestion import ingest
 from structformer.models import MULTILINGUAL
 from structformer.notebook import box, note
-from structformer.retrieval import build_index
+from structformer.retrieval import STRUCTURE, build_index
 from structformer.workspace import Workspace
 
 from structformer_serve.app import Application
@@ -154,11 +154,12 @@ def up(
     progress: Progress | None = None,
     say: Callable[[str], object] | None = None,
 ) -> Served:
-    """From files to a search page, as `structformer up`: read, index words and what the documents teach, serve; then
-    index with a pretrained encoder and train on the documents, in processes of their own, while the page is used.
+    """From files to a search page, as `structformer up`: read, index words, serve; then learn from the documents,
+    index with a pretrained encoder and train, in processes of their own, while the page is used.
 
     Gives the page once it answers; `url` is its address. port: 0 for any free one. train_seconds: how long to train at
-    most; None for not at all. improve: False leaves the search as it is once it answers. watch: read again what
+    most; None for not at all. improve: False leaves the search as it is once it answers, which is then with meaning
+    learned from the documents. watch: read again what
     changes. say: called with what is being done; `Served.doing` has it too. progress: as of `ingest`. Raises what
     `ingest`, `index` and `serve` raise; of a website's address too, which only the command reads."""
     place = Workspace(workspace)
@@ -169,15 +170,14 @@ def up(
         require("watch=True", "watchfiles")
         if not improve:
             raise UsageError("watch=True indexes what changes: it goes with improve=True")
+    words = [] if improve else [STRUCTURE]
     how = _options("up", host, port, {})
     with ExitStack() as undo:
         on = _opened(how, undo)  # a port that is taken is said before the slow work
         first_search(
             place,
             lambda: ingest(given, place, progress=progress),
-            lambda encoder: build_index(
-                place, encoders=[encoder] if encoder else None, progress=progress, say=say or print
-            ),
+            lambda first: build_index(place, encoders=words if first else None, progress=progress, say=say or print),
             say or print,
         )
         served = _serve(place, how, on, title, None)

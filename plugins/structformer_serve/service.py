@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 from urllib.parse import quote
 
@@ -40,10 +42,10 @@ from structformer.retrieval import (
     web_address,
     what_parts_give,
 )
-from structformer.text import WRITTEN, language_name
+from structformer.text import WRITTEN, language_name, visible
 from structformer.workspace import Workspace
 
-from structformer_serve.as_markdown import as_markdown
+from structformer_serve.as_markdown import as_markdown, unlinked
 from structformer_serve.comparison import COMPARED, Comparison, compared
 from structformer_serve.examples import example_questions
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
@@ -61,6 +63,7 @@ from structformer_serve.schemas import (
     LinkOut,
     OutlineEntry,
     Part,
+    RelatedDocument,
     SearchAnswer,
     SearchRequest,
     SectionAnswer,
@@ -75,6 +78,9 @@ _SECTIONS = 3  # of a document, in an answer
 _INCOMING = 100  # links to a document that are listed
 _DEEPEST = 30  # sections below a section that are given with it
 _LOOKED_AT = 3000  # links to a document that are looked at
+_RELATED = 5  # documents that are named beside one
+_DESCRIPTION = 160  # characters of it
+_SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
 _LABELS = {
     "dense": "meaning of the passage",
     "overview": "what the document is about",
@@ -197,7 +203,8 @@ class SearchService:
             return []
         current = self.current
         pipeline = current.pipelines.get(request.pipeline)
-        return [encoder.submit(request.q) for encoder in current.encoders(pipeline)] if pipeline else []
+        asked = current.curated.expanded(request.q)
+        return [encoder.submit(asked) for encoder in current.encoders(pipeline)] if pipeline else []
 
     def search(self, request: SearchRequest, access: Access) -> SearchAnswer:
         """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
@@ -223,7 +230,7 @@ class SearchService:
     ) -> tuple[SearchAnswer, Collection[int]]:
         """The answer, with the numbers of all documents that were found, best first."""
         begun = time.perf_counter()
-        seen = current.seen(access.where, parse_filter(tuple(request.path), tuple(request.where)))
+        seen = current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
         allowed = None if seen.whole else seen
         retriever = current.retriever
         pipeline = current.pipeline(request.pipeline)  # a wrong name is wrong while it is typed too
@@ -236,9 +243,10 @@ class SearchService:
         else:
             query = completed(retriever.opened, request.q, allowed) if request.partial else request.q
             current.open_encoders(pipeline)
-            [ranking] = retriever.opened.run([query], pipeline, allowed)
+            [ranking] = retriever.opened.run([current.curated.expanded(query)], pipeline, allowed)
+        _pin(current, request.q, ranking, seen)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
-        explained = _Explained(current, pipeline, ranking, seen) if request.explain else None
+        explained = _Explained(current, pipeline, ranking, seen, request.q) if request.explain else None
         found = [self._document(current, hit, explained) for hit in hits]
         owners = retriever.opened.owners
         documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
@@ -262,7 +270,7 @@ class SearchService:
     def help(self, request: SearchRequest, access: Access) -> Help:
         """What helps with a search that finds little. Raises UsageError on a filter that is none."""
         current = self.current
-        seen = current.seen(access.where, parse_filter(tuple(request.path), tuple(request.where)))
+        seen = current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
         return help_with(current.retriever.opened, request.q, seen)
 
     def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, list[tuple[Shelf, DocumentList]]]:
@@ -285,10 +293,11 @@ class SearchService:
 
     def _document(self, current: Generation, hit: Hit, explained: _Explained | None) -> FoundDocument:
         number = current.number(hit.document_id)
-        title = current.retriever.documents[number].title if number is not None else ""
+        its = current.retriever.documents[number] if number is not None else None
         return FoundDocument(
             **_found(hit, explained).model_dump(),
-            document_title=title or hit.document_id,
+            document_title=(its.title if its else "") or hit.document_id,
+            language=_language(current, its.values() if its else {}),
             sections=[_found(each, explained) for each in hit.sections],
             also_at=[_copy(place) for place in hit.also_at],
             also_in=[_translation(each) for each in hit.also_in],
@@ -316,8 +325,38 @@ class SearchService:
                 )
                 for place, (section, path) in enumerate(document.root.walk_with_path())
             ],
+            language=_language(current, metadata),
             linked_from=self._linked_from(current, number, access),
+            related=self._related(current, number, access),
         )
+
+    def _related(self, current: Generation, number: int, access: Access) -> list[RelatedDocument]:
+        """The documents whose overviews are nearest to this one's; of copies and translations one."""
+        opened, encoder = current.retriever.opened, current.pipelines[BEST].encoder
+        if not encoder:
+            return []
+        overviews = opened.encoder(encoder)[1].overviews
+        scores = np.asarray(overviews @ overviews[number], np.float32)
+        scores[~current.searched(access.where).documents] = -1.0
+        pages = {opened.page(number)}
+        found = []
+        for other in np.argsort(-scores, kind="stable")[: _RELATED * 20].tolist():
+            if scores[other] <= 0 or len(found) == _RELATED:
+                break
+            if opened.page(other) not in pages:
+                pages.add(opened.page(other))
+                its = current.retriever.documents[other]
+                found.append(RelatedDocument(document=its.id, title=its.title or its.id, read=read_address(its.id, 0)))
+        return found
+
+    def beside(self, document_id: str, access: Access) -> tuple[DocumentList, DocumentList]:
+        """The documents of its folder in front of a document, and behind it, nearest first. Raises NotThere."""
+        current = self.current
+        number = _visible(current, document_id, access)
+        folder, seen = document_id.rpartition("/")[0], current.seen(access.where).documents
+        before, after = current.shelves.beside(folder, number, seen)
+        documents = current.retriever.documents
+        return DocumentList(documents, before), DocumentList(documents, after)
 
     def _linked_from(self, current: Generation, number: int, access: Access) -> list[LinkIn]:
         seen = current.seen(access.where)
@@ -400,6 +439,31 @@ class SearchService:
             {section: [_link_out(current, edge) for edge in its] for section, its in edges.items()},
         )
 
+    def markdown(self, document_id: str, access: Access) -> str:
+        """A whole document as Markdown, headed by where it is read. Raises NotThere."""
+        reading = self.reading(document_id, access)
+        parts = []
+        for number, (section, path) in enumerate(reading.document.root.walk_with_path()):
+            title = section.title or (document_id if not number else "")
+            heading = f"{'#' * min(6, len(path))} {unlinked(title)}" if title else ""
+            url = f"<{reading.url(section)}>" if not number and reading.url(section) else ""
+            parts += [heading, url, as_markdown(section)]
+        return visible("\n\n".join(filter(None, parts))) + "\n"
+
+    def description(self, document_id: str) -> str:
+        """What a document says of itself, else its first sentence, on one line."""
+        current = self.current
+        number = current.number(document_id)
+        if number is None:
+            return ""
+        opened = current.retriever.opened
+        said = current.retriever.documents[number].values().get("description")
+        if not isinstance(said, str):
+            first = opened.units[opened.units_of(number)[0]]
+            said = first.text if first.section == 0 else ""
+        sentence = _SENTENCE.match(" ".join(said.split()))
+        return visible(shorten(sentence[0], _DESCRIPTION, placeholder=" …")) if sentence else ""
+
     def documents(self, access: Access, path: str = "", *, start: int = 0) -> DocumentList:
         """The documents that may be seen, with `path` those whose ids it matches, from the `start`th on."""
         current = self.current
@@ -431,9 +495,10 @@ class DocumentList:
 class _Explained:
     """Why sections are where they are in a ranking."""
 
-    def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed) -> None:
+    def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed, asked: str) -> None:
         opened = current.retriever.opened
         self._words_of, self._held = opened.lexical.words, partial(opened.lexical.held, ranking.query)
+        self._current, self._asked = current, asked
         self._query = list(dict.fromkeys(WRITTEN.findall(ranking.query)))
         weights = current.retriever.weights(pipeline)
         self._gives = {} if weights is None else what_parts_give(ranking, weights)
@@ -459,7 +524,27 @@ class _Explained:
             described_in=told_by,
             described_at=read_address(told_by, 0) if told_by else "",
             learned=self._learned,
+            by_hand=self._by_hand(hit.document_id),
         )
+
+    def _by_hand(self, document_id: str) -> str:
+        curated = self._current.curated
+        if document_id == curated.pinned(self._asked):
+            return "pinned to this query"
+        added = curated.added(self._asked)
+        return f"searched for too: {', '.join(added)}" if added else ""
+
+
+def _pin(current: Generation, query: str, ranking: Ranking, seen: Allowed) -> None:
+    """Put the document first that was pinned to a query."""
+    number = current.number(current.curated.pinned(query))
+    if number is None or number not in seen:
+        return
+    opened = current.retriever.opened
+    first = next((unit for unit, _ in ranking.ranked if opened.owners[unit] == number), opened.units_of(number)[0])
+    best = ranking.ranked[0][1] if ranking.ranked else 0.0
+    ranking.ranked = [(first, best + 1.0), *((unit, score) for unit, score in ranking.ranked if unit != first)]
+    ranking.likely = 1.0
 
 
 def _learned(pipeline: Pipeline, static: Collection[str], *, with_structure: bool) -> str:
@@ -565,6 +650,12 @@ def _section_title(current: Generation, document: int, section: int) -> str:
         if unit.section == section:
             return unit.title
     return ""
+
+
+def _language(current: Generation, metadata: Mapping[str, Any]) -> str:
+    """The language of a document: its own, else that of most."""
+    own = metadata.get("language")
+    return own if isinstance(own, str) and own else current.language
 
 
 def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 from structformer.retrieval import Mask
 
 from structformer_serve.versions import is_version, newest_first
@@ -41,14 +41,21 @@ def folder_label(name: str) -> str:
 class Shelves:
     """All documents by their folders. Threads may share it."""
 
-    def __init__(self, ids: Iterable[pa.Array]) -> None:
-        """ids: of the documents in their order, in batches."""
-        folders: dict[str, list[tuple[int, list[tuple[int, int, str]], int]]] = {}
-        for number, name in enumerate(each for batch in ids for each in batch.to_pylist()):
+    def __init__(self, ids: Iterable[str], ranks: Mapping[int, float] | None = None) -> None:
+        """ids: of the documents in their order. ranks: where the site's own order has some of them."""
+        ranks = ranks or {}
+        folders: dict[str, list[tuple[float, int, list[tuple[int, int, str]], int]]] = {}
+        self._ranks: dict[str, float] = {}  # of folders: that of their index page, else of their first one
+        for number, name in enumerate(ids):
             folder, _, file = name.rpartition("/")
-            folders.setdefault(folder, []).append((_index_rank(file), _natural(file), number))
+            rank = ranks.get(number, inf)
+            index_rank = _index_rank(file)
+            first = -1.0 if index_rank == 0 else rank
+            folders.setdefault(folder, []).append((first, index_rank, _natural(file), number))
+            for above in _prefixes(folder):
+                self._ranks[above] = min(self._ranks.get(above, inf), rank)
         self._folders = {
-            folder: np.array([number for _, _, number in sorted(its)], np.int64) for folder, its in folders.items()
+            folder: np.array([number for *_, number in sorted(its)], np.int64) for folder, its in folders.items()
         }
 
     def view(self, seen: Mask, folder: str = "") -> tuple[npt.NDArray[np.int64], list[Shelf]]:
@@ -64,7 +71,14 @@ class Shelves:
     @property
     def _above(self) -> set[str]:
         """Folders that have folders."""
-        return {"/".join(steps[:end]) for steps in map(_steps, self._folders) for end in range(1, len(steps))}
+        return {above for folder in self._folders for above in _prefixes(folder)[:-1]}
+
+    def beside(self, folder: str, number: int, seen: Mask) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The documents of a folder in front of one of them, and behind it, nearest first. seen: as in `view`."""
+        its = self._folders[folder]
+        its = its[seen[its]]
+        place = int(np.flatnonzero(its == number)[0])
+        return its[:place][::-1], its[place + 1 :]
 
     def _level(self, seen: Mask, folder: str) -> tuple[npt.NDArray[np.int64], list[Shelf]]:
         before = f"{folder}/" if folder else ""
@@ -81,11 +95,16 @@ class Shelves:
 
     def _in_order(self, before: str) -> Iterator[str]:
         """The folders below, by name and number, each before those in it."""
-        return iter(sorted((name for name in self._folders if name and name.startswith(before)), key=_natural))
+        return iter(sorted((name for name in self._folders if name and name.startswith(before)), key=self._order))
+
+    def _order(self, folder: str) -> list[tuple[float, list[tuple[int, int, str]]]]:
+        return [(self._ranks[above], _natural(above)) for above in _prefixes(folder)]
 
 
-def _steps(folder: str) -> list[str]:
-    return folder.split("/")
+def _prefixes(folder: str) -> list[str]:
+    """The folders down to this one: a, a/b."""
+    steps = folder.split("/")
+    return ["/".join(steps[:end]) for end in range(1, len(steps) + 1)]
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 _SAID_SECONDS = 15.0  # between two lines about a step
 _COUNTED = re.compile(r"(?P<stage>[^:/]+?):? (?P<done>\d+)/(?P<total>\d+)(?=[,:]|$)")  # a line of progress
@@ -17,16 +17,23 @@ _MINUTE, _HOUR = 60, 3600
 
 
 class StepProgress:
-    """A step's progress by the lines that its command prints. Each stage is counted by itself, by the clock of who
-    reads the lines; where there is no telling how long it takes, no time is said.
+    """A step's progress by the lines that its commands print. The time that is left is of the stage that runs, by the
+    clock of who reads the lines; where there is no telling how long it takes, no time is said.
     """
 
-    def __init__(self, step: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """step: what is done, in words."""
+    def __init__(
+        self, step: str, clock: Callable[[], float] = time.monotonic, stages: Mapping[str, float] | None = None
+    ) -> None:
+        """step: what is done, in words. stages: how much of the step each one is, together 1. One that is not named
+        takes half of what is left.
+        """
         self._step = step
         self._clock = clock
+        self._stages = stages or {}
         self._stage = ""
         self._total = 0
+        self._part = 0.0  # how much of the step the stage is
+        self._before = 0.0  # and how much of it was done when the stage began
         self._lines: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
 
     def told(self, line: str) -> bool:
@@ -40,15 +47,17 @@ class StepProgress:
         return True
 
     def _count(self, stage: str, done: int, total: int) -> None:
-        if done >= total:
-            self._begin("", 0)  # what comes next has not said its name yet
-            return
         if (stage, total) != (self._stage, self._total):
             self._begin(stage, total)
         self._lines.append((self._clock(), done))
+        if done >= total:
+            self._begin("", 0)  # what comes next has not said its name yet
 
     def _begin(self, stage: str, total: int) -> None:
+        self._before = self.share
+        left = 1.0 - self._before
         self._stage, self._total = stage, total
+        self._part = min(left, self._stages.get(stage, left / 2)) if stage else 0.0
         self._lines.clear()
 
     @property
@@ -62,9 +71,10 @@ class StepProgress:
         return "" if self._stage == _STEPS else self._stage
 
     @property
-    def share(self) -> float | None:
-        """How much of the stage is done, from 0 to 1; None where it does not count."""
-        return self._lines[-1][1] / self._total if self._lines else None
+    def share(self) -> float:
+        """How much of the step is done, from 0 to 1; never less than before."""
+        done = self._lines[-1][1] / max(1, self._total) if self._lines else 0.0
+        return min(1.0, self._before + self._part * min(1.0, done))
 
     @property
     def left(self) -> str:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -236,11 +237,17 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     reports = Workspace(workspace).reports
     save_config(ctx, reports)
     out.json(report.as_dict())
-    shown = report.messages if out.verbose else report.messages[:_SHOWN]
+    from structformer.ingestion.report import OUTSIDE
+
+    # Inclusions that lie outside are one line together, below.
+    shown = report.messages if out.verbose else [each for each in report.messages if OUTSIDE not in each[1]][:_SHOWN]
     for path, message in shown:
         out.note(f"{printable(path)}: {printable(message)}")
-    if report.message_count > len(shown):
-        out.note(f"... {report.message_count - len(shown)} more in {reports / 'report.jsonl'}")
+    left = report.message_count - len(shown) - (0 if out.verbose else report.not_followed)
+    if left > 0:
+        out.note(f"... {left} more in {reports / 'report.jsonl'}")
+    if report.not_followed:
+        _say_outside(out, report, Workspace(workspace))
     if not report.documents:
         return _nothing(out, report, {path for path, _ in shown}, reports, only=only)
     by_format = ", ".join(f"{count} {name}" for name, count in report.formats.most_common())
@@ -267,6 +274,23 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     out.say(f"report: {reports / 'report.html'}")
     out.say(f"\nnext: structformer train -w {workspace}    (or look: structformer inspect -w {workspace} --tree)")
     return 0
+
+
+def _say_outside(out: Output, report: IngestReport, workspace: Workspace) -> None:
+    """Count the inclusions that lie outside of what was read, name the first, and offer the command that reads them."""
+    from structformer.ingestion.report import OUTSIDE
+
+    outside = ((path, message) for path, message in report.messages if OUTSIDE in message)
+    names = [normpath(join(dirname(path), message.partition(OUTSIDE)[0])) for path, message in outside]
+    sources = workspace.sources()
+    cure = ""
+    if names and len(sources) == 1:
+        read = Path(sources[0].path).resolve()
+        above = read.parents[min(len(read.parents), max(name.count("../") for name in names)) - 1]
+        cure = f"; to read both: structformer ingest {above} --include '{read.relative_to(above).as_posix()}/'"
+    first = f", as {printable(names[0])}" if names else ""
+    count = f"{report.not_followed} inclusion{'' if report.not_followed == 1 else 's'}"
+    out.note(f"{count} not followed: outside of the folder{first}{cure}")
 
 
 def _hint(out: Output, report: IngestReport, only: str | None) -> None:

@@ -16,6 +16,7 @@ from structformer.ingestion.reading import ARCHIVE, Status
 from structformer.ingestion.survey import Ignored
 
 MAX_MESSAGES = 200  # held in memory; report.jsonl has all
+OUTSIDE = " is not included: it is outside of the ingested folder"  # as formats say it
 
 
 @dataclass(slots=True)
@@ -34,6 +35,8 @@ class IngestReport:
     ignored_suffixes: Counter[str] = field(default_factory=Counter)
     messages: list[tuple[str, str]] = field(default_factory=list)
     message_count: int = 0
+    not_followed: int = 0
+    """Inclusions of files that lie outside of what was read."""
     bytes: int = 0
     characters: int = 0
     seconds: float = 0.0
@@ -65,6 +68,7 @@ class IngestReport:
             "characters": self.characters,
             "messages": [{"file": path, "message": message} for path, message in self.messages],
             "message_count": self.message_count,
+            "not_followed": self.not_followed,
             "links": self.links,
             "see_also_edges": self.see_also_edges,
             "account": self.account.as_dict(),
@@ -129,5 +133,6 @@ def _count(report: IngestReport, row: Row) -> None:
     report.characters += row["characters"]
     for message in row["messages"]:
         report.message_count += 1
+        report.not_followed += OUTSIDE in message
         if len(report.messages) < MAX_MESSAGES:
             report.messages.append((row["path"], message))

@@ -31,6 +31,7 @@ from boats import TINY, boats
 from conftest import write_pages
 from structformer_exports import sphinx
 from structformer_lab.experiment import read_experiment
+from structformer_serve.curated import read_curated
 from structformer_serve.http.access import read_tokens
 
 ROOT = Path(__file__).parents[2]
@@ -202,6 +203,8 @@ def test_the_toml_of_a_page_means_something(page, text, tmp_path, run):
         assert read_experiment(str(file)).rows[0].label == "BM25"
     elif "tokens" in value:
         assert len(read_tokens(file).by_token) == 2
+    elif "pins" in value:
+        assert read_curated(file).expanded("k8s") == "k8s kubernetes"
     else:  # options, which every command takes that has a table: it then looks where the file says
         for command in [name for name, table in value.items() if isinstance(table, dict)]:
             assert value["workspace"] in run(command, "--config", file).err

@@ -12,6 +12,7 @@ from structformer.corpus import Corpus
 from structformer.document import MarkKind
 from structformer.ingestion import ingest
 
+from conftest import write_pages
 from reading import Folder, outline, text
 from structformer_markdown.format import MarkdownFormat
 
@@ -65,6 +66,19 @@ def test_a_file_outside_of_the_folder_is_named_with_what_helps():
         "../src/tie.py is not included: it is outside of the ingested folder: ingest the folder of both, and --include "
         "these pages"
     ]
+
+
+def test_inclusions_from_outside_are_counted_and_the_command_that_reads_them_is_offered(run, tmp_path):
+    write_pages(tmp_path / "site", {"docs/en/page.md": "# Page\n\n{* ../../src/tie.py *}\n", "src/tie.py": "knot()\n"})
+    site = tmp_path / "site"
+    said = run("ingest", site / "docs" / "en", "-w", "w").err
+    assert "1 inclusion not followed: outside of the folder, as ../../src/tie.py; to read both: " in said
+    command = f"structformer ingest {site} --include 'docs/en/'"
+    assert command in said
+    again = run("ingest", site, "--include", "docs/en/", "-w", "w2")
+    assert "not followed" not in again.err
+    [document] = Corpus.open("w2").documents()
+    assert "knot()" in document.root.text
 
 
 def test_options_of_the_containers_manuals_are_sections_of_their_commands():

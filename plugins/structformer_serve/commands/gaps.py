@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,4 +119,12 @@ def _shown(gaps: list[Gap], counts: dict[str, int], most: int) -> str:
         for gap in gaps[:most]
     ]
     more = f"\n{len(gaps) - most} more: --verbose, --json or --output" if len(gaps) > most else ""
-    return f"{said}\n\n{table(['asked', 'searches', 'wordings', 'nearest'], rows)}{more}"
+    near = next((gap for gap in gaps if gap.nearest), None)
+    pin = "" if near is None or near.nearest is None else _proposal(near.question, near.nearest.document_id)
+    return f"{said}\n\n{table(['asked', 'searches', 'wordings', 'nearest'], rows)}{more}{pin}"
+
+
+def _proposal(question: str, document: str) -> str:
+    """What in search.toml would answer a question, if the nearest page is right."""
+    pair = " = ".join(json.dumps(printable(each)) for each in (question, document))
+    return f"\n\nWhere the nearest page is right, pin it in search.toml beside the documents:\n[pins]\n{pair}"

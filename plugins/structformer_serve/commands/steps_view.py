@@ -49,14 +49,13 @@ class StepsView:
                 self.say(progress.step)
                 self._bar = _bar()
         if self._bar is not None and progress is not None:
-            share = progress.share
             self._bar.update(
                 self._bar.task_ids[0],
                 description=progress.stage,
-                total=None if share is None else 1.0,
-                completed=share or 0.0,
+                total=1.0,
+                completed=progress.share,
                 left=progress.left,
-                percent="" if share is None else f"{share:.0%}",
+                percent=f"{progress.share:.0%}",
             )
 
     def close(self) -> None:

@@ -25,6 +25,8 @@ from structformer_serve.commands.steps_view import StepsView
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
 
+    from structformer_serve.step_progress import StepProgress
+
 _KEPT = "what is done is kept, and the same command goes on from there"
 
 
@@ -78,8 +80,8 @@ def command(
 
     A PATH may be a website's address, as for `ingest`: begun again, only what changed is fetched.
 
-    The search begins with words and with meaning learned from the documents alone; where torch is installed, a
-    pretrained encoder follows, and training. What was done before is not done again."""
+    The search begins with words. Meaning learned from the documents alone joins while the page is used; where torch is
+    installed, a pretrained encoder follows, and training. What was done before is not done again."""
     check_packages()
     from structformer.ingestion import kind_of
     from structformer.models import another_encoder, usable_base, usable_pair
@@ -153,28 +155,30 @@ def _in_words(step: str) -> str:
 def _first_index(
     view: StepsView, workspace: Workspace, paths: tuple[str, ...], base_url: str | None, threads: int | None
 ) -> None:
-    """Read the files, and make what they are searched with at once: words, and meaning as far as the documents
-    themselves teach it; unless there is more already.
-    """
-    from structformer_serve.background_steps import first_search, threads_given
+    """Read the files and index their words, with one bar for both; unless there is more already."""
+    from structformer_serve.background_steps import OPENING, first_search, threads_given
+    from structformer_serve.step_progress import StepProgress
 
     was_there = workspace.path.exists()
+    progress = StepProgress(f"Reading {', '.join(paths)}", stages=OPENING)
 
     def read() -> None:
         given = () if base_url is None else ("--base-url", base_url)  # kept in the corpus for what is read later
         try:
-            _run(view, workspace, f"Reading {', '.join(paths)}", "ingest", *given, *paths)
+            _run(view, workspace, progress, "ingest", *given, *paths)
         except WorkspaceError:
             if not was_there and _is_empty(workspace):
                 shutil.rmtree(workspace.path, ignore_errors=True)
             raise
 
-    def index(encoder: str | None) -> None:
-        step = "Indexing their words, and what they teach of meaning" if encoder else "Indexing what has changed"
-        chosen = ("--encoder", encoder) if encoder else ()
-        _run(view, workspace, step, "index", *threads_given(threads), *chosen)
+    def index(first: bool) -> None:
+        chosen = ("--encoder", "none") if first else ()
+        _run(view, workspace, progress, "index", *threads_given(threads), *chosen)
 
-    first_search(workspace, read, index, view.say)
+    try:
+        first_search(workspace, read, index, view.say)
+    finally:
+        view(None)
 
 
 def _is_empty(workspace: Workspace) -> bool:
@@ -187,12 +191,15 @@ def _is_empty(workspace: Workspace) -> bool:
         return False
 
 
-def _run(view: StepsView, workspace: Workspace, step: str, *arguments: str) -> None:
-    """Run a command, showing what it says. Raises UsageError or WorkspaceError where it fails."""
+def _run(view: StepsView, workspace: Workspace, progress: StepProgress, *arguments: str) -> None:
+    """Run a command, showing what it says; its bar stays. Raises UsageError or WorkspaceError where it fails."""
     from structformer_serve.background_steps import Command, follow
-    from structformer_serve.step_progress import StepProgress
 
-    code, why = follow(Command(*arguments, "-w", str(workspace.path)), StepProgress(step), view, view.say)
+    def show(shown: StepProgress | None) -> None:
+        if shown is not None:
+            view(shown)
+
+    code, why = follow(Command(*arguments, "-w", str(workspace.path)), progress, show, view.say)
     if code:
         kind = UsageError if code == UsageError.exit_code else WorkspaceError
-        raise kind(why or f"{step}: it failed")
+        raise kind(why or f"{progress.step}: it failed")

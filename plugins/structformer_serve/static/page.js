@@ -18,7 +18,7 @@ const hidden = Array.from(input.form.querySelectorAll("input[type=hidden]"), (ea
 const filters = hidden.filter(([name]) => name === "path" || name === "where"); // the box finds one list, also where two are shown
 attach(input, {
   endpoint: root,
-  address: (hit) => root + hit.read,
+  address: (hit) => hit.url || root + hit.read,
   submit: () => input.form.submit(),
   chosen: (event) => tell({ event: "click", ...event }),
   filters,
@@ -106,6 +106,23 @@ function ready(part) {
   for (const each of part.querySelectorAll(".wide, .text pre")) wide.observe(each);
 }
 ready(document);
+
+// The reader on a small screen begins with the text; on a large one the contents mark what is in view.
+const contents = document.querySelector(".contents");
+if (contents) {
+  if (matchMedia("(max-width: 56rem)").matches) contents.querySelector("details").open = false;
+  const inView = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        const link = contents.querySelector(`a[href="#${target.id}"]`);
+        if (isIntersecting) link?.setAttribute("aria-current", "location");
+        else link?.removeAttribute("aria-current");
+      }
+    },
+    { rootMargin: "-80px 0px -70% 0px" },
+  );
+  for (const section of document.querySelectorAll(".read section[id]")) inView.observe(section);
+}
 
 // A newer index is taken over without a reload; what is open stays open.
 async function look() {

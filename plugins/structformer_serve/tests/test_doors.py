@@ -4,10 +4,12 @@ that are no messages, wrong tokens, and answers that a client has already.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -16,13 +18,14 @@ from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.indexing import build_index
 
+from conftest import write_pages
 from structformer_serve.app import Application
 from structformer_serve.http.access import Access, Tokens
 from structformer_serve.http.guard import ACCESS
 from structformer_serve.http.listening import listening
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
-from structformer_serve.mcp_server import Answers
+from structformer_serve.mcp_server import Answers, mcp_server
 from structformer_serve.service import SearchService, Serving
 
 LINK = "ok](http://evil.example/x) [y"
@@ -75,9 +78,9 @@ def test_who_asks_is_believed_from_named_proxies_alone(workspace):
 def test_a_name_in_llms_txt_begins_no_link_of_its_own(workspace):
     with TestClient(application(workspace).asgi, "http://localhost") as client:
         lines = client.get("/llms.txt").text.splitlines()
-        assert r"- [ok\](http://evil.example/x) \[y](/read/public/a)" in lines
-        assert "- [B](/read/public/b%5D%28http%3A//evil.example/%29%20%5Bc)" in lines
-        assert "- [C](/read/public/what%3F%23x%2541)" in lines
+        assert r"- [ok\](http://evil.example/x) \[y](/read/public/a): apples here" in lines
+        assert "- [B](/read/public/b%5D%28http%3A//evil.example/%29%20%5Bc): pears here" in lines
+        assert "- [C](/read/public/what%3F%23x%2541): plums here" in lines
 
 
 def test_an_assistant_reads_by_the_addresses_that_it_is_given(workspace):
@@ -150,3 +153,87 @@ def test_long_answers_are_packed_for_who_can_unpack_them(workspace):
         assert packed.headers["content-encoding"] == "gzip"
         plain = client.get("/openapi.json", headers={"accept-encoding": "identity"})
         assert (plain.json(), "content-encoding" in plain.headers) == (packed.json(), False)
+
+
+MANUAL = {
+    "start.md": "---\ndescription: How to begin.\n---\n# Start\n\nInstall it first. Then run it.\n",
+    "build.md": "# Build\n\nBuild it with make. It takes a minute.\n\n## Options\n\n```sh\nmake build --fast\n```\n",
+    "bauen.md": "---\nlanguage: de\n---\n# Bauen\n\nDas Programm wird mit make gebaut, und das dauert nicht lange.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def manual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("manual")
+    write_pages(folder / "pages", MANUAL)
+    ingest(folder / "pages", folder / "w", workers=1)
+    build_index(folder / "w", encoders=[])
+    return folder / "w"
+
+
+def test_a_page_is_also_markdown(manual):
+    with TestClient(application(manual).asgi, "http://localhost") as client:
+        asked = client.get("/read/build.md", headers={"accept": "text/markdown, text/html;q=0.5"})
+        assert asked.headers["content-type"] == "text/markdown; charset=utf-8"
+        assert asked.text.startswith("# Build\n\nBuild it with make. It takes a minute.\n\n## Options\n\n```sh\n")
+        assert client.get("/read/build.md.md").text == asked.text
+        assert 'href="/read/build.md.md">Markdown</a>' in client.get("/read/build.md").text
+        assert client.get("/read/none.md.md").status_code == 404
+
+
+def test_llms_txt_describes_pages_and_the_full_one_has_them_up_to_a_bound(manual, monkeypatch):
+    with TestClient(application(manual).asgi, "http://localhost") as client:
+        lines = client.get("/llms.txt").text.splitlines()
+        assert "- [Start](/read/start.md): How to begin." in lines
+        assert "- [Build](/read/build.md): Build it with make." in lines
+        full = client.get("/llms-full.txt").text
+        assert "# Start\n" in full
+        assert "make build --fast" in full
+        monkeypatch.setattr("structformer_serve.app._FULL_BYTES", 10)
+        first = client.get("/llms-full.txt").text
+        assert first.endswith("[More documents](/llms-full.txt?start=1)\n")
+        assert "# Build" in client.get("/llms-full.txt?start=1").text + first
+
+
+def test_the_api_has_a_page_for_people(manual):
+    with TestClient(application(manual).asgi, "http://localhost") as client:
+        page = client.get("/docs").text
+        assert "GET /api/search" in page
+        assert "What is looked for" in page
+        assert client.get("/api/search?q=how+to+begin&k=3").status_code == 200
+
+
+def test_assistants_filter_by_language_metadata_and_code(manual):
+    answers = Answers(SearchService(manual))
+
+    def found(**asked: Any) -> list[str]:
+        return [each.address for each in answers.found("make", 10, "", 3000, **asked)[1].sections]
+
+    assert {"bauen.md", "build.md"} <= {each.partition("#")[0] for each in found()}
+    assert found(where=["language=de"]) == ["bauen.md"]
+    assert found(code=True) == ["build.md#s1"]
+    with pytest.raises(UsageError, match="where: write key=value"):
+        found(where=["language"])
+
+
+def test_an_assistant_is_told_the_words_that_no_page_has(manual):
+    assert Answers(SearchService(manual)).search("make react", 10, "", 3000).startswith("No page has: react.\n\n1. ")
+
+
+def test_an_assistant_gets_values_beside_the_text(manual):
+    result = asyncio.run(mcp_server(SearchService(manual)).call_tool("search", {"query": "make build options"}))
+    assert result.structured_content is not None
+    first = result.structured_content["sections"][0]
+    assert first["address"] == "build.md#s1"
+    assert "make build --fast" in first["markdown"]
+    assert f"[{first['address']}]" in result.content[0].text
+
+
+@pytest.mark.parametrize(("likely", "whole"), [(0.9, 1), (0.6, 2), (0.2, 3), (None, 3)])
+def test_the_surer_the_search_the_shorter_its_answer(manual, monkeypatch, likely, whole):
+    service = SearchService(manual)
+    search = service.search
+    monkeypatch.setattr(service, "search", lambda *asked: search(*asked).model_copy(update={"likely": likely}))
+    text, found = Answers(service).found("make it run", 10, "", 3000)
+    assert sum(bool(each.markdown) for each in found.sections) == whole == text.count("\n## ")
+    assert ("likelihood of about" in text) == (likely is not None)

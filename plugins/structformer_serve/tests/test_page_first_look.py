@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 from structformer.ingestion import ingest
+from structformer.retrieval import Filter
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.search_suggestions import distance
 
 from conftest import write_pages
 from structformer_serve.app import Application
-from structformer_serve.http.access import read_tokens
+from structformer_serve.http.access import EVERYTHING, Access, read_tokens
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.service import SearchService, Serving
 from structformer_serve.versions import is_version, newest_first
@@ -246,3 +247,100 @@ def test_the_search_button_has_a_name_where_only_its_picture_is_seen(boats):
     assert button
     assert "<span>Search</span>" in button[0]
     assert 'aria-hidden="true"' in button[0]
+
+
+SITE = {
+    "mkdocs.yml": "site_name: Boats\nsite_url: https://boats.example/\nnav:\n  - Start: index.md\n  - Rope:\n"
+    "      - 'Splice': rope/splice.md\n      - rope/knots.md\n  - anchor/weigh.md\ntheme: material\n",
+    "docs/index.md": "# Boats\n\nAll of it.\n",
+    "docs/rope/knots.md": "# Knots\n\nTie the rope.\n\n## Bowline\n\nTie a rope with a loop.\n\n## Sheet bend\n\nTie two ropes.\n",
+    "docs/rope/splice.md": "# Splice\n\nSplice the rope.\n\n- [x] cut it\n- [ ] tie it\n",
+    "docs/anchor/weigh.md": "# Weigh\n\nHeave the anchor.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Pages of a site whose address and order its settings give."""
+    folder = tmp_path_factory.mktemp("site")
+    write_pages(folder, SITE)
+    ingest(folder / "docs", folder / "w", workers=1)
+    build_index(folder / "w", encoders=[])
+    application = Application(SearchService(folder / "w"), ServerOptions(), watch=False)
+    with TestClient(application.asgi, base_url="http://localhost:8765") as found:
+        yield found
+
+
+def test_the_first_page_and_the_reader_follow_the_navigation_of_mkdocs(site):
+    names = list(links(site.get("/").text))
+    assert names.index("Rope") < names.index("Splice") < names.index("Knots") < names.index("Weigh")
+    page = site.get("/read/rope/splice.md").text
+    assert links(page)["Next Knots"] == "/read/rope/knots.md"
+    assert links(page.partition("Folders above")[2])["Rope"] == "/?folder=rope"
+    assert "Previous Splice" in links(site.get("/read/rope/knots.md").text)
+
+
+def test_weights_of_front_matter_order_pages_and_folders(tmp_path):
+    pages = {
+        "a/one.md": "---\nweight: 20\n---\n# One\n\nText.\n",
+        "a/two.md": "---\nweight: 10\n---\n# Two\n\nText.\n",
+        "b/index.md": "---\nweight: 5\n---\n# Three\n\nText.\n",
+        "c/none.md": "# Four\n\nText.\n",
+    }
+    with served(tmp_path, pages) as found:
+        names = [name for name in links(found.get("/").text) if name in ("One", "Two", "Three", "Four")]
+    assert names == ["Three", "Two", "One", "Four"]
+
+
+def test_a_result_leads_to_its_site_and_may_be_read_here(site):
+    page = site.get("/?q=tie+the+rope").text.partition('<ol class="results"')[2].partition("<aside")[0]
+    assert links(page)["Knots"].startswith("https://boats.example/rope/knots/")
+    assert links(page)["Read here: Knots"].startswith("/read/rope/knots.md")
+    assert "<code>rope/knots.md</code>" not in page
+    reader = site.get("/read/rope/knots.md").text
+    assert reader.count("Open page") == 1
+
+
+def test_more_sections_are_named_by_what_the_result_does_not_say_already(site):
+    page = site.get("/?q=bowline+loop+rope").text
+    more = page.partition('aria-label="More in Knots"')[2].partition("</ul>")[0]
+    assert "Knots" not in links(more)  # a page's own title says nothing more
+    assert len(links(more)) <= 2
+
+
+def test_what_is_to_be_done_and_what_is_done_have_boxes(site):
+    page = site.get("/read/rope/splice.md").text
+    assert '<li class="task done">cut it</li>' in page
+    assert '<li class="task open">tie it</li>' in page
+
+
+def test_pages_say_their_own_language_and_the_filters_say_it_once(tmp_path):
+    pages = {
+        "de.md": "---\nlang: de\nlanguage: de\n---\n# Anker\n\nDer Anker hält das Boot im Hafen.\n",
+        "en.md": "---\nlang: en\nlanguage: en\n---\n# Anker chain\n\nThe anker holds the boat in the harbour.\n",
+    }
+    with served(tmp_path, pages) as found:
+        assert '<html lang="en">' in found.get("/read/de.md").text
+        assert '<article dir="auto" lang="de">' in found.get("/read/de.md").text
+        assert '<article dir="auto">' in found.get("/read/en.md").text
+        page = found.get("/?q=anker").text
+        assert page.count(' lang="de"') == 1
+        assert page.count('<h2 id="facet') == 1
+
+
+def test_a_page_names_others_about_the_same_that_may_be_seen(tmp_path):
+    folder = tmp_path
+    about = {
+        name: f"# {name}\n\nHow to tie rope knot {name} with a rope and a loop.\n" for name in ("Bend", "Hitch", "Loop")
+    }
+    other = {f"Sail{n}": f"# Sail {n}\n\nHoist the sail in wind {n} and reef the canvas.\n" for n in range(6)}
+    write_pages(folder / "pages", {f"{name.lower()}.md": text for name, text in {**about, **other}.items()})
+    ingest(folder / "pages", folder / "w", workers=1)
+    build_index(folder / "w", encoders=["structure"])
+    service = SearchService(folder / "w")
+    related = [each.document for each in service.document("bend.md", EVERYTHING).related]
+    assert set(related[:2]) == {"hitch.md", "loop.md"}
+    few = Access(where=Filter(("bend.md", "loop.md")))
+    assert [each.document for each in service.document("bend.md", few).related] == ["loop.md"]
+    with TestClient(Application(service, watch=False).asgi, base_url="http://localhost:8765") as found:
+        assert "Related to this page" in found.get("/read/bend.md").text

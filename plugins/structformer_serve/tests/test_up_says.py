@@ -7,9 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from structformer.errors import UsageError
 
+from structformer_serve.background_steps import Improver
 from structformer_serve.http.listening import close, listen, listening_near
+from structformer_serve.service import SearchService
 from structformer_serve.step_progress import StepProgress, in_lines
 
 
@@ -33,7 +37,7 @@ def test_up_says_what_was_read_and_indexed_and_that_it_has_ended(up, pages):
     assert "4 seen: 3 with documents" in said.err
     assert "boat.png" in said.err
     assert "links within the corpus resolved" in said.err
-    assert "passages indexed, with vectors of: structure" in said.err
+    assert "passages indexed, lexical only" in said.err  # meaning joins once the page is there
     assert lines[-1] == "Stopped."
     assert "next:" not in said.err
     again = up(pages, "-w", "w")
@@ -106,6 +110,14 @@ def test_threads_are_handed_to_what_goes_on_beside_the_page(workspace, run, monk
     assert steps["train"][1:5] == ("--max-time", "1m", "--threads", "3")
 
 
+def test_meaning_is_the_first_step_once_a_page_of_words_is_there(workspace, run, monkeypatch):
+    run("index", "-w", workspace, "--encoder", "none")
+    begun = recorded(monkeypatch)
+    monkeypatch.setattr("structformer_serve.background_steps.are_installed", lambda *packages: False)
+    Improver(SearchService(workspace), [], train=None, watch=False, say=lambda line: None).run()
+    assert begun == [("index", "--encoder", "structure", "-w", str(workspace), "-v")]
+
+
 def test_a_port_that_nobody_chose_gives_way_to_the_next():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -125,14 +137,30 @@ def test_progress_has_a_share_of_each_stage_and_other_lines_are_none():
     now = 0.0
     progress = StepProgress("Training", lambda: now)
     assert not progress.told("3 documents, 7 sections from 3 files (3 markdown)")
-    assert progress.share is None
+    assert progress.share == 0
     assert progress.told("questions: 10/40")
-    assert (progress.stage, progress.share, progress.left) == ("questions", 0.25, "")
+    assert (progress.stage, progress.share, progress.left) == (
+        "questions",
+        0.125,
+        "",
+    )  # a stage is half of what is left
     now = 10.0
     assert progress.told("questions: 20/40, 1 s left")
-    assert (progress.share, progress.left) == (0.5, "about 20 s left")
+    assert (progress.share, progress.left) == (0.25, "about 20 s left")
+    assert progress.told("questions: 40/40")
     assert progress.told("step 3/10: loss a 1.0; 3 pairs/s, 5 s left")
-    assert (progress.stage, progress.share) == ("", 0.3)
+    assert (progress.stage, progress.share) == ("", 0.5 + 0.25 * 0.3)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["reading", "words", "vectors"]), st.integers(0, 9))))
+def test_a_bar_never_goes_back(stages):
+    progress = StepProgress("Reading", stages={"reading": 0.6, "words": 0.3})
+    before = 0.0
+    for stage, total in stages:
+        for done in range(total + 1):
+            progress.told(f"{stage}: {done}/{total}")
+            assert before <= progress.share <= 1
+            before = progress.share
 
 
 def test_in_lines_a_step_is_said_when_it_begins_and_then_now_and_then():

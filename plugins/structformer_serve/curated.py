@@ -1,0 +1,85 @@
+"""What people add to a search by hand, in a file beside the documents: synonyms, pinned pages, hidden ones."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from structformer.did_you_mean import did_you_mean
+from structformer.errors import UsageError
+from structformer.workspace import Workspace
+
+from structformer_serve.schemas import MAX_QUERY
+
+FILE = "search.toml"
+_KEYS = ("synonyms", "pins", "hide")
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """What a `search.toml` says."""
+
+    synonyms: Mapping[str, str] = field(default_factory=dict)
+    """What is searched for too where a query has a word."""
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """The id of the document that comes first, by the query in small letters."""
+    hide: tuple[str, ...] = ()
+    """Patterns of the ids of documents that no search finds."""
+
+    def added(self, query: str) -> list[str]:
+        """What a query is searched for beside its own words."""
+        small = query.lower()
+        added = (meaning for word, meaning in self.synonyms.items() if _has(small, word) and not _has(small, meaning))
+        return list(dict.fromkeys(added))
+
+    def expanded(self, query: str) -> str:
+        """A query with what is searched for too, as far as a query may be long."""
+        for each in self.added(query):
+            if len(query) + len(each) < MAX_QUERY:
+                query = f"{query} {each}"
+        return query
+
+    def pinned(self, query: str) -> str:
+        """The id of the document that comes first for a query; "" for none."""
+        return self.pins.get(_plain(query), "")
+
+
+def curated_file(workspace: Workspace) -> Path | None:
+    """The `search.toml` of a workspace: in the one folder that was read, else in the workspace; None without one."""
+    sources = workspace.sources()
+    places = [Path(sources[0].path)] if len(sources) == 1 else []
+    return next((each / FILE for each in (*places, workspace.path) if (each / FILE).is_file()), None)
+
+
+def read_curated(path: Path | None) -> Curated:
+    """Raises UsageError where a file is not as it should be."""
+    if path is None:
+        return Curated()
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: {error}") from error
+    for key, value in values.items():
+        if key not in _KEYS:
+            raise UsageError(f"{path}: no table {key!r}; {did_you_mean(key, _KEYS)}")
+        fits = isinstance(value, list if key == "hide" else dict)
+        texts = [None] if not fits else value if key == "hide" else value.values()
+        if not all(isinstance(each, str) and each.strip() for each in texts):
+            shape = 'a list of patterns: hide = ["internal/*"]' if key == "hide" else f'a table: [{key}], "a" = "b"'
+            raise UsageError(f"{path}: {key} is {shape}")
+    return Curated(
+        {_plain(word): _plain(meaning) for word, meaning in values.get("synonyms", {}).items()},
+        {_plain(query): document for query, document in values.get("pins", {}).items()},
+        tuple(values.get("hide", ())),
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split()).rstrip("?")
+
+
+def _has(text: str, words: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None

@@ -1,0 +1,88 @@
+"""`search.toml` beside the documents: synonyms, pins, and pages that no search finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from structformer.errors import UsageError
+from structformer.ingestion import ingest
+from structformer.retrieval.indexing import build_index
+
+from conftest import write_pages
+from structformer_serve.curated import read_curated
+from structformer_serve.http.access import EVERYTHING
+from structformer_serve.schemas import SearchAnswer, SearchRequest
+from structformer_serve.service import SearchService
+
+PAGES = {
+    "cluster.md": "# Clusters\n\nKubernetes runs containers.\n",
+    "login.md": "# Accounts\n\nChange what you sign in with.\n",
+    "password.md": "# Words\n\nA password is a secret word. A password is long.\n",
+    "internal/notes.md": "# Notes\n\nKubernetes notes, password list.\n",
+}
+TOML = """
+hide = ["internal/*"]
+[synonyms]
+k8s = "kubernetes"
+[pins]
+"Reset my password" = "login.md"
+"""
+
+
+def search(folder: Path, query: str) -> SearchAnswer:
+    return SearchService(folder / "w").search(SearchRequest(q=query, explain=True), EVERYTHING)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("curated")
+    write_pages(found / "pages", {**PAGES, "search.toml": TOML})
+    ingest(found / "pages", found / "w", workers=1)
+    build_index(found / "w", encoders=[])
+    return found
+
+
+def test_a_synonym_is_searched_for_too_and_the_reason_is_said(folder):
+    [hit] = search(folder, "k8s containers").hits
+    assert (hit.document, hit.why and hit.why.by_hand) == ("cluster.md", "searched for too: kubernetes")
+    assert search(folder, "kubernetes").hits[0].why.by_hand == ""  # type: ignore[union-attr]
+
+
+def test_a_pinned_page_comes_first_whatever_it_says(folder):
+    answer = search(folder, "reset  my Password?")
+    assert [hit.document for hit in answer.hits] == ["login.md", "password.md"]
+    assert (answer.likely, answer.hits[0].why and answer.hits[0].why.by_hand) == (1.0, "pinned to this query")
+    assert search(folder, "password").hits[0].document == "password.md"
+
+
+def test_what_is_hidden_is_read_but_never_found(folder):
+    assert "internal/notes.md" not in [hit.document for hit in search(folder, "notes kubernetes").hits]
+    assert SearchService(folder / "w").document("internal/notes.md", EVERYTHING).title == "Notes"
+
+
+def test_a_change_of_the_file_is_taken_over_without_a_new_index(tmp_path):
+    write_pages(tmp_path / "pages", PAGES)
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=[])
+    service = SearchService(tmp_path / "w")
+    assert not service.search(SearchRequest(q="k8s"), EVERYTHING).hits
+    write_pages(tmp_path / "pages", {"search.toml": TOML})
+    assert service.refresh()
+    assert service.search(SearchRequest(q="k8s"), EVERYTHING).hits[0].document == "cluster.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[synonym]\na = 'b'\n", "no table 'synonym'; did you mean synonyms"),
+        ("hide = 'x'\n", "hide is a list of patterns"),
+        ("[hide]\na = 'b'\n", "hide is a list of patterns"),
+        ("[pins]\na = 1\n", "pins is a table"),
+        ("[pins\n", "search.toml: "),
+    ],
+)
+def test_a_wrong_file_is_named_with_what_is_wrong(tmp_path, text, said):
+    (tmp_path / "search.toml").write_text(text)
+    with pytest.raises(UsageError, match=said):
+        read_curated(tmp_path / "search.toml")
