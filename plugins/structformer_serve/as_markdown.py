@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from structformer.document import Block, MarkKind, Section
-from structformer.text import Resolve, Span, spans_of_leaves
-from structformer.text import opening as note_opening
+
+from structformer_serve.notes import opening as note_opening
+from structformer_serve.spans import Resolve, Span, spans_of_leaves
 
 _DEEPEST = 12  # lists, quotes and notes in each other; what is deeper stands in the last of these
 _ALERTS = frozenset({"note", "tip", "important", "warning", "caution"})  # GitHub's

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup, escape
 from structformer.document import Block, MarkKind, Section
-from structformer.text import Resolve, Span, opening, spans_of_leaves, visible
+from structformer.text import visible
+
+from structformer_serve.notes import opening
+from structformer_serve.spans import Resolve, Span, spans_of_leaves
 
 _SPANS = {
     MarkKind.EMPHASIS: ("<em>", "</em>"),

@@ -11,19 +11,16 @@ if TYPE_CHECKING:
     from structformer.text.languages import language_name
     from structformer.text.lexical_analysis import analyzer, analyzer_of, any_term_query, query_terms
     from structformer.text.lines import lines_of
-    from structformer.text.notes import opening
     from structformer.text.passages import as_typed, cut_section, section_passages, with_path
     from structformer.text.query_like import is_imperative, plain, stands_alone
     from structformer.text.sentence_splitting import sentences
-    from structformer.text.spans import Resolve, Span, spans_of_leaves
     from structformer.text.visible_text import CONTROLS, visible, without_controls
     from structformer.text.words import IGNORABLE, LEFT_OUT, PLAIN, WRITTEN, names_of, spaced
 
 __all__ = [
-    "CONTROLS", "IGNORABLE", "LEFT_OUT", "PLAIN", "SEE_ALSO_PHRASES", "WRITTEN", "Resolve", "Span",
-    "analyzer", "analyzer_of", "any_term_query", "as_typed", "cut_section", "github_slug", "is_imperative",
-    "is_see_also", "language_name", "lines_of", "names_of", "opening", "plain", "query_terms",
-    "section_passages", "sentences", "spaced", "spans_of_leaves", "stands_alone", "visible", "with_path",
-    "without_controls",
+    "CONTROLS", "IGNORABLE", "LEFT_OUT", "PLAIN", "SEE_ALSO_PHRASES", "WRITTEN", "analyzer", "analyzer_of",
+    "any_term_query", "as_typed", "cut_section", "github_slug", "is_imperative", "is_see_also",
+    "language_name", "lines_of", "names_of", "plain", "query_terms", "section_passages", "sentences",
+    "spaced", "stands_alone", "visible", "with_path", "without_controls",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -65,6 +65,10 @@ def test_every_rule_catches_who_breaks_it():
     assert broken == set(RULES) - {"line_ends_do_not_matter"}
 
 
+def test_commands_that_are_imported_when_they_run_are_checked_with_their_plugin(run):
+    assert "export keeps all 1 rules" in run("plugins", "check", "exports").out
+
+
 def test_a_new_plugin_works_at_once_and_passes_its_own_tests(tmp_path):
     def run(*command: object, code: int = 0, **environment: str) -> str:
         done = subprocess.run(
