@@ -66,7 +66,8 @@ class Stems:
 
 def write_stems(ground: Ground, folder: Path) -> None:
     """Count the stems of all documents that are neither held out nor short, and the words of each."""
-    counts, words, parts = ShardCounts(), Counter[tuple[str, str]](), []
+    counts, words = ShardCounts(), Counter[tuple[str, str]]()
+    parts: list[Path] = []
     stop_words = left_out(ground.options.stop_words)
     assert ground.corpus is not None
 
