@@ -61,13 +61,16 @@ class Adapter:
         for name, value in own.items():
             inside = name.removeprefix(_WRAPPER)
             target = _named(inside.removesuffix(_DOWN) + "weight" if inside.endswith(_DOWN) else inside, base)
-            if inside.endswith(_DOWN) and target in base:
-                change = own[name.removesuffix(_DOWN) + _UP].float() @ value.float()
+            up = own.get(name.removesuffix(_DOWN) + _UP) if inside.endswith(_DOWN) else None
+            if up is not None and target in base and _fits(base[target], up, value):
+                change = up.float() @ value.float()
                 found[target] = base[target].float() + change * self.alpha / len(value) ** (0.5 if self.by_root else 1)
             elif "lora_" not in inside:
                 found[target] = value
             elif not inside.endswith(_UP):
-                raise ModelError(f"the adapter {self.location} has {name}, for which {self.base} has no weights")
+                raise ModelError(
+                    f"the adapter {self.location} has {name}, for which {self.base} has no weights of its sizes"
+                )
         return found
 
 
@@ -75,6 +78,10 @@ def settings_of(location: str, name: str = "config.json") -> str:
     """Where a file of a model is read from: of an adapter that lacks it, its base. Raises ModelError."""
     adapter = None if model_file(location, name) else Adapter.of(location)
     return adapter.base if adapter else location
+
+
+def _fits(weights: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> bool:
+    return up.dim() == down.dim() == 2 and len(down) == up.shape[1] and weights.shape == (len(up), down.shape[1])
 
 
 def _at_hand(base: str) -> bool:
