@@ -53,6 +53,7 @@ def _export_base(workspace: Workspace, int8: bool) -> Path:
             encoder.model.config.save_pretrained(making)
             encoder.save_modules(making)
             path = export_onnx(encoder, making, int8=int8)
+            seal(making)
             shutil.rmtree(final, ignore_errors=True)
             os.replace(making, final)
         finally:

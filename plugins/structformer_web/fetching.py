@@ -25,6 +25,8 @@ with needed_for("reading a website"):
     import httpx
 
 AGENT = "structformer"
+HOURS = 12.0
+MOST_BYTES = 2_000_000_000
 _SECONDS = 30.0  # for a request, from connecting to its last byte
 _LATE = f"not there after {_SECONDS:.0f} s"
 _LONGEST_WAIT = 120.0  # that a site may ask for
@@ -59,10 +61,14 @@ class Answer:
 
 
 class Fetcher:
-    """Asks the host of a scope. delay: seconds between requests. places: the host's IP addresses, best first."""
+    """Asks the host of a scope. delay: seconds between requests. places: the host's IP addresses, best first. hours:
+    for all requests together, after which nothing is asked any more.
+    """
 
-    def __init__(self, scope: Scope, delay: float) -> None:
+    def __init__(self, scope: Scope, delay: float, hours: float = HOURS) -> None:
         self.delay = delay
+        self._hours, self._until = hours, time.monotonic() + hours * 3600
+        self._received = 0
         self._scope = scope
         self.places = _places(scope)
         self._last = -delay
@@ -79,6 +85,13 @@ class Fetcher:
         """End the connection."""
         self._client.close()
 
+    @property
+    def spent(self) -> str:
+        """Which of the limits is reached; "" while none is."""
+        if time.monotonic() >= self._until:
+            return f"it has taken {self._hours:g} hours (--max-hours)"
+        return f"{self._received / 1e9:.1f} GB were sent" if self._received >= MOST_BYTES else ""
+
     def get(
         self,
         address: str,
@@ -93,6 +106,8 @@ class Fetcher:
         """
         for again in range(_TRIES):
             self._pause(self.delay)
+            if self.spent:
+                return Answer(0, {}, problem=self.spent)
             answer = self._once(address, limit, headers or {}, wanted, cut)
             self._last = time.monotonic()
             wait = _asked_to_wait(answer)
@@ -102,7 +117,7 @@ class Fetcher:
         return answer
 
     def _pause(self, seconds: float) -> None:
-        left = self._last + seconds - time.monotonic()
+        left = min(self._last + seconds, self._until) - time.monotonic()
         if left > 0:
             time.sleep(left)
 
@@ -157,7 +172,10 @@ class Fetcher:
                 return answer
             if problem := wanted(answer):
                 return Answer(answer.status, answer.headers, problem=problem)
-            body, problem = _body(response, limit, deadline, cut)
+            try:
+                body, problem = _body(response, limit, deadline, cut)
+            finally:
+                self._received += response.num_bytes_downloaded
             return Answer(answer.status, answer.headers, body, problem)
 
 

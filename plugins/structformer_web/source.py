@@ -28,6 +28,13 @@ class Website:
             help="Of a website, ask for so many pages at most.",
         ),
         click.Option(
+            ["--max-hours"],
+            type=click.FloatRange(0, min_open=True),
+            default=12.0,
+            show_default=True,
+            help="Of a website, ask for so long at most; the next run goes on.",
+        ),
+        click.Option(
             ["--crawl-delay"],
             type=click.FloatRange(0, 3600),
             default=1.0,
@@ -59,6 +66,7 @@ class Website:
             workspace.websites.resolve(),
             max_pages=values["max_pages"],
             delay=values["crawl_delay"],
+            hours=values["max_hours"],
             progress=lambda done, total: progress("fetching pages", done, total),
         )
         return Fetched(f"{crawl}; in {crawl.folder}", crawl.problems, crawl.stopped)

@@ -28,14 +28,13 @@ from structformer_web.addresses import (
     normal,
     page_links,
 )
-from structformer_web.fetching import Answer, Fetcher
+from structformer_web.fetching import HOURS, MOST_BYTES, Answer, Fetcher
 from structformer_web.journal import Entry, Journal
 from structformer_web.robots_and_sitemaps import MOST_REDIRECTS, REDIRECTS, Rules, site_rules, sitemap_pages
 
 MOST_PAGES = 10_000
 DELAY = 1.0  # seconds between requests
 _PAGE_BYTES = 32_000_000
-_ALL_BYTES = 2_000_000_000
 _KNOWN = 500_000  # addresses that a crawl remembers
 _WAITING = 100_000
 _FAILURES = 10  # one after the other, after which the site is left alone
@@ -105,20 +104,21 @@ def website_pages(
     *,
     max_pages: int = MOST_PAGES,
     delay: float = DELAY,
+    hours: float = HOURS,
     progress: Progress | None = None,
 ) -> Crawl:
     """Fetch the pages below an address into a folder of their host's name.
 
     max_pages: how many are asked for at most. delay: seconds between requests, more where robots.txt asks for more.
-    progress(done, total): pages; the total grows as links are found. Raises UsageError on what is not an address,
-    ReadError where nothing could be read.
+    hours: how long it may take in all; the next crawl goes on from there. progress(done, total): pages; the total grows
+    as links are found. Raises UsageError on what is not an address, ReadError where nothing could be read.
     """
     scope = Scope.of(url)
     place = website_folder(url, folder)
     if place.is_symlink():
         raise UsageError(f"{place} is a symbolic link: name another workspace")
     journal = Journal(folder / f"{place.name}.jsonl", scope.start)
-    with closing(Fetcher(scope, delay)) as fetcher:
+    with closing(Fetcher(scope, delay, hours)) as fetcher:
         rules = site_rules(fetcher, scope)
         if not rules.allow(scope.start):
             raise ReadError(f"{scope.start}: {Fate.ROBOTS}")
@@ -167,7 +167,7 @@ class _Crawler:
             if self._progress:
                 self._progress(asked, asked + len(self._waiting))
         self._crawl.counts[Fate.LEFT] += len(self._waiting)
-        if self._failures < _FAILURES:
+        if self._failures < _FAILURES and not self._fetcher.spent:
             self._remove_unreached()
             self._journal.finish()
         return self._crawl
@@ -175,10 +175,12 @@ class _Crawler:
     def _is_stopped(self, asked: int) -> bool:
         if asked >= self._max_pages:
             self._crawl.stopped = f"{asked} pages were asked for (--max-pages)"
-        elif self._size >= _ALL_BYTES:
+        elif self._size >= MOST_BYTES:
             self._crawl.stopped = f"the pages have {self._size / 1e9:.1f} GB"
         elif self._failures >= _FAILURES:
             self._crawl.stopped = f"{_FAILURES} requests failed one after the other; run it again to go on"
+        elif spent := self._fetcher.spent:
+            self._crawl.stopped = f"{spent}; run it again to go on"
         return bool(self._crawl.stopped)
 
     def _see(self, address: str, redirects: int = 0) -> None:

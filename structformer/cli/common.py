@@ -16,6 +16,7 @@ import click
 
 from structformer.cli.progress import Report, StageReport, lines_of_stages, progress_bar, progress_of_stages
 from structformer.did_you_mean import nearest
+from structformer.errors import StructformerError
 from structformer.text.visible_text import safe_json, visible
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -26,6 +27,8 @@ _SENT_NOTHING = ("base_url", "cors", "paths")  # whose addresses are written dow
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
 
 
+# Errors that say what is wrong by themselves.
+_FORESEEN = (StructformerError, click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError, MemoryError)
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 _copies: dict[str, str] = {}  # of workspaces that are kept elsewhere: their addresses by the copies' paths
 
@@ -152,7 +155,16 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def command(*, quiet: bool, verbose: bool, as_json: bool, **values: Any) -> Any:
-        return function(out=Output(quiet, verbose, as_json), **values)
+        try:
+            return function(out=Output(quiet, verbose, as_json), **values)
+        except (*_FORESEEN, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a library's, tantivy's panics among them, of a file that it cannot read
+            from structformer.corpus.checking import damage
+
+            if "workspace" in values and (found := damage(values["workspace"])) is not None:
+                raise found from error
+            raise
 
     decorated: Callable[..., Any] = command
     for decorate in reversed(decorators):

@@ -13,6 +13,7 @@ from structformer.storage.digests import fast_digest
 from structformer.storage.files import read_json
 from structformer.storage.seal import SEAL, Sealed
 from structformer.workspace import ADVICE, Workspace
+from structformer.workspace.workspace import MODEL_RECORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +33,33 @@ def check_workspace(workspace: str | Path | Workspace) -> list[Problem]:
     return list(_problems(workspace))
 
 
+def damage(workspace: str | Path | Workspace) -> WorkspaceError | None:
+    """What a library's own error while a workspace was read is explained by: the damaged file, with what to do; None
+    where all is as it was written.
+    """
+    workspace = Workspace(workspace)
+    try:
+        problems = check_workspace(workspace) if workspace.exists() else []
+    except WorkspaceError as error:
+        return error
+    return next((WorkspaceError(f"{each.text}: {each.advice}") for each in problems), None)
+
+
 def _problems(workspace: Workspace) -> Iterator[Problem]:
     current = workspace.state()["current"]
     for part in ADVICE:
         if part in current:
             for folder in workspace.beside(part):
-                for text in Sealed(folder, ADVICE[part]).problems():
+                for text in Sealed(folder, ADVICE[part]).problems(whole=True):
                     yield Problem(text, f"{ADVICE[part]} again")
     if "corpus" in current:
         with suppress(WorkspaceError):  # a broken manifest is among the problems already
             for text in Corpus.open(workspace).check():
                 yield Problem(text, "ingest again with --fresh")
     for folder in (*sorted(workspace.models.glob("*")), *sorted(workspace.earlier_models.glob("*"))):
-        if (folder / SEAL).is_file():
-            for text in Sealed(folder, "").problems():
-                yield Problem(text, f"train {folder.name} again")
+        if any((folder / name).is_file() for name in (SEAL, MODEL_RECORD)):
+            for text in Sealed(folder, advice := f"train {folder.name} again").problems():
+                yield Problem(text, advice)
     for state in (state for run in workspace.runs() for state in sorted(run.glob("*/state.json"))):
         for text in _checkpoint_problems(state):
             yield Problem(text, "delete that checkpoint: --resume takes the one before it")
@@ -55,10 +68,9 @@ def _problems(workspace: Workspace) -> Iterator[Problem]:
             read_json(run / "run.json", digest=True)
         except WorkspaceError as error:
             yield Problem(str(error), "resume with the flags that the run was begun with")
-    for folder in sorted(workspace.cache.glob("*")) if workspace.cache.is_dir() else []:
-        if (folder / SEAL).is_file():
-            for text in Sealed(folder, "").problems():
-                yield Problem(text, f"delete {folder}: it is made again")
+    for folder in sorted(path.parent for path in workspace.cache.rglob(SEAL)):
+        for text in Sealed(folder, "").problems():
+            yield Problem(text, f"delete {folder}: it is made again")
 
 
 def _checkpoint_problems(state: Path) -> Iterator[str]:

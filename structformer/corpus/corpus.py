@@ -21,7 +21,7 @@ from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.storage.digests import sha256_of
 from structformer.storage.files import write_bytes
-from structformer.storage.seal import Sealed
+from structformer.storage.seal import Sealed, compared
 from structformer.workspace import Hold, Workspace
 
 FORMAT_VERSION = 3
@@ -162,8 +162,8 @@ class Corpus:
 
     def other_files(self) -> Iterator[str]:
         """Paths of the ingested files that are not documents: images, code, what no format reads."""
-        path = self.folder / _OTHER_FILES
-        if path.exists():
+        path = compared(self.folder, _OTHER_FILES, "ingest again")
+        if path is not None:
             with path.open(encoding="utf-8") as lines:
                 yield from (line.rstrip("\n") for line in lines)
 

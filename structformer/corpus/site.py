@@ -14,6 +14,7 @@ from structformer.document import Document
 from structformer.errors import UsageError
 from structformer.formats.link_names import INDEX_STEMS, without_order, without_suffix, without_template
 from structformer.storage.files import read_json, write_json
+from structformer.storage.seal import compared
 
 # x.md is /x/, /x, /x.html, or where it lies; in a mirror the first folder is the host.
 FOLDER, BARE, HTML, FILE, MIRROR = RULES = ("folder", "bare", "html", "file", "mirror")
@@ -114,5 +115,6 @@ def write_site(folder: Path, site: Site) -> None:
 
 
 def read_site(folder: Path) -> Site:
-    """A corpus's site; that of one that was read without is empty."""
-    return Site(**read_json(folder / _FILE)) if (folder / _FILE).exists() else Site()
+    """A corpus's site; that of one that was read without is empty. Raises WorkspaceError."""
+    path = compared(folder, _FILE, "ingest again")
+    return Site(**read_json(path)) if path is not None else Site()

@@ -99,9 +99,13 @@ def _read(workspace: Workspace) -> dict[str, Any] | None:
     path = workspace.path / _FILE
     if not path.exists():
         return None
-    found = read_json(path, digest=True)
+    advice = "name the base again with `structformer index --base-model NAME`"
+    try:
+        found = read_json(path, digest=True)
+    except WorkspaceError as error:
+        raise WorkspaceError(f"{error}: {advice}") from error
     if not _is_base(found) or not (_QUERIES not in found or _is_base(found[_QUERIES])):
-        raise WorkspaceError(f"{path} is damaged: name the base again with `structformer index --base-model NAME`")
+        raise WorkspaceError(f"{path} is damaged: {advice}")
     return dict(found)
 
 

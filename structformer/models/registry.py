@@ -12,10 +12,11 @@ from structformer.errors import ModelError
 from structformer.models.held_out_verdict import Judged, is_used, recorded, verdict
 from structformer.models.kinds import ranker_kind
 from structformer.storage.files import read_json, write_json
-from structformer.storage.seal import Sealed
+from structformer.storage.seal import SEAL, Sealed
 from structformer.workspace import Workspace
+from structformer.workspace.workspace import MODEL_RECORD
 
-RECORD = "structformer.json"
+RECORD = MODEL_RECORD
 PASSAGE_ENCODER = "passages"  # folder of what encodes passages, where queries' side alone was trained
 _DIGEST = re.compile(r"[0-9a-f]{1,64}")
 _SENTENCE_MODULES = "modules.json"
@@ -87,10 +88,15 @@ def checked_model(workspace: str | Path | Workspace, name: str) -> Path:
     folder = model_folder(workspace, name)
     if not folder.exists():
         read_record(workspace, name)
-    sealed = Sealed(folder, f"train {name} again", Workspace(workspace).stamps)
+    compare_model(Workspace(workspace), folder, f"train {name} again")
+    return folder
+
+
+def compare_model(workspace: Workspace, folder: Path, advice: str) -> None:
+    """Raise WorkspaceError when a file of a sealed folder, from which a model is loaded, is not as it was written."""
+    sealed = Sealed(folder, advice, workspace.stamps)
     if sealed.sealed:
         sealed.paths(file for file in sealed.names() if file not in _NOT_LOADED)
-    return folder
 
 
 def write_record(folder: Path, record: ModelRecord) -> None:
@@ -103,7 +109,8 @@ def read_record(workspace: str | Path | Workspace, name: str) -> ModelRecord:
     write.
     """
     folder = model_folder(workspace, name)
-    if not (folder / RECORD).exists():
+    sealed = Sealed(folder, f"train {name} again", Workspace(workspace).stamps)
+    if not sealed.has(RECORD):
         models = trained_models(workspace)
         if meant := nearest(name, models):
             raise ModelError(f"no model {name!r} in {workspace}; did you mean {meant}?")
@@ -111,7 +118,6 @@ def read_record(workspace: str | Path | Workspace, name: str) -> ModelRecord:
         raise ModelError(
             f"no model {name!r} in {workspace} (there: {there}); `structformer train --help` says how to train one"
         )
-    sealed = Sealed(folder, f"train {name} again", Workspace(workspace).stamps)
     return _record(sealed.json(RECORD) if sealed.sealed else read_json(folder / RECORD), folder / RECORD)
 
 
@@ -143,9 +149,15 @@ def model_kind(workspace: str | Path | Workspace, name: str) -> str:
 
 
 def trained_models(workspace: str | Path | Workspace) -> list[str]:
-    """Names of the workspace's trained models, without those that were replaced."""
+    """Names of the workspace's trained models, without those that were replaced; one that has lost its record is among
+    them, so that it is said and no other one taken.
+    """
+    models = Workspace(workspace).models
     return sorted(
-        path.parent.name
-        for path in Workspace(workspace).models.glob(f"*/{RECORD}")
-        if not path.parent.name.startswith(".")
+        {
+            path.parent.name
+            for name in (RECORD, SEAL)
+            for path in models.glob(f"*/{name}")
+            if not path.parent.name.startswith(".")
+        }
     )

@@ -62,8 +62,8 @@ class Index:
         return self._sealed.path(name)
 
     def has(self, name: str) -> bool:
-        """Whether the index has such a file."""
-        return (self.folder / name).exists()
+        """Whether the index has such a file; True for one that it has lost, which `path` says."""
+        return self._sealed.has(name)
 
     @contextmanager
     def adding(self, what: str, names: Sequence[str], optional: Sequence[str] = ()) -> Iterator[None]:
@@ -83,7 +83,7 @@ class Index:
         """
         try:
             return self.has(vector_files(self._place(encoder))[0])
-        except (ModelError, WorkspaceError):
+        except ModelError:
             return False
 
     def vectors(self, encoder: str | EncoderPlace) -> Path:

@@ -11,7 +11,7 @@ from structformer.engines.job_parts import Part, PartsFolder
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.documents.units import shard_units
 from structformer.retrieval.indexing import build_index, encoders_to_index
-from structformer.retrieval.vector_making import AUTO, Progress
+from structformer.retrieval.vector_making import AUTO, Progress, is_whole
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.retrieval.vectors.encoder_pairs import choose_encoders
 from structformer.retrieval.vectors.encoder_places import encoder_place, load_passage_encoder
@@ -67,7 +67,7 @@ def index_part(
         known = [
             KnownVectors(before / "dense" / f"{place.vectors}{suffix}.npy", vector_bits)
             for suffix in ("", ".overviews")
-            if before is not None
+            if before is not None and is_whole(before, place)
         ]
         with VectorJournal(parts.folder / f"{place.vectors}-{part.number:06}", model.dimensions) as journal:
             for done, shard in enumerate(shards, 1):

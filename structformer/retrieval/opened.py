@@ -19,7 +19,7 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
 from structformer.models.kinds import RankerOptions, ranker_kind
 from structformer.models.onnx_encoder import export_in, exported
-from structformer.models.registry import checked_model, model_kind, read_record, trained_models
+from structformer.models.registry import checked_model, compare_model, model_kind, read_record, trained_models
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.corpus_languages import CorpusLanguages
 from structformer.retrieval.documents.document_filter import Allowed, Mask
@@ -416,6 +416,8 @@ def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
         encoder: QueryEncoder = kind.load(encoder_place(workspace, name).queries)  # type: ignore[assignment]
         return encoder
     folder = query_encoder_folder(workspace, name)
+    if name == UNTRAINED:  # others were compared
+        compare_model(workspace, folder, f"delete {folder}, or `structformer export base --onnx` again")
     if (path := exported(folder)) is not None:
         return OnnxQueryEncoder(folder, path)
     if not are_installed(*TORCH) and export_in(folder) is not None:

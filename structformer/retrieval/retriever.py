@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from structformer.corpus.checking import damage
 from structformer.did_you_mean import checked_options
-from structformer.errors import UsageError
+from structformer.errors import StructformerError, UsageError
 from structformer.retrieval.documents.copies import Sayings
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.documents.translations import asked_in
@@ -77,8 +78,14 @@ class Retriever:
         if k < 1:
             raise UsageError(f"k={k}: ask for 1 hit or more")
         query, used = checked_query(query), self.pipeline(pipeline)
-        ranking = self.rank([query], used, where=where)[0]
-        hits = self.hits(ranking, k, group=group)
+        try:
+            ranking = self.rank([query], used, where=where)[0]
+            hits = self.hits(ranking, k, group=group)
+        except BaseException as error:  # a library's, of a file that it cannot read; tantivy's panics are no Exceptions
+            foreseen = isinstance(error, (StructformerError, KeyboardInterrupt, MemoryError))
+            if not foreseen and (found := damage(self.workspace)) is not None:
+                raise found from error
+            raise
         return Hits(hits, query=query, pipeline=str(used), likely=ranking.likely)
 
     async def asearch(

@@ -47,6 +47,7 @@ from structformer.retrieval.vectors.second_look import (
 )
 from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.storage.files import building_folder, fsync_folder, fsync_tree, read_json, remove, write_json
+from structformer.storage.seal import Sealed
 from structformer.workspace import Workspace
 
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
@@ -94,7 +95,7 @@ def make_vectors(
         checked_model(workspace, place.name)
     model = load_passage_encoder(workspace, place).for_bulk()
     units, documents = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
-    earlier = (before or folder) / "dense" / f"{place.vectors}.npy"
+    earlier = (before if before is not None and is_whole(before, place) else folder) / "dense" / f"{place.vectors}.npy"
     needs_torch = encoder_kind(workspace, place.name).needs_torch
     # The static encoder was taught by these very sentences, and is near to each of them.
     corpus = Corpus.open(workspace)
@@ -162,6 +163,18 @@ def make_vectors(
         for made in sorted(building.folder.iterdir(), key=lambda each: each == path):
             os.replace(made, folder / "dense" / made.name)
     fsync_folder(folder / "dense")
+
+
+def is_whole(index: Path, place: EncoderPlace) -> bool:
+    """Whether an index's files of an encoder's vectors are as they were written; what is damaged is made again."""
+    sealed = Sealed(index, "")
+    try:
+        for name in (*vector_files(place), *description_files(place.vectors)):
+            if sealed.has(name):
+                sealed.path(name)
+    except WorkspaceError:
+        return False
+    return True
 
 
 def _reading_before(vectors: Path, units: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from structformer.storage.digests import fast_digest
 from structformer.storage.files import inside, is_temporary, read_json, write_bytes, write_json
 
 SEAL = "seal.json"
+COMMAND = "command.json"  # how a folder was made, which is written last
 _MORE = ".seal.json"  # suffix of the seals of what was added later
 
 
@@ -88,6 +89,16 @@ def _files(folder: Path) -> Iterable[str]:
             yield name
 
 
+def compared(folder: Path, name: str, advice: str) -> Path | None:
+    """A file of a folder, compared with what was written where that has a seal; None where the folder never had such a
+    file. Raises WorkspaceError as `Sealed.path` does.
+    """
+    sealed = Sealed(folder, advice)
+    if not sealed.has(name):
+        return None
+    return sealed.path(name) if sealed.sealed else folder / name
+
+
 class Sealed:
     """A sealed folder. advice: what to run when a file is not what was written."""
 
@@ -105,6 +116,10 @@ class Sealed:
     def names(self) -> list[str]:
         """The sealed files."""
         return sorted(self._sealed())
+
+    def has(self, name: str) -> bool:
+        """Whether the folder has such a file, or had: what is listed and gone is missing, as `path` says."""
+        return (self.folder / name).exists() or (self.sealed and name in self._sealed())
 
     def path(self, name: str) -> Path:
         """The path of a file of the folder. Raises WorkspaceError when it is missing or not as it was written."""
@@ -148,13 +163,19 @@ class Sealed:
             self._digests = found
         return self._digests
 
-    def problems(self) -> list[str]:
-        """Every file that is missing or not as it was written, whatever is remembered of it."""
+    def problems(self, *, whole: bool = False) -> list[str]:
+        """Every file that is missing or not as it was written, whatever is remembered of it. whole: nothing else may be
+        in the folder, as where a later seal is lost.
+        """
         try:
             names = self.names()
         except WorkspaceError as error:
             return [str(error)]
         found: list[str] = []
+        if whole:
+            others = sorted({*_files(self.folder)} - {*names, COMMAND})
+            # What begins with a dot is a file manager's.
+            found += [f"{self.folder / each}: no seal lists it" for each in others if "/." not in f"/{each}"]
         for name in names:
             try:
                 path = inside(self.folder, name)

@@ -51,6 +51,7 @@ from structformer.storage.files import (
 from structformer.storage.seal import SEAL, Sealed, Stamps, seal
 
 MARKER = "workspace.json"
+MODEL_RECORD = "structformer.json"  # of a model that structformer trained
 _LOCK, _HOLDER = "structformer.lock", "structformer.lock.json"
 FORMAT, FORMAT_VERSION = "structformer workspace", 1
 # The parts that are published in generations, each with the command that makes it.
@@ -264,10 +265,10 @@ class Workspace:
         """The marker's content. Raises WorkspaceError when this is not a workspace, or one of another version."""
         if not self.exists():
             raise WorkspaceError(self._not_one())
-        found = read_json(self.marker)
+        found = self._marker()
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise WorkspaceError(f"{self.marker} is another program's: name another folder with -w")
-        value: dict[str, Any] = read_json(self.marker, digest=True)
+        value: dict[str, Any] = self._marker(digest=True)
         if value.get("format_version") != FORMAT_VERSION:
             raise WorkspaceError(
                 f"{self} is a workspace of format version {value.get('format_version')}, this "
@@ -277,6 +278,12 @@ class Workspace:
         if (wrong := _wrong_state(value)) is not None:
             raise WorkspaceError(f"{self.marker} was not written by structformer: it {wrong}")
         return value
+
+    def _marker(self, *, digest: bool = False) -> Any:
+        try:
+            return read_json(self.marker, digest=digest)
+        except WorkspaceError as error:
+            raise WorkspaceError(f"{error}: run `structformer ingest FOLDER` with a new folder as -w") from error
 
     def _not_one(self) -> str:
         if self.path.is_dir() and any(self.path.iterdir()):

@@ -64,6 +64,23 @@ def test_haystack(harbour):
     assert (first.id, first.meta["anchor"]) == ("mast.md#mend-the-mast", "mend-the-mast")
 
 
+def test_haystacks_filters_are_the_workspaces(harbour):
+    from structformer_exports.haystack import StructformerRetriever, _equal
+
+    def equals(field, value):
+        return {"operator": "==", "field": field, "value": value}
+
+    both = {"operator": "AND", "conditions": [equals("meta.level", 1), equals("meta.tags", "rig")]}
+    assert _equal(both) == {"level": 1, "tags": "rig"}
+    for unlike in (
+        {"operator": ">", "field": "meta.level", "value": 1},
+        {"operator": "AND", "conditions": [equals("meta.level", 1), equals("meta.level", 2)]},
+    ):
+        with pytest.raises(ValueError, match="a workspace's filter takes"):
+            StructformerRetriever(str(harbour), pipeline="lexical").run("mend the mast", filters=unlike)
+    assert StructformerRetriever(str(harbour)).run("mend the mast", top_k=0) == {"documents": []}
+
+
 def test_pyterrier(harbour):
     pt = pytest.importorskip("pyterrier")
     import pandas as pd

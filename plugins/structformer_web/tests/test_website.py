@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from structformer import Corpus, ingest
@@ -110,7 +113,7 @@ def website() -> Iterator[Website]:
         yield each
 
 
-def crawled(website: Website, folder: Path, **options: int) -> Crawl:
+def crawled(website: Website, folder: Path, **options: Any) -> Crawl:
     return website_pages(f"{website.address}/docs/", folder, delay=0, **options)
 
 
@@ -234,6 +237,29 @@ def test_links_without_end_stop_at_the_most_pages(website, tmp_path):
     assert (crawl.pages, crawl.stopped) == (7, "7 pages were asked for (--max-pages)")
     assert crawl.counts[Fate.LEFT] > 0
     assert files(crawled(website, tmp_path, max_pages=7)) == files(crawl)
+
+
+def test_a_crawl_that_has_taken_its_time_goes_on_the_next_time(website, tmp_path, monkeypatch):
+    minutes = count()
+    clock = SimpleNamespace(monotonic=lambda: next(minutes) * 60.0, sleep=time.sleep, time=time.time)
+    monkeypatch.setattr("structformer_web.fetching.time", clock)
+    first = crawled(website, tmp_path, hours=0.4)
+    assert first.stopped == "it has taken 0.4 hours (--max-hours); run it again to go on"
+    assert 0 < first.pages < len(PAGES)
+    asked = len(website.asked)
+    second = crawled(website, tmp_path)
+    assert list(files(second)) == [*PAGES, "robots.txt"]
+    assert "/docs/" not in website.asked[asked:]
+
+
+def test_what_a_crawl_is_sent_is_bounded_whatever_is_kept_of_it(website, tmp_path, monkeypatch):
+    monkeypatch.setattr("structformer_web.website._PAGE_BYTES", 10_000)
+    monkeypatch.setattr("structformer_web.fetching.MOST_BYTES", 15_000)
+    for name in ("/docs/knots", "/docs/oars/"):
+        website.replies[name] = (200, {"Content-Type": "text/html"}, b"<h1>Oars</h1>" + b" " * 12_000)
+    crawl = crawled(website, tmp_path)
+    assert "GB were sent; run it again to go on" in crawl.stopped
+    assert crawl.pages == 1
 
 
 @pytest.mark.parametrize("packed", [True, False])
