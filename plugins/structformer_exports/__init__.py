@@ -27,6 +27,7 @@ _COMMANDS = {
     "export": "Export a model for onnxruntime, the Examples or the corpus.",
     "push": "Send a model and its card to the hub.",
     "pull": "Fetch a model from the hub into the workspace.",
+    "models": "Encoders that are known to serve well as --base-model.",
 }
 
 

@@ -26,7 +26,6 @@ COMMANDS = {
     "search": "Search the index.",
     "evaluate": "Compare pipelines on judged queries or on held-out structure.",
     "merge": "Put together what parts of ingest, sample or index made.",
-    "models": "Encoders that are known to serve well as --base-model.",
     "check": "Compare every file of the workspace with what was written.",
 }
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         ranker_kind,
         ranker_kinds,
     )
-    from structformer.models.known_encoders import MULTILINGUAL, another_encoder
+    from structformer.models.known_encoders import KNOWN, MULTILINGUAL, PAIRS, another_encoder
     from structformer.models.length_batches import length_buckets
     from structformer.models.loading import load_encoder, load_tokenizer
     from structformer.models.onnx import export_onnx
@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     from structformer.models.sentence_modules import model_file
 
 __all__ = [
-    "MULTILINGUAL", "RECORD", "BiEncoder", "Card", "CrossEncoder", "Defaults", "ModelRecord", "Ranker",
-    "RankerKind", "RankerOptions", "another_encoder", "base_for", "checked_model", "export_onnx",
-    "exported", "imported", "length_buckets", "load_encoder", "load_tokenizer", "make_scratch_model",
-    "model_file", "model_folder", "model_kind", "ranker_kind", "ranker_kinds", "read_record",
-    "resolve_base_model", "trained_models", "usable_base", "usable_pair", "write_record",
+    "KNOWN", "MULTILINGUAL", "PAIRS", "RECORD", "BiEncoder", "Card", "CrossEncoder", "Defaults",
+    "ModelRecord", "Ranker", "RankerKind", "RankerOptions", "another_encoder", "base_for",
+    "checked_model", "export_onnx", "exported", "imported", "length_buckets", "load_encoder",
+    "load_tokenizer", "make_scratch_model", "model_file", "model_folder", "model_kind",
+    "ranker_kind", "ranker_kinds", "read_record", "resolve_base_model", "trained_models",
+    "usable_base", "usable_pair", "write_record",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-
-from structformer.cli.common import Output, common_options
+from structformer.cli import Output, common_options
 
 
 @click.command("models")
@@ -18,7 +17,7 @@ def command(workspace: Path, out: Output) -> None:
     Figures of other sources are of other tests. Any other that sentence-transformers loads
     will do too. Then pairs: a query model that encodes queries into the vector space of a larger base.
     """
-    from structformer.models.known_encoders import KNOWN, PAIRS
+    from structformer.models import KNOWN, PAIRS
 
     smaller = {pair.documents: pair.queries for pair in PAIRS}
     out.json([{**asdict(each), "query_model": smaller.get(each.name, "")} for each in KNOWN.values()])
