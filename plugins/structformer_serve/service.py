@@ -338,7 +338,7 @@ class SearchService:
         scores = np.asarray(overviews @ overviews[number], np.float32)
         scores[~current.searched(access.where).documents] = -1.0
         pages = {opened.page(number)}
-        found = []
+        found: list[RelatedDocument] = []
         for other in np.argsort(-scores, kind="stable")[: _RELATED * 20].tolist():
             if scores[other] <= 0 or len(found) == _RELATED:
                 break
