@@ -9,12 +9,12 @@ held_out_openings.py compares pretrained encoders too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from structformer.corpus import Corpus
 from structformer.errors import UsageError
@@ -23,6 +23,7 @@ from structformer.evaluation.judgements import Judgements
 from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
+from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.learning.structure import StructureLessons, StructureOptions, asking
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
@@ -39,6 +40,7 @@ from structformer.retrieval.rankings.hybrid_score import (
 )
 from structformer.retrieval.rankings.run_files import Run
 from structformer.retrieval.retriever import Retriever
+from structformer.retrieval.stage import Stage
 from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.workspace import Workspace
@@ -51,9 +53,23 @@ _HELD_OUT_OPENINGS = "openings of held-out documents, each answered by the rest 
 _HELD_OUT_QUESTIONS = "questions drawn from held-out documents, each answered by the rest of its document"
 ALL_OPENINGS = "openings of documents, each answered by the rest of its document"
 _FEWEST, _MOST = 20, 1000
-DEPTH = 100
+_DEPTH = 100
 NOWHERE = -np.inf  # the score of what may not be found
 Asked = TypeVar("Asked", bound=AskedQuestions)
+_LEXICAL, _DOCUMENT = (PARTS.index(name) for name in ("lexical", "document"))
+STATIC = [PARTS.index("structure"), PARTS.index("structure_overview")]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to search that openings are asked in."""
+
+    stage: Stage
+    encoder: str
+    """Whose parts of the score it gets."""
+    score: Callable[[Floats, Mask, str], Floats]
+    """The units' scores, (units,) with NOWHERE for what is not found, from the parts of all units, (units, 8), which
+    may be found, (units,), and the question."""
 
 
 def compares_by_structure(workspace: str | Path | Workspace) -> bool:
@@ -83,50 +99,63 @@ def evaluate_by_structure(
         return AskedQuestions(questions, opened.owners, len(opened.documents), opened.lexical)
 
     title, asked, answered = first_enough(retriever, None, ask)
-    static = static_cosines(retriever, asked, answered)
-    shares = DocumentShares(asked, opened.units, opened.lexical)
-    weights = fusion_weights(pretrained=False)
-    stages = [lexical(), lexical(of="documents"), dense(STRUCTURE), hybrid(STRUCTURE)]
-    runs: list[Run] = [{} for _ in stages]
+    against = (str(as_pipeline(hybrid(STRUCTURE))),)
+    how = Comparison(tuple(measures), against, title=title, caveat=CAVEAT, seed=seed, output=output)
+
+    def tables(number: int, shared: Floats, allowed: Mask) -> Mapping[str, Floats]:
+        return {STRUCTURE: shared}
+
+    return compare_ways(retriever, asked, answered, WITHOUT_PRETRAINED, tables, how, progress)
+
+
+def compare_ways(
+    retriever: Retriever,
+    asked: AskedQuestions,
+    answered: Sequence[int],
+    ways: Sequence[Way],
+    tables: Callable[[int, Floats, Mask], Mapping[str, Floats]],
+    how: Comparison,
+    progress: Callable[[int, int], None] | None,
+) -> Evaluation:
+    """Ask the answered questions in all ways. tables: (units, 8) the parts of a question's score by encoder, from its
+    number, the parts in which no pretrained encoder has a say, (units, 8), and which units may be found, (units,).
+    """
+    opened = retriever.opened
+    shared = _shared_parts(retriever, asked, answered)
+    runs: list[Run] = [{} for _ in ways]
     for done, number in enumerate(answered, 1):
-        words = asked.words_of(number)
-        found = shares.of(asked.questions[number])
-        whole = np.array([found.get(int(owner), 0.0) for owner in asked.unit_owners])
-        cosines, overviews = static(number)
         right, wrong = asked.allowed_of(number)
-        parts = np.zeros((len(words), len(PARTS)))
-        parts[:, :4] = np.stack([cosines, overviews, words, whole], axis=1)
-        together = found_by(parts, weights.asked(asked.questions[number].text), right | wrong)
-        rows = (np.where(words > 0, words, NOWHERE), np.where(whole > 0, whole, NOWHERE), cosines, together)
-        for run, scores in zip(runs, rows, strict=True):
-            documents = best_documents(np.where(right | wrong, scores, NOWHERE), asked)
-            run[question_id(number)] = run_of(opened, documents)
+        allowed, query = right | wrong, asked.questions[number].text
+        parts = tables(number, shared(number), allowed)
+        for run, way in zip(runs, ways, strict=True):
+            scores = np.where(allowed, way.score(parts[way.encoder], allowed, query), NOWHERE)
+            best = [opened.documents[document].id for document in _best_documents(scores, asked)]
+            run[f"opening-{number}"] = [(name, float(_DEPTH - rank)) for rank, name in enumerate(best)]
         if progress:
             progress(done, len(answered))
-    pipelines = [as_pipeline(stage) for stage in stages]
-    return compare_runs(
-        [FoundRun(str(each), label(each), run) for each, run in zip(pipelines, runs, strict=True)],
-        judgements_of(opened, asked, answered),
-        Comparison(tuple(measures), (str(pipelines[-1]),), title=title, caveat=CAVEAT, seed=seed, output=output),
-    )
+    pipelines = [as_pipeline(way.stage) for way in ways]
+    found = [FoundRun(str(each), label(each), run) for each, run in zip(pipelines, runs, strict=True)]
+    named = {f"opening-{number}": asked.questions[number] for number in answered}
+    qrels = {name: {opened.documents[question.document].id: 1} for name, question in named.items()}
+    return compare_runs(found, Judgements({name: its.text for name, its in named.items()}, qrels), how)
 
 
-def question_id(number: int) -> str:
-    """What a question is called in runs."""
-    return f"opening-{number}"
+def _shared_parts(retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]) -> Callable[[int], Floats]:
+    """By a question's number (units, 8) those parts of its score in which no pretrained encoder has a say."""
+    opened = retriever.opened
+    static = _static_cosines(retriever, asked, answered) if opened.has_structure else None
+    shares = DocumentShares(asked, opened.units, opened.lexical)
 
+    def parts(number: int) -> Floats:
+        found = np.zeros((len(asked.units), len(PARTS)))
+        whole = shares.of(asked.questions[number])
+        found[:, _LEXICAL] = asked.words_of(number)
+        found[:, _DOCUMENT] = [whole.get(owner, 0.0) for owner in asked.unit_owners.tolist()]
+        if static is not None:
+            found[:, STATIC] = np.stack(static(number), axis=1)
+        return found
 
-def run_of(opened: OpenedIndex, documents: Sequence[int]) -> list[tuple[str, float]]:
-    """What a run says of the documents found, the best first."""
-    return [(opened.documents[document].id, float(DEPTH - rank)) for rank, document in enumerate(documents)]
-
-
-def judgements_of(opened: OpenedIndex, asked: AskedQuestions, answered: Sequence[int]) -> Judgements:
-    """The questions with the documents that they are of."""
-    return Judgements(
-        {question_id(number): asked.questions[number].text for number in answered},
-        {question_id(number): {opened.documents[asked.questions[number].document].id: 1} for number in answered},
-    )
+    return parts
 
 
 def first_enough(
@@ -145,7 +174,7 @@ def first_enough(
     )
 
 
-def static_cosines(
+def _static_cosines(
     retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]
 ) -> Callable[[int], tuple[Floats, Floats]]:
     """By a question's number the cosines of a static encoder with passages and with their documents' overviews,
@@ -191,12 +220,12 @@ def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[
                 ][:_MOST],
             )
     drawn = draw_pseudo_queries(corpus, graph, units, copies=copies, sources=(OPENING,))
-    # A static encoder is to learn from the other half, see `static_cosines`.
+    # A static encoder is to learn from the other half, see `_static_cosines`.
     yield ALL_OPENINGS, [question for question in drawn if not asking(question.document)][:_MOST]
     yield ALL_OPENINGS, drawn[:_MOST]
 
 
-def found_by(parts: Floats, weights: FusionWeights, allowed: npt.NDArray[np.bool_]) -> Floats:
+def found_by(parts: Floats, weights: FusionWeights, allowed: Mask) -> Floats:
     """(units,) the hybrid's score of its candidates, NOWHERE of others. parts: (units, 8); allowed: (units,)."""
     found = candidates(parts, weights, allowed)
     scores = np.full(len(parts), NOWHERE)
@@ -204,10 +233,29 @@ def found_by(parts: Floats, weights: FusionWeights, allowed: npt.NDArray[np.bool
     return scores
 
 
-def best_documents(scores: Floats, asked: AskedQuestions) -> list[int]:
+def _by_structure(parts: Floats, allowed: Mask, query: str) -> Floats:
+    """The hybrid of words and the static encoder, whose parts come in the place of another encoder's."""
+    alone = np.zeros_like(parts)
+    alone[:, :4] = parts[:, [*STATIC, _LEXICAL, _DOCUMENT]]
+    return found_by(alone, fusion_weights(pretrained=False).asked(query), allowed)
+
+
+def _by_words(part: int) -> Callable[[Floats, Mask, str], Floats]:
+    return lambda parts, *_: np.where(parts[:, part] > 0, parts[:, part], NOWHERE)
+
+
+WITHOUT_PRETRAINED = (
+    Way(lexical(), STRUCTURE, _by_words(_LEXICAL)),
+    Way(lexical(of="documents"), STRUCTURE, _by_words(_DOCUMENT)),
+    Way(dense(STRUCTURE), STRUCTURE, lambda parts, *_: parts[:, STATIC[0]]),
+    Way(hybrid(STRUCTURE), STRUCTURE, _by_structure),
+)
+
+
+def _best_documents(scores: Floats, asked: AskedQuestions) -> list[int]:
     """Numbers of the best documents, each scoring as its best unit; equal scores in the documents' order."""
     owners, places = np.unique(asked.unit_owners, return_inverse=True)
     best = np.full(len(owners), NOWHERE)
     np.maximum.at(best, places, scores)
-    order = np.argsort(-best, kind="stable")[:DEPTH]
+    order = np.argsort(-best, kind="stable")[:_DEPTH]
     return [int(owners[place]) for place in order if best[place] > NOWHERE]
