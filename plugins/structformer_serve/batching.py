@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 import numpy.typing as npt
-from structformer.retrieval import QueryEncoder
+from structformer.retrieval import EncodedQuery, QueryEncoder, SecondLook, encoded_queries
 
 Vector = npt.NDArray[np.float32]
 _BATCH = 32
@@ -21,25 +21,33 @@ class BatchedEncoder:
     """An encoder for many threads: while one batch is encoded, the queries that come are gathered for the next.
 
     Nothing is waited for, so a query that comes alone is encoded at once. sizes: how many queries each batch had, the
-    last thousand. With batch=1 every query goes alone, for comparison."""
+    last thousand. With batch=1 every query goes alone, for comparison. look: the second look that its queries' tokens
+    are encoded for too."""
 
-    def __init__(self, encoder: QueryEncoder, *, batch: int = _BATCH, kept: int = _KEPT) -> None:
+    def __init__(
+        self, encoder: QueryEncoder, *, look: SecondLook | None = None, batch: int = _BATCH, kept: int = _KEPT
+    ) -> None:
         self._encoder = encoder
+        self._look = look
         self._batch = batch
         self._kept_most = kept
-        self._kept: OrderedDict[str, Vector] = OrderedDict()
+        self._kept: OrderedDict[str, EncodedQuery] = OrderedDict()
         self._lock = threading.Lock()
-        self._queue: SimpleQueue[tuple[str, Future[Vector]] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[str, Future[EncodedQuery]] | None] = SimpleQueue()
         self.batches = self.encoded = 0
         self._thread = threading.Thread(target=self._work, name="query-encoder", daemon=True)
         self._thread.start()
 
     def encode_queries(self, queries: Sequence[str]) -> Vector:
         """(queries, dimensions) float32, unit length."""
-        found = [self.submit(query) for query in queries]
-        return np.stack([each.result() for each in found])
+        return np.stack([vector for vector, _ in self.encoded_queries(queries)])
 
-    def submit(self, query: str) -> Future[Vector]:
+    def encoded_queries(self, queries: Sequence[str]) -> list[EncodedQuery]:
+        """Each query's vector, and its tokens' for the second look."""
+        found = [self.submit(query) for query in queries]
+        return [each.result() for each in found]
+
+    def submit(self, query: str) -> Future[EncodedQuery]:
         """The query's vector, when it is there; asked for again at once, it is kept."""
         return self._known(query) or self._asked(query)
 
@@ -47,18 +55,18 @@ class BatchedEncoder:
         """End the thread, after what was asked of it."""
         self._queue.put(None)
 
-    def _known(self, query: str) -> Future[Vector] | None:
+    def _known(self, query: str) -> Future[EncodedQuery] | None:
         with self._lock:
             vector = self._kept.get(query)
             if vector is None:
                 return None
             self._kept.move_to_end(query)
-        future: Future[Vector] = Future()
+        future: Future[EncodedQuery] = Future()
         future.set_result(vector)
         return future
 
-    def _asked(self, query: str) -> Future[Vector]:
-        future: Future[Vector] = Future()
+    def _asked(self, query: str) -> Future[EncodedQuery]:
+        future: Future[EncodedQuery] = Future()
         self._queue.put((query, future))
         return future
 
@@ -79,10 +87,10 @@ class BatchedEncoder:
             if ended:
                 return
 
-    def _encode(self, batch: list[tuple[str, Future[Vector]]]) -> None:
+    def _encode(self, batch: list[tuple[str, Future[EncodedQuery]]]) -> None:
         queries = list(dict.fromkeys(query for query, _ in batch))
         try:
-            vectors = dict(zip(queries, self._encoder.encode_queries(queries), strict=True))
+            vectors = dict(zip(queries, encoded_queries(self._encoder, self._look, queries), strict=True))
         except Exception as error:  # goes to whoever waits for the batch
             for _, future in batch:
                 future.set_exception(error)

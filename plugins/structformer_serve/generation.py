@@ -180,7 +180,7 @@ class Generation:
                 with self._opening:
                     if name not in self._encoders:
                         encoder, index, weights = self.retriever.opened.encoder(name)
-                        batched = BatchedEncoder(encoder, batch=self._batch)
+                        batched = BatchedEncoder(encoder, look=index.look, batch=self._batch)
                         self.retriever.opened.use_encoder(name, batched, index, weights)
                         self._encoders[name] = batched
 

@@ -58,19 +58,20 @@ if TYPE_CHECKING:
         encoder_place,
         trained_encoder,
     )
+    from structformer.retrieval.vectors.second_look import EncodedQuery, SecondLook, encoded_queries
     from structformer.retrieval.words.bm25 import idf, saturation
     from structformer.retrieval.words.lexical import FIELDS, document_text
 
 __all__ = [
-    "ENCODER", "FIELDS", "STATIC_WORDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "Allowed", "AnyPipeline", "Facet",
-    "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index", "IndexedDocuments", "Mask", "Matches", "OpenedIndex",
-    "Pipeline", "Place", "QueryEncoder", "Ranked", "Ranking", "Retriever", "Stage", "StageKind", "TrainingVerdict",
-    "Translation", "Unit", "as_pipeline", "asked_in", "build_index", "checked_query", "choose_encoders", "complete",
-    "completed", "default_encoders", "document_text", "encoder_kind", "encoder_place", "encoders_advice",
-    "fusion_weights", "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident",
-    "is_stale", "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "parse_filter",
-    "parse_pipeline", "query_encoder_folder", "read_qrels", "read_run", "saturation", "scaled_weights", "snippet_of",
-    "stage_kinds", "trained_encoder", "training_verdict", "unrepeatable", "web_address", "what_parts_give",
-    "with_anchor", "would_lose_vectors",
+    "ENCODER", "FIELDS", "STATIC_WORDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "Allowed", "AnyPipeline",
+    "EncodedQuery", "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index", "IndexedDocuments", "Mask",
+    "Matches", "OpenedIndex", "Pipeline", "Place", "QueryEncoder", "Ranked", "Ranking", "Retriever", "SecondLook",
+    "Stage", "StageKind", "TrainingVerdict", "Translation", "Unit", "as_pipeline", "asked_in", "build_index",
+    "checked_query", "choose_encoders", "complete", "completed", "default_encoders", "document_text",
+    "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights", "has_ranking_head",
+    "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale", "load_query_encoder",
+    "make_stage", "model_fingerprint", "open_facets", "parse_filter", "parse_pipeline", "query_encoder_folder",
+    "read_qrels", "read_run", "saturation", "scaled_weights", "snippet_of", "stage_kinds", "trained_encoder",
+    "training_verdict", "unrepeatable", "web_address", "what_parts_give", "with_anchor", "would_lose_vectors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

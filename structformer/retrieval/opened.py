@@ -41,7 +41,7 @@ from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     from structformer.retrieval.vectors.dense import DenseIndex
-    from structformer.retrieval.vectors.second_look import SecondLook
+    from structformer.retrieval.vectors.second_look import EncodedQuery
     from structformer.retrieval.vectors.token_index import TokenIndex
 
 
@@ -69,9 +69,6 @@ class QueryEncoder(Protocol):
         ...
 
 
-EncodedQueries = tuple[npt.NDArray[np.float32], list[npt.NDArray[np.float32]]]  # vectors; of tokens, for each query
-
-
 class OpenedIndex:
     """What the stages of a pipeline search in."""
 
@@ -90,7 +87,7 @@ class OpenedIndex:
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["languages"])
         self._read_places: list[npt.NDArray[np.int64]] = []
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
-        self._asked_before: dict[tuple[int, tuple[str, ...]], EncodedQueries] = {}
+        self._asked_before: dict[tuple[int, tuple[str, ...]], Sequence[EncodedQuery]] = {}
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
         self._statistics: dict[str, CollectionStatistics] = {}
@@ -264,18 +261,21 @@ class OpenedIndex:
         """(queries, dimensions) by an encoder. The last batches are kept: an evaluation asks the same queries in many
         ways.
         """
-        return self._query_forms(name, queries)[0]
+        return np.stack([vector for vector, _ in self._query_forms(name, queries)])
 
-    def query_tokens(self, name: str, queries: Sequence[str]) -> list[npt.NDArray[np.float32]]:
-        """Each query's (tokens, axes) vectors for the second look by an encoder whose index has one."""
-        return self._query_forms(name, queries)[1]
+    def query_tokens(self, name: str, queries: Sequence[str]) -> list[npt.NDArray[np.float32] | None]:
+        """Each query's (tokens, axes) vectors for a second look by an encoder; None where it takes none."""
+        return [tokens for _, tokens in self._query_forms(name, queries)]
 
-    def _query_forms(self, name: str, queries: Sequence[str]) -> EncodedQueries:
+    def _query_forms(self, name: str, queries: Sequence[str]) -> Sequence[EncodedQuery]:
+        from structformer.retrieval.vectors.second_look import encoded_queries
+
         encoder, index, _ = self.encoder(name)
         key = id(encoder), tuple(queries)
         found = self._asked_before.get(key)
         if found is None:
-            found = _encoded(encoder, index.look, queries)
+            together = getattr(encoder, "encoded_queries", None)  # of one that many requests share
+            found = together(queries) if together else encoded_queries(encoder, index.look, queries)
             while len(self._asked_before) >= _BATCHES_KEPT:
                 self._asked_before.pop(next(iter(self._asked_before)), None)
             self._asked_before[key] = found
@@ -391,18 +391,6 @@ class OpenedIndex:
         there = [file for file in nearest_files(files[0]) if self.index.has(file)]
         path, *_ = [self.index.path(file) for file in (*files, *there)]
         return TokenIndex(path, ranker, self.owners)
-
-
-def _encoded(encoder: Any, look: SecondLook | None, queries: Sequence[str]) -> EncodedQueries:
-    if look is None:
-        return encoder.encode_queries(queries), []
-    from structformer.retrieval.vectors.second_look import projected
-
-    tokens: dict[int, npt.NDArray[np.float32]] = {}
-    vectors = encoder.encode_queries_with_tokens(
-        queries, lambda place, hidden: tokens.update({place: projected(hidden, look.axes)})
-    )
-    return vectors, [tokens[place] for place in range(len(queries))]
 
 
 def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:

@@ -202,6 +202,8 @@ def _looked_again(opened: OpenedIndex, ranking: Ranking, found: Ranked, weights:
     if look is None or weights.look <= 0:
         return found
     [tokens] = opened.query_tokens(stage.model, [ranking.query])
+    if tokens is None:
+        return found
     head, tail = found[:LOOKED_AT], found[LOOKED_AT:]
     units, totals = np.array([unit for unit, _ in head], np.int64), np.array([total for _, total in head])
     scores, its = looked_again(totals, look.scores(tokens, units), opened.owners[units], weights)

@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ _SHARED, _FEWEST_SHARING = 0.1, 3  # of the documents
 _ALONE, _ALL_ALIKE = 0.1, 0.2
 _RECORD = struct.Struct("<8sII")  # a text's digest, its tokens, the check sum of their vectors
 Tokens = npt.NDArray[np.int8]
+EncodedQuery = tuple[
+    Vectors, Vectors | None
+]  # (dimensions,) its vector; (tokens, axes) of its tokens for a second look
 See = Callable[[int, Vectors], None]
 
 
@@ -204,6 +207,17 @@ class SecondLook:
             if len(its := self.tokens(unit)):
                 found[place] = (query @ _unit(its.astype(np.float32)).T).max(1).mean()
         return found
+
+
+def encoded_queries(encoder: Any, look: SecondLook | None, queries: Sequence[str]) -> list[EncodedQuery]:
+    """Each query's vector, and those of its tokens on a look's axes. encoder: a TokenEncoder where there is a look."""
+    if look is None:
+        return [(vector, None) for vector in encoder.encode_queries(queries)]
+    tokens: dict[int, Vectors] = {}
+    vectors = encoder.encode_queries_with_tokens(
+        queries, lambda place, hidden: tokens.update({place: projected(hidden, look.axes)})
+    )
+    return [(vector, tokens[place]) for place, vector in enumerate(vectors)]
 
 
 def projected(hidden: Vectors, axes: Vectors) -> Vectors:
