@@ -1,4 +1,4 @@
-"""Pre-training tasks of papers beside Wikiformer's, HARP's and PROP's: B-PROP's and ARES's."""
+"""Pre-training tasks of papers beside Wikiformer's, HARP's and PROP's, and questions that a language model writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 @hookimpl
 def structformer_tasks() -> list[Task]:
-    from structformer_papers.ares import TASKS
-    from structformer_papers.bprop import TASK
+    from structformer_papers import ares, bprop, written
 
-    return [TASK, *TASKS]
+    return [bprop.TASK, *ares.TASKS, written.TASK]

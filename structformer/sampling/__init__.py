@@ -5,7 +5,7 @@ from __future__ import annotations
 from structformer.sampling.collection import Ground, Survey, counted_words, left_out
 from structformer.sampling.draw_examples import sample
 from structformer.sampling.example import Census, Example, SamplingOptions, SetOptions
-from structformer.sampling.held_out import DevelopmentSet, is_held_out
+from structformer.sampling.held_out import DevelopmentSet, held_out_share, is_held_out
 from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood, PageTexts, Reference, title_and_head
 from structformer.sampling.pages import PageTable, write_pages
 from structformer.sampling.request import parse_mix
@@ -33,7 +33,7 @@ __all__ = [
     "DEFAULT_TASKS", "MEAN_SIZE", "Census", "CollectionModel", "DevelopmentSet", "DocumentModel",
     "DocumentView", "Example", "Form", "Ground", "Need", "Neighbourhood", "PageTable", "PageTexts",
     "Reference", "Samples", "SamplingOptions", "SetOptions", "Survey", "Task", "TextWriter", "Texts",
-    "counted_words", "document_examples", "document_model", "drawn_examples", "generator", "is_held_out",
-    "left_out", "needs_attention", "other_flags", "parse_mix", "positive_poisson", "sample", "set_digest",
-    "tasks", "title_and_head", "word_set_examples", "write_pages",
+    "counted_words", "document_examples", "document_model", "drawn_examples", "generator", "held_out_share",
+    "is_held_out", "left_out", "needs_attention", "other_flags", "parse_mix", "positive_poisson", "sample",
+    "set_digest", "tasks", "title_and_head", "word_set_examples", "write_pages",
 ]  # fmt: skip

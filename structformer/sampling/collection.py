@@ -171,6 +171,7 @@ class Ground:
     """For a task that needs attention."""
     collection: CollectionModel | None = None
     """For a task that needs word counts."""
+    workspace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
