@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 @hookimpl
 def structformer_tasks() -> list[Task]:
-    from structformer_papers import ares, bprop, written
+    from structformer_papers import anchors, ares, bprop, written
 
-    return [bprop.TASK, *ares.TASKS, written.TASK]
+    return [bprop.TASK, *ares.TASKS, written.TASK, *anchors.TASKS]
