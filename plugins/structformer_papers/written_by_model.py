@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structformer.corpus import Corpus
-from structformer.document import Document, word_count
+from structformer.document import Document, has_words, word_count
 from structformer.errors import UsageError, WorkspaceError
 from structformer.retrieval import Filter, parse_filter
 from structformer.sampling import DocumentView, SamplingOptions, held_out_share, is_held_out
@@ -76,9 +76,11 @@ class AskedSection:
 
 
 def asked_sections(view: DocumentView) -> Iterator[AskedSection]:
-    """The sections of a document that hold enough words and more than links."""
+    """The sections of a document whose own text has enough words and is more than links: one without a text of its own
+    would be its children, sent twice.
+    """
     for number, section in enumerate(view.sections):
-        if not section.is_link_list and view.long_enough(number):
+        if not section.is_link_list and has_words(section.text, view.options.min_words):
             yield AskedSection(number, " › ".join(view.path(number)), view.content(number)[:_CHARACTERS])
 
 

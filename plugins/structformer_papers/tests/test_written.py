@@ -161,7 +161,7 @@ def test_a_question_of_two_sections_tells_neither(boat, write, writer):
         ("[" * 100_000, []),
         ("[]", []),
         ("", []),
-        ('["tie \\u001b[31m it", "half \\ud800 pair"]', ["tie [31m it", "half pair"]),
+        ('["tie \\u001b[31m it", "half \\ud800 pair"]', ["tie \ufffd[31m it", "half pair"]),
     ],
 )
 def test_an_answer_is_a_list_of_questions_or_nothing(answer, questions):
