@@ -118,7 +118,7 @@ def test_questions_that_find_their_section_again_become_examples(boat, write, wr
     server = writer(
         about(
             {
-                "Bowline": 'Here: ["a loop that never slips", "How do I cook rice?"]',
+                "Bowline": 'Here: ["a loop that never slips", "cooking white rice"]',
                 "Splice": '["joining two ends by braiding", "  Joining two ends by  braiding "]',
                 "Oil": '["how many litres does the sump take"]',
             }
