@@ -1,4 +1,5 @@
-"""Pre-training tasks of papers beside Wikiformer's, HARP's and PROP's: B-PROP's and ARES's, and PROP's as released."""
+"""Pre-training tasks of papers beside Wikiformer's, HARP's and PROP's, PROP as released, and questions that a language
+model writes."""
 
 from __future__ import annotations
 
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
 
 @hookimpl
 def structformer_tasks() -> list[Task]:
-    from structformer_papers.ares import TASKS
-    from structformer_papers.bprop import TASK
-    from structformer_papers.released_prop import TASK as ROP_RELEASED
+    from structformer_papers import anchors, ares, bprop, released_prop, written
 
-    return [TASK, ROP_RELEASED, *TASKS]
+    return [bprop.TASK, released_prop.TASK, *ares.TASKS, written.TASK, *anchors.TASKS]

@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 
 import tantivy
+from structformer.corpus import Corpus
 from structformer.document import Document
 from structformer.sampling import (
     Census,
@@ -69,14 +70,13 @@ def write_stems(ground: Ground, folder: Path) -> None:
     counts, words = ShardCounts(), Counter[tuple[str, str]]()
     parts: list[Path] = []
     stop_words = left_out(ground.options.stop_words)
-    assert ground.corpus is not None
 
     def written() -> None:
         parts.append(folder / f"part-{len(parts)}")
         parts[-1].mkdir()
         counts.write(parts[-1])
 
-    for number, document in enumerate(ground.corpus.documents()):
+    for number, document in enumerate(Corpus.open(ground.workspace).documents()):
         if ground.pages.title(number):
             pairs = stemmed(document, stop_words)
             counts.add([stem for stem, _ in pairs])

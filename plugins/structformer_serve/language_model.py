@@ -42,6 +42,8 @@ class LanguageModel:
     """Seconds without a word after which the model counts as unavailable."""
     answer_seconds: float = 120.0
     """Seconds that a whole answer may take."""
+    option: str = "--ask"
+    """The option that gave the address, for messages."""
 
     def answer(self, messages: Sequence[dict[str, str]]) -> Iterator[str]:
         """The answer as it comes. Raises ModelUnavailable."""
@@ -77,7 +79,7 @@ class LanguageModel:
                 names = []
         if len(names) != 1:
             there = f"; choose from: {', '.join(names[:10])}" if names else ""
-            raise ModelUnavailable(f"it does not say which model to ask: --ask-model NAME{there}")
+            raise ModelUnavailable(f"it does not say which model to ask: {self.option}-model NAME{there}")
         return names[0]
 
     def _open(self, path: str, body: bytes | None, deadline: Deadline) -> HTTPResponse:
@@ -89,7 +91,7 @@ class LanguageModel:
             response: HTTPResponse = _opener(deadline).open(request, timeout=self.silence_seconds)
         except urllib.error.HTTPError as error:
             error.close()
-            raise ModelUnavailable(_refused(error.code)) from None  # its text may repeat the key
+            raise ModelUnavailable(_refused(error.code, self.option)) from None  # its text may repeat the key
         except TimeoutError:
             raise ModelUnavailable(f"it did not answer within {self.silence_seconds:g} s") from None
         except (urllib.error.URLError, OSError, HTTPException, ValueError) as error:
@@ -128,11 +130,11 @@ def _opener(deadline: Deadline) -> urllib.request.OpenerDirector:
     return urllib.request.build_opener(_NoRedirect, Handler)
 
 
-def _refused(code: int) -> str:
+def _refused(code: int, option: str) -> str:
     if code in (401, 403):
         return f"it refused the key (HTTP {code}): set {KEY}"
     if code == 404:
-        return "it knows no such model or path (HTTP 404): look at --ask and --ask-model"
+        return f"it knows no such model or path (HTTP 404): look at {option} and {option}-model"
     return f"it answered HTTP {code}"
 
 
@@ -175,7 +177,7 @@ def _delta(line: bytes) -> tuple[str, bool]:
     return found if isinstance(found, str) else "", reason is not None
 
 
-def language_model(address: str, name: str = "", **seconds: float) -> LanguageModel:
+def language_model(address: str, name: str = "", *, option: str = "--ask", **seconds: float) -> LanguageModel:
     """A model by its address, as http://localhost:11434/v1, with the key of the environment. Raises UsageError."""
     address = address.rstrip("/").removesuffix("/chat/completions")
     try:
@@ -184,10 +186,10 @@ def language_model(address: str, name: str = "", **seconds: float) -> LanguageMo
     except ValueError:
         host = None
     if not host or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
-        raise UsageError(f"{address[:200]!r} is not a model's address: write --ask http://localhost:11434/v1")
+        raise UsageError(f"{address[:200]!r} is not a model's address: write {option} http://localhost:11434/v1")
     if parts.username or parts.password:
-        raise UsageError(f"--ask has no key in its address: set {KEY}")
+        raise UsageError(f"{option} has no key in its address: set {KEY}")
     key = os.environ.get(KEY, "").strip()
     if any(not 32 < ord(letter) < 127 for letter in key):
         raise UsageError(f"{KEY} is not a key: it has letters that no header can hold")
-    return LanguageModel(address, name, key, **seconds)
+    return LanguageModel(address, name, key, option=option, **seconds)

@@ -16,27 +16,24 @@ if TYPE_CHECKING:
     from structformer.evaluation.difference import Difference
     from structformer.evaluation.judgements import Judgements
     from structformer.evaluation.reports import Report
+    from structformer.workspace import Workspace
 
 _LISTED = 10
+_MEASURES, _OF_BEIR = "nDCG@10,RR@10,Success@1", "nDCG@10,R@100"
 
 
 def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """--queries, --qrels, --beir and --dataset: where judged queries come from."""
+    path = click.Path(path_type=Path)
     decorators = (
+        click.option("--queries", type=path, help="Queries: BEIR JSON lines, TREC topics, or lines of id, tab, text."),
         click.option(
-            "--queries",
-            type=click.Path(path_type=Path),
-            help="Queries: BEIR JSON lines, TREC topics, or lines of id, tab, text.",
-        ),
-        click.option(
-            "--qrels",
-            type=click.Path(path_type=Path),
-            help="Judgements: BEIR's or TREC's lines. Documents are named by their ids.",
+            "--qrels", type=path, help="Judgements: BEIR's or TREC's lines. Documents are named by their ids."
         ),
         click.option(
             "--beir",
-            type=click.Path(path_type=Path),
-            help="A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv).",
+            type=path,
+            help="A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv); or a BEIR name or id of ir_datasets.",
         ),
         click.option("--dataset", metavar="ID", help="Queries and qrels of an ir_datasets id."),
         click.option(
@@ -79,7 +76,8 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     help="Show where B wins and loses against A (labels or pipelines), with the texts.",
 )
 @click.option(
-    "--measures", default="nDCG@10,RR@10,Success@1", show_default=True, help="Measures of ir-measures, comma-separated."
+    "--measures",
+    help="Measures of ir-measures, comma-separated.  [default: nDCG@10,RR@10,Success@1; nDCG@10,R@100 with --beir]",
 )
 @click.option(
     "--name",
@@ -123,7 +121,7 @@ def command(
     runs: tuple[Path, ...],
     against: tuple[str, ...],
     diff: tuple[str, str] | None,
-    measures: str,
+    measures: str | None,
     at_least: tuple[str, ...],
     no_worse_than: Path | None,
     tolerance: float,
@@ -141,7 +139,8 @@ def command(
     document, from 20 openings on. Without a pretrained encoder's vectors BM25 and the encoder that the corpus taught
     are compared, for which torch is not needed.
 
-    The qrels judge documents by their ids, or sections by id#anchor; then both are shown.
+    The qrels judge documents by their ids, or sections by id#anchor; then both are shown. In a workspace without a
+    corpus --beir reads and indexes its corpus.jsonl first.
 
     Writes run files, report.json, report.md and report.html into a folder of their own. Exit code 1 when the qrels name
     documents that the corpus does not have, or queries that are not there (they are listed; the scores count unknown
@@ -161,7 +160,7 @@ def command(
         runs,
         against,
         diff,
-        measures.split(","),
+        (measures or (_OF_BEIR if beir else _MEASURES)).split(","),
         at_least,
         no_worse_than,
         tolerance,
@@ -170,6 +169,8 @@ def command(
     request.check()  # before minutes of work
     if folder or name:
         check_folder(folder or Workspace(workspace).evaluation(str(name)), workspace, force=force, own=folder is None)
+    if beir and not Workspace(workspace).exists():
+        _read_beir(out, beir, Workspace(workspace))
     fresh_index(out, workspace, if_stale)
     with out.progress("evaluating") as progress:
         made = report(
@@ -185,6 +186,20 @@ def command(
     out.json(made.as_dict())
     _show_report(out, made, "the first --pipeline" if pipelines else "what `search` uses")
     return 0 if made.passed else 1
+
+
+def _read_beir(out: Output, beir: Path, workspace: Workspace) -> None:
+    """Read and index the documents of a BEIR folder or data set."""
+    from structformer.evaluation.judgements import beir_dataset
+    from structformer.ingestion import ingest
+    from structformer.ingestion.ir_datasets_source import dataset_documents
+    from structformer.retrieval.indexing import build_index
+
+    with workspace.writing("structformer evaluate"), out.stages() as progress:
+        folder = beir.is_dir()
+        corpus = beir / "corpus.jsonl" if folder else dataset_documents(beir_dataset(beir), workspace.datasets)
+        ingest(corpus, workspace, progress=progress)
+        build_index(workspace, progress=progress, say=out.note)
 
 
 def _show_report(out: Output, made: Report, why: str) -> None:
@@ -212,7 +227,7 @@ def judged(
     queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None, topic_parts: str
 ) -> list[tuple[str, Judgements]]:
     """The judged queries that the options name, each with a title. Raises UsageError naming file and line."""
-    from structformer.evaluation.judgements import dataset_judgements, read_judgements
+    from structformer.evaluation.judgements import beir_judgements, dataset_judgements, read_judgements
 
     if bool(queries) != bool(qrels):
         raise click.UsageError("--queries and --qrels go together")
@@ -221,10 +236,7 @@ def judged(
         parts = [part.strip() for part in topic_parts.split(",")]
         found.append((queries.parent.name or "judged queries", read_judgements(queries, qrels, parts)))
     if beir:
-        judged = beir / "qrels" / "test.tsv"
-        found.append(
-            (beir.name, read_judgements(beir / "queries.jsonl", judged if judged.exists() else beir / "qrels.tsv"))
-        )
+        found.append((beir.name, beir_judgements(beir)))
     if dataset:
         found.append((dataset, dataset_judgements(dataset)))
     return found

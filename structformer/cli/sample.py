@@ -43,6 +43,16 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
     show_default=True,
     help="HARP's and B-PROP's tasks: the model whose attention draws words.",
 )
+@click.option(
+    "--llm",
+    metavar="URL",
+    help="written: have the language model at this OpenAI-compatible address write questions. Sections and their paths "
+    "are sent there, and nothing without it. Its key: STRUCTFORMER_ASK_KEY.",
+)
+@click.option("--llm-model", metavar="NAME", help="For --llm: which of its models.  [default: the only one]")
+@click.option("--max-requests", type=click.IntRange(1), help="For --llm: sections to send at most.  [default: 1000]")
+@click.option("--path", "paths", multiple=True, metavar="GLOB", help="For --llm: send only documents of such ids.")
+@click.option("--where", "settings", multiple=True, metavar="KEY=VALUE", help="For --llm: send only documents with it.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
 @click.option(
     "--engine",
@@ -56,6 +66,7 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     tasks: str | None,
     show: int,
     negatives: str | None,
@@ -73,16 +84,19 @@ def command(
     part: str | None,
     workspace: Path,
     out: Output,
+    **writing: Any,
 ) -> int:
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its reference graph.
 
     srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the
-    classics. bprop: B-PROP's. ares-hard, ares-strict, ares-titles: ARES's."""
+    classics. bprop: B-PROP's. ares-hard, ares-strict, ares-titles: ARES's.
+    written: a language model's questions."""
     from structformer.engines.job_parts import Part
     from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention
     from structformer.sampling.draw_examples import draw_samples
     from structformer.sampling.job_parts import sample_part
     from structformer.sampling.request import SampleRequest
+    from structformer.sampling.tasks import chosen_tasks
     from structformer.workspace import Workspace
 
     given = {
@@ -114,6 +128,12 @@ def command(
             resolve_base_model(attention_model, "cross-encoder").location, Workspace(workspace).cache
         )
     request = SampleRequest(tuple(names), options, seed, held_out=held_out, weights=weights)
+    if any(writing.values()):
+        asking = [task.prepare for task in chosen_tasks(names) if task.prepare]
+        if part is not None or not asking:
+            raise click.UsageError("--llm and what goes with it are for --tasks written, without --part")
+        for prepare in asking:
+            prepare(Workspace(workspace), request, writing, out)
     if part is not None:
         own = Part.parse(part)
         with out.progress("sampling") as progress:

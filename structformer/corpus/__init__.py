@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from structformer.corpus.corpus import FORMAT_VERSION, Corpus, manifest_value, write_other_files
+from structformer.corpus.languages import corpus_language
 from structformer.corpus.rows import document_rows, rows_document
 
-__all__ = ["FORMAT_VERSION", "Corpus", "document_rows", "manifest_value", "rows_document", "write_other_files"]
+__all__ = [
+    "FORMAT_VERSION", "Corpus", "corpus_language", "document_rows", "manifest_value", "rows_document",
+    "write_other_files",
+]  # fmt: skip

@@ -152,6 +152,21 @@ def write_judgements(folder: Path, judgements: Judgements) -> None:
         write_bytes(folder / path, text.encode())
 
 
+def beir_judgements(beir: Path) -> Judgements:
+    """Queries and qrels of a BEIR folder or data set; a document of the query's own id is no answer, as BEIR has it."""
+    if beir.is_dir():
+        test = beir / "qrels" / "test.tsv"
+        found = read_judgements(beir / "queries.jsonl", test if test.exists() else beir / "qrels.tsv")
+    else:
+        found = dataset_judgements(beir_dataset(beir))
+    return replace(found, exclude={query: query for query in found.queries})
+
+
+def beir_dataset(beir: Path) -> str:
+    """The ir_datasets id of a BEIR name: its test split, unless it is an id already."""
+    return str(beir) if len(beir.parts) > 1 else f"beir/{beir}/test"
+
+
 def dataset_judgements(name: str) -> Judgements:
     """Queries and qrels of an ir_datasets id. Raises UsageError when the package or the data set is not there."""
     with needed_for("an id of ir_datasets"):

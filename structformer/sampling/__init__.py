@@ -13,7 +13,7 @@ from structformer.sampling.collection import (
 )
 from structformer.sampling.draw_examples import sample
 from structformer.sampling.example import Census, Example, SamplingOptions, SetOptions
-from structformer.sampling.held_out import DevelopmentSet, is_held_out
+from structformer.sampling.held_out import DevelopmentSet, held_out_share, is_held_out
 from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood, PageTexts, Reference, title_and_head
 from structformer.sampling.pages import PageTable, write_pages
@@ -44,8 +44,8 @@ __all__ = [
     "Neighbourhood", "PageTable", "PageTexts", "PassageTable", "Reference", "Samples",
     "SamplingOptions", "SetOptions", "ShardCounts", "Survey", "Task", "TextWriter", "Texts",
     "counted_words", "document_examples", "document_model", "document_text", "drawn_examples",
-    "generator", "is_held_out", "left_out", "nearly_equal", "needs_attention", "other_flags",
-    "parse_mix", "positive_poisson", "sample", "set_digest", "tasks", "title_and_head",
-    "word_set", "word_set_examples", "write_collection", "write_examples", "write_pages",
-    "write_passages",
+    "generator", "held_out_share", "is_held_out", "left_out", "nearly_equal", "needs_attention",
+    "other_flags", "parse_mix", "positive_poisson", "sample", "set_digest", "tasks",
+    "title_and_head", "word_set", "word_set_examples", "write_collection", "write_examples",
+    "write_pages", "write_passages",
 ]  # fmt: skip

@@ -168,7 +168,7 @@ class Ground:
     """For a task that needs attention."""
     collection: CollectionModel | None = None
     """For a task that needs word counts."""
-    corpus: Corpus | None = None
+    workspace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,7 +205,7 @@ def _survey(base: DrawTask, corpus: Corpus, tasks: Sequence[Task], weights: Word
                 f"{task.name} asks a model's attention of the whole corpus first: run `structformer sample` again"
             )
         pages = PageTable(corpus, page_folders(folder, len(corpus.shards)))
-        ground = Ground(pages, base.options, base.seed, weights, _collection(folder), corpus)
+        ground = Ground(pages, base.options, base.seed, weights, _collection(folder), base.workspace)
         with building_folder(folder / _SURVEYS) as building:
             task.survey.write(ground, building.folder)
             building.become(task.survey.name)

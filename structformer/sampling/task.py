@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
 from typing import Any
@@ -53,6 +53,9 @@ class Task:
     """Whether `structformer sample` draws it unasked."""
     survey: Survey | None = None
     """Looks at the whole corpus first; Neighbourhoods have its findings in `surveyed`."""
+    prepare: Callable[[Any, Any, Mapping[str, Any], Any], None] | None = None
+    """Asks a language model, where `structformer sample` may, before anything is drawn: called with the workspace, the
+    SampleRequest, the values of --llm and its kin, and the Output. What it learns it keeps in the workspace's cache."""
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the task name")

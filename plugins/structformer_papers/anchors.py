@@ -1,0 +1,198 @@
+"""Hyperlinks for bi-encoders: Anchor-DR (Xie, Liu and Xiong, "Unsupervised Dense Retrieval Training with Web Anchors",
+SIGIR 2023) and PHP (Wu et al., "Pre-training for Information Retrieval: Are Hyperlinks Fully Explored?", 2022).
+
+A first pass counts which documents an anchor text leads to and from how many, and which documents link to which.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+from structformer.corpus import Corpus
+from structformer.document import LinkKind, word_count
+from structformer.graph import ReferenceGraph
+from structformer.sampling import Census, Example, Ground, Need, Neighbourhood, Survey, Task, left_out
+from structformer.workspace import Workspace
+
+_KINDS = frozenset({LinkKind.HYPERLINK.value, LinkKind.XREF.value, LinkKind.CITATION.value})
+_LONGEST = 64  # words of an anchor text, as the released scripts cut them
+_MOST_TARGETS = 4  # documents that an anchor text with something to say leads to
+_MOST_SOURCES, _FEW_DOCUMENTS = 0.1, 40  # share of the documents that have a link of the site's frame; when it counts
+_FILE = "links.sqlite"
+# Texts that say what one does with a link, not what is behind it.
+_FUNCTIONAL = frozenset(
+    "about above back below click continue contents details document documentation download edit example examples faq "
+    "figure file find full further go guide help here home homepage index info information instructions learn link "
+    "list login main manual menu more next note overview page pdf previous prev read reference register return search "
+    "section see show site source start table these this top tutorial up view web website".split()
+)
+
+
+class Links:
+    """What the survey found in the whole corpus."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = sqlite3.connect(path)
+
+    def anchor(self, text: str, target: int) -> tuple[int, int, int]:
+        """Of an anchor text: (the documents that it leads to, those that have it, and the first of those from which it
+        leads to this target).
+        """
+        key = as_anchor(text)
+        [(targets, sources)] = self._database.execute(
+            "SELECT count(*), sum(sources) FROM anchors WHERE text = ?", [key]
+        )
+        row = self._database.execute(
+            "SELECT first FROM anchors WHERE text = ? AND target = ?", [key, target]
+        ).fetchone()
+        return targets, sources or 0, row[0] if row else -1
+
+    def link(self, source: int, target: int) -> bool:
+        """Whether one document links to another."""
+        found = self._database.execute("SELECT 1 FROM links WHERE source = ? AND target = ?", [source, target])
+        return found.fetchone() is not None
+
+    def links_to(self, source: int) -> list[int]:
+        """The documents that a document links to, ascending."""
+        rows = self._database.execute("SELECT target FROM links WHERE source = ? ORDER BY target", [source])
+        return [target for (target,) in rows]
+
+
+def as_anchor(text: str) -> str:
+    """An anchor text as it is counted."""
+    return " ".join(text.casefold().split())
+
+
+def write_links(ground: Ground, folder: Path) -> None:
+    """Count the links between documents that are not held out; see-also lists and links of a document to itself are
+    left out.
+    """
+    workspace = Workspace(ground.workspace)
+    graph, title = ReferenceGraph.open(workspace, Corpus.open(workspace)), ground.pages.title
+    with closing(sqlite3.connect(folder / _FILE)) as database, database:
+        database.execute("CREATE TABLE links (source, target, PRIMARY KEY (source, target)) WITHOUT ROWID")
+        database.execute(
+            "CREATE TABLE anchors (text, target, first, last, sources, PRIMARY KEY (text, target)) WITHOUT ROWID"
+        )
+        for edge in graph.edges():  # in order of their sources
+            source, target = edge["source_document"], edge["target_document"]
+            if edge["kind"] not in _KINDS or source == target or not title(source) or not title(target):
+                continue
+            database.execute("INSERT OR IGNORE INTO links VALUES (?, ?)", [source, target])
+            if edge["end"] > edge["start"] and (text := as_anchor(edge["text"])):
+                database.execute(
+                    "INSERT INTO anchors VALUES (?1, ?2, ?3, ?3, 1) ON CONFLICT DO UPDATE "
+                    "SET sources = sources + (last <> ?3), last = ?3",
+                    [text, target, source],
+                )
+
+
+_SURVEY = Survey("links", write_links, lambda folder: Links(folder / _FILE))
+
+
+def functional(text: str, links: Links, target: int, documents: int, stop_words: frozenset[str]) -> str:
+    """Why an anchor text does not say what is behind it, "" where it does.
+
+    Anchor-DR leaves out anchors of headers and footers and within one site, then by a list of words and by length (64
+    at most), then what a classifier does not take for a search query (its released scripts; list and classifier are not
+    known to us). A corpus is one site, so nothing goes for that; readers leave headers and footers out already, and a
+    text that a tenth of the documents or more have is taken for what is left of them. The list is ours: of such words,
+    stop words, numbers and addresses alone. In the place of the classifier a text goes that leads to five documents or
+    more, as no query does that asks for one.
+    """
+    words = as_anchor(text).split()
+    saying = [word.strip(".,:;!?()[]»«\"'→←>") for word in words]
+    saying = [word for word in saying if any(map(str.isalpha, word)) and word not in _FUNCTIONAL | stop_words]
+    if not saying or all("://" in word or word.startswith("www.") for word in saying):
+        return "functional"
+    if word_count(text) > _LONGEST:
+        return "too long"
+    targets, sources, _ = links.anchor(text, target)
+    if targets > _MOST_TARGETS:
+        return "leads to many documents"
+    if documents >= _FEW_DOCUMENTS and sources > _MOST_SOURCES * documents:
+        return "on many pages"
+    return ""
+
+
+def anchor_retrieval(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
+    """An anchor text as query, the page that it leads to as positive, random pages as negatives (Anchor-DR, section 3:
+    the contrastive task). Each text and page once in the corpus, from the first document that has them.
+    """
+    links: Links = here.surveyed
+    stop_words = left_out(here.view.options.stop_words)
+    seen: set[tuple[str, int]] = set()
+    for reference in here.references:
+        key = (as_anchor(reference.text), reference.target)
+        if not here.pages.title(reference.target) or reference.target == here.number or not key[0] or key in seen:
+            continue
+        seen.add(key)
+        if reason := functional(reference.text, links, reference.target, here.pages.count, stop_words):
+            census.drop("anchor-dr", reason)
+            continue
+        if links.anchor(reference.text, reference.target)[2] != here.number:
+            census.drop("anchor-dr", "in an earlier document too")
+            continue
+        positive = here.pages.abstract(reference.target)
+        if word_count(positive) < here.view.options.min_words:
+            census.drop("anchor-dr", "page too short")
+            continue
+        wanted, excluded = here.view.options.wanted_negatives, {here.number, reference.target}
+        others = here.random_pages(rng, excluded, here.pages.abstract, wanted, here.view.options.min_words)
+        documents = (positive, *map(here.pages.abstract, others))
+        query = " ".join(reference.text.split())
+        yield Example("anchor-dr", (query,) * len(documents), documents, here.view.document.id, (-1,) * len(documents))
+
+
+def hyperlink_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
+    """A page as query and two others, the one that is nearer to it by its links first: a page that it links to against
+    one without a link, and a page that links back against one that does not. One of each a document and draw.
+
+    Source: PHP, of which we know the abstract: "no link, unidirectional link, symmetric link, and the most relevant
+    symmetric link", two documents "sampled from adjacent groups", "progressively". How the most relevant one is chosen
+    we do not know, so that group is left out; nor the order in which the groups are learned: both are drawn at once.
+    """
+    links: Links = here.surveyed
+    text, fewest = here.pages.abstract, here.view.options.min_words
+    if word_count(text(here.number)) < fewest:
+        census.drop("php", "page too short")
+        return
+    linked = [target for target in links.links_to(here.number) if word_count(text(target)) >= fewest]
+    symmetric = [target for target in linked if links.link(target, here.number)]
+    one_way = [target for target in linked if target not in set(symmetric)]
+    unlinked = here.random_pages(rng, {here.number, *links.links_to(here.number)}, text, 8, fewest)
+    unlinked = [other for other in unlinked if not links.link(other, here.number)]
+    for nearer, farther in ((one_way, unlinked), (symmetric, one_way)):
+        if not nearer or not farther:
+            census.drop("php", "no pair of groups" if linked else "no links")
+            continue
+        documents = (text(rng.choice(nearer)), text(rng.choice(farther)))
+        if documents[0] != documents[1]:
+            yield Example("php", (text(here.number),) * 2, documents, here.view.document.id, (-1, -1))
+
+
+TASKS = (
+    Task(
+        "anchor-dr",
+        anchor_retrieval,
+        "papers",
+        in_corpus=True,
+        source="Xie, Liu and Xiong, Anchor-DR, SIGIR 2023, section 3",
+        survey=_SURVEY,
+    ),
+    Task(
+        "php",
+        hyperlink_prediction,
+        "papers",
+        in_corpus=True,
+        needs=Need.LINKS,
+        replaceable=False,
+        long_query=True,
+        source="Wu et al., PHP, arXiv 2209.06583, three of the four groups",
+        survey=_SURVEY,
+    ),
+)

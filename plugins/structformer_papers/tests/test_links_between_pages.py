@@ -1,0 +1,48 @@
+"""Anchor-DR's pairs and PHP's groups on four pages whose links a person can follow."""
+
+from __future__ import annotations
+
+import pytest
+from structformer import sample
+from structformer.ingestion import ingest
+from structformer.sampling import Samples, SamplingOptions
+
+from conftest import write_pages
+
+FILLER = "Look at it closely first, then do what the owner of the boat says about it, and ask someone who knows."
+PAGES = {
+    "mast.md": f"# Mast\n\nThe mast carries [the main sail](sail.md) and more: [click here](sail.md). {FILLER}\n",
+    "sail.md": f"# Sail\n\nThe sail hangs on [a tall pole](mast.md) by [many ropes](rope.md). {FILLER}\n",
+    "rope.md": f"# Rope\n\nThe rope is tied, see [the main sail](sail.md), [Next](sail.md). {FILLER}\n",
+    "oar.md": f"# Oar\n\nThe oar moves the boat, as does [the main sail](sail.md). {FILLER}\n",
+}
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    folder = tmp_path_factory.mktemp("links")
+    ingest(write_pages(folder / "pages", PAGES), folder / "w", workers=1)
+    options = SamplingOptions(min_words=5, negatives=2)
+    return sample(folder / "w", ["anchor-dr", "php"], options=options, workers=1)
+
+
+def page(text: str) -> str:
+    return text.split()[1]
+
+
+def test_an_anchor_text_asks_for_the_page_behind_it_once_in_the_corpus(drawn):
+    examples = [drawn.example("anchor-dr", number) for number in range(drawn.counts["anchor-dr"])]
+    assert sorted((example.queries[0], page(example.documents[0])) for example in examples) == [
+        ("a tall pole", "mast"),
+        ("many ropes", "rope"),
+        ("the main sail", "sail"),
+    ]
+    assert all(page(other) not in ("", page(each.documents[0])) for each in examples for other in each.documents[1:])
+    assert drawn.manifest["census"]["dropped"]["anchor-dr"] == {"functional": 2, "in an earlier document too": 2}
+
+
+def test_nearer_pages_by_their_links_come_first(drawn):
+    """mast and rope link with sail both ways, oar links one way: nobody has both a one-way and a symmetric link."""
+    examples = [drawn.example("php", number) for number in range(drawn.counts["php"])]
+    assert [(page(each.queries[0]), page(each.documents[0])) for each in examples] == [("oar", "sail")]
+    assert page(examples[0].documents[1]) in ("mast", "rope")

@@ -1,0 +1,248 @@
+"""Questions of a language model: a small stand-in speaks OpenAI's form and writes what its test says."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from structformer import sample, train
+from structformer.document import Document, Section, Source
+from structformer.errors import WorkspaceError
+from structformer.ingestion import ingest
+from structformer.retrieval import Filter
+from structformer.sampling import Samples
+from structformer.workspace import Workspace
+
+from boats import TINY
+from conftest import write_pages
+from structformer_papers.written_by_model import JOURNAL, lets_through, questions_of, read_journal
+
+FILLER = "Look at it closely first, then do what the owner of the boat says about it, and ask someone who knows."
+PAGES = {
+    "rope.md": f"# Rope\n\n## Bowline\n\nA bowline makes a loop that never slips. {FILLER}\n\n"
+    f"## Splice\n\nTwo ends are spliced by braiding their strands. {FILLER}\n",
+    "secret/engine.md": f"---\naudience: staff\n---\n# Engine\n\n## Oil\n\nThe sump takes four litres of oil. {FILLER}\n\n"
+    f"## Impeller\n\nChange the impeller each spring. {FILLER}\n",
+}
+
+
+class Writer(ThreadingHTTPServer):
+    """A model's server. writes: the answer to a section's quotation, or an HTTP status; asked: the bodies it got."""
+
+    def __init__(self, writes: Callable[[str], str | int]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.writes = writes
+        self.asked: list[dict] = []
+        self.keys: list[str] = []
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    @property
+    def sections(self) -> list[str]:
+        """The titles of the sections that it was asked about."""
+        return sorted(body["messages"][1]["content"].split("\n")[1] for body in self.asked)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Writer
+
+    def log_message(self, *given: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked.append(body)
+        self.server.keys.append(self.headers["authorization"])
+        answer = self.server.writes(body["messages"][1]["content"])
+        self.send_response(answer if isinstance(answer, int) else 200)
+        self.end_headers()
+        if isinstance(answer, str):
+            self.wfile.write(f"data: {json.dumps({'choices': [{'delta': {'content': answer}}]})}\n\n".encode())
+            self.wfile.write(b"data: [DONE]\n\n")
+
+
+@pytest.fixture
+def writer() -> Iterator[Callable[[Callable[[str], str | int]], Writer]]:
+    servers: list[Writer] = []
+
+    def start(writes: Callable[[str], str | int]) -> Writer:
+        servers.append(Writer(writes))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def boat(tmp_path: Path) -> Path:
+    ingest(write_pages(tmp_path / "pages", PAGES), tmp_path / "w", workers=1)
+    return tmp_path / "w"
+
+
+@pytest.fixture
+def write(run, boat: Path) -> Callable[..., tuple[int, str]]:
+    """Run the command against a server: (exit code, all that it said)."""
+
+    def call(server: Writer, *more: str) -> tuple[int, str]:
+        given = ["-w", boat, "--tasks", "written", "--llm", server.url, "--llm-model", "small", "--workers", "1", *more]
+        ran = run("sample", *given)
+        return ran.code, ran.out + ran.err
+
+    return call
+
+
+def drawn(workspace: Path) -> dict[str, str]:
+    """The positive of each question."""
+    samples = Samples.open(workspace)
+    examples = [samples.example("written", number) for number in range(samples.counts["written"])]
+    return {example.queries[0]: example.documents[0].split(".")[0] for example in examples}
+
+
+def about(titles: dict[str, str | int]) -> Callable[[str], str | int]:
+    """Answers by a word of the quoted section's last title."""
+    return lambda quoted: next((answer for title, answer in titles.items() if title in quoted.split("\n")[1]), "[]")
+
+
+def test_questions_that_find_their_section_again_become_examples(boat, write, writer, monkeypatch):
+    monkeypatch.setenv("STRUCTFORMER_ASK_KEY", "sk-very-secret")
+    server = writer(
+        about(
+            {
+                "Bowline": 'Here: ["a loop that never slips", "cooking white rice"]',
+                "Splice": '["joining two ends by braiding", "  Joining two ends by  braiding "]',
+                "Oil": '["how many litres does the sump take"]',
+            }
+        )
+    )
+    code, said = write(server)
+    assert code == 0, said
+    assert server.sections == ["Engine › Impeller", "Engine › Oil", "Rope › Bowline", "Rope › Splice"]
+    assert "asking about 4 of them (--max-requests 1,000): about" in said
+    assert drawn(boat) == {
+        "a loop that never slips": "A bowline makes a loop that never slips",
+        "joining two ends by braiding": "Two ends are spliced by braiding their strands",
+        "how many litres does the sump take": "The sump takes four litres of oil",
+    }
+    assert Samples.open(boat).manifest["census"]["dropped"]["written"] == {
+        "no question in the answer": 1,
+        "not found by the round trip": 1,
+    }
+    [body, *_] = server.asked
+    assert (body["model"], set(server.keys)) == ("small", {"Bearer sk-very-secret"})
+    assert "sk-very-secret" not in said + (boat / "cache" / JOURNAL).read_text()
+
+
+def test_a_question_of_two_sections_tells_neither(boat, write, writer):
+    server = writer(about({"Rope": '["look at it closely first"]', "Oil": '["litres of oil"]'}))
+    assert write(server)[0] == 0
+    assert list(drawn(boat)) == ["litres of oil"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "questions"),
+    [
+        ('["how to tie it", "how to untie it"]', ["how to tie it", "how to untie it"]),
+        ('```json\n["how to tie it"]\n```', ["how to tie it"]),
+        ('["how to tie it", 7, null, "one", "HOW to tie it"]', ["how to tie it"]),
+        ('["a b", "c d", "e f", "g h"]', ["a b", "c d", "e f"]),
+        ('["how to tie it"', []),
+        ('{"questions": "how to tie it"}', []),
+        ("I cannot help with that.", []),
+        ("[" * 100_000, []),
+        ("[]", []),
+        ("", []),
+        ('["tie \\u001b[31m it", "half \\ud800 pair"]', ["tie \ufffd[31m it", "half pair"]),
+    ],
+)
+def test_an_answer_is_a_list_of_questions_or_nothing(answer, questions):
+    assert [" ".join(each.split()) for each in questions_of(answer)] == questions
+
+
+def test_requests_are_bounded_and_the_next_run_goes_on(boat, write, writer):
+    server = writer(about({"Rope": '["loop that never slips", "ends are spliced"]'}))
+    assert "4 sections have not been asked about; asking about 3 of them" in write(server, "--max-requests", "3")[1]
+    assert len(server.asked) == 3
+    assert write(server, "--max-requests", "3")[0] == 0
+    assert len(server.asked) == len(set(server.sections)) == 4
+    assert "nothing is sent" in write(server)[1]
+    assert len(server.asked) == 4
+
+
+def test_a_run_that_broke_off_keeps_what_was_answered(boat, write, writer):
+    broken = writer(about({"Bowline": '["a loop that never slips"]', "Splice": 500, "Engine": 429}))
+    code, said = write(broken)
+    assert code == 1
+    assert "could not be asked about 3 of 4 sections: it answered HTTP" in said
+    with (boat / "cache" / JOURNAL).open("a") as journal:
+        journal.write('{"key": "cut by a ki')
+    mended = writer(about({"Oil": '["litres of oil"]'}))
+    assert write(mended)[0] == 0
+    assert mended.sections == ["Engine › Impeller", "Engine › Oil", "Rope › Splice"]
+    assert sorted(drawn(boat)) == ["a loop that never slips", "litres of oil"]
+
+
+def test_a_server_that_says_nothing_is_left_alone(boat, write, writer, monkeypatch):
+    from structformer_papers import written_by_model
+
+    monkeypatch.setattr(
+        written_by_model,
+        "language_model",
+        lambda *given, **options: written_by_model.LanguageModel(given[0], given[1], silence_seconds=0.05),
+    )
+    goes_on = threading.Event()
+    server = writer(lambda quoted: str([goes_on.wait(10)]))
+    code, said = write(server)
+    goes_on.set()
+    assert code == 1
+    assert "of 4 sections: it did not answer within 0.05 s" in said
+    assert read_journal(boat / "cache") == {}
+
+
+def test_nothing_is_sent_of_documents_that_are_left_out(boat, write, writer):
+    server = writer(about({}))
+    write(server, "--path", "secret/*", "--max-requests", "9")
+    assert server.sections == ["Engine › Impeller", "Engine › Oil"]
+    other = writer(about({}))
+    write(other, "--where", "audience=public")
+    assert other.asked == []
+    held_out = writer(about({}))
+    write(held_out, "--held-out", "0.9")
+    held = set(held_out.sections)
+    assert len(held) < 2 + 2  # of the two documents at least one is held out, its sections not sent
+
+
+def test_a_filter_compares_as_a_search_does():
+    document = Document("a/é.md", "", Section(""), Source("a/é.md", "markdown"), metadata={"n": 3, "tags": ["x", True]})
+    assert lets_through(Filter(("a/*",), {"n": "3", "tags": "x"}), document)
+    assert lets_through(Filter(("a/e\u0301.md",), {"tags": "true"}), document)
+    for other in (Filter(("b/*",)), Filter((), {"n": "4"}), Filter((), {"missing": "None"})):
+        assert not lets_through(other, document)
+
+
+def test_without_an_address_nothing_is_asked(boat, run):
+    with pytest.raises(WorkspaceError, match=r"no questions have been written: .* --llm URL"):
+        sample(boat, ["written"], workers=1)
+    for flags, said in (
+        (["--tasks", "written", "--max-requests", "3"], "go with --llm URL"),
+        (["--tasks", "srr", "--llm", "http://127.0.0.1:9/v1"], "are for --tasks written"),
+        (["--tasks", "written", "--llm", "http://key@127.0.0.1:9/v1"], "--llm has no key in its address"),
+    ):
+        ran = run("sample", "-w", boat, *flags)
+        assert ran.code == 2, ran.err
+        assert said in ran.err
+
+
+def test_a_bi_encoder_learns_from_them(boat, write, writer):
+    assert write(writer(about({"Rope": '["loop that never slips"]', "Oil": '["litres of oil"]'})))[0] == 0
+    result = train(Workspace(boat), replace(TINY, mix={"written": 1.0}, max_steps=1))
+    assert list(result.plan.examples) == ["written"]
