@@ -27,8 +27,7 @@ from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.learning.structure import StructureLessons, StructureOptions, asking
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
-from structformer.retrieval.questions.asked_questions import AskedQuestions
-from structformer.retrieval.questions.document_shares import DocumentShares
+from structformer.retrieval.questions.asked_questions import AskedQuestions, DocumentShares
 from structformer.retrieval.questions.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.rankings.hybrid_score import (
     PARTS,
