@@ -1,12 +1,15 @@
 """Experiments: variants of a training that a TOML file describes, the tables of the papers among them; fine-tuning and
-distillation.
+distillation; the stage that starts from a run file.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structformer.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from structformer.retrieval import StageKind
 
 _COMMANDS = {
     "finetune": "Train on queries and judgements of your own.",
@@ -14,6 +17,13 @@ _COMMANDS = {
     "report": "A page with a training run's curves and scores.",
     "experiment": "Train and compare variants that a TOML file describes.",
 }
+
+
+@hookimpl
+def structformer_stages() -> list[StageKind]:
+    from structformer_lab.run_stage import RUN
+
+    return [RUN]
 
 
 @hookimpl

@@ -9,10 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from structformer.errors import UsageError
-from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.rankings.ranking import Ranked, Ranking
-from structformer.retrieval.rankings.run_files import Run, read_run
-from structformer.retrieval.stage import Stage, StageKind
+from structformer.retrieval import OpenedIndex, Ranked, Ranking, Stage, StageKind, read_run
 
 _NO_FILE = "FILE"
 _UNITS = 10_000  # of the candidates, among which each document's best is looked for
@@ -40,7 +37,7 @@ def _best_units(opened: OpenedIndex, query: str, scores: dict[int, float]) -> Ra
 
 
 @lru_cache(maxsize=4)
-def _read(path: str) -> Run:
+def _read(path: str) -> dict[str, list[tuple[str, float]]]:
     return read_run(Path(path))[1]
 
 
@@ -50,4 +47,4 @@ def _needs(opened: OpenedIndex, stage: Stage) -> None:
     _read(stage.model)
 
 
-CANDIDATES = StageKind("run", _run, finds=True, options={"k": 1000}, model=_NO_FILE, needs=_needs)
+RUN = StageKind("run", _run, finds=True, options={"k": 1000}, model=_NO_FILE, needs=_needs)
