@@ -346,8 +346,8 @@ def test_the_trained_encoder_searches_at_once_with_the_vectors_there_are(manual,
     train(manual, replace(QUERY_SIDE, base_model=base, max_steps=1))
     before = files(manual)
     encoded: list[str] = []
-    encode = BiEncoder.encode_documents
-    monkeypatch.setattr(BiEncoder, "encode_documents", lambda self, texts: encoded.extend(texts) or encode(self, texts))
+    encode = BiEncoder.encode
+    monkeypatch.setattr(BiEncoder, "encode", lambda self, texts, *of: encoded.extend(texts) or encode(self, texts, *of))
     train(manual, replace(QUERY_SIDE, base_model=base, max_steps=6, learning_rate=1e-2))
     retriever = Retriever.open(manual)
     hits = retriever.search("Remove the given network", 3, "dense")
@@ -649,8 +649,8 @@ def test_encoding_goes_on_where_a_killed_run_was(manual, base, monkeypatch):
     with journal.open("ab") as file:
         file.write(b"half a row")
     encoded: list[str] = []
-    encode = BiEncoder.encode_documents
-    monkeypatch.setattr(BiEncoder, "encode_documents", lambda self, texts: encoded.extend(texts) or encode(self, texts))
+    encode = BiEncoder.encode
+    monkeypatch.setattr(BiEncoder, "encode", lambda self, texts, *of: encoded.extend(texts) or encode(self, texts, *of))
     build_index(manual, encoders=["bi-encoder"])
     assert encoded == []  # all of them had been encoded when it was stopped
     assert np.array_equal(vectors_of(manual), whole)

@@ -197,8 +197,8 @@ def test_texts_that_did_not_change_keep_their_vectors(tmp_path, monkeypatch):
     (tmp_path / "pages" / "mast.md").write_text("# The mast\n\nA mast carries sails.\n")
     ingest(tmp_path / "pages", folder)
     encoded: list[str] = []
-    encode = BiEncoder.encode_documents
-    monkeypatch.setattr(BiEncoder, "encode_documents", lambda self, texts: encoded.extend(texts) or encode(self, texts))
+    encode = BiEncoder.encode
+    monkeypatch.setattr(BiEncoder, "encode", lambda self, texts, *of: encoded.extend(texts) or encode(self, texts, *of))
     build_index(folder)
     # The unit, the page's overview, and the sentence that describes it.
     assert sorted(encoded) == sorted(["The mast\nA mast carries sails."] * 2 + ["A mast carries sails."])
