@@ -44,7 +44,7 @@ class SamplingOptions:
     min_document_words: int = 0
     """Documents with fewer words take no part (HARP: 100)."""
     negatives: int | None = DEFAULT_NEGATIVES
-    """Negatives wanted in a group, which may have fewer, but at least one; all takes all there are."""
+    """Negatives wanted in a group (one at least); all takes all there are."""
     inner: str = "auto"
     """An inner section's content: its own text, its whole subtree, or auto: its own where it has min_words."""
     separator: str = " "
@@ -52,26 +52,24 @@ class SamplingOptions:
     every_child: bool = True
     """SRR: an Example for every child; otherwise for one random child of each parent."""
     draws: int = 1
-    """How many times each document is drawn from. Random choices (SRR's one child, RWI's node and titles, negatives)
-    are made again each time, as in another epoch; equal Examples are kept once."""
+    """How many times each document is drawn from, with new random choices; equal Examples are kept once."""
     stop_words: str | None = None
-    """HARP's, PROP's and ARES's tasks: a file of words, one a line, that are not drawn, or a language's two-letter
-    code; otherwise the function words of the corpus's language."""
+    """HARP's, PROP's and ARES's tasks: a file of words, one a line, that are not drawn, or a language's code; else the
+    function words of the corpus's language."""
     min_frequency: int = 1
-    """PROP's and ARES's tasks: words that the collection holds fewer times are not drawn (PROP: 10)."""
+    """PROP's and ARES's tasks: rarer words are not drawn (PROP: 10)."""
     keep_short: float = 1.0
     """PROP's and ARES's tasks: share of the documents under 100 tokens that take part, B-PROP's of those under 200
     (PROP: 0.2)."""
     word_vectors: str | None = None
-    """ARES's tasks: a file of word vectors, as GloVe and word2vec write them; learned from the corpus otherwise."""
+    """ARES's tasks: a file of word vectors (GloVe, word2vec); else learned from the corpus."""
     max_characters: int = 6000
-    """Texts are kept up to this length, several times what a model reads."""
+    """Texts are kept up to this length."""
     negatives_from: str = "document"
-    """Where negatives come from: siblings alone; document, siblings first, then the rest of the document (the papers');
-    random passages of other documents; lexical, those that BM25 ranks highest for the query. The latter two take the
-    place of negatives where a task allows it."""
+    """document: siblings, then the rest of the document (the papers'); siblings alone; random passages of other
+    documents; lexical, those that BM25 ranks highest for the query."""
     compat: str = "paper"
-    """paper, or released-code for what the papers' published code does instead, where it differs."""
+    """paper, or released-code: what the papers' published code does."""
 
     @property
     def wanted_negatives(self) -> int:
@@ -95,9 +93,9 @@ class SetOptions(SamplingOptions):
     """What decides a set of Examples of a corpus: the options common to all tasks, and what is chosen at random."""
 
     seed: int = 0
-    """The random choices, and with them the documents that are held out. Not the seed of a training."""
+    """The random choices, held-out documents among them. Not the seed of a training."""
     epoch: int = 0
-    """Another one gives other random choices of the same seed."""
+    """Other random choices of the same seed."""
     held_out: float | None = None
     """Share of documents kept out for evaluation; none chooses by the corpus's size."""
 

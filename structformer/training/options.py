@@ -31,41 +31,40 @@ class TrainingOptions:
     ranker: str = "bi-encoder"
     """The kind of ranker: see `structformer plugins list`."""
     side: str | None = None
-    """What of a bi-encoder is trained: query, on questions drawn from the corpus and the score that the search uses,
-    with nothing to index again; or both, on Examples. On a CPU query, with --recipe, --task-mix, --loss and the like
-    both."""
+    """What of a bi-encoder is trained: query, on questions drawn from the corpus, or both, on Examples. On a CPU query,
+    with --recipe, --task-mix, --loss and the like both."""
     base_model: str = "auto"
-    """Where training starts: auto, minilm, scratch, a folder, or a hub name, with @REVISION for one of its branches,
-    tags or commits; for KNRM, Conv-KNRM and DRMM also a file of word vectors."""
+    """Where training starts: auto, minilm, scratch, a folder, or a hub name (@REVISION: a branch, tag or commit); for
+    KNRM, Conv-KNRM and DRMM also a file of word vectors."""
     size: str = "mini"
     """Size of a scratch model: tiny, mini, small or base."""
     mix: dict[str, float] | None = None
     """Tasks and their weights; by ranker. Query-side training: its sources opening, link, sentence, and
     anchor, heading, related, log."""
     questions: int = 30_000
-    """Query-side training draws at most so many questions."""
+    """Questions of query-side training at most."""
     query_log: str | None = None
     """A file of people's queries without judgements, for query-side training: a query a line, id and query, or JSON."""
     task_loss: str | None = None
     """sum adds the tasks' mean losses up (Wikiformer, eq. 7), mean takes every Example alike; by ranker."""
     loss: str | None = None
-    """What is minimised; each kind of ranker has its own, the first being the default."""
+    """What is minimised; by ranker."""
     margin: float = 1.0
     """Margin of the hinge losses."""
     mlm: float = 0.0
     """Weight of masked language modelling on the same inputs."""
     mask_side: str = "both"
-    """What of a pair has masked words: both its texts, or the document alone (PROP, ARES)."""
+    """Which texts of a pair have masked words: both, or the document (PROP, ARES)."""
     whole_words: bool = False
     """Masked words are masked whole, 60 tokens of a text at most (PROP, ARES)."""
     max_seconds: float | None = 600.0
-    """Time for the whole run in seconds, its evaluation and saving included; none for no limit."""
+    """Seconds of the whole run, evaluation and saving included; none for no limit."""
     max_steps: int | None = None
     """Steps to run; the same number gives the same weights."""
     max_pairs: int | None = None
     """Query-document pairs to train on; the step in which they are reached is the last."""
     max_epochs: float | None = None
-    """The Examples are not seen more often than that on average: 6 times, questions of query-side training 12 times."""
+    """How often Examples are seen at most, on average: 6 times, questions of query-side training 12 times."""
     seed: int = 0
     """Seed of all that is random."""
     groups: int | None = None
@@ -79,18 +78,18 @@ class TrainingOptions:
     warmup: float = 0.1
     """Share of the steps in which the learning rate rises."""
     step_at: int = 50_000
-    """With the schedule step: where the learning rate changes."""
+    """Schedule step: where the learning rate changes."""
     step_factor: float = 0.5
-    """With the schedule step: by what it is multiplied."""
+    """Schedule step: by what it is multiplied."""
     weight_decay: float = 0.01
     """Decay of weights that are matrices."""
     query_tokens: int = 48
-    """A bi-encoder's queries are cut to this many tokens while training."""
+    """Tokens of a bi-encoder's queries in training."""
     pair_query_tokens: int = 30
-    """Queries that are read together with a document are cut to this many tokens while training, to half of what the
-    ranker reads at most; those of LTM, which are documents, to that half."""
+    """Tokens of queries that are read together with a document, at most half of what the ranker reads; LTM's queries
+    always have that half."""
     document_tokens: int | None = None
-    """Documents are cut to this many tokens; by ranker and device."""
+    """Tokens of documents; by ranker and device."""
     hard_negatives: int = 0
     """Negatives of each group beside the batch's documents."""
     group_size: int = 8
@@ -98,8 +97,7 @@ class TrainingOptions:
     precision: str | None = None
     """bf16, fp16, or no for float32; bf16 where the device has instructions for it."""
     train_words: bool | None = None
-    """Whether a bi-encoder's word vectors are trained too; on a GPU, from scratch and with MLM they are, on a CPU they
-    would cost a third of a step."""
+    """Whether a bi-encoder's word vectors are trained too: on a GPU, from scratch and with MLM, but not on a CPU."""
     gradient_checkpointing: bool = False
     """Less memory for a third more time."""
     compile: bool = False
@@ -107,9 +105,9 @@ class TrainingOptions:
     batch_tokens: int | None = None
     """Padded tokens of one pass through the model; by device."""
     eval_steps: int | None = None
-    """Take the held-out score every so many steps and keep the best."""
+    """Steps between held-out scores; the best is kept."""
     select_after: int = 0
-    """The best checkpoint is looked for after this step."""
+    """Look for the best checkpoint after this step."""
     save_steps: int | None = None
     """Steps between checkpoints."""
     save_seconds: float = 300.0
@@ -125,25 +123,25 @@ class TrainingOptions:
     dimensions: int = 128
     """Late interaction: length of a token's vector."""
     pooling: str | None = None
-    """Of a bi-encoder: mean or cls, in the place of what its base's files say, or of mean where these say nothing."""
+    """Of a bi-encoder: mean or cls, in place of what its base's files say (else mean)."""
     sampling: dict[str, Any] = field(default_factory=dict)
     """Options that the Examples must be drawn with; written as sample.KEY."""
     teacher: str | None = None
     """The trained cross-encoder to distil."""
     dev_queries: str | None = None
-    """A file of judged queries that choose the checkpoint, in the place of held-out structure; with dev_qrels."""
+    """A file of judged queries that choose the checkpoint; with dev_qrels."""
     dev_qrels: str | None = None
     """The judgements of dev_queries."""
     dev_workspace: str | None = None
-    """The workspace whose documents dev_qrels judge, where it is another one than that which is trained in."""
+    """The workspace whose documents dev_qrels judge, if another."""
     dev_candidates: str | None = None
-    """A TREC run file of dev_queries, whose first 100 documents of each the ranker puts in order; else BM25's."""
+    """A TREC run file of dev_queries: the ranker orders each query's first 100 documents; else BM25's."""
     train_from: str | None = None
-    """Another workspace, whose Examples are learned from; the model is saved in the workspace that is trained in."""
+    """Another workspace, whose Examples are learned from."""
     report_to: tuple[str, ...] = ()
     """Trackers beside training.jsonl: tensorboard, trackio, wandb."""
     threads: int | None = None
-    """Cores to compute with; all. Two commands at once that each take all are slower than one after the other."""
+    """Cores to compute with; all."""
     recipe: str | None = None
     """The recipe that the options came from."""
     name: str | None = None
