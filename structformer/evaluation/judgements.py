@@ -153,7 +153,7 @@ def write_judgements(folder: Path, judgements: Judgements) -> None:
 
 
 def beir_judgements(beir: Path) -> Judgements:
-    """Queries and qrels of a BEIR folder or data set; a document of the query's own id is no answer, as BEIR has it."""
+    """Queries and qrels of a BEIR folder or data set; as in BEIR, a document of the query's own id does not count."""
     if beir.is_dir():
         test = beir / "qrels" / "test.tsv"
         found = read_judgements(beir / "queries.jsonl", test if test.exists() else beir / "qrels.tsv")
