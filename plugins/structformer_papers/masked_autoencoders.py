@@ -73,10 +73,14 @@ class RetroMAEObjective(CondenserObjective):
         super().__init__(ranker, options, head=head, teacher=teacher)
         self.layers = self.layers[:1]
         self.guessed = ENCODER_SHARE + (2 if self.loss == DUPMAE else 1)
-        if not hasattr(getattr(self.layers[0].attention, "self", None), "query"):
+        if not hasattr(getattr(self._layer.attention, "self", None), "query"):
             raise UsageError(f"the loss {options.loss} needs an encoder of BERT's form")
         self._masker = Masker(ranker.tokenizer, whole_words=options.whole_words, share=ENCODER_SHARE)
         self._ends = torch.tensor([ranker.tokenizer.cls_token_id, ranker.tokenizer.sep_token_id])
+
+    @property
+    def _layer(self) -> Any:
+        return self.layers[0]
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         prepared = super().prepare(examples, rng)
@@ -107,12 +111,12 @@ class RetroMAEObjective(CondenserObjective):
         """(texts, tokens, width): what the decoder makes of each place. sentence: (texts, width), the encoder's [CLS];
         ids: (texts, tokens); visible: (texts, tokens, tokens) bool, what each place sees.
         """
-        embeddings, [layer] = self.model.embeddings, self.layers
+        embeddings, layer = self.model.embeddings, self._layer
         context = torch.cat([sentence[:, None], embeddings(input_ids=ids)[:, 1:].to(sentence.dtype)], 1)
         asking = layer.attention.self
 
         def heads(vectors: torch.Tensor) -> torch.Tensor:
-            return vectors.unflatten(-1, (asking.num_attention_heads, -1)).transpose(1, 2)
+            return vectors.view(*vectors.shape[:2], asking.num_attention_heads, -1).transpose(1, 2)
 
         queries = self._queries(sentence, ids.shape[1])
         found = scaled_dot_product_attention(
@@ -133,7 +137,8 @@ class RetroMAEObjective(CondenserObjective):
             return normed.to(sentence.dtype)
         places = embeddings.position_embeddings
         first = 0 if places.padding_idx is None else places.padding_idx + 1  # RoBERTa counts from behind its padding
-        return sentence[:, None] + places.weight[first : first + width].to(sentence.dtype)
+        at: torch.Tensor = places.weight[first : first + width]
+        return sentence[:, None] + at.to(sentence.dtype)
 
     def bag_of_words(self, hidden: torch.Tensor, asked: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """(texts,): see above. hidden: (texts, tokens, width); asked, mask: (texts, tokens)."""
