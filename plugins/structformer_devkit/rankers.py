@@ -13,7 +13,7 @@ import torch
 from structformer.corpus import Corpus
 from structformer.models import RankerKind, RankerOptions, imported, make_scratch_model
 from structformer.sampling import Example, document_examples
-from structformer.training import Objective, ObjectiveOptions
+from structformer.training import MaskedHead, Objective, ObjectiveOptions
 
 from structformer_devkit.example_corpus import example_workspace
 from structformer_devkit.formats import Broken
@@ -50,8 +50,10 @@ def _broken(kind: RankerKind, folder: Path) -> Iterator[Broken]:
         yield Broken("saved and loaded it scores the same", kind.name, f"{scores} before, {again} after")
     examples = _examples(corpus)
     for loss in (loss for loss in kind.losses if loss not in ("margin-mse", "kl")):  # these need a teacher
-        objective: Objective = imported(kind.objective)(
-            ranker, ObjectiveOptions(loss, group_size=4, document_tokens=64)
+        objective: Objective = imported(kind.objective_of(loss))(
+            ranker,
+            ObjectiveOptions(loss, group_size=4, document_tokens=64),
+            head=MaskedHead.of(ranker.model, str(folder / "base")) if kind.masked_words else None,
         )
         losses, _ = objective(objective.prepare(examples, Random(0)))
         if losses.shape != (len(examples),) or not torch.isfinite(losses).all():

@@ -1,5 +1,5 @@
-"""Pre-training tasks of papers beside Wikiformer's, HARP's and PROP's, PROP as released, and questions that a language
-model writes."""
+"""Pre-training tasks of papers beside Wikiformer's, HARP's and PROP's, PROP as released, questions that a language
+model writes, and masked autoencoders of texts as a kind of ranker."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING
 from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
+    from structformer.models import RankerKind
     from structformer.sampling import Task
 
 
 @hookimpl
 def structformer_tasks() -> list[Task]:
-    from structformer_papers import anchors, ares, bprop, released_prop, written
+    from structformer_papers import anchors, ares, bprop, neighbours, released_prop, written
 
-    return [bprop.TASK, released_prop.TASK, *ares.TASKS, written.TASK, *anchors.TASKS]
+    return [bprop.TASK, released_prop.TASK, *ares.TASKS, written.TASK, *anchors.TASKS, neighbours.TASK]
+
+
+@hookimpl
+def structformer_rankers() -> list[RankerKind]:
+    from structformer_papers.kinds import MASKED_AUTOENCODER
+
+    return [MASKED_AUTOENCODER]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from structformer.training.data.batching import Prepared, Reading, TokenBatch
 from structformer.training.judged.candidates import JudgedCandidates, candidate_documents
 from structformer.training.judged.development import DocumentTexts, judged_candidates, relevant_documents
 from structformer.training.judged.judging import Judge
+from structformer.training.objectives.condenser import CondenserObjective
 from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
 from structformer.training.objectives.objectives import Objective, ObjectiveOptions
 from structformer.training.options import BOTH, Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
@@ -20,9 +22,10 @@ from structformer.training.run.unfinished import unfinished_options
 from structformer.training.schedule import learning_rate
 
 __all__ = [
-    "BOTH", "DEVELOPMENT", "IGNORED", "Checkpoints", "DocumentTexts", "Judge", "JudgedCandidates",
-    "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "RunMode", "Source",
-    "TrainingOptions", "TrainingPlan", "TrainingResult", "TrainingStep", "candidate_documents",
+    "BOTH", "DEVELOPMENT", "IGNORED", "Checkpoints", "CondenserObjective", "DocumentTexts", "Judge",
+    "JudgedCandidates", "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "Prepared",
+    "Reading", "RunMode", "Source", "TokenBatch", "TrainingOptions", "TrainingPlan", "TrainingResult",
+    "TrainingStep", "candidate_documents",
     "judged_candidates", "learning_rate", "made_by_first", "memory_errors", "read_optimizer", "read_recipe",
     "read_state", "read_weights", "recipe_names", "relevant_documents", "scratch_model", "train_ranker",
     "training_options", "unfinished_options", "write_report",

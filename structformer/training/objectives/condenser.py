@@ -15,7 +15,7 @@ from structformer.errors import ModelError, UsageError
 from structformer.models.sentence_modules import model_file
 from structformer.sampling import Example
 from structformer.training.data.batching import Prepared, Reading, TokenBatch, in_order
-from structformer.training.objectives.masked import MaskedHead
+from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead
 from structformer.training.objectives.objectives import BiEncoderObjective, ObjectiveOptions, Teacher
 
 COCONDENSER = "cocondenser"
@@ -33,6 +33,9 @@ class CondenserObjective(BiEncoderObjective):
     coCondenser adds the contrast of an Example's two spans over all spans of the step, by inner products of [CLS];
     spans of the same document are not negatives."""
 
+    file = HEAD  # what is saved beside the encoder
+    guessed = 2 * MASKED_SHARE
+
     def __init__(
         self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Teacher | None = None
     ) -> None:
@@ -48,7 +51,7 @@ class CondenserObjective(BiEncoderObjective):
         self.layers.apply(ranker.model._init_weights)
 
     def take_up(self, location: str) -> None:
-        path = model_file(location, HEAD)
+        path = model_file(location, self.file)
         if path is None:
             return
         own = {name for name in self.state_dict() if not name.startswith(_ENCODER)}
@@ -62,7 +65,7 @@ class CondenserObjective(BiEncoderObjective):
             raise ModelError(f"{path} is not the head of this encoder: {error}") from error
 
     def kept(self, weights: Mapping[str, torch.Tensor]) -> dict[str, dict[str, torch.Tensor]]:
-        return {HEAD: {name: value for name, value in weights.items() if not name.startswith(_ENCODER)}}
+        return {self.file: {name: value for name, value in weights.items() if not name.startswith(_ENCODER)}}
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         prepared = super().prepare(examples, rng)

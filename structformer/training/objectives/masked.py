@@ -14,21 +14,23 @@ from structformer.models.published import masked_head
 
 MASKED_SHARE = 0.15
 _AS_MASK, _AS_RANDOM = 0.8, 0.1
-_MOST_MASKED = 60  # tokens of a text, where words are masked whole
+_MOST_WORDS = 400  # of a text, of which a share is masked where words are masked whole: 60 of 15 %
 _BEGINNINGS = "\u2581\u0120\u010a"  # of a word after a space, or of a line, in SentencePiece's and GPT-2's tokens
 IGNORED = -100
 
 
 class Masker:
-    """Chooses 15 % of a text's tokens: of these 80 % become [MASK], 10 % a random token, 10 % stay.
+    """Chooses a share of a text's tokens, 15 %: of these 80 % become [MASK], 10 % a random token, 10 % stay.
 
-    whole_words: chooses words, all tokens of each, until 15 % of the words' number are chosen, 60 at most; one that
+    whole_words: chooses words, all tokens of each, until that share of the words' number, of 400 at most; one that
     would go beyond is passed over (PROP's released code). document_alone: of a pair the query has no masks."""
 
-    def __init__(self, tokenizer: Any, *, whole_words: bool = False, document_alone: bool = False) -> None:
+    def __init__(
+        self, tokenizer: Any, *, whole_words: bool = False, document_alone: bool = False, share: float = MASKED_SHARE
+    ) -> None:
         self._mask = tokenizer.mask_token_id
         self._special = frozenset(tokenizer.all_special_ids)
-        self._size = len(tokenizer)
+        self._size, self._share = len(tokenizer), share
         self._separator = tokenizer.sep_token_id if document_alone else None
         self._inner = _inner_tokens(tokenizer) if whole_words else None
 
@@ -48,7 +50,7 @@ class Masker:
         start = ids.index(self._separator) if self._separator in ids else 0
         places = [place for place in range(start, len(ids)) if ids[place] not in self._special]
         if self._inner is None:
-            yield from (place for place in places if rng.random() < MASKED_SHARE)
+            yield from (place for place in places if rng.random() < self._share)
             return
         words: list[list[int]] = []
         for place in places:
@@ -56,7 +58,7 @@ class Masker:
                 words[-1].append(place)
             else:
                 words.append([place])
-        left = min(_MOST_MASKED, max(1, round(MASKED_SHARE * len(words))))
+        left = max(1, round(self._share * min(_MOST_WORDS, len(words))))
         rng.shuffle(words)
         for word in words:
             if len(word) <= left:

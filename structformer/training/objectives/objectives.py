@@ -32,7 +32,7 @@ from structformer.training.objectives.losses import (
     softmax_hinge,
     target_mse,
 )
-from structformer.training.objectives.masked import MaskedHead, Masker
+from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead, Masker
 
 SCALE = 20.0  # cosines are multiplied by this before a softmax: a temperature of 0.05
 Teacher = Callable[[Sequence[str], Sequence[str]], torch.Tensor]
@@ -62,6 +62,8 @@ class Objective(torch.nn.Module, ABC):
     its own always takes it whole."""
 
     processes = 1  # that take their steps together, once a run has begun
+    guessed = MASKED_SHARE  # of the tokens, by the head for masked words; one that is guessed twice counts twice
+    losses: tuple[str, ...] = ()  # that it knows, where they are not those of its ranker's kind
 
     def __init__(
         self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Teacher | None = None
@@ -71,8 +73,8 @@ class Objective(torch.nn.Module, ABC):
         """
         super().__init__()
         kind, loss = ranker_kind(ranker.kind), options.loss
-        if loss not in kind.losses:
-            raise UsageError(f"a {kind.name} has no loss {loss!r}; {did_you_mean(loss, kind.losses)}")
+        if loss not in (known := self.losses or kind.losses):
+            raise UsageError(f"a {kind.name} has no loss {loss!r}; {did_you_mean(loss, known)}")
         if loss in DISTILLING and teacher is None:
             raise UsageError(f"the loss {loss} needs a teacher: see `structformer distill`")
         self.model = ranker.model

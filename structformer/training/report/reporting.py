@@ -11,7 +11,6 @@ import torch
 from accelerate import Accelerator
 
 from structformer.training.data.batching import Prepared
-from structformer.training.objectives.masked import MASKED_SHARE
 from structformer.training.objectives.objectives import Objective
 from structformer.training.options import Listener, TrainingPlan, TrainingStep
 from structformer.training.report.logs import StepLog
@@ -178,7 +177,7 @@ class ModelArithmetic:
         trained = sum(parameter.numel() for parameter in own if parameter.requires_grad)
         width = int(getattr(model.config, "hidden_size", 0))
         head = width * (width + int(getattr(model.config, "vocab_size", 0))) if objective.head is not None else 0
-        self._token = 2 * weights + 4 * trained + 6 * MASKED_SHARE * head
+        self._token = 2 * weights + 4 * trained + 6 * objective.guessed * head
         self._pair_of_tokens = 12 * width * int(getattr(model.config, "num_hidden_layers", 0))
 
     def of(self, prepared: Prepared) -> float:

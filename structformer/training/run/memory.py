@@ -17,7 +17,6 @@ from structformer.errors import ModelError, is_out_of_memory
 from structformer.models.length_batches import default_batch_tokens
 from structformer.sampling import Example
 from structformer.training.data.batching import Batching, Prepared
-from structformer.training.objectives.masked import MASKED_SHARE
 from structformer.training.objectives.objectives import Objective
 
 _SHARE = 0.5  # of the memory; weights, their moments and what one operation needs take the rest
@@ -53,7 +52,7 @@ def _bytes_per_token(objective: Objective, *, on_cpu: bool) -> float:
     else:
         kept = layer * layers
     words = int(getattr(model.config, "vocab_size", 0)) if objective.head is not None else 0
-    return kept + MASKED_SHARE * _WORD_BYTES * words
+    return kept + objective.guessed * _WORD_BYTES * words
 
 
 def _memory(device: torch.device) -> float:

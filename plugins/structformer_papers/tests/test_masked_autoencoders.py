@@ -1,0 +1,322 @@
+"""RetroMAE, DupMAE and CoT-MAE: their masks and losses place by place, and the recipes from end to end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from structformer import train
+from structformer.document import Document, Section, Source
+from structformer.errors import UsageError
+from structformer.ingestion import ingest
+from structformer.models import BiEncoder, RankerOptions, make_scratch_model
+from structformer.sampling import Census, Example, document_examples
+from structformer.training import (
+    IGNORED,
+    CondenserObjective,
+    MaskedHead,
+    ObjectiveOptions,
+    TokenBatch,
+    training_options,
+)
+from transformers import BertConfig, BertModel, BertTokenizer, RobertaConfig, RobertaModel
+
+from conftest import PAGES, write_pages
+from structformer_devkit.rankers import check_ranker
+from structformer_papers.kinds import MASKED_AUTOENCODER
+from structformer_papers.masked_autoencoders import (
+    CoTMAEObjective,
+    MaskedAutoencoder,
+    RetroMAEObjective,
+    original,
+    seen,
+)
+
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] anchor boat clean deck engine fender mast sail the wet oar rope knot".split()
+EXAMPLES = [
+    Example("spans", ("clean the mast and the sail",), ("the wet deck of the boat",), "boat", (1,)),
+    Example("spans", ("the engine",), ("oar rope knot anchor fender mast sail the wet oar rope",), "engine", (2,)),
+]
+MADE = {"retromae": RetroMAEObjective, "dupmae": RetroMAEObjective, "cotmae": CoTMAEObjective}
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+
+
+def objective(folder: Path, loss: str) -> RetroMAEObjective | CoTMAEObjective:
+    """Of a bi-encoder of random weights, without dropout."""
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    torch.manual_seed(1)
+    none = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    config = BertConfig(vocab_size=len(WORDS), initializer_range=0.3, **SIZES, **none)
+    ranker = BiEncoder(BertModel(config), BertTokenizer(vocab=str(folder / "vocab.txt")))
+    head = MaskedHead(ranker.model.get_input_embeddings(), 16)
+    torch.nn.init.normal_(head.bias)
+    return MADE[loss](ranker, ObjectiveOptions(loss, document_tokens=32), head=head)
+
+
+def text_of(batch: TokenBatch, row: int) -> dict[str, list]:
+    """A text of a batch without its padding."""
+    length = int(batch.features["attention_mask"][row].sum())
+    assert batch.labels is not None
+    return {
+        "ids": batch.features["input_ids"][row, :length].tolist(),
+        "labels": batch.labels[row, :length].tolist(),
+        "original": original(batch)[row, :length].tolist(),
+    }
+
+
+def logits(made: CondenserObjective, hidden: torch.Tensor) -> torch.Tensor:
+    """(tokens, words) from (tokens, width)."""
+    assert made.head is not None
+    dense = torch.nn.functional.gelu(made.head.dense(hidden))
+    return made.head.norm(dense) @ made.model.embeddings.word_embeddings.weight.T + made.head.bias
+
+
+def mean_loss(made: CondenserObjective, hidden: torch.Tensor, labels: list[int]) -> float:
+    scores = logits(made, hidden)
+    losses = [
+        -torch.log_softmax(score, 0)[label].item()
+        for score, label in zip(scores, labels, strict=True)
+        if label != IGNORED
+    ]
+    return sum(losses) / len(losses) if losses else 0.0
+
+
+def decoded_by_hand(made: RetroMAEObjective, cls: torch.Tensor, ids: list[int], visible: list[list[bool]]):
+    """(tokens, width), one place and one head after another."""
+    embeddings, layer = made.model.embeddings, made.layers[0]
+    words, places, kinds = (
+        getattr(embeddings, f"{each}_embeddings").weight for each in ("word", "position", "token_type")
+    )
+    context = [cls] + [embeddings.LayerNorm(words[ids[at]] + places[at] + kinds[0]) for at in range(1, len(ids))]
+    found = []
+    for place in range(len(ids)):
+        asks = cls + places[place]
+        if made.loss == "dupmae":
+            asks = embeddings.LayerNorm(asks + kinds[0])
+        attention = layer.attention.self
+        query, sees = attention.query(asks), [each for at, each in enumerate(context) if visible[place][at]]
+        parts = []
+        for head in (slice(0, 8), slice(8, 16)):
+            scores = torch.stack([query[head] @ attention.key(each)[head] / math.sqrt(8) for each in sees])
+            values = torch.stack([attention.value(each)[head] for each in sees])
+            parts.append(torch.softmax(scores, 0) @ values)
+        output = layer.attention.output
+        attended = output.LayerNorm(output.dense(torch.cat(parts)) + asks)
+        inner = torch.nn.functional.gelu(layer.intermediate.dense(attended))
+        found.append(layer.output.LayerNorm(layer.output.dense(inner) + attended))
+    return torch.stack(found)
+
+
+@pytest.mark.parametrize("loss", ["retromae", "dupmae"])
+def test_retromaes_losses_are_those_that_are_computed_place_by_place(tmp_path, loss):
+    made = objective(tmp_path, loss)
+    prepared = made.prepare(EXAMPLES, Random(3))
+    read: dict[int, tuple[float, float]] = {}
+    with torch.no_grad():
+        for batch in prepared.batches["texts"]:
+            for row, number in enumerate(batch.numbers):
+                text = text_of(batch, row)
+                last = made.model(input_ids=torch.tensor([text["ids"]])).last_hidden_state[0]
+                visible = batch.features["seen"][row].tolist()
+                decoder = decoded_by_hand(made, last[0], text["original"], visible)
+                words = text["original"][1:-1]
+                total = mean_loss(made, decoder, [IGNORED, *words, IGNORED])
+                if loss == "dupmae":
+                    highest = torch.log_softmax(logits(made, last[1:]).max(0).values, 0)
+                    total += 0.1 * sum(-highest[word].item() for word in set(words)) / len(words)
+                read[number] = total, mean_loss(made, last, text["labels"])
+        losses, masked = made(prepared)
+    pairs = list(zip(prepared.places["queries"].tolist(), prepared.places["documents"].tolist(), strict=True))
+    assert len({len(row) for batch in prepared.batches["texts"] for row in batch.features["input_ids"]}) == 1  # padded
+    assert masked is not None
+    for found, which in ((losses, 0), (masked, 1)):
+        expected = [(read[one][which] + read[two][which]) / 2 for one, two in pairs]
+        assert found.tolist() == pytest.approx(expected, rel=1e-4)
+
+
+def test_cotmaes_losses_are_those_of_each_span_from_the_others_cls(tmp_path):
+    made = objective(tmp_path, "cotmae")
+    prepared = made.prepare(EXAMPLES, Random(3))
+    pairs = list(zip(prepared.places["queries"].tolist(), prepared.places["documents"].tolist(), strict=True))
+    other = {one: two for pair in pairs for one, two in (pair, pair[::-1])}
+    read: dict[int, tuple[float, float]] = {}
+    texts = {
+        number: text_of(batch, row)["original"]
+        for batch in prepared.batches["texts"]
+        for row, number in enumerate(batch.numbers)
+    }
+    with torch.no_grad():
+        for batch in prepared.batches["texts"]:
+            for row, number in enumerate(batch.numbers):
+                text, length = text_of(batch, row), len(texts[other[number]])
+                ids, mask, labels = (
+                    batch.features[f"other_{each}"][row].tolist() for each in ("input_ids", "attention_mask", "labels")
+                )
+                assert mask == [1] * length + [0] * (len(mask) - length)
+                whole = [one if label == IGNORED else label for one, label in zip(ids, labels, strict=True)]
+                assert whole[:length] == texts[other[number]]
+                last = made.model(input_ids=torch.tensor([text["ids"]])).last_hidden_state[0]
+                embedded = made.model.embeddings(input_ids=torch.tensor([ids[:length]]))[0]
+                hidden = torch.stack([last[0], *embedded[1:]])[None]
+                for layer in made.layers:
+                    hidden = layer(hidden)
+                read[number] = mean_loss(made, hidden[0], labels[:length]), mean_loss(made, last, text["labels"])
+        losses, masked = made(prepared)
+    assert masked is not None
+    assert len(made.layers) == 2
+    for found, which in ((losses, 0), (masked, 1)):
+        expected = [(read[one][which] + read[two][which]) / 2 for one, two in pairs]
+        assert found.tolist() == pytest.approx(expected, rel=1e-4)
+    assert min(losses.tolist()) > 0
+
+
+def test_a_place_sees_cls_and_sep_and_half_of_the_words_but_never_itself():
+    asked = torch.full((50, 12), IGNORED)
+    asked[:, 1:9] = 7  # [CLS], eight words, [SEP], two of padding
+    mask = torch.tensor([[1] * 10 + [0] * 2] * 50)
+    visible = seen(asked, mask, torch.Generator().manual_seed(1))
+    assert not visible[:, torch.arange(1, 12), torch.arange(1, 12)].any()
+    assert visible[:, :, 0].all()
+    assert visible[:, 1:9, 9].all()
+    assert not visible[:, :, 10:].any()
+    others = ~torch.eye(8, dtype=torch.bool)
+    assert visible[:, 1:9, 1:9][:, others].float().mean().item() == pytest.approx(0.5, abs=0.03)
+    assert (visible[:, 1] != visible[:, 2]).any()  # each place draws its own
+
+
+@pytest.mark.parametrize(("loss", "share"), [("retromae", 0.3), ("cotmae", 0.45)])
+def test_the_papers_shares_of_the_tokens_are_masked(tmp_path, loss, share):
+    made = objective(tmp_path, loss)
+    words = Random(5).choices(WORDS[5:], k=600)
+    examples = [
+        Example("spans", (" ".join(words[at : at + 30]),), (" ".join(words[at + 30 : at + 60]),), "a", (1,))
+        for at in range(0, 600, 60)
+    ]
+    batches = made.prepare(examples, Random(1)).batches["texts"]
+    masked = [batch.labels != IGNORED for batch in batches if batch.labels is not None]
+    assert sum(each.sum().item() for each in masked) / 600 == pytest.approx(0.3, abs=0.05)
+    if loss == "cotmae":
+        others = [batch.features["other_labels"] != IGNORED for batch in batches]
+        assert sum(each.sum().item() for each in others) / 600 == pytest.approx(share, abs=0.05)
+
+
+@pytest.mark.parametrize("loss", MADE)
+def test_every_weight_learns(tmp_path, loss):
+    made = objective(tmp_path, loss)
+    losses, masked = made(made.prepare(EXAMPLES, Random(3)))
+    assert masked is not None
+    (losses + masked).sum().backward()
+    without = [name for name, each in made.named_parameters() if each.requires_grad and each.grad is None]
+    assert without == []
+    assert {name.split(".")[1] for name, _ in made.layers.named_parameters(prefix="layers")} == (
+        {"0", "1"} if loss == "cotmae" else {"0"}
+    )
+
+
+def test_robertas_positions_begin_behind_its_padding(tmp_path):
+    made = objective(tmp_path, "retromae")
+    config = RobertaConfig(vocab_size=len(WORDS), pad_token_id=1, max_position_embeddings=40, **SIZES)
+    made.ranker.model = RobertaModel(config)
+    other = RetroMAEObjective(made.ranker, ObjectiveOptions("retromae"), head=made.head)
+    places = other._queries(torch.zeros(1, 16), 5)[0]
+    torch.testing.assert_close(places, made.ranker.model.embeddings.position_embeddings.weight[2:7])
+
+
+def test_they_need_masked_words_and_are_losses_of_their_own_kind(tmp_path):
+    ranker = objective(tmp_path, "retromae").ranker
+    with pytest.raises(UsageError, match=r"the loss dupmae learns from masked words: it needs --mlm 1"):
+        RetroMAEObjective(ranker, ObjectiveOptions("dupmae"))
+    with pytest.raises(UsageError, match=r"a bi-encoder has no loss 'infonce'"):
+        RetroMAEObjective(ranker, ObjectiveOptions("infonce"))
+    with pytest.raises(UsageError, match=r"a bi-encoder has no loss 'retromae'"):
+        CondenserObjective(ranker, ObjectiveOptions("retromae"))
+
+
+# -- spans -------------------------------------------------------------------------------------------------------------
+
+
+def section(title: str, *words: str, children: tuple[Section, ...] = ()) -> Section:
+    return Section(title, text="\n\n".join(words), children=list(children))
+
+
+def said(letter: str, count: int = 30) -> str:
+    return " ".join(f"{letter}{number}" for number in range(count))
+
+
+def drawn(*sections: Section, census: Census | None = None) -> set[tuple[str, str]]:
+    page = Document("page", "Page", Section("Page", children=list(sections)), Source("page.md", "markdown"))
+    return {
+        (example.queries[0][0], example.documents[0][0])
+        for epoch in range(30)
+        for example in document_examples(page, ["neighbours"], epoch=epoch, census=census)
+    }
+
+
+def test_neighbours_follow_each_other_under_one_heading_or_from_sibling_to_sibling():
+    below = section("C", said("c"), children=(section("D", said("d")), section("E", said("e"))))
+    found = drawn(
+        section("A", said("a", 120), said("b", 120)), below, section("F", "too short"), section("G", said("g"))
+    )
+    assert found == {("a", "b"), ("b", "c"), ("d", "e")}
+
+
+def test_a_document_without_neighbours_is_counted():
+    census = Census()
+    assert drawn(section("A", said("a")), census=census) == set()
+    assert set(census.dropped) == {("neighbours", "no two neighbouring passages")}
+
+
+# -- the recipes -------------------------------------------------------------------------------------------------------
+
+SETTINGS = ["sample.draws=1", "document_tokens=48"]
+SMALL = {"base_model": "scratch", "size": "tiny", "max_steps": 2, "groups": 4, "precision": "no"}
+
+
+@pytest.mark.parametrize("loss", MADE)
+def test_a_recipe_leaves_a_bi_encoder_that_pools_its_cls(tmp_path, loss):
+    ingest(write_pages(tmp_path / "pages", PAGES), tmp_path / "w", workers=1)
+    result = train(tmp_path / "w", training_options(loss, SMALL, SETTINGS))
+    assert result.steps == 2
+    assert set(result.plan.examples) == ({"spans", "neighbours"} if loss == "cotmae" else {"spans"})
+    saved = BiEncoder.load(str(result.folder))
+    assert saved.modules.pooling == ("cls",)
+    assert not [name for name, _ in saved.model.named_parameters() if name.startswith(("layers", "head"))]
+    text = "To clean the mast take a cloth"
+    first = saved.model(**saved.tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0]
+    expected = torch.nn.functional.normalize(first, dim=0)
+    torch.testing.assert_close(torch.from_numpy(saved.encode([text])[0]), expected.detach(), atol=1e-5, rtol=0)
+
+
+def test_dupmae_goes_on_with_retromaes_decoder(tmp_path):
+    ingest(write_pages(tmp_path / "pages", PAGES), tmp_path / "w", workers=1)
+    first = train(tmp_path / "w", training_options("retromae", {**SMALL, "max_steps": 1}, SETTINGS)).folder
+    again = {**SMALL, "max_steps": 1, "base_model": str(first), "learning_rate": 1e-9}
+    del again["size"]
+    second = train(tmp_path / "w", training_options("dupmae", again, SETTINGS)).folder
+    before, after = (load_file(each / "retromae_head.safetensors") for each in (first, second))
+    assert {name.split(".")[0] for name in before} == {"layers", "head"}
+    torch.testing.assert_close(after, before, atol=1e-6, rtol=0)
+
+
+def test_the_recipes_differ_in_loss_and_spans_alone():
+    one, two, three = (training_options(recipe, {}) for recipe in MADE)
+    assert replace(one, loss="dupmae", recipe="dupmae", name="dupmae") == two
+    assert replace(one, loss="cotmae", recipe="cotmae", name="cotmae", mix={"neighbours": 1, "spans": 1}) == three
+    assert (one.ranker, one.pooling, one.mlm, one.whole_words) == ("masked-autoencoder", "cls", 1.0, True)
+
+
+def test_the_kind_keeps_the_rules_of_rankers():
+    assert check_ranker(MASKED_AUTOENCODER) == []
+
+
+def test_the_kind_pools_cls_unless_it_is_asked_for_another(tmp_path):
+    make_scratch_model(lambda: [said("a")], tmp_path / "base", size="tiny", seed=0, vocabulary=300)
+    for pooling, expected in ((None, "cls"), ("mean", "mean")):
+        started = MASKED_AUTOENCODER.start(str(tmp_path / "base"), RankerOptions(48, pooling=pooling))
+        assert isinstance(started, MaskedAutoencoder)
+        assert started.modules.pooling == (expected,)
