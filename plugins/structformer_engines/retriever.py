@@ -73,7 +73,7 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
         "encoders": [[name, model_fingerprint(opened.workspace, name)] for name in encoders],
         "corpus": opened.index.manifest["corpus"],
         "languages": opened.index.manifest["languages"],
-        "weights": weights.counted | {"static_alone": weights.static_alone},
+        "weights": replace(weights, look=0.0).counted | {"static_alone": weights.static_alone},
         "units": len(of_units),
         "terms_of_a_unit": sum(of_units) / max(1, len(of_units)),
         "terms_of_a_document": sum(of_documents) / max(1, len(of_documents)),

@@ -358,7 +358,7 @@ def site_of(request: IngestRequest, workspace: Workspace, sources: tuple[Source,
     if request.site is not None:
         return Found(replace(request.site, said_by=GIVEN))
     if workspace.has("corpus") and not request.replace_sources:
-        known = read_site(workspace.folder("corpus"))
+        known = read_site(workspace.folder("corpus"), damaged=True)
         if known.said_by == GIVEN or (known.is_known and not known.said_by):
             return Found(known)
     return found_site(sources)

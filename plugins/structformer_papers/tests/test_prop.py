@@ -188,7 +188,7 @@ def test_released_prop_draws_stems_and_shows_their_words(tmp_path):
     }
     write_pages(tmp_path / "pages", pages)
     ingest(tmp_path / "pages", tmp_path / "w", workers=1)
-    write_stems(Ground(Titles(), SamplingOptions(), 0, corpus=Corpus.open(tmp_path / "w")), tmp_path)
+    write_stems(Ground(Titles(), SamplingOptions(), 0, workspace=str(tmp_path / "w")), tmp_path)
     stems, rng = Stems(tmp_path), Random(1)
     counts = stems.collection
     assert [counts.frequency(word) for word in ("rope", "hold", "x", "12", "x86", "wood")] == [4, 3, 1, 0, 0, 0]

@@ -70,8 +70,8 @@ class FusionWeights:
 
     @property
     def counted(self) -> dict[str, float]:
-        """The weights that count, by name."""
-        return {name: value for name in PARTS if (value := getattr(self, name))}
+        """The weights that count, by name, that of a second look among them."""
+        return {name: value for name in (*PARTS, "look") if (value := getattr(self, name))}
 
 
 PARTS = tuple(each.name for each in fields(FusionWeights))[:8]
