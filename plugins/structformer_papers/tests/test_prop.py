@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from structformer import Corpus, TrainingOptions, sample, train
+from structformer import TrainingOptions, sample, train
 from structformer.errors import UsageError
 from structformer.ingestion import ingest
 from structformer.sampling import Ground, SamplingOptions
