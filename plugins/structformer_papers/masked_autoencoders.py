@@ -1,7 +1,7 @@
 """Pre-training a bi-encoder's [CLS] by a weak decoder that must guess a text from it: RetroMAE (Xiao et al., EMNLP
 2022), DupMAE (Xiao et al., ACL 2023) and CoT-MAE (Wu et al., AAAI 2023).
 
-They stand beside Condenser: the same two texts of an Example, each text's loss a mean over its own words (the released
+They go beside Condenser: the same two texts of an Example, each text's loss a mean over its own words (the released
 codes take one mean over a batch's), masks that are a share of the words' number where words are masked whole (there of
 the tokens'), and what the encoder does not need is saved beside it for a training that goes on.
 """
