@@ -18,7 +18,7 @@ _MINUTE, _HOUR = 60, 3600
 
 class StepProgress:
     """A step's progress by the lines that its commands print. The time that is left is of the stage that runs, by the
-    clock of who reads the lines; where there is no telling how long it takes, no time is said.
+    clock of who reads the lines; where nobody knows how long it takes, no time is said.
     """
 
     def __init__(

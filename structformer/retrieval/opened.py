@@ -276,9 +276,10 @@ class OpenedIndex:
         if found is None:
             together = getattr(encoder, "encoded_queries", None)  # of one that many requests share
             found = together(queries) if together else encoded_queries(encoder, index.look, queries)
-            while len(self._asked_before) >= _BATCHES_KEPT:
-                self._asked_before.pop(next(iter(self._asked_before)), None)
-            self._asked_before[key] = found
+            with self._loading:  # several threads may search
+                while len(self._asked_before) >= _BATCHES_KEPT:
+                    del self._asked_before[next(iter(self._asked_before))]
+                self._asked_before[key] = found
         return found
 
     @property

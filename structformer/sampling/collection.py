@@ -169,6 +169,7 @@ class Ground:
     collection: CollectionModel | None = None
     """For a task that needs word counts."""
     workspace: str = ""
+    """Its path, for a survey that reads whole documents or keeps what it made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,13 +130,8 @@ def looked_again(totals: Floats, looks: Floats, owners: Numbers, weights: Fusion
     best = np.full(len(documents), -np.inf)
     np.maximum.at(best, places, looks)
     by_document = best[places]
-    return totals + contributed(by_document, weights.look), by_document
-
-
-def contributed(values: Floats, weight: float) -> Floats:
-    """(passages,) what one part gives each, see `contributions`."""
-    found: Floats = (values - values.mean()) * scaled_weights(values[:, None], np.array([weight]))
-    return found
+    scale = scaled_weights(by_document[:, None], np.array([weights.look]))
+    return totals + scale * (by_document - by_document.mean()), by_document
 
 
 def what_parts_give(ranking: Ranking, weights: FusionWeights) -> dict[str, tuple[float, float, float]]:

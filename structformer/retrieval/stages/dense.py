@@ -68,14 +68,17 @@ def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
     static = _static_vectors(opened, stage, rankings) if weighed else [None] * len(rankings)
     found = _found(opened, stage, rankings, documents, with_overviews=weighed)
     by_structure = _by_structure(opened, stage, static, documents)
-    for (ranking, vector, by_vector), asked, more in zip(found, static, by_structure, strict=True):
+    looks = opened.query_tokens(stage.model, [ranking.query for ranking in rankings])
+    for (ranking, vector, by_vector), asked, more, tokens in zip(found, static, by_structure, looks, strict=True):
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
         if weighed:
             whole = opened.lexical.search_documents(ranking.query, stage.k, documents)
             best = _best_descriptions(opened, stage, vector, documents)
             described = _described(opened, stage, vector, best, documents)
             units = sorted({*(unit for unit, _ in (*lexical, *by_vector, *more)), *described})
-            ranking.add(stage.name, _weighed(opened, ranking, vector, asked, best, units, lexical, whole, stage))
+            ranking.add(
+                stage.name, _weighed(opened, ranking, vector, asked, tokens, best, units, lexical, whole, stage)
+            )
         else:
             ranking.scores["dense"] = dict(by_vector)
             ranking.add(stage.name, reciprocal_rank_fusion([lexical, by_vector], stage.k))
@@ -138,7 +141,8 @@ def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
     vectors = opened.query_vectors(stage.model, [ranking.query for ranking in rankings])
     fused_by_rank = stage.option("weights") == _RRF
     static = [None] * len(rankings) if fused_by_rank else _static_vectors(opened, stage, rankings)
-    for ranking, vector, asked in zip(rankings, vectors, static, strict=True):
+    looks = opened.query_tokens(stage.model, [ranking.query for ranking in rankings])
+    for ranking, vector, asked, tokens in zip(rankings, vectors, static, looks, strict=True):
         head, tail = ranking.ranked[: stage.k], ranking.ranked[stage.k :]
         units = [unit for unit, _ in head]
         if fused_by_rank:
@@ -149,7 +153,7 @@ def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
         else:
             whole = opened.lexical.search_documents(ranking.query, stage.k, documents)
             best = _best_descriptions(opened, stage, vector, documents)
-            fused = _weighed(opened, ranking, vector, asked, best, units, head, whole, stage)
+            fused = _weighed(opened, ranking, vector, asked, tokens, best, units, head, whole, stage)
         ranking.add(stage.name, append_tail(fused, tail))
 
 
@@ -158,6 +162,7 @@ def _weighed(
     ranking: Ranking,
     vector: Vector,
     asked: Vector | None,
+    tokens: Vector | None,
     best: Vector | None,
     units: list[int],
     lexical: Ranked,
@@ -165,8 +170,8 @@ def _weighed(
     stage: Stage,
 ) -> Ranked:
     """The best units by the hybrid's score, whose parts the ranking keeps. asked: the query's vector by the static
-    encoder, None where that takes no part; best: its best descriptions, None where they do not count; lexical, whole:
-    units and documents by their words.
+    encoder, None where that takes no part; tokens: those of its tokens, None without a second look; best: its best
+    descriptions, None where they do not count; lexical, whole: units and documents by their words.
     """
     _, index, weights = opened.encoder(stage.model)
     numbers = np.array(units, np.int64)
@@ -193,20 +198,18 @@ def _weighed(
     ranking.scores.update({name: dict(zip(units, map(float, values), strict=True)) for name, values in parts.items()})
     found = top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
     ranking.likely = likely_right(table, totals, index.owners[numbers], weights)
-    return _looked_again(opened, ranking, found, weights, stage) if stage.option("look") == _TOKENS else found
-
-
-def _looked_again(opened: OpenedIndex, ranking: Ranking, found: Ranked, weights: FusionWeights, stage: Stage) -> Ranked:
-    """The first units in the order that a second look gives them, then the others."""
-    look = opened.encoder(stage.model)[1].look
-    if look is None or weights.look <= 0:
+    if tokens is None or stage.option("look") != _TOKENS:
         return found
-    [tokens] = opened.query_tokens(stage.model, [ranking.query])
-    if tokens is None:
+    return _looked_again(ranking, found, tokens, weights, index)
+
+
+def _looked_again(ranking: Ranking, found: Ranked, tokens: Vector, weights: FusionWeights, index: DenseIndex) -> Ranked:
+    """The first units in the order that a second look gives them, then the others. weights: for this query."""
+    if index.look is None or weights.look <= 0:
         return found
     head, tail = found[:LOOKED_AT], found[LOOKED_AT:]
     units, totals = np.array([unit for unit, _ in head], np.int64), np.array([total for _, total in head])
-    scores, its = looked_again(totals, look.scores(tokens, units), opened.owners[units], weights)
+    scores, its = looked_again(totals, index.look.scores(tokens, units), index.owners[units], weights)
     ranking.scores["look"] = dict(zip(units.tolist(), its.tolist(), strict=True))
     return append_tail(in_order(zip(units.tolist(), scores.tolist(), strict=True)), tail)
 
