@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from structformer.cli import PROGRESS_LINES
@@ -39,6 +40,7 @@ from structformer_serve.service import SearchService
 from structformer_serve.step_progress import Say, Show, StepProgress, in_lines
 
 _NICE = 10  # whoever searches goes first
+_LOOK_AGAIN = 200  # milliseconds between two looks at what has changed
 _END_SECONDS = 5.0  # that a command has to stop before it is killed
 _ERROR = "error: "  # how a command begins the line that says why it failed
 _ADVICE = ("next: ", "report: ")  # how lines begin that lead to other commands: a page needs none of them
@@ -142,31 +144,60 @@ def threads_given(threads: int | None) -> tuple[str, ...]:
     return () if threads is None else ("--threads", str(threads))
 
 
+class Changes:
+    """What changes below some paths from now on, kept until it is asked for, so that nothing is missed meanwhile."""
+
+    def __init__(self, paths: Sequence[Path], workspace: Workspace) -> None:
+        """workspace: what changes in it is ours, and no change."""
+        from watchfiles import watch
+
+        self._ours = workspace.path.resolve()
+        self._ended = threading.Event()
+        self._found = watch(
+            *paths,
+            stop_event=self._ended,
+            debounce=1000,
+            rust_timeout=_LOOK_AGAIN,
+            yield_on_timeout=True,  # so that the first one returns, and it watches from here on
+            raise_interrupt=False,
+        )
+        self._first = next(self._found, set())
+
+    def __iter__(self) -> Iterator[None]:
+        """One for each time that something has changed, until the end."""
+        for changed in chain([self._first], self._found):
+            if any(not Path(path).resolve().is_relative_to(self._ours) for _, path in changed):
+                yield
+
+    def end(self) -> None:
+        """Watch no more."""
+        self._ended.set()
+
+
 class Improver(threading.Thread):
     """Goes through the steps that are not done yet, then waits for changes of the sources where that is wanted."""
 
     def __init__(
         self,
         service: SearchService,
-        paths: Sequence[Path],
         *,
         train: str | None,
-        watch: bool,
+        changes: Changes | None,
         threads: int | None = None,
         say: Say,
         show: Show | None = None,
         advice: str = "",
     ) -> None:
-        """train: how long, as 5m; None for not at all. threads: cores that indexing and training take; None: all. say:
-        is called with what was found; show: with the progress of the step that runs, None when it ends; by default it
-        is said now and then. advice: the line to run where an encoder of many languages would serve better.
+        """train: how long, as 5m; None for not at all. changes: what to wait for when all is done. threads: cores that
+        indexing and training take; None: all. say: is called with what was found; show: with the progress of the step
+        that runs, None when it ends; by default it is said now and then. advice: the line to run where an encoder of
+        many languages would serve better.
         """
         super().__init__(name="improver", daemon=True)
         self._service = service
         self._workspace = service.workspace
-        self._paths = list(paths)
         self._train = train
-        self._watch = watch
+        self._changes = changes
         self._limit = threads_given(threads)
         self._say = say
         self._show = show or in_lines(say)
@@ -177,6 +208,8 @@ class Improver(threading.Thread):
     def end(self) -> None:
         """Stop what is running, and begin nothing more."""
         self._ended.set()
+        if self._changes is not None:
+            self._changes.end()
         if (running := self._running) is not None:
             running.end()
         if self.is_alive() and threading.current_thread() is not self:
@@ -184,9 +217,10 @@ class Improver(threading.Thread):
 
     def run(self) -> None:
         if self._improve() and not self._ended.is_set():
-            self._say(f"Nothing is left to do{': changed files are read as they change' if self._watch else ''}.")
-        if self._watch:
-            self._wait_for_changes()
+            then = "" if self._changes is None else ": changed files are read as they change"
+            self._say(f"Nothing is left to do{then}.")
+        if self._changes is not None:
+            self._follow(self._changes)
 
     def _improve(self) -> bool:
         """Go through the steps; gives whether all that is wanted is done."""
@@ -249,13 +283,8 @@ class Improver(threading.Thread):
             raise WorkspaceError(f"{step}: {why or 'it failed'}")
         self._service.refresh()
 
-    def _wait_for_changes(self) -> None:
-        from watchfiles import watch
-
-        ours = self._workspace.path.resolve()
-        for changes in watch(*self._paths, stop_event=self._ended, debounce=1000, raise_interrupt=False):
-            if all(Path(path).resolve().is_relative_to(ours) for _, path in changes):
-                continue
+    def _follow(self, changes: Changes) -> None:
+        for _ in changes:
             if why := unrepeatable(self._workspace):
                 self._say(why)
                 continue

@@ -25,7 +25,7 @@ from structformer.retrieval import STRUCTURE, build_index
 from structformer.workspace import Workspace
 
 from structformer_serve.app import Application
-from structformer_serve.background_steps import Improver, first_search
+from structformer_serve.background_steps import Changes, Improver, first_search
 from structformer_serve.http.listening import Listening, close, listen
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
@@ -79,7 +79,8 @@ class Served:
         all.
         """
         advice = f"structformer.index({str(self._service.workspace)!r}, base_model={MULTILINGUAL!r})"
-        self._improver = Improver(self._service, paths, train=train, watch=watch, say=say, advice=advice)
+        changes = Changes(paths, self._service.workspace) if watch else None
+        self._improver = Improver(self._service, train=train, changes=changes, say=say, advice=advice)
         self._improver.start()
 
     def wait(self) -> None:

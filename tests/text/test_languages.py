@@ -243,7 +243,7 @@ def test_up_says_it_before_the_vectors_are_made_with_its_own_line(tmp_path):
         said.append(line)
         improver.end()  # before it spends any time
 
-    improver = Improver(SearchService(workspace), [], train=None, watch=False, say=say, advice="structformer up pages")
+    improver = Improver(SearchService(workspace), train=None, changes=None, say=say, advice="structformer up pages")
     improver.run()
     assert len(said) == 1
     assert "20 % of the documents are in other languages than English (de), and MiniLM reads English" in said[0]

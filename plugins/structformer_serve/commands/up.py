@@ -88,7 +88,7 @@ def command(
     from structformer.retrieval import choose_encoders
     from structformer.workspace import Workspace
 
-    from structformer_serve.background_steps import Improver
+    from structformer_serve.background_steps import Changes, Improver
     from structformer_serve.service import SearchService, Serving
 
     seconds(train_time, "--train")  # a wrong time fails before the work begins
@@ -108,6 +108,8 @@ def command(
     log_requests(logs)
     options, on = listen(ctx, out, server_options(values))
     view = StepsView(out, bars=not logs)
+    # Before they are read, so that no change is missed. What is not there is told of by reading it.
+    changes = Changes(files, place) if watch and all(path.exists() for path in files) else None
     try:
         _first_index(view, place, paths, base_url, threads)
         choose_encoders(place, base_model, query_model)
@@ -118,9 +120,8 @@ def command(
     train = None if train_time.lower() == "none" else train_time
     improver = Improver(
         service,
-        files,
         train=train,
-        watch=watch,
+        changes=changes,
         threads=threads,
         say=view.say,
         show=view,

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -69,6 +70,16 @@ def wait_until(found: Callable[[], bool], seconds: float = 60) -> None:
     while not found():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+@contextmanager
+def running(command: list[str], **options: object) -> Iterator[subprocess.Popen[str]]:
+    """A process that does not outlive a test that fails."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options) as started:  # type: ignore[call-overload]
+        try:
+            yield started
+        finally:
+            started.kill()
 
 
 def client(folder: Path, options: ServerOptions | None = None, **serving: object) -> TestClient:
@@ -1126,11 +1137,9 @@ def test_without_torch_up_learns_from_the_documents_and_follows_changes(tmp_path
     said = tmp_path / "said.txt"
     with (
         said.open("w") as remarks,
-        subprocess.Popen(
+        running(
             [*command, "--no-open", "--watch", "--port", str(port)],
-            stdout=subprocess.PIPE,
             stderr=remarks,
-            text=True,
             env={**os.environ, "PYTHONPATH": str(hidden)},
         ) as started,
     ):
@@ -1138,7 +1147,6 @@ def test_without_torch_up_learns_from_the_documents_and_follows_changes(tmp_path
         assert f":{port}/" in started.stdout.readline()
         with httpx.Client(base_url=f"http://127.0.0.1:{port}") as asking:
             assert asking.get("/api/search?q=hello").json()["pipeline"] == "lexical"
-            time.sleep(1)  # until it waits for changes
             write_pages(tmp_path / "pages", linked_pages())
             wait_until(lambda: asking.get("/api/status").json()["learned_alone"], 300)
             assert asking.get("/api/search?q=keel").json()["pipeline"] == "hybrid:structure"
@@ -1166,9 +1174,7 @@ def test_up_leads_from_files_to_a_page_that_gets_better_and_follows_changes(tmp_
         "--no-open",
         "--watch",
     ]
-    with subprocess.Popen(
-        [*command, "--train", "none", "--port", str(port)], stdout=subprocess.PIPE, text=True
-    ) as started:
+    with running([*command, "--train", "none", "--port", str(port)]) as started:
         assert started.stdout is not None
         assert f":{port}/" in started.stdout.readline()
         with httpx.Client(base_url=f"http://127.0.0.1:{port}") as asking:
