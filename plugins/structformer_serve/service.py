@@ -33,8 +33,6 @@ from structformer.retrieval import (
     Ranking,
     TrainingVerdict,
     Translation,
-    complete,
-    completed,
     help_with,
     is_confident,
     parse_filter,
@@ -46,6 +44,7 @@ from structformer.text import WRITTEN, language_name, visible
 from structformer.workspace import Workspace
 
 from structformer_serve.as_markdown import as_markdown, unlinked
+from structformer_serve.as_you_type import complete, completed
 from structformer_serve.comparison import COMPARED, Comparison, compared
 from structformer_serve.examples import example_questions
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
@@ -90,6 +89,7 @@ _LABELS = {
     "structure_overview": "what the document is about, by what these documents teach",
     "described": "the sentence that describes the document best",
     "present": "words as they were typed",
+    "called": "what others call the document where they link to it",
     "look": "the document's passages word by word, at a second look",
 }
 

@@ -67,8 +67,8 @@ class Way:
     encoder: str
     """Whose parts of the score it gets."""
     score: Callable[[Floats, Mask, str], Floats]
-    """The units' scores, (units,) with NOWHERE for what is not found, from the parts of all units, (units, 8), which
-    may be found, (units,), and the question."""
+    """The units' scores, (units,) with NOWHERE for what is not found, from the parts of all units, (units, parts),
+    which may be found, (units,), and the question."""
 
 
 def compares_by_structure(workspace: str | Path | Workspace) -> bool:
@@ -116,8 +116,9 @@ def compare_ways(
     how: Comparison,
     progress: Callable[[int, int], None] | None,
 ) -> Evaluation:
-    """Ask the answered questions in all ways. tables: (units, 8) the parts of a question's score by encoder, from its
-    number, the parts in which no pretrained encoder has a say, (units, 8), and which units may be found, (units,).
+    """Ask the answered questions in all ways. tables: (units, parts) the parts of a question's score by encoder, from
+    its number, the parts in which no pretrained encoder has a say, (units, parts), and which units may be found,
+    (units,).
     """
     opened = retriever.opened
     shared = _shared_parts(retriever, asked, answered)
@@ -140,7 +141,7 @@ def compare_ways(
 
 
 def _shared_parts(retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]) -> Callable[[int], Floats]:
-    """By a question's number (units, 8) those parts of its score in which no pretrained encoder has a say."""
+    """By a question's number (units, parts) those parts of its score in which no pretrained encoder has a say."""
     opened = retriever.opened
     static = _static_cosines(retriever, asked, answered) if opened.has_structure else None
     shares = DocumentShares(asked, opened.units, opened.lexical)
@@ -225,7 +226,7 @@ def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[
 
 
 def found_by(parts: Floats, weights: FusionWeights, allowed: Mask) -> Floats:
-    """(units,) the hybrid's score of its candidates, NOWHERE of others. parts: (units, 8); allowed: (units,)."""
+    """(units,) the hybrid's score of its candidates, NOWHERE of others. parts: (units, parts); allowed: (units,)."""
     found = candidates(parts, weights, allowed)
     scores = np.full(len(parts), NOWHERE)
     scores[found] = contributions(parts[found], weights).sum(1)

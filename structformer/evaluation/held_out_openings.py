@@ -82,7 +82,7 @@ def evaluate_openings(
     owners = asked.owners.numpy()
 
     def table(number: int, vectors: torch.Tensor, allowed: Mask, shared: Floats) -> Floats:
-        """(units, 8) an encoder's parts of the score, beside those that hang on no encoder."""
+        """(units, parts) an encoder's parts of the score, beside those that hang on no encoder."""
         parts = shared.copy()
         cosines, overviews, *_ = asked.parts(vectors[[number]], [number])[:, 0].double().numpy()
         parts[:, _DENSE], parts[:, PARTS.index("overview")] = cosines, overviews

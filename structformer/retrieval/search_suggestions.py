@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from structformer.did_you_mean import nearest
-from structformer.retrieval.as_you_type import slips
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.opened import OpenedIndex
@@ -20,6 +19,11 @@ _MOST_WORDS = 12  # of a query
 _LOOKED_AT = 20  # passages with a word that is written alike
 _CHARACTERS = 20_000  # of such a passage
 _MOST_VALUES = 12  # that a message lists
+
+
+def slips(word: str) -> int:
+    """How many letters of a word may be wrong: none of three, one of seven, two of a longer one."""
+    return 0 if len(word) < 4 else 1 if len(word) < 8 else 2
 
 
 @dataclass(frozen=True, slots=True)

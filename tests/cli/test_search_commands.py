@@ -57,7 +57,7 @@ def test_search_explains_groups_and_filters(run, harbour):
     assert "score = 1 dense + " in found.out
     assert all(stage in found.out for stage in ("lexical ", "overview ", "document ", "hybrid "))
     as_json = run("search", "mend the mast", "-w", harbour, "--json", "-k", 1).json
-    parts = {"lexical", "dense", "overview", "document", "described", "present", "look"}
+    parts = {"lexical", "dense", "overview", "document", "described", "present", "called", "look"}
     assert set(as_json["hits"][0]["scores"]) == {*parts, "hybrid"}
     assert set(as_json["weights"]) == parts  # the index has no static encoder
     assert as_json["hits"][0]["highlights"]

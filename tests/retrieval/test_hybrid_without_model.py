@@ -12,7 +12,8 @@ from structformer.retrieval.indexing import build_index
 from structformer.workspace import Workspace
 from test_query_side import QUERY_SIDE
 
-from boats import TINY, boats
+from boats import TINY, boats, linked_pages
+from conftest import write_pages
 from structformer_serve.generation import Generation
 from test_serving import JUDGED, judged
 
@@ -136,3 +137,22 @@ def test_few_openings_are_not_asked(run, pages, tmp_path):
     assert said.code == 2
     assert "openings can be asked that the rest of their document answers; 20 are needed" in said.err
     assert "--queries and --qrels" in said.err
+
+
+def test_what_others_call_a_page_counts_beside_its_own_words(tmp_path):
+    pages = linked_pages()
+    pages["index.md"] = "# Boats\n\nRead about [drift without wind](keel.md) first.\n"
+    write_pages(tmp_path / "pages", pages)
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=["structure"])
+    retriever = Retriever.open(tmp_path / "w")
+    called = {hit.document_id: hit.scores["called"] for hit in retriever.search("drift without wind", k=50)}
+    assert called["keel.md"] == max(called.values()) > called["jib.md"]
+    lexical, owners = retriever.opened.lexical, retriever.opened.owners
+    everything = range(len(retriever.documents))
+    keel = [document.id for document in retriever.documents].index("keel.md")
+    assert lexical.called("drift", owners, everything) == {
+        keel: pytest.approx(lexical.called("drift", owners, [keel])[keel])
+    }
+    assert lexical.called("drift", owners, everything, lambda units: ["hidden"] * len(units)) == {}
+    assert lexical.called("nothing that a page is called", owners, []) == {}

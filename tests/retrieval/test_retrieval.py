@@ -120,24 +120,17 @@ def test_fusion_sums_reciprocal_ranks():
 
 def test_the_score_has_one_unit_whatever_the_scale_of_an_encoders_cosines():
     generator = np.random.default_rng(0)
-    parts = generator.random((50, 8))
-    narrow = parts * [0.04, 1, 30, 1, 1, 1, 1, 1] + [
-        0.84,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-    ]  # cosines between .84 and .88; BM25 up to 30
+    parts = generator.random((50, len(PARTS)))
+    narrow = parts.copy()
+    narrow[:, PARTS.index("dense")] = 0.84 + 0.04 * parts[:, PARTS.index("dense")]  # cosines between .84 and .88
+    narrow[:, PARTS.index("lexical")] *= 30  # BM25
     weights = fusion_weights(pretrained=True, structure=True, described=True)
     assert contributions(narrow, weights) == pytest.approx(contributions(parts, weights))
-    assert contributions(parts, weights).mean(0) == pytest.approx(np.zeros(8))
+    assert contributions(parts, weights).mean(0) == pytest.approx(np.zeros(len(PARTS)))
     assert contributions(parts, weights).std(0) == pytest.approx(weights.as_array())
     parts[:, 4] = 0.3  # the same for all candidates: it tells nothing
     assert not contributions(parts, weights)[:, 4].any()
-    assert contributions(np.empty((0, 8)), weights).shape == (0, 8)
+    assert contributions(np.empty((0, len(PARTS))), weights).shape == (0, len(PARTS))
 
 
 def test_a_page_that_crowds_out_others_is_named(run, tmp_path):
@@ -167,12 +160,12 @@ def test_a_first_document_that_all_parts_agree_on_is_likelier_than_one_that_bare
     weights = fusion_weights(pretrained=True, structure=True, described=True)
     owners = np.arange(30)
     generator = np.random.default_rng(0)
-    mixed = generator.normal(size=(30, 8))
+    mixed = generator.normal(size=(30, len(PARTS)))
     clear = mixed.copy()
     clear[3] = 5.0
 
     def likely(parts, present):
-        parts[:, -1] = present
+        parts[:, PARTS.index("present")] = present
         return likely_right(parts, contributions(parts, weights).sum(1), owners[: len(parts)], weights)
 
     assert 0 < likely(mixed, 0.0) < DOUBTED < likely(clear, 1.0) < 1

@@ -66,6 +66,16 @@ def test_what_hidden_pages_call_a_page_finds_it_for_nobody_else(service, query, 
     assert found(service, query[:6], PUBLIC, typing=True) == []
 
 
+def test_what_hidden_pages_call_a_page_counts_for_nobody_else(service):
+    def counts(access: Access, query: str) -> set[str]:
+        hits = service.search(SearchRequest(q=query, explain=True), access).hits
+        return {hit.document for hit in hits if any(part.name == "called" and part.value for part in hit.why.parts)}
+
+    assert counts(Access(), "bluewhale merger") == {"public/shared.md"}
+    assert counts(PUBLIC, "bluewhale merger") == set()
+    assert counts(PUBLIC, "print for sailors") == {"public/shared.md"}
+
+
 @pytest.mark.parametrize("options", [{}, {"typing": True}], ids=["whole", "typing"])
 def test_what_visible_pages_call_a_page_still_finds_it(service, options):
     assert found(service, "sailors print", PUBLIC, **options)[:1] in (["public/shared.md"], ["public/guide.md"])

@@ -14,7 +14,7 @@ from structformer.retrieval.rankings.hybrid_score import PARTS, Floats, FusionWe
 
 _AGREEMENT, _LEAD, _PRESENCE, _CONSTANT = 2.5, 0.23, 1.35, -2.6
 _PRESENT = PARTS.index("present")
-_SAYS = np.array([name != "present" for name in PARTS])
+_SAYS = np.array([name not in ("present", "called") for name in PARTS])
 _COUNTS = 0.01  # the least weight of a part that has a say
 _NEXT = 9  # documents that the first one is compared with
 
@@ -26,7 +26,8 @@ def likely_right(parts: Floats, totals: Floats, owners: npt.NDArray[np.int64], w
     - its lead over the mean of the next nine, in units of the score,
     - and with how much of the query its first passage has, by how rare the words are.
 
-    parts: (candidates, 8); totals: (candidates,) the hybrid's score; owners: (candidates,) their documents, ascending.
+    parts: (candidates, parts); totals: (candidates,) the hybrid's score; owners: (candidates,) their documents,
+    ascending.
     """
     if not len(totals):
         return 0.0

@@ -42,6 +42,8 @@ class FusionWeights:
     """The cosine of the sentence that describes the document best (descriptions.py); 0 where none are kept."""
     present: float = 0.0
     """How much of the query the unit has as it is written, by how rare that is (`LexicalIndex.presence`)."""
+    called: float = 0.0
+    """How much of the query stands in what others call its document where they link to it (`LexicalIndex.called`)."""
     look: float = 0.0
     """The second look at the first passages (second_look.py): of each document the best of them counts. No part of the
     sum over all candidates; 0 where no token vectors are kept.
@@ -50,7 +52,7 @@ class FusionWeights:
     """Whether the encoder of `dense` and `overview` is the static one."""
 
     def as_array(self) -> Floats:
-        """(8,) float64."""
+        """(parts,) float64."""
         return np.array([getattr(self, name) for name in PARTS], np.float64)
 
     def asked(self, query: str) -> FusionWeights:
@@ -74,11 +76,20 @@ class FusionWeights:
         return {name: value for name in (*PARTS, "look") if (value := getattr(self, name))}
 
 
-PARTS = tuple(each.name for each in fields(FusionWeights))[:8]
-_WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.7, 0.5, 0.7, 0.15, 0.4, 0.1)
-_NOTHING_PRETRAINED = FusionWeights(dense=1.0, overview=1.0, lexical=0.8, document=0.6, present=0.1, static_alone=True)
+PARTS = tuple(each.name for each in fields(FusionWeights))[:9]
+_WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.7, 0.5, 0.7, 0.15, 0.4, 0.1, 0.2)
+_NOTHING_PRETRAINED = FusionWeights(
+    dense=1.0, overview=1.0, lexical=0.8, document=0.6, present=0.2, called=0.2, static_alone=True
+)
 _UNREAD = FusionWeights(  # what words and structure count by themselves, and hardly more
-    dense=1e-6, overview=0.4e-6, lexical=0.8, document=0.6, structure=1.0, structure_overview=1.0, present=0.1
+    dense=1e-6,
+    overview=0.4e-6,
+    lexical=0.8,
+    document=0.6,
+    structure=1.0,
+    structure_overview=1.0,
+    present=0.1,
+    called=0.3,
 )
 ONE_NAME = 3.0  # the weight of having a query that is one name
 LOOK = 0.8  # the weight of a second look
@@ -113,8 +124,8 @@ def scaled_weights(parts: Floats, weights: Floats) -> Floats:
 
 
 def contributions(parts: Floats, weights: FusionWeights) -> Floats:
-    """(candidates, 8) what each part gives each candidate: its weight times its distance from the candidates' mean in
-    their standard deviations. The hybrid's score is their sum. parts: (candidates, 8).
+    """(candidates, parts) what each part gives each candidate: its weight times its distance from the candidates' mean
+    in their standard deviations. The hybrid's score is their sum. parts: (candidates, parts).
     """
     if not len(parts):
         return parts
@@ -153,7 +164,7 @@ def what_parts_give(ranking: Ranking, weights: FusionWeights) -> dict[str, tuple
 
 def candidates(parts: Floats, weights: FusionWeights, allowed: npt.NDArray[np.bool_], k: int = 200) -> Numbers:
     """The places of what a search would look at, in order: of the allowed units the k best by the encoder, by words and
-    by the static encoder. parts: (units, 8) of all units; allowed: (units,).
+    by the static encoder. parts: (units, parts) of all units; allowed: (units,).
     """
     dense, overview, lexical, _, structure, structure_overview, *_ = parts.T
     ways = [dense + weights.overview / weights.dense * overview]

@@ -77,7 +77,8 @@ def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
             described = _described(opened, stage, vector, best, documents)
             units = sorted({*(unit for unit, _ in (*lexical, *by_vector, *more)), *described})
             ranking.add(
-                stage.name, _weighed(opened, ranking, vector, asked, tokens, best, units, lexical, whole, stage)
+                stage.name,
+                _weighed(opened, ranking, vector, asked, tokens, best, units, lexical, whole, stage, documents),
             )
         else:
             ranking.scores["dense"] = dict(by_vector)
@@ -153,7 +154,7 @@ def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
         else:
             whole = opened.lexical.search_documents(ranking.query, stage.k, documents)
             best = _best_descriptions(opened, stage, vector, documents)
-            fused = _weighed(opened, ranking, vector, asked, tokens, best, units, head, whole, stage)
+            fused = _weighed(opened, ranking, vector, asked, tokens, best, units, head, whole, stage, documents)
         ranking.add(stage.name, append_tail(fused, tail))
 
 
@@ -168,6 +169,7 @@ def _weighed(
     lexical: Ranked,
     whole: Ranked,
     stage: Stage,
+    documents: Collection[int] | None,
 ) -> Ranked:
     """The best units by the hybrid's score, whose parts the ranking keeps. asked: the query's vector by the static
     encoder, None where that takes no part; tokens: those of its tokens, None without a second look; best: its best
@@ -178,12 +180,15 @@ def _weighed(
     owners = index.owners[numbers].tolist()
     cosines, overviews = index.scores(vector, numbers)
     by_words, by_document = dict(lexical), dict(whole)
+    names = documents.names if isinstance(documents, Allowed) else None
+    called = opened.lexical.called(ranking.query, index.owners, set(owners), names) if weights.called else {}
     parts: dict[str, Sequence[float] | npt.NDArray[np.floating]] = {
         "dense": cosines,
         "overview": overviews,
         "lexical": [by_words.get(unit, 0.0) for unit in units],
         "document": [by_document.get(owner, 0.0) for owner in owners],
         "present": opened.lexical.presence(ranking.query, units),
+        "called": [called.get(owner, 0.0) for owner in owners],
     }
     if asked is not None:
         static = opened.encoder(STRUCTURE)[1].scores(asked, numbers)

@@ -5,7 +5,6 @@ where they are very many among the candidates that an approximate index names.
 from __future__ import annotations
 
 import os
-import sys
 import weakref
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from structformer.errors import WorkspaceError
 from structformer.retrieval.documents.document_filter import unit_numbers
 from structformer.retrieval.vectors.approximate import ApproximateIndex
 from structformer.retrieval.vectors.descriptions import Descriptions
-from structformer.retrieval.vectors.encoding import Vector, Vectors
+from structformer.retrieval.vectors.encoding import Vector, Vectors, product
 from structformer.retrieval.vectors.second_look import SecondLook
 
 _SEARCH_ROWS = 65_536
@@ -72,11 +71,11 @@ class DenseIndex:
             return self._among([among] * len(asked), asked, k, overview_weight)
         if self.nearest is not None:
             return self._among(self.nearest.candidates(asked, k, overview_weight), asked, k, overview_weight)
-        by_document = overview_weight * _products(asked, self.overviews) if overview_weight else None
+        by_document = overview_weight * product(asked, self.overviews.T) if overview_weight else None
         best_scores = np.empty((len(queries), 0), np.float32)
         best_units = np.empty((len(queries), 0), np.int64)
         for start in range(0, len(self.vectors), _SEARCH_ROWS):
-            scores = _products(asked, self.vectors[start : start + _SEARCH_ROWS])
+            scores = product(asked, self.vectors[start : start + _SEARCH_ROWS].T)
             if by_document is not None:
                 scores += by_document[:, self.owners[start : start + _SEARCH_ROWS]]
             scores, units = top(scores, k)
@@ -110,7 +109,7 @@ class DenseIndex:
         query = np.ascontiguousarray(vector)[None]
         tables: Sequence[Any] = (self.vectors, self.overviews) if self.nearest is None else self._files
         found, by_document = (
-            _products(query, np.ascontiguousarray(table[rows]))[0]
+            product(query, np.ascontiguousarray(table[rows]).T)[0]
             for table, rows in zip(tables, (units, documents), strict=True)
         )
         return found, by_document[places]
@@ -137,20 +136,6 @@ class _Rows:
 
 def _listed(units: npt.NDArray[np.int64], scores: Vectors) -> list[tuple[int, float]]:
     return list(zip(units.tolist(), scores.tolist(), strict=True))
-
-
-def _products(queries: Vectors, vectors: Vector) -> Vectors:
-    """(queries, rows) float32: the inner products of all pairs. Rows of 16 bits are widened first: a CPU multiplies
-    float32 many times faster.
-    """
-    torch = sys.modules.get("torch")
-    if torch is None:
-        found: Vectors = queries @ vectors.astype(np.float32, copy=False).T
-        return found
-    # numpy's own threads would be kept waiting by those of the encoder that has just run.
-    product = torch.mm(torch.from_numpy(queries), torch.from_numpy(vectors).float().T)
-    widened: Vectors = product.numpy()
-    return widened
 
 
 def _opened(path: Path) -> Vector:

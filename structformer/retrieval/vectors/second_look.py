@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
 from structformer.retrieval.documents.units import Units
-from structformer.retrieval.vectors.encoding import Vectors, digest_path
+from structformer.retrieval.vectors.encoding import Vectors, digest_path, product
 
 DIMENSIONS = 96  # or as many as the encoder has
 LOOKED_AT = 100  # passages of a query
@@ -83,7 +82,7 @@ def principal_axes(units: Units, encoder: TokenEncoder) -> Vectors:
     def see(_: int, hidden: Vectors) -> None:
         nonlocal total
         unit = _unit(hidden).astype(np.float64)
-        total = total + _product(unit.T.copy(), unit)
+        total = total + product(unit.T.copy(), unit)
 
     encoder.encode_documents_with_tokens([units[number].ranker_text for number in some], see)
     _, axes = np.linalg.eigh(total)
@@ -223,13 +222,7 @@ def encoded_queries(encoder: Any, look: SecondLook | None, queries: Sequence[str
 
 def projected(hidden: Vectors, axes: Vectors) -> Vectors:
     """(tokens, DIMENSIONS) float32, unit length, of (tokens, hidden) vectors."""
-    return _unit(_product(np.ascontiguousarray(hidden, np.float32), axes))
-
-
-def _product(left: Any, right: Any) -> Any:
-    """Of two matrices. numpy's own threads would be kept waiting by those of the encoder that has just run."""
-    torch = sys.modules.get("torch")
-    return left @ right if torch is None else torch.mm(torch.from_numpy(left), torch.from_numpy(right)).numpy()
+    return _unit(product(np.ascontiguousarray(hidden, np.float32), axes))
 
 
 def _in_bytes(vectors: Vectors) -> Tokens:

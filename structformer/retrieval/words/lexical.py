@@ -50,7 +50,7 @@ _CUTS: dict[str, Cut] = {_EXACT: bare_words, _NAMES: names_of}
 _OWN = {field: weight for field, weight in FIELDS.items() if field != INCOMING}
 _WHOLE = 4.0  # what a query's only name counts beside its words
 _LONGEST_PHRASE = 64  # words
-_CALLED = 1000  # units that are looked at for what others call them, where that is not all known
+_CALLED = 1000  # units that are looked at for what others call them
 _TERMS = 20_000  # documents that are named in a query; of more, what they are not is left out of what is found
 _HEAP_BYTES = 128 * 1024 * 1024
 _KEPT_WORDS = 20_000
@@ -262,6 +262,17 @@ class _Searcher:
         total = sum(weight for _, weight in atoms) or 1.0
         return {row: score / total for row, score in self._weighed(atoms, rows).items()}
 
+    def called(self, query: str, documents: Collection[int]) -> Iterator[tuple[str, float, list[int]]]:
+        """The query's terms without function words, what each is worth, and the rows of these documents that others
+        call so.
+        """
+        telling = " ".join(self._analyzers[_EXACT].analyze(bare_words(query)))
+        for term, weight in weighed_terms(self.analyzer, telling).items():
+            if count := self._searcher.doc_freq(INCOMING, term):
+                asked = tantivy.Query.term_query(self._schema, INCOMING, term)
+                rows = [row for row, _ in self._run(asked, min(count, _CALLED), documents)]
+                yield term, weight * idf(self._searcher.doc_freq("text", term), self._searcher.num_docs), rows
+
     def _atoms(self, chunk: str) -> Iterator[tuple[tantivy.Query, float]]:
         """A name as a whole; else words, and that they stand together as much as they are worth."""
         count, name = self._searcher.num_docs, names_of(chunk).split(" ")[0]
@@ -460,6 +471,21 @@ class LexicalIndex:
         """
         found = self._units.presence(query, units)
         return np.array([found.get(int(unit), 0.0) for unit in units], np.float32)
+
+    def called(
+        self, query: str, owners: npt.NDArray[np.int64], documents: Collection[int], names: Names | None = None
+    ) -> dict[int, float]:
+        """By document, of these: the sum over the query's words, by how rare they are, that stand in what others call
+        it where they link to it. owners: (units,) the document of each; names: what of that the asker may see, where
+        it is not all.
+        """
+        totals: dict[int, float] = {}
+        for term, worth, units in self._units.called(query, documents):
+            if names is not None:
+                units = [unit for unit, text in zip(units, names(units), strict=True) if term in self.words(text)]
+            for document in set(owners[units].tolist()):
+                totals[document] = totals.get(document, 0.0) + worth
+        return totals
 
     def beginnings(
         self, words: Sequence[Begun], k: int, documents: Collection[int] | None = None, *, every: bool = True
