@@ -164,13 +164,15 @@ def test_a_first_document_that_all_parts_agree_on_is_likelier_than_one_that_bare
     clear = mixed.copy()
     clear[3] = 5.0
 
-    def likely(parts, present):
+    def likely(parts, present, held=1.0):
         parts[:, PARTS.index("present")] = present
-        return likely_right(parts, contributions(parts, weights).sum(1), owners[: len(parts)], weights)
+        totals = contributions(parts, weights).sum(1)
+        return likely_right(parts, totals, owners[: len(parts)], int(totals.argmax()), held, weights)
 
     assert 0 < likely(mixed, 0.0) < DOUBTED < likely(clear, 1.0) < 1
     assert likely(mixed, 0.0) < likely(mixed, 1.0)
-    assert likely_right(mixed[:0], np.empty(0), owners[:0], weights) == 0.0
+    assert likely(clear, 0.0, held=0.0) < DOUBTED  # all parts agree on the best of pages that are about something else
+    assert likely_right(mixed[:0], np.empty(0), owners[:0], 0, 0.0, weights) == 0.0
     assert 0 < likely(mixed[:1], 1.0) < 1
 
 

@@ -202,10 +202,12 @@ def _weighed(
     del parts["lexical"]  # the stage that found them says it
     ranking.scores.update({name: dict(zip(units, map(float, values), strict=True)) for name, values in parts.items()})
     found = top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
-    ranking.likely = likely_right(table, totals, index.owners[numbers], weights)
-    if tokens is None or stage.option("look") != _TOKENS:
-        return found
-    return _looked_again(ranking, found, tokens, weights, index)
+    if tokens is not None and stage.option("look") == _TOKENS:
+        found = _looked_again(ranking, found, tokens, weights, index)
+    held = opened.lexical.coverage(ranking.query, documents)
+    first = int(index.owners[found[0][0]]) if found else 0
+    ranking.likely = likely_right(table, totals, index.owners[numbers], first, held, weights)
+    return found
 
 
 def _looked_again(ranking: Ranking, found: Ranked, tokens: Vector, weights: FusionWeights, index: DenseIndex) -> Ranked:

@@ -262,15 +262,30 @@ class _Searcher:
         total = sum(weight for _, weight in atoms) or 1.0
         return {row: score / total for row, score in self._weighed(atoms, rows).items()}
 
+    def coverage(self, query: str, documents: Collection[int] | None) -> float:
+        """The most that a row has of a query's words, in any form, function words apart, weighed by idf, as a share."""
+        atoms: list[tuple[tantivy.Query, float]] = []
+        for word in dict.fromkeys(self._telling(query)):
+            if terms := query_terms(self.analyzer, word):
+                each = [tantivy.Query.term_query(self._schema, "text", term) for term in terms]
+                found = max(self._searcher.doc_freq("text", term) for term in terms)
+                any_of = tantivy.Query.boolean_query([(tantivy.Occur.Should, its) for its in each])
+                atoms.append((any_of, idf(found, self._searcher.num_docs)))
+        best = self._run(_any_of(atoms), 1, documents) if atoms else []
+        return best[0][1] / sum(weight for _, weight in atoms) if best else 0.0
+
+    def _telling(self, query: str) -> list[str]:
+        """A query's words without function words."""
+        return list(self._analyzers[_EXACT].analyze(bare_words(query))[:_LONGEST_PHRASE])
+
     def called(self, query: str, documents: Collection[int]) -> Iterator[tuple[str, float, list[int]]]:
-        """The query's terms without function words, what each is worth, and the rows of these documents that others
-        call so.
+        """The query's terms without function words, what each is worth, and the rows that others call so: of these
+        documents, or all where they are few.
         """
-        telling = " ".join(self._analyzers[_EXACT].analyze(bare_words(query)))
-        for term, weight in weighed_terms(self.analyzer, telling).items():
+        for term, weight in weighed_terms(self.analyzer, " ".join(self._telling(query))).items():
             if count := self._searcher.doc_freq(INCOMING, term):
                 asked = tantivy.Query.term_query(self._schema, INCOMING, term)
-                rows = [row for row, _ in self._run(asked, min(count, _CALLED), documents)]
+                rows = [row for row, _ in self._run(asked, _CALLED, documents if count > _CALLED else None)]
                 yield term, weight * idf(self._searcher.doc_freq("text", term), self._searcher.num_docs), rows
 
     def _atoms(self, chunk: str) -> Iterator[tuple[tantivy.Query, float]]:
@@ -289,8 +304,7 @@ class _Searcher:
         """The rows, of all or of these, that have any of what is asked for, with the sums of its weights."""
         if not atoms or (rows is not None and not len(rows)):
             return {}
-        clauses = [(tantivy.Occur.Should, tantivy.Query.const_score_query(each, weight)) for each, weight in atoms]
-        parsed = tantivy.Query.boolean_query(clauses)
+        parsed = _any_of(atoms)
         if rows is not None:
             among = tantivy.Query.term_set_query(self._schema, "number", sorted(map(int, rows)))
             parsed = tantivy.Query.boolean_query(
@@ -380,6 +394,12 @@ class _Searcher:
                 f"the lexical index in {self._folder} cannot be read ({error}): run `structformer index` again"
             ) from error
         return in_order(found)
+
+
+def _any_of(atoms: Sequence[tuple[tantivy.Query, float]]) -> tantivy.Query:
+    """What scores the sum of the weights of those that a row answers."""
+    clauses = [(tantivy.Occur.Should, tantivy.Query.const_score_query(each, weight)) for each, weight in atoms]
+    return tantivy.Query.boolean_query(clauses)
 
 
 def _explained(value: Any, name: str) -> float:
@@ -472,6 +492,12 @@ class LexicalIndex:
         found = self._units.presence(query, units)
         return np.array([found.get(int(unit), 0.0) for unit in units], np.float32)
 
+    def coverage(self, query: str, documents: Collection[int] | None = None) -> float:
+        """The most that a document, of these, has of a query's words, function words apart: between 0 and 1, weighed by
+        how rare they are.
+        """
+        return self._documents.coverage(query, documents)
+
     def called(
         self, query: str, owners: npt.NDArray[np.int64], documents: Collection[int], names: Names | None = None
     ) -> dict[int, float]:
@@ -480,7 +506,8 @@ class LexicalIndex:
         it is not all.
         """
         totals: dict[int, float] = {}
-        for term, worth, units in self._units.called(query, documents):
+        for term, worth, rows in self._units.called(query, documents):
+            units = [row for row in rows if int(owners[row]) in documents]
             if names is not None:
                 units = [unit for unit, text in zip(units, names(units), strict=True) if term in self.words(text)]
             for document in set(owners[units].tolist()):
