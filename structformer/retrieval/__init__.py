@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from structformer.retrieval.as_you_type import complete, completed
+    from structformer.retrieval.curated import curated_file
     from structformer.retrieval.documents.document_filter import Allowed, Mask
     from structformer.retrieval.documents.metadata import Facet, open_facets
     from structformer.retrieval.documents.translations import asked_in
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from structformer.retrieval.rankings.run_files import read_run
     from structformer.retrieval.registry import make_stage, stage_kinds
     from structformer.retrieval.retriever import AnyPipeline, Retriever, checked_query
-    from structformer.retrieval.search_suggestions import Help, help_with
+    from structformer.retrieval.search_suggestions import Help, help_with, slips
     from structformer.retrieval.snippet import Matches
     from structformer.retrieval.snippet import snippet as snippet_of
     from structformer.retrieval.stage import Pipeline, Stage, StageKind
@@ -60,18 +60,18 @@ if TYPE_CHECKING:
     )
     from structformer.retrieval.vectors.second_look import EncodedQuery, SecondLook, encoded_queries
     from structformer.retrieval.words.bm25 import idf, saturation
-    from structformer.retrieval.words.lexical import FIELDS, document_text
+    from structformer.retrieval.words.lexical import FIELDS, Begun, document_text
 
 __all__ = [
-    "ENCODER", "FIELDS", "STATIC_WORDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "Allowed", "AnyPipeline",
+    "ENCODER", "FIELDS", "STATIC_WORDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "Allowed", "AnyPipeline", "Begun",
     "EncodedQuery", "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index", "IndexedDocuments", "Mask",
     "Matches", "OpenedIndex", "Pipeline", "Place", "QueryEncoder", "Ranked", "Ranking", "Retriever", "SecondLook",
     "Stage", "StageKind", "TrainingVerdict", "Translation", "Unit", "as_pipeline", "asked_in", "build_index",
-    "checked_query", "choose_encoders", "complete", "completed", "default_encoders", "document_text",
-    "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights", "has_ranking_head",
-    "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale", "load_query_encoder",
-    "make_stage", "model_fingerprint", "open_facets", "parse_filter", "parse_pipeline", "query_encoder_folder",
-    "read_qrels", "read_run", "saturation", "scaled_weights", "snippet_of", "stage_kinds", "trained_encoder",
+    "checked_query", "choose_encoders", "curated_file", "default_encoders", "document_text", "encoded_queries",
+    "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights", "has_ranking_head", "has_vectors",
+    "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale", "load_query_encoder", "make_stage",
+    "model_fingerprint", "open_facets", "parse_filter", "parse_pipeline", "query_encoder_folder",
+    "read_qrels", "read_run", "saturation", "scaled_weights", "slips", "snippet_of", "stage_kinds", "trained_encoder",
     "training_verdict", "unrepeatable", "web_address", "what_parts_give", "with_anchor", "would_lose_vectors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from structformer.did_you_mean import nearest
-from structformer.retrieval.as_you_type import slips
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.opened import OpenedIndex
@@ -30,6 +29,11 @@ class Help:
     """Words of the query that no page has."""
     meant: str = ""
     """The query with the nearest known words in their places; "" if one of them has none."""
+
+
+def slips(word: str) -> int:
+    """How many letters of a word may be wrong: none of three, one of seven, two of a longer one."""
+    return 0 if len(word) < 4 else 1 if len(word) < 8 else 2
 
 
 def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> Help:

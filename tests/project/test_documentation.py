@@ -24,6 +24,7 @@ import structformer
 import yaml
 from structformer.cli.main import app
 from structformer.evaluation import Evaluation, Judgements
+from structformer.retrieval.curated import read_curated
 from structformer.retrieval.pipeline import as_pipeline, read_pipeline
 from structformer.training import train_ranker
 
@@ -31,7 +32,6 @@ from boats import TINY, boats
 from conftest import write_pages
 from structformer_exports import sphinx
 from structformer_lab.experiment import read_experiment
-from structformer_serve.curated import read_curated
 from structformer_serve.http.access import read_tokens
 
 ROOT = Path(__file__).parents[2]

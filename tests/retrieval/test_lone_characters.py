@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from structformer import Retriever
 from structformer.ingestion import ingest
 from structformer.retrieval import Filter
-from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.search_suggestions import help_with
@@ -20,6 +19,7 @@ from structformer.retrieval.words.lexical import Begun, document_text
 from structformer.text.lexical_analysis import lone_characters, neighbours
 
 from conftest import write_pages
+from structformer_serve.as_you_type import complete, completed
 
 PAGES = {
     "zh/tables.md": "# 数据表\n\n建立一个表以后，可以向表中加入记录。每个表有自己的名字，删除表时要小心。\n",

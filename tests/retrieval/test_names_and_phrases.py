@@ -9,10 +9,11 @@ import unicodedata
 import pytest
 from structformer import Filter, Retriever
 from structformer.ingestion import ingest
-from structformer.retrieval.as_you_type import complete
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.search_suggestions import help_with
 from structformer.workspace import Workspace
+
+from structformer_serve.as_you_type import complete
 
 PAGES = {
     "hoist.md": "# Sails\n\nCall `hoistMainSail` or `crane.lift()`, then `--no-jib`; set `max_sail_area` in `deck.toml`.\n",

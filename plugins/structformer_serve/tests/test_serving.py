@@ -33,7 +33,6 @@ from starlette.testclient import TestClient
 from structformer import Retriever, train
 from structformer.errors import UsageError
 from structformer.ingestion import ingest
-from structformer.retrieval.as_you_type import complete, completed
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.learning.structure import StructureOptions
@@ -46,6 +45,7 @@ from boats import TINY, boats, linked_pages
 from conftest import write_pages
 from structformer_exports.onnx_models import export_model
 from structformer_serve.app import Application
+from structformer_serve.as_you_type import complete, completed
 from structformer_serve.batching import BatchedEncoder
 from structformer_serve.feedback import judgements_from_clicks, searches
 from structformer_serve.http.access import Access, RateLimit, Tokens, read_tokens
