@@ -131,7 +131,7 @@ def _shown(gaps: list[Gap], counts: dict[str, int], most: int) -> str:
 
 
 def _proposal(question: str, nearest: Hit, missing: Sequence[str]) -> str:
-    """What in search.toml would answer a question, if the nearest page is right. missing: its words that no page has."""
+    """What in search.toml would answer a question, if the nearest page is right. missing: words that no page has."""
 
     def pair(*texts: str) -> str:
         return " = ".join(json.dumps(printable(each), ensure_ascii=False) for each in texts)
