@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from structformer.retrieval import Begun, OpenedIndex, Ranked, in_order, slips
-from structformer.text import WRITTEN, asked, names_of, normal, written_words
+from structformer.text import WRITTEN, asked, names_of, written_words
 
 _MAX_WORDS, _FEW_WORDS = 12, 4
 _LOOKED_AT = 120  # units that the words find, which their titles put in order
@@ -56,7 +56,7 @@ def completed(opened: OpenedIndex, typed: str, documents: Collection[int] | None
     words = list(WRITTEN.finditer(typed))
     if not words or words[-1].end() != len(typed) or opened.lexical.holds(words[-1][0], documents):
         return typed
-    begun = normal(words[-1][0])
+    begun = " ".join(written_words(words[-1][0]))
     before: str = typed[: words[-1].start()]
     for number, _ in complete(opened, typed, 1, documents)[0]:
         unit = opened.units[number]

@@ -28,6 +28,7 @@ from structformer.retrieval import (
     Retriever,
     as_pipeline,
     asked_in,
+    curated_file,
     encoder_kind,
     open_facets,
     training_verdict,
@@ -36,7 +37,6 @@ from structformer.workspace import Workspace
 
 from structformer_serve.batching import BatchedEncoder
 from structformer_serve.comparison import other_search
-from structformer_serve.curated import curated_file, read_curated
 from structformer_serve.links import LinkTable, VisibleNames
 from structformer_serve.reading_order import page_ranks
 from structformer_serve.schemas import WhatWasRead
@@ -158,7 +158,7 @@ class Generation:
         self._read: OrderedDict[int, Document] = OrderedDict()
         self._allowed: OrderedDict[tuple[Any, ...], Allowed] = OrderedDict()
         self._encoders: dict[str, BatchedEncoder] = {}
-        self.curated = read_curated(curated_file(workspace))
+        self._hidden = self.retriever.opened.curated.hide  # a file with a mistake is said now
         self._warm()
         # Found now: the models may be others by the time that an answer says how it was found.
         names = {pipeline.encoder for pipeline in self.pipelines.values()} - {""}
@@ -232,16 +232,11 @@ class Generation:
 
     def searched(self, access: Filter, *asked: Filter) -> Allowed:
         """The same without what is hidden from searches by hand."""
-        found, hidden = self.seen(access, *asked), self.curated.hide
-        if not hidden:
+        found, opened = self.seen(access, *asked), self.retriever.opened
+        if not self._hidden:
             return found
-        key = (self.deleted, access.key, *(where.key for where in asked), hidden)
-        return self._kept(key, partial(self._shown, found, hidden))
-
-    def _shown(self, seen: Allowed, hidden: tuple[str, ...]) -> Allowed:
-        opened = self.retriever.opened
-        shown = seen.documents & ~opened.metadata.matching(hidden, {})
-        return Allowed(shown, opened.owners, seen.names, seen.sources)
+        key = (self.deleted, access.key, *(where.key for where in asked), self._hidden)
+        return self._kept(key, lambda: opened.shown(found) or found)
 
     def _seen(self, access: Filter, deleted: frozenset[int]) -> Allowed:
         opened = self.retriever.opened

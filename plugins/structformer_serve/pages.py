@@ -28,6 +28,7 @@ _LISTED = 300  # and documents of a page that lists a folder
 _LINKED = 6  # pages most linked
 _MORE = 30
 _OTHERS = 2  # sections of a document beside its best
+_RIGHT_TO_LEFT = frozenset("ar arc arz azb ckb dv fa glk he ks mzn nqo pnb ps sd syr ug ur yi".split())
 COMPARE = ("compare", "1")  # what an address says of a search that is compared
 
 
@@ -48,7 +49,7 @@ def others(hit: FoundDocument) -> list[tuple[Found, str]]:
     for other in hit.sections:
         if other.section != hit.section and len(other.path) > 1:
             pairs = zip(hit.path[:-1], other.path[:-1], strict=False)
-            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)) or 1  # the document's own title
             found.append((other, " › ".join(other.path[shared:])))
     return found[:_OTHERS]
 
@@ -56,6 +57,11 @@ def others(hit: FoundDocument) -> list[tuple[Found, str]]:
 def lang(language: str) -> Markup:
     """The attribute of what is written in another language than the page's own words; none for English."""
     return Markup(' lang="{}"').format(language) if language not in ("", "en") else Markup()
+
+
+def direction(language: str) -> str:
+    """Which way a text is read, as HTML says it: by its language, else by its first letter."""
+    return "rtl" if language.partition("-")[0] in _RIGHT_TO_LEFT else "auto"
 
 
 def moved(placed: Placed) -> Markup:
@@ -96,7 +102,7 @@ class PageMaker:
 
     def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
         templates = environment("structformer_serve", "templates")
-        templates.filters.update(marked=marked, moved=moved, others=others, lang=lang)
+        templates.filters.update(marked=marked, moved=moved, others=others, lang=lang, direction=direction)
         status, verdict = self.service.status(access), self.service.verdict(access)
         trained = f"Trained on these documents. {verdict.conclusion}" if verdict else ""
         if verdict and verdict.used and not status.trained:

@@ -1,4 +1,4 @@
-"""The order that a site itself gives its pages: MkDocs' nav, and weights in front matter."""
+"""The order that a site itself gives its pages: MkDocs' nav, Docusaurus' sidebars, and weights in front matter."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from structformer.corpus import Corpus
 from structformer.retrieval import IndexedDocuments
 from structformer.workspace import Workspace
 
+from structformer_serve.sidebars import sidebar_ranks
+
 _WEIGHTS = ("weight", "sidebar_position", "nav_order")  # Hugo's, Docusaurus', Just the Docs'
 _NAV = re.compile(r"^nav:[^\n]*\n((?:[ \t#-][^\n]*\n|\n)*)", re.MULTILINE)
 _PAGE = re.compile(r"[^\s:'\"\[\],]{1,300}\.md\b")
@@ -18,7 +20,11 @@ _PAGE = re.compile(r"[^\s:'\"\[\],]{1,300}\.md\b")
 
 def page_ranks(workspace: Workspace, documents: IndexedDocuments) -> dict[int, float]:
     """Where documents come in their site's own order, by their numbers; without those that it does not place."""
-    nav = _nav(workspace)
+    nav, sources = _nav(workspace), workspace.sources()
+    if not nav and len(sources) == 1:
+        root = Corpus.open(workspace).site.root
+        if found := sidebar_ranks(Path(sources[0].path), root, documents):
+            return found
     ranks = ((number, _rank(each.id, each.values(), nav)) for number, each in enumerate(documents))
     return {number: rank for number, rank in ranks if rank is not None}
 

@@ -203,7 +203,7 @@ class SearchService:
             return []
         current = self.current
         pipeline = current.pipelines.get(request.pipeline)
-        asked = current.curated.expanded(request.q)
+        asked = current.retriever.opened.curated.expanded(request.q)
         return [encoder.submit(asked) for encoder in current.encoders(pipeline)] if pipeline else []
 
     def search(self, request: SearchRequest, access: Access) -> SearchAnswer:
@@ -240,11 +240,11 @@ class SearchService:
             ranked, _ = complete(retriever.opened, request.q, max(50, request.k), allowed)
             ranking = Ranking(request.q)
             ranking.add("lexical", ranked)
+            retriever.opened.pin(ranking, request.q, seen)
         else:
             query = completed(retriever.opened, request.q, allowed) if request.partial else request.q
             current.open_encoders(pipeline)
-            [ranking] = retriever.opened.run([current.curated.expanded(query)], pipeline, allowed)
-        _pin(current, request.q, ranking, seen)
+            [ranking] = retriever.opened.run([query], pipeline, allowed)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
         explained = _Explained(current, pipeline, ranking, seen, request.q) if request.explain else None
         found = [self._document(current, hit, explained) for hit in hits]
@@ -524,27 +524,8 @@ class _Explained:
             described_in=told_by,
             described_at=read_address(told_by, 0) if told_by else "",
             learned=self._learned,
-            by_hand=self._by_hand(hit.document_id),
+            by_hand=self._current.retriever.opened.curated.reason(self._asked, hit.document_id),
         )
-
-    def _by_hand(self, document_id: str) -> str:
-        curated = self._current.curated
-        if document_id == curated.pinned(self._asked):
-            return "pinned to this query"
-        added = curated.added(self._asked)
-        return f"searched for too: {', '.join(added)}" if added else ""
-
-
-def _pin(current: Generation, query: str, ranking: Ranking, seen: Allowed) -> None:
-    """Put the document first that was pinned to a query."""
-    number = current.number(current.curated.pinned(query))
-    if number is None or number not in seen:
-        return
-    opened = current.retriever.opened
-    first = next((unit for unit, _ in ranking.ranked if opened.owners[unit] == number), opened.units_of(number)[0])
-    best = ranking.ranked[0][1] if ranking.ranked else 0.0
-    ranking.ranked = [(first, best + 1.0), *((unit, score) for unit, score in ranking.ranked if unit != first)]
-    ranking.likely = 1.0
 
 
 def _learned(pipeline: Pipeline, static: Collection[str], *, with_structure: bool) -> str:

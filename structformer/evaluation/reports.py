@@ -135,6 +135,8 @@ def report(
     measured = [str(parse_measure(each)) for each in names]
     names += dict.fromkeys(bound.measure for bound in asked_for.bounds if bound.measure not in measured)
     retriever = Retriever.open(place)
+    if retriever.opened.curated:
+        say(str(retriever.opened.curated))
     # Before anything is asked: what is compared may get its vectors only now, and would change what `search` uses.
     compared = [retriever.pipeline(part) if _is_pipeline(part) else part for part in request.diff or ()]
     own_rows = [part for part in compared if not isinstance(part, str)]

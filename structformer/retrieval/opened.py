@@ -20,6 +20,7 @@ from structformer.extras import TORCH, are_installed, require
 from structformer.models.kinds import RankerOptions, ranker_kind
 from structformer.models.onnx_encoder import export_in, exported
 from structformer.models.registry import checked_model, compare_model, model_kind, read_record, trained_models
+from structformer.retrieval.curated import Curated, curated_file, read_curated
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.corpus_languages import CorpusLanguages
 from structformer.retrieval.documents.document_filter import Allowed, Mask
@@ -166,22 +167,52 @@ class OpenedIndex:
         names: Sequence[str] = (),
     ) -> list[Ranking]:
         """Every query's ranking. documents: numbers of those that may be found, None for all. names: the queries' ids,
-        where they have any.
+        where they have any. What `curated` says is done here and nowhere else.
         """
-        if documents is not None:
-            documents = Allowed.of(documents, len(self.documents), self.owners)
+        among = None if documents is None else Allowed.of(documents, len(self.documents), self.owners)
+        documents = self.shown(among)
         pipeline = self.with_encoders_named(pipeline)
         for stage in pipeline.stages:
             if stage.kind.needs is not None:
                 stage.kind.needs(self, stage)
-        parts = [self._asked(query, documents) for query in queries]
+        parts = [self._asked(self.curated.expanded(query), documents) for query in queries]
         rankings = [Ranking(each.text, name=name) for each, name in zip(parts, names or [""] * len(parts), strict=True)]
         plain = [ranking for ranking, its in zip(rankings, parts, strict=True) if not its.phrases and not its.without]
         self._run_stages(pipeline, plain, documents)
         for ranking, its in zip(rankings, parts, strict=True):
             if its.phrases or its.without:
                 self._run_among(pipeline, ranking, its, documents)
+        for ranking, query in zip(rankings, queries, strict=True):
+            self.pin(ranking, query, documents)
         return rankings
+
+    @cached_property
+    def curated(self) -> Curated:
+        """What the corpus's `search.toml` said when the index was opened. Raises UsageError."""
+        return read_curated(curated_file(self.workspace))
+
+    @cached_property
+    def _not_hidden(self) -> Mask:
+        return ~self.metadata.matching(self.curated.hide, {})
+
+    def shown(self, seen: Allowed | None) -> Allowed | None:
+        """The documents that may be found, without those that `curated` hides. None: all."""
+        if not self.curated.hide:
+            return seen
+        if seen is None:
+            return Allowed(self._not_hidden, self.owners)
+        return Allowed(seen.documents & self._not_hidden, self.owners, seen.names, seen.sources)
+
+    def pin(self, ranking: Ranking, query: str, documents: Allowed | None) -> None:
+        """Put the document first that `curated` pins to a query, if it may be found."""
+        name = self.curated.pinned(query)
+        number = self.document_number(name) if name else None
+        if number is None or (documents is not None and number not in documents):
+            return
+        first = next((unit for unit, _ in ranking.ranked if self.owners[unit] == number), self.units_of(number)[0])
+        best = ranking.ranked[0][1] if ranking.ranked else 0.0
+        ranking.ranked = [(first, best + 1.0), *(each for each in ranking.ranked if each[0] != first)]
+        ranking.likely = 1.0
 
     def _run_stages(self, pipeline: Pipeline, rankings: list[Ranking], documents: Allowed | None) -> None:
         for stage in pipeline.stages if rankings else ():

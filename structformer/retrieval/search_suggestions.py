@@ -36,6 +36,11 @@ class Help:
     """The query with the nearest known words in their places; "" if one of them has none."""
 
 
+def slips(word: str) -> int:
+    """How many letters of a word may be wrong: none of three, one of seven, two of a longer one."""
+    return 0 if len(word) < 4 else 1 if len(word) < 8 else 2
+
+
 def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> Help:
     """What helps with a query. seen: the documents that may be found, None for all."""
     allowed = None if seen is None or seen.whole else seen

@@ -13,6 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.sampling import SetOptions
+from structformer.storage import read_toml
 from structformer.training.options import TrainingOptions
 
 _TRAIN = {field.name for field in fields(TrainingOptions)} - {"sampling", "recipe"}
@@ -44,17 +45,10 @@ def read_recipe(name: str) -> Recipe:
     """A recipe by its name in the package, or a TOML file of that path. Raises UsageError naming what is wrong in
     it.
     """
-    inside = files("structformer").joinpath("recipes", f"{name}.toml")
-    if name in recipe_names():
-        text = inside.read_text(encoding="utf-8")
-    elif Path(name).is_file():
-        text = Path(name).read_text(encoding="utf-8-sig")
-    else:
+    path = Path(str(files("structformer") / "recipes" / f"{name}.toml")) if name in recipe_names() else Path(name)
+    if not path.is_file():
         raise UsageError(f"no recipe {name!r}; {did_you_mean(name, recipe_names(), more=', or name a TOML file')}")
-    try:
-        value = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"recipe {name}: {error}") from error
+    value = read_toml(path)
     unknown = sorted(set(value) - {"description", "train", "sample"})
     if unknown:
         raise UsageError(f"recipe {name}: no table {', '.join(unknown)}; {did_you_mean(unknown, ('train', 'sample'))}")

@@ -10,6 +10,10 @@ import click
 from structformer.cli import Output, OutputPath, common_options, force_option, printable, table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from structformer.retrieval import Hit
+
     from structformer_serve.gaps import Gap
 
 _SHOWN = 10
@@ -49,7 +53,7 @@ def command(
     encoder's vectors, or of a small corpus, is never unsure: there a question counts that finds nothing, or that people
     said is not answered."""
     from structformer.pages import environment, render
-    from structformer.retrieval import Retriever
+    from structformer.retrieval import Retriever, help_with
     from structformer.workspace import Workspace, check_file, new_file
 
     from structformer_serve import feedback
@@ -101,6 +105,10 @@ def command(
         out.result("nothing was searched for yet, or it was not kept: serve with --feedback")
     else:
         out.result(_shown(gaps, counts, _SHOWN_VERBOSE if out.verbose else _SHOWN))
+        near = next((gap for gap in gaps if gap.nearest), None)
+        if near is not None and near.nearest is not None:
+            missing = help_with(retriever.opened, near.question).missing
+            out.result(_proposal(near.question, near.nearest, missing))
     if target is not None:
         out.result(str(target))
 
@@ -119,12 +127,18 @@ def _shown(gaps: list[Gap], counts: dict[str, int], most: int) -> str:
         for gap in gaps[:most]
     ]
     more = f"\n{len(gaps) - most} more: --verbose, --json or --output" if len(gaps) > most else ""
-    near = next((gap for gap in gaps if gap.nearest), None)
-    pin = "" if near is None or near.nearest is None else _proposal(near.question, near.nearest.document_id)
-    return f"{said}\n\n{table(['asked', 'searches', 'wordings', 'nearest'], rows)}{more}{pin}"
+    return f"{said}\n\n{table(['asked', 'searches', 'wordings', 'nearest'], rows)}{more}"
 
 
-def _proposal(question: str, document: str) -> str:
-    """What in search.toml would answer a question, if the nearest page is right."""
-    pair = " = ".join(json.dumps(printable(each)) for each in (question, document))
-    return f"\n\nWhere the nearest page is right, pin it in search.toml beside the documents:\n[pins]\n{pair}"
+def _proposal(question: str, nearest: Hit, missing: Sequence[str]) -> str:
+    """What in search.toml would answer a question, if the nearest page is right. missing: words that no page has."""
+
+    def pair(*texts: str) -> str:
+        return " = ".join(json.dumps(printable(each), ensure_ascii=False) for each in texts)
+
+    lines = ["\nWhere the nearest page is right, pin it in search.toml beside the documents:"]
+    lines += ["[pins]", pair(question, nearest.document_id)]
+    if missing:
+        lines += ["or say what the words mean that no page has:", "[synonyms]"]
+        lines += [pair(word, nearest.title) for word in missing]
+    return "\n".join(lines)

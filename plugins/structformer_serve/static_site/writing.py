@@ -103,6 +103,7 @@ def export_site(
             "names": FIELDS[NAMES],
             "unspaced": UNSPACED,
             "folding": {"plain": PLAIN, "left": LEFT_OUT},
+            "curated": _curated(opened),
         }
         writer.binary("starts.bin", np.array([*starts, len(opened.units)], "<u4").tobytes())
         if short is not None:
@@ -122,6 +123,15 @@ def export_site(
         writer.files,
         writer.bytes,
     )
+
+
+def _curated(opened: OpenedIndex) -> dict[str, Any]:
+    """What `search.toml` says, with the numbers of documents."""
+    found, shown = opened.curated, opened.shown(None)
+    hidden = [] if shown is None else np.flatnonzero(~shown.documents).tolist()
+    pins = {query: opened.document_number(document) for query, document in found.pins.items()}
+    there = {query: number for query, number in pins.items() if number is not None and number not in hidden}
+    return {"synonyms": dict(found.synonyms), "pins": there, "hide": hidden}
 
 
 def _short_vectors(opened: OpenedIndex) -> ShortVectors | None:

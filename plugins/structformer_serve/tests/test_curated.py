@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from structformer.errors import UsageError
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 
 from conftest import write_pages
-from structformer_serve.curated import read_curated
 from structformer_serve.http.access import EVERYTHING
 from structformer_serve.schemas import SearchAnswer, SearchRequest
 from structformer_serve.service import SearchService
@@ -70,19 +68,3 @@ def test_a_change_of_the_file_is_taken_over_without_a_new_index(tmp_path):
     write_pages(tmp_path / "pages", {"search.toml": TOML})
     assert service.refresh()
     assert service.search(SearchRequest(q="k8s"), EVERYTHING).hits[0].document == "cluster.md"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[synonym]\na = 'b'\n", "no table 'synonym'; did you mean synonyms"),
-        ("hide = 'x'\n", "hide is a list of patterns"),
-        ("[hide]\na = 'b'\n", "hide is a list of patterns"),
-        ("[pins]\na = 1\n", "pins is a table"),
-        ("[pins\n", "search.toml: "),
-    ],
-)
-def test_a_wrong_file_is_named_with_what_is_wrong(tmp_path, text, said):
-    (tmp_path / "search.toml").write_text(text)
-    with pytest.raises(UsageError, match=said):
-        read_curated(tmp_path / "search.toml")

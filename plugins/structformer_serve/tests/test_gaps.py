@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -56,6 +57,13 @@ def test_gaps_are_what_found_nothing_and_what_was_said_to_be_missing(run, asked)
     assert [gap["question"] for gap in run("gaps", "-w", asked, "--least", "2", "--json").json["gaps"]] == [
         "Dinghy insurance"
     ]
+
+
+def test_what_search_toml_would_answer_is_proposed_as_it_is_to_be_written(run, asked):
+    proposed = run("gaps", "-w", asked).out.partition("[pins]\n")[2]
+    pins, _, synonyms = proposed.partition("[synonyms]\n")
+    assert tomllib.loads(pins.partition("\nor say")[0]) == {"trim <b>spinnaker</b> sail": "parts/sails.md"}
+    assert tomllib.loads(synonyms)["spinnaker"] in ("Sails", "Trimming", "Reefing")
 
 
 def test_what_was_written_since_is_no_gap(run, pages, asked):

@@ -76,6 +76,23 @@ gw init --path /var/lib/gateway --listen 0.0.0.0:8080 --log-level debug --worker
 """
 
 
+LONG = "ConfigurationOfTheAuthenticationMiddleware" * 3
+ARABIC = """---
+lang: ar
+---
+# FastAPI كيفية رفع الملفات
+
+يمكنك تعريف الملفات باستخدام `File`.
+
+## تثبيت الحزمة
+
+- الخطوة الأولى
+
+> [!WARNING]
+> لا تنس تثبيت الحزمة.
+"""
+
+
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[str]:
     """The address of a server with feedback, for any site."""
@@ -113,8 +130,14 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def manual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A page with code, a note, a wide table and a list."""
-    pages = {"routes.md": PARTS, "manual.md": "# Manual\n\nHow to use it.\n"}
+    """A page with code, a note, a wide table and a list; one in Arabic, one in Japanese, one with a long title."""
+    pages = {
+        "routes.md": PARTS,
+        "manual.md": "# Manual\n\nHow to use it.\n",
+        "long.md": f"# {LONG}\n\nA way.\n\n## {LONG}\n\nMore ways.\n",
+        "ar.md": ARABIC,
+        "ja.md": "---\nlang: ja\n---\n# ファイルのアップロード方法\n\nファイルを定義できます。\n",
+    }
     with served(workspace(tmp_path_factory.mktemp("manual"), pages)) as found:
         yield f"{found}/read/routes.md"
 
@@ -164,6 +187,47 @@ def test_the_keyboard_alone_searches_and_opens(page, address):
     expect(page.locator(".results h2").first).to_have_text("The keel")
 
 
+def test_the_keyboard_alone_goes_from_a_hit_through_the_reader_to_a_related_page_and_back(page, tmp_path):
+    about = {f"{name}.md": f"# {name}\n\nTie rope knot {name} with a rope and a loop.\n" for name in ("Bend", "Hitch")}
+    other = {f"Sail{n}.md": f"# Sail {n}\n\nHoist sail {n} and reef the canvas.\n" for n in range(6)}
+    folder = workspace(tmp_path, {**about, **other})
+    build_index(folder, encoders=["structure"])
+
+    def tab_to(role: str, name: str) -> None:
+        link = page.get_by_role(role, name=name, exact=True).first
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if link.evaluate("each => each === document.activeElement"):
+                assert link.evaluate("each => getComputedStyle(each).outlineStyle") == "solid"  # it is seen
+                return
+        pytest.fail(f"no way by Tab to {name}")
+
+    with served(folder) as address:
+        page.goto(address)
+        page.keyboard.type("rope knot Bend")  # the box has the focus
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile(r"\?q=rope"))
+        tab_to("link", "Bend")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{address}/read/Bend.md")
+        tab_to("link", "Hitch")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{address}/read/Hitch.md")
+        page.go_back()  # Alt+Left, which is a key of the browser, not of the page
+        expect(page).to_have_url(f"{address}/read/Bend.md")
+        page.go_back()
+        expect(page).to_have_url(re.compile(r"\?q=rope"))
+
+
+def test_a_page_from_right_to_left_is_laid_out_so_whatever_it_begins_with(page, manual):
+    page.goto(manual.replace("routes.md", "ar.md"))
+    expect(page.locator("article")).to_have_attribute("dir", "rtl")
+    note = page.get_by_role("note")
+    assert note.evaluate("each => getComputedStyle(each).borderRightWidth") == "4px"
+    assert note.evaluate("each => getComputedStyle(each).borderLeftWidth") == "0px"
+    assert page.locator("article li").evaluate("each => getComputedStyle(each.parentElement).paddingLeft") == "0px"
+
+
 def test_escape_closes_and_then_clears(page, address):
     page.goto(address)
     box = page.get_by_role("combobox")
@@ -191,8 +255,10 @@ def test_what_was_found_is_said_aloud(page, address):
     expect(page.locator(".sf-live")).to_have_text(re.compile(r"^\d+ results?$"))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1200, 390])
+SEEN = [("light", 1440), ("light", 1024), ("light", 768), ("light", 390), ("dark", 1440), ("dark", 390)]
+
+
+@pytest.mark.parametrize(("scheme", "width"), SEEN)
 def test_nothing_stands_in_anybodys_way(browser, address, manual, scheme, width):
     spec = find_spec("axe_core_python")
     assert spec is not None
@@ -200,8 +266,10 @@ def test_nothing_stands_in_anybodys_way(browser, address, manual, scheme, width)
     script = Path(spec.submodule_search_locations[0]) / "axe.min.js"
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)
     page = context.new_page()
-    for path in ("/", "/?q=mend+the+mast", "/?q=zzzz", "/read/mast.md", manual):
-        page.goto(path if path == manual else address + path)
+    site = manual.removesuffix("/read/routes.md")
+    others = [f"{site}{path}" for path in ("/", "/?q=ways+رفع+ファイル", "/read/long.md", "/read/ar.md", "/read/ja.md")]
+    for path in ("/", "/?q=mend+the+mast", "/?q=zzzz", "/read/mast.md", "/docs", manual, *others):
+        page.goto(path if path.startswith("http") else address + path)
         if path == "/?q=mend+the+mast":
             page.locator("details.why summary").first.click()
         if path == "/":

@@ -306,6 +306,11 @@ def test_more_sections_are_named_by_what_the_result_does_not_say_already(site):
     more = page.partition('aria-label="More in Knots"')[2].partition("</ul>")[0]
     assert "Knots" not in links(more)  # a page's own title says nothing more
     assert len(links(more)) <= 2
+    page = site.get("/?q=knots").text  # the page itself is found, and its sections below
+    assert list(links(page.partition('aria-label="More in Knots"')[2].partition("</ul>")[0])) == [
+        "Bowline",
+        "Sheet bend",
+    ]
 
 
 def test_what_is_to_be_done_and_what_is_done_have_boxes(site):

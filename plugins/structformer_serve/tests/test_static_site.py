@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from structformer import Retriever
 from structformer.errors import UsageError
+from structformer.ingestion import ingest
 from structformer.retrieval.documents.units import Unit
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.words.bm25 import idf, saturation
@@ -112,6 +113,30 @@ def hosted(folder: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
+
+
+def test_what_search_toml_says_holds_without_a_server(browser, tmp_path):
+    pages = {
+        "docs/cluster.md": "# Clusters\n\nKubernetes runs containers.\n",
+        "docs/login.md": "# Accounts\n\nChange what you sign in with.\n",
+        "docs/password.md": "# Words\n\nA password is a secret word, and a password is long.\n",
+        "docs/internal/notes.md": "# Notes\n\nKubernetes notes, password list.\n",
+        "docs/search.toml": 'hide = ["internal/*"]\n[synonyms]\nk8s = "kubernetes"\n[pins]\n"Reset my password" = "login.md"\n',
+    }
+    write_pages(tmp_path, pages)
+    ingest(tmp_path / "docs", tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=[])
+    export_site(tmp_path / "w", tmp_path / "site")
+    with hosted(tmp_path / "site") as address:
+        page = browser.new_page()
+        for query, found in (
+            ("k8s", ["Clusters"]),
+            ("reset  my password?", ["Accounts", "Words"]),
+            ("password", ["Words"]),
+        ):
+            page.goto(f"{address}?q={query}")
+            expect(page.locator(".results h2")).to_have_text(found)
+        page.close()
 
 
 def test_the_same_workspace_gives_the_same_files(harbour, tmp_path):

@@ -39,6 +39,7 @@ class Search {
     this.prefixes = new Map(meta.words.map((prefix, number) => [prefix, number]));
     this.common = new Set(meta.common); // words of most passages: of each the best are listed
     this.runs = new RegExp(`([${meta.unspaced}]+)`, "u"); // of scripts without spaces
+    this.hidden = new Set(meta.curated.hide);
   }
 
   get title() {
@@ -63,14 +64,30 @@ class Search {
    */
   async search(query, { k = 10, typing = false, meaning = true } = {}) {
     const begun = performance.now();
-    const asks = await this.asked(query);
+    const asks = await this.asked(typing ? query : this.expanded(query));
     const words = [...new Set(cut(asks.text, this.runs, this.meta.folding).words)];
     const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(asks.text);
     const [byWords, encoded, allowed] = await Promise.all([this.words(asks.text, typing), vector, typing ? null : this.allowed(asks)]);
     const scores = await this.scored(byWords, encoded, asks.text.trim().split(/\s+/).length);
-    const ranked = [...scores].filter(([unit]) => !allowed || allowed(unit)).sort((one, two) => two[1] - one[1] || one[0] - two[0]);
+    const found = [...scores].filter(([unit]) => (!allowed || allowed(unit)) && !this.hidden.has(this.owner(unit)));
+    const ranked = this.pinned(query, found.sort((one, two) => two[1] - one[1] || one[0] - two[0]));
     const hits = await this.hits(ranked, words, k, typing);
     return { query, index: "static", confident: true, hits, documents: new Set(ranked.map(([unit]) => this.owner(unit))).size, milliseconds: Math.round(performance.now() - begun) };
+  }
+
+  /** A query with what search.toml has searched for too. */
+  expanded(query) {
+    const has = (words) => new RegExp(`(?<![\\p{L}\\p{N}_])${words.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?![\\p{L}\\p{N}_])`, "u").test(query.toLowerCase());
+    const added = Object.entries(this.meta.curated.synonyms).filter(([word, meaning]) => has(word) && !has(meaning));
+    return [query, ...new Set(added.map(([, meaning]) => meaning))].join(" ");
+  }
+
+  /** Ranked passages, with the document first that search.toml pins to a query. */
+  pinned(query, ranked) {
+    const document = this.meta.curated.pins[query.toLowerCase().split(/\s+/u).filter(Boolean).join(" ").replace(/\?+$/, "")];
+    if (document === undefined) return ranked;
+    const unit = ranked.find(([each]) => this.owner(each) === document)?.[0] ?? this.starts[document];
+    return [[unit, (ranked[0]?.[1] ?? 0) + 1], ...ranked.filter(([each]) => each !== unit)];
   }
 
   /** A query's parts, as the server has them: of `find -name` the corpus has `-name` itself, and a phrase that no passage has is words. */

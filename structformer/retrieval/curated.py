@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
+from structformer.storage import read_toml
 from structformer.workspace import Workspace
-
-from structformer_serve.schemas import MAX_QUERY
 
 FILE = "search.toml"
 _KEYS = ("synonyms", "pins", "hide")
+_LONGEST = 512  # characters of a query with what is searched for too
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,12 @@ class Curated:
     hide: tuple[str, ...] = ()
     """Patterns of the ids of documents that no search finds."""
 
+    def __str__(self) -> str:
+        return f"{FILE} applies: synonyms {len(self.synonyms)}, pins {len(self.pins)}, hidden {len(self.hide)}"
+
+    def __bool__(self) -> bool:
+        return bool(self.synonyms or self.pins or self.hide)
+
     def added(self, query: str) -> list[str]:
         """What a query is searched for beside its own words."""
         small = query.lower()
@@ -38,13 +43,18 @@ class Curated:
     def expanded(self, query: str) -> str:
         """A query with what is searched for too, as far as a query may be long."""
         for each in self.added(query):
-            if len(query) + len(each) < MAX_QUERY:
-                query = f"{query} {each}"
+            query = f"{query} {each}" if len(query) + len(each) < _LONGEST else query
         return query
 
     def pinned(self, query: str) -> str:
         """The id of the document that comes first for a query; "" for none."""
         return self.pins.get(_plain(query), "")
+
+    def reason(self, query: str, document: str) -> str:
+        """What was done by hand for a document that a query found, in words; "" for nothing."""
+        pinned = ["pinned to this query"] if document == self.pinned(query) else []
+        added = self.added(query)
+        return "; ".join([*pinned, *([f"searched for too: {', '.join(added)}"] if added else [])])
 
 
 def curated_file(workspace: Workspace) -> Path | None:
@@ -56,12 +66,7 @@ def curated_file(workspace: Workspace) -> Path | None:
 
 def read_curated(path: Path | None) -> Curated:
     """Raises UsageError where a file is not as it should be."""
-    if path is None:
-        return Curated()
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: {error}") from error
+    values = {} if path is None else read_toml(path)
     for key, value in values.items():
         if key not in _KEYS:
             raise UsageError(f"{path}: no table {key!r}; {did_you_mean(key, _KEYS)}")
