@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import random
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from structformer.corpus import document_rows, rows_document
-from structformer.document import Document, mark_problems
+from structformer.document import VERBATIM, Document, Mark, MarkKind
 from structformer.errors import ReadError
 from structformer.formats import Format, SourceFile
 from structformer.text import CONTROLS
@@ -259,3 +259,28 @@ RULES: dict[str, Check] = {
         hostile_bytes_are_refused_in_words,
     )
 }
+
+
+def mark_problems(text: str, marks: Sequence[Mark]) -> Iterator[str]:
+    """What is wrong with a text's marks: spans outside the text, across each other, or in the wrong order."""
+    around: list[Mark] = []
+    end = [0]  # of the last mark at each depth
+    for mark in marks:
+        name = f"{mark.kind.value} [{mark.start}, {mark.end})"
+        if not 0 <= mark.start <= mark.end <= len(text):
+            yield f"{name} is not within its text of {len(text)} characters"
+            return
+        if mark.start == mark.end and mark.kind is not MarkKind.CELL:
+            yield f"{name} is empty"
+        del around[mark.depth :], end[mark.depth + 1 :]
+        if len(around) < mark.depth:
+            yield f"{name} is {mark.depth} deep in {len(around)} marks"
+            return
+        if around and not around[-1].start <= mark.start <= mark.end <= around[-1].end:
+            yield f"{name} is not within the {around[-1].kind.value} around it, which ends at {around[-1].end}"
+        if around and around[-1].kind in VERBATIM:
+            yield f"{name} is in {around[-1].kind.value}"
+        if len(end) > mark.depth and mark.start < end[mark.depth]:
+            yield f"{name} begins before the mark in front of it ends"
+        around.append(mark)
+        end[mark.depth :] = [mark.end, mark.start]

@@ -10,7 +10,6 @@ from structformer.document.blocks import (
     MarkKind,
     block_tree,
     inline_marks,
-    mark_problems,
 )
 from structformer.document.document import Document, Link, LinkKind, Section, Source
 from structformer.document.word_counts import (
@@ -28,5 +27,5 @@ from structformer.document.word_counts import (
 __all__ = [
     "ALPHABETS", "INLINE", "MARKS", "SPACELESS", "UNSPACED", "VERBATIM", "Block", "Document", "Link",
     "LinkKind", "Mark", "MarkKind", "Section", "Source", "block_tree", "cut_words", "first_words",
-    "has_words", "inline_marks", "mark_problems", "pieces_of", "word_count",
+    "has_words", "inline_marks", "pieces_of", "word_count",
 ]  # fmt: skip

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer.corpus.rows import document_rows, packed_marks, rows_document, unpacked_marks
-from structformer.document import INLINE, Block, Document, Mark, MarkKind, Section, Source, block_tree, mark_problems
+from structformer.document import INLINE, Block, Document, Mark, MarkKind, Section, Source, block_tree
 from structformer.formats.builder import TreeBuilder
 from structformer.ingestion import read
+
+from structformer_devkit import mark_problems
 
 K = MarkKind
 

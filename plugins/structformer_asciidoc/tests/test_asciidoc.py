@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structformer.document import Document, mark_problems
+from structformer.document import Document
 from structformer.formats.source import SourceFile
 
 from reading import Folder, links, one, outline
 from structformer_asciidoc.format import AsciiDocFormat
+from structformer_devkit import mark_problems
 from structformer_devkit.formats import Sample, check_format
 
 BOATS = """= Boats

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structformer.document import Block, MarkKind, Section, inline_marks, mark_problems
+from structformer.document import Block, MarkKind, Section, inline_marks
 
 from reading import one
+from structformer_devkit import mark_problems
 
 K = MarkKind
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from structformer.document import INLINE, Block, Document, MarkKind, Section, mark_problems
+from structformer.document import INLINE, Block, Document, MarkKind, Section
 
 from reading import Folder, one
+from structformer_devkit import mark_problems
 from structformer_latex.format import LatexFormat
 
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structformer import read
-from structformer.document import Block, Section, block_tree, inline_marks, mark_problems
+from structformer.document import Block, Section, block_tree, inline_marks
+
+from structformer_devkit import mark_problems
 
 
 def section(text: str, format: str = "markdown", **options: str) -> Section:

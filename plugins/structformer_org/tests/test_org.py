@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer.corpus import Corpus
-from structformer.document import Document, mark_problems
+from structformer.document import Document
 from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph
 from structformer.graph.resolution import FOUND_BY
@@ -14,6 +14,7 @@ from structformer.ingestion import ingest
 
 from conftest import write_pages
 from reading import Folder, links, one, outline
+from structformer_devkit import mark_problems
 from structformer_devkit.formats import Sample, check_format
 from structformer_exports.graph_views import checked_links
 from structformer_org.format import OrgFormat

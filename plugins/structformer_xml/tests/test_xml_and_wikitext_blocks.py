@@ -7,10 +7,11 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structformer.document import Block, Document, MarkKind, Section, inline_marks, mark_problems
+from structformer.document import Block, Document, MarkKind, Section, inline_marks
 from structformer.errors import UsageError
 
 from reading import one
+from structformer_devkit import mark_problems
 from structformer_xml.vocabulary import from_toml
 
 
