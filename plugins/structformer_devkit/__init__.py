@@ -8,9 +8,9 @@ from structformer.lazy_names import lazy_names
 from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
-    from structformer_devkit.formats import RULES, Broken, Sample, check_format
+    from structformer_devkit.formats import RULES, Broken, Sample, check_format, mark_problems
 
-__all__ = ["RULES", "Broken", "Sample", "check_format"]
+__all__ = ["RULES", "Broken", "Sample", "check_format", "mark_problems"]
 __getattr__ = lazy_names(__name__)
 
 

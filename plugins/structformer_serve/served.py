@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from dataclasses import fields
 from html import escape
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from structformer.did_you_mean import checked_options, wrong_option
@@ -104,9 +103,7 @@ class Served:
     def __enter__(self) -> Served:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.stop()
 
     def __repr__(self) -> str:

@@ -6,7 +6,6 @@ import json
 import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from structformer.storage import write_bytes, writing_errors
@@ -51,9 +50,7 @@ class Journal:
                 self._add({"begun": self._start})
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._file is not None:
             self._file.close()
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import signal
 import sqlite3
 import sys
-from typing import Any, NamedTuple
+import threading
+import time
+from typing import Any, NamedTuple, NoReturn
 
 import click
 
@@ -28,6 +31,9 @@ COMMANDS = {
     "merge": "Put together what parts of ingest, sample or index made.",
     "check": "Compare every file of the workspace with what was written.",
 }
+
+_INTERRUPTED = "interrupted"
+_PATIENCE = 0.6  # seconds that an interrupted command has to tidy up by itself
 
 
 class LazyCommand(NamedTuple):
@@ -133,8 +139,32 @@ def app() -> None:
     """
 
 
+def _end_when_interrupted() -> None:
+    """Ctrl-C ends the command within a second, in the midst of a library's work too: what a killed writer leaves, the
+    next one tidies away. A server, which has a handler of its own, ends as it does.
+    """
+    seen, told = os.pipe()
+    os.set_blocking(told, False)
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+
+    def watch() -> None:
+        while number := os.read(seen, 1):
+            if number[0] == signal.SIGINT and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                time.sleep(_PATIENCE)
+                _leave()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _leave() -> NoReturn:
+    click.echo(_INTERRUPTED, err=True)
+    os._exit(130)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 a usage error, 130 interrupted."""
+    if watched := arguments is None and os.name == "posix":
+        _end_when_interrupted()
     asked = next(iter(arguments or sys.argv[1:]), "")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows another, and ends nothing
@@ -143,7 +173,10 @@ def main(arguments: list[str] | None = None) -> None:
         with needed_for(f"structformer {asked}"):
             result: Any = app.main(args=arguments, prog_name="structformer", standalone_mode=False)
         code = result if isinstance(result, int) else 0
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        if watched:
+            _leave()  # libraries' threads may take long to end
+        click.echo(_INTERRUPTED, err=True)
         code = 130
     except click.ClickException as error:
         error.show()
@@ -155,9 +188,6 @@ def main(arguments: list[str] | None = None) -> None:
 
         click.echo(f"error: {named(str(error))}", err=True)
         code = error.exit_code
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        code = 130
     except BrokenPipeError:
         # The reader of our output has gone (`| head`); without this, Python complains once more while exiting.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

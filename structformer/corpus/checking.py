@@ -13,7 +13,7 @@ from structformer.storage.digests import fast_digest
 from structformer.storage.files import read_json
 from structformer.storage.seal import SEAL, Sealed
 from structformer.workspace import ADVICE, Workspace
-from structformer.workspace.workspace import MODEL_RECORD
+from structformer.workspace.workspace import BASE, BASE_ADVICE, MODEL_RECORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,9 @@ def damage(workspace: str | Path | Workspace) -> WorkspaceError | None:
 
 def _problems(workspace: Workspace) -> Iterator[Problem]:
     current = workspace.state()["current"]
+    if any((workspace.path / name).exists() for name in (BASE, SEAL)):
+        for text in Sealed(workspace.path, BASE_ADVICE).problems():
+            yield Problem(text, BASE_ADVICE)
     for part in ADVICE:
         if part in current:
             for folder in workspace.beside(part):

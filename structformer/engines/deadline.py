@@ -6,7 +6,6 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from types import TracebackType
 
 
 class Deadline:
@@ -42,9 +41,7 @@ class Deadline:
         self._timer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._timer.cancel()
         with self._lock:  # the socket may serve the next exchange
             self._socket = None

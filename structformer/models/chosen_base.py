@@ -11,9 +11,10 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.kinds import ranker_kind
 from structformer.storage.files import read_json, write_json
+from structformer.storage.seal import compared, seal
 from structformer.workspace import Workspace
+from structformer.workspace.workspace import BASE, BASE_ADVICE
 
-_FILE = "base.json"
 _AUTO = "auto"
 _FIELDS = ("name", "location", "revision")
 _QUERIES = "queries"
@@ -47,7 +48,8 @@ def choose_base(workspace: Workspace, name: str, queries: BaseModel | None = Non
     """
     base = usable_base(name)
     if name == _AUTO:
-        (workspace.path / _FILE).unlink(missing_ok=True)
+        seal(workspace.path, ())
+        (workspace.path / BASE).unlink(missing_ok=True)
     else:
         keep_base(workspace, base, queries)
     return base
@@ -58,11 +60,12 @@ def keep_base(workspace: Workspace, base: BaseModel, queries: BaseModel | None =
     kept: dict[str, Any] = _fields(base)
     if queries is not None:
         kept[_QUERIES] = _fields(queries)
-    write_json(workspace.path / _FILE, kept, digest=True)
+    write_json(workspace.path / BASE, kept, digest=True)
+    seal(workspace.path, [BASE])  # so that it is missed when it is gone
 
 
 def chosen_base(workspace: Workspace) -> BaseModel | None:
-    """The base that was named; None if none was. Raises WorkspaceError if the file is damaged."""
+    """The base that was named; None if none was. Raises WorkspaceError if the file is damaged or gone."""
     found = _read(workspace)
     return None if found is None else _base(found)
 
@@ -96,16 +99,11 @@ def _base(found: Any) -> BaseModel:
 
 
 def _read(workspace: Workspace) -> dict[str, Any] | None:
-    path = workspace.path / _FILE
-    if not path.exists():
+    if (path := compared(workspace.path, BASE, BASE_ADVICE)) is None:
         return None
-    advice = "name the base again with `structformer index --base-model NAME`"
-    try:
-        found = read_json(path, digest=True)
-    except WorkspaceError as error:
-        raise WorkspaceError(f"{error}: {advice}") from error
+    found = read_json(path, digest=True)
     if not _is_base(found) or not (_QUERIES not in found or _is_base(found[_QUERIES])):
-        raise WorkspaceError(f"{path} is damaged: {advice}")
+        raise WorkspaceError(f"{path} is damaged: {BASE_ADVICE}")
     return dict(found)
 
 

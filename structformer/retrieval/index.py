@@ -18,15 +18,10 @@ from structformer.retrieval.vectors.approximate import (
     approximate_files,
     is_installed,
 )
-from structformer.retrieval.vectors.descriptions import (
-    Descriptions,
-)
+from structformer.retrieval.vectors.descriptions import Descriptions
 from structformer.retrieval.vectors.encoder_places import EncoderPlace, encoder_place
 from structformer.retrieval.vectors.second_look import SecondLook, look_files
-from structformer.storage.files import (
-    read_json,
-    writing_errors,
-)
+from structformer.storage.files import read_json, writing_errors
 from structformer.storage.seal import seal, seal_of
 from structformer.workspace import Workspace
 

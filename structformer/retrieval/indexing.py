@@ -15,6 +15,7 @@ from structformer.did_you_mean import checked_options
 from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
 from structformer.models.known_encoders import MULTILINGUAL, advise, language_advice
+from structformer.models.registry import trained_models
 from structformer.notebook import notebook_progress
 from structformer.retrieval.documents.copies import COPIES, CopyFinder
 from structformer.retrieval.documents.corpus_languages import CorpusLanguages
@@ -27,10 +28,7 @@ from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, jo
 from structformer.retrieval.vectors.approximate import faiss_module
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.retrieval.vectors.encoder_pairs import choose_encoders
-from structformer.retrieval.vectors.encoder_places import (
-    default_encoders,
-    encoder_place,
-)
+from structformer.retrieval.vectors.encoder_places import default_encoders, encoder_place
 from structformer.retrieval.words.lexical import LexicalWriter
 from structformer.storage.files import read_json, remove, write_json
 from structformer.text.languages import declared_code
@@ -127,7 +125,6 @@ def build_index(
             "translations": translations.languages,
             "largest": _largest(*indexed),
         }
-        write_json(folder / "manifest.json", manifest)
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
         if STRUCTURE in encoders and not IndexStructure(workspace, *indexed).make(progress):
@@ -138,6 +135,8 @@ def build_index(
             make_vectors(folder, before, workspace, place, manifest, progress, made)
             if (share := read_json(folder / vector_files(place)[-1]).get("reads")) is not None:
                 reads[encoder] = float(share)
+        manifest["models"] = sorted({*encoders} & {*trained_models(workspace)})
+        write_json(folder / "manifest.json", manifest)
         remove(journals(workspace))
     return {**manifest, "encoders": encoders, "reads": reads}
 

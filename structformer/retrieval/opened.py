@@ -80,6 +80,8 @@ class OpenedIndex:
         self.workspace = workspace
         self._vectors = vectors
         self.index = Index(workspace)
+        for gone in {*self.index.manifest.get("models", ())} - {*trained_models(workspace)}:
+            raise WorkspaceError(f"{workspace.model(gone)} is missing: run `structformer index` again")
         folder = self.index.folder
         self.units = Units(folder / "units.arrow")
         self.documents = IndexedDocuments(folder / "documents.arrow")

@@ -21,11 +21,6 @@ _CHARACTERS = 20_000  # of such a passage
 _MOST_VALUES = 12  # that a message lists
 
 
-def slips(word: str) -> int:
-    """How many letters of a word may be wrong: none of three, one of seven, two of a longer one."""
-    return 0 if len(word) < 4 else 1 if len(word) < 8 else 2
-
-
 @dataclass(frozen=True, slots=True)
 class Help:
     """Help with a query."""

@@ -1,6 +1,7 @@
 """The workspace: the one place that knows where things are, who may write, and what is current.
 
     workspace.json    the marker: format version, the current generation of every part, the corpus's sources
+    base.json         the encoder that was named, if one was; seal.json beside it
     structformer.lock held for the whole of every command that writes; structformer.lock.json says by whom
     corpus/shards/    the corpus's shards, named by what went into them
     corpus/000003/    a generation of the corpus: its manifest; likewise graph/, samples/, index/, judged/; of
@@ -52,6 +53,8 @@ from structformer.storage.seal import SEAL, Sealed, Stamps, seal
 
 MARKER = "workspace.json"
 MODEL_RECORD = "structformer.json"  # of a model that structformer trained
+BASE = "base.json"  # the encoder that was named (models/chosen_base.py)
+BASE_ADVICE = "name the base again with `structformer index --base-model NAME`"
 _LOCK, _HOLDER = "structformer.lock", "structformer.lock.json"
 FORMAT, FORMAT_VERSION = "structformer workspace", 1
 # The parts that are published in generations, each with the command that makes it.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -371,3 +373,34 @@ def test_a_mapping_from_suggestion_to_corpus(run, tmp_path, monkeypatch):
     assert (wrong.code, "no key 'nothing'" in wrong.err) == (2, True)
     wrong = run("ingest", "p", "--mapping", "none.toml", "-w", "w")
     assert (wrong.code, "cannot be read" in wrong.err) == (2, True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is a signal")
+@pytest.mark.parametrize(
+    "busy",
+    [
+        pytest.param("time.sleep(600)", id="in Python"),
+        pytest.param("threading.Event().wait()", id="waiting"),
+        pytest.param("sqlite3.connect(':memory:').execute(ENDLESS)", id="in a library that looks at no signal"),
+    ],
+)
+def test_ctrl_c_ends_a_command_with_one_line_and_its_code(tmp_path, busy):
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
+    (tmp_path / "busy.py").write_text(
+        "import sqlite3, sys, threading, time\nfrom structformer.cli import main, search\n"
+        f"ENDLESS = {endless!r}\n"
+        f"def command():\n    print('begun', flush=True)\n    {busy}\n"
+        "search.command.callback = lambda **values: command()\n"
+        "sys.argv = ['structformer', 'search', 'x']\nmain.main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "busy.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (said.split(), process.returncode) == (["interrupted"], 130)

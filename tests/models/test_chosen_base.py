@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from structformer import Retriever
@@ -84,3 +85,22 @@ def test_encoders_that_serve_well_are_listed(run):
     assert "BAAI/bge-small-en-v1.5 " in shown
     assert "51.68 [" in shown
     assert all(f"] {each['source']}" in shown for each in listed if each["retrieval"] is not None)
+
+
+def test_a_choice_or_a_model_that_is_gone_is_said_and_no_other_searches_in_its_place(run, pages, own):
+    run("ingest", pages)
+    assert run("index", "--encoder", "base", "--encoder", "structure", "--base-model", own).code == 0
+    again = "name the base again with `structformer index --base-model NAME`"
+    for name, searched in (("seal.json", 0), ("base.json", 1)):
+        kept = Path(".structformer", name).read_bytes()
+        Path(".structformer", name).unlink()
+        checked, found = run("check"), run("search", "how do I tie a knot")
+        assert (checked.code, found.code) == (1, searched)
+        assert f"{name}: missing" in checked.out or f"{name} is missing" in checked.out
+        assert again in checked.err
+        assert not searched or f"base.json is missing: {again}" in found.err
+        Path(".structformer", name).write_bytes(kept)
+    shutil.rmtree(".structformer/models/structure")
+    assert "models/structure is missing: run `structformer index` again" in run("search", "a knot").err
+    assert run("index", "--base-model", "auto").code == 0
+    assert (run("search", "a knot").code, run("check").code) == (0, 0)

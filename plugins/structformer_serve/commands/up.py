@@ -116,7 +116,7 @@ def command(
         service = SearchService(place, Serving(title, feedback=options.feedback))
     except KeyboardInterrupt:
         view.say(f"\nStopped: {_KEPT}.")
-        raise
+        ctx.exit(130)
     train = None if train_time.lower() == "none" else train_time
     improver = Improver(
         service,

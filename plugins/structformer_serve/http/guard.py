@@ -6,7 +6,6 @@ import json
 import logging
 import time
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, Protocol
 
 import anyio
@@ -64,9 +63,7 @@ class Slot:
     def __enter__(self) -> Slot:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.give_back()
 
 

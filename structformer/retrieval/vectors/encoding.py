@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Protocol
 
 import numpy as np
@@ -126,9 +125,7 @@ class VectorJournal:
             self._rows[row["digest"].tobytes()] = rows, number
         return whole
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._rows.clear()
         if self._file is not None:
             self._file.close()

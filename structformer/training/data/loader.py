@@ -6,7 +6,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 
 from structformer.training.data.batching import Prepared
 
@@ -58,8 +57,6 @@ class Loader:
     def __enter__(self) -> Loader:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._stopping.set()
         self._thread.join()

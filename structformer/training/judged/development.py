@@ -6,7 +6,6 @@ import tempfile
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 from structformer.corpus import Corpus
 from structformer.corpus.whole_text import whole_text
@@ -43,9 +42,7 @@ class DocumentTexts:
     def __enter__(self) -> DocumentTexts:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._file.close()
 
 
