@@ -20,6 +20,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # a peer in the tests that would else report its use
 
+# Two processes of two threads each on two cores wait for each other at every multiplication: a training of a second takes
+# six. Set before a library that computes is loaded.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process that a test starts compiles all of structformer
+
 # What the extra test-all brings beside test: a test that imports one of these is skipped where it is missing.
 FOR_TEST_ALL = frozenset(
     """axe_core_python dask datasets distributed faiss flask gensim haystack ir_datasets langchain_core llama_index mkdocs moto mwparserfromhell

@@ -38,7 +38,7 @@ from structformer.training import Listener, TrainingOptions, read_recipe, recipe
 from structformer.training.data.example_order import ExampleOrder
 from structformer.training.judged.development import judged_development
 from structformer.training.report.logs import read_log
-from structformer.training.run import loop
+from structformer.training.run import loop, trainer
 from structformer.training.run.checkpoint import Checkpoints
 from structformer.training.run.option_defaults import load_ranker, make_objective, resolve
 from structformer.training.run.process_turns import Turns
@@ -74,9 +74,9 @@ def losses(folder: Path) -> list[dict[str, float]]:
     return [line["losses"] for line in read_log(folder / "training.jsonl")]
 
 
-def test_a_killed_run_resumes_to_the_same_weights(corpus):
+def test_a_killed_run_resumes_to_the_same_weights(corpus, run):
     flags = ["train", "-w", corpus, *FLAGS, "--max-steps", 25, "--save-steps", 1]
-    assert structformer(*flags, "--name", "whole").returncode == 0
+    assert run(*flags, "--name", "whole").code == 0
     process = subprocess.Popen(
         [sys.executable, "-m", "structformer", *map(str, flags), "--name", "killed"],
         stderr=subprocess.DEVNULL,
@@ -90,11 +90,9 @@ def test_a_killed_run_resumes_to_the_same_weights(corpus):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert Checkpoints(checkpoints).newest() is not None
-    resumed = structformer(
-        "train", "--resume", "--name", "killed", "-w", corpus
-    )  # its options come from the run itself
-    assert resumed.returncode == 0, resumed.stderr
-    assert "going on after step" in resumed.stderr
+    resumed = run("train", "--resume", "--name", "killed", "-w", corpus)  # its options come from the run itself
+    assert resumed.code == 0, resumed.err
+    assert "going on after step" in resumed.err
     assert digest(corpus / "models" / "killed") == digest(corpus / "models" / "whole")
     assert losses(corpus / "models" / "killed") == losses(corpus / "models" / "whole")
     assert not checkpoints.exists()
@@ -135,14 +133,14 @@ def test_a_checkpoint_of_another_run_is_refused(corpus):
     assert "starting over: the checkpoints of an unfinished run (step 2) are dropped" in notes
 
 
-def test_resuming_what_never_began_begins(corpus):
+def test_resuming_what_never_began_begins(corpus, run):
     notes: list[str] = []
     result = train(corpus, replace(TINY, name="fresh"), resume=True, listener=Listener(note=notes.append))
     assert (result.steps, result.resumed_at) == (4, 0)
     assert "no checkpoint to continue from: starting over" in notes
-    nothing = structformer("train", "--resume", "--name", "unheard-of", "-w", corpus)
-    assert nothing.returncode == 2
-    assert "no unfinished run called unheard-of" in nothing.stderr
+    nothing = run("train", "--resume", "--name", "unheard-of", "-w", corpus)
+    assert nothing.code == 2
+    assert "no unfinished run called unheard-of" in nothing.err
 
 
 def test_a_loss_that_is_no_number_names_its_example_and_keeps_the_last_checkpoint(corpus):
@@ -155,16 +153,14 @@ def test_a_loss_that_is_no_number_names_its_example_and_keeps_the_last_checkpoin
     assert Checkpoints(corpus / "checkpoints" / "nan").newest() is not None
 
 
-def test_a_file_that_cannot_grow_is_a_message_not_a_traceback(corpus):
+def test_a_file_that_cannot_grow_is_a_message_not_a_traceback(corpus, run):
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(
             resource.RLIMIT_FSIZE, (200_000, 200_000)
         )  # as a full disk would, it fails in the middle of the weights
 
-    structformer(
-        "train", "-w", corpus, *FLAGS, "--max-steps", 1, "--name", "before"
-    )  # the random weights are there now
+    run("train", "-w", corpus, *FLAGS, "--max-steps", 1, "--name", "before")  # the random weights are there now
     failed = structformer(
         "train", "-w", corpus, *FLAGS, "--max-steps", 2, "--save-steps", 1, "--name", "full", preexec_fn=limit
     )
@@ -172,7 +168,7 @@ def test_a_file_that_cannot_grow_is_a_message_not_a_traceback(corpus):
     assert "the checkpoint of step 1 could not be saved" in failed.stderr
     assert "make room there, then run `structformer train --resume`" in failed.stderr
     assert "Traceback" not in failed.stderr
-    assert structformer("train", "--resume", "--name", "full", "-w", corpus).returncode == 0
+    assert run("train", "--resume", "--name", "full", "-w", corpus).code == 0
 
 
 FSDP = """
@@ -220,24 +216,12 @@ main(["train", *sys.argv[1:]])
 """
 
 
-# One process that takes a chunk in one batch, as those of FSDP do: dropout is drawn for batches.
-IN_ONE_BATCH = """
-import sys
-from dataclasses import replace
-from structformer.training.run import trainer
-
-trainer.fitted = lambda objective: replace(objective.batching, whole=True)
-from structformer.cli.main import main
-main(["train", *sys.argv[1:]])
-"""
-
-
-def on_one_process(tmp_path: Path, launcher: str, *flags: object) -> None:
+def on_one_process(run, launcher: str, *flags: object) -> None:
     """`structformer train` with a chunk for each of the two."""
-    (tmp_path / "whole.py").write_text(IN_ONE_BATCH)
-    begun = ["-m", "structformer", "train"] if launcher == "ddp" else [tmp_path / "whole.py"]
-    command = [sys.executable, *map(str, [*begun, *flags]), "--accumulation", "2", "--name", "one"]
-    assert subprocess.run(command, check=False).returncode == 0
+    with pytest.MonkeyPatch.context() as patched:
+        if launcher == "fsdp":  # a chunk in one batch, as those of FSDP take it: dropout is drawn for batches
+            patched.setattr(trainer, "fitted", lambda objective: replace(objective.batching, whole=True))
+        assert run("train", *flags, "--accumulation", 2, "--name", "one").code == 0
 
 
 def on_two_processes(tmp_path: Path, launcher: str, *flags: object) -> subprocess.CompletedProcess[str]:
@@ -256,10 +240,10 @@ def on_two_processes(tmp_path: Path, launcher: str, *flags: object) -> subproces
     ("ranker", "launcher"),
     [("bi-encoder", "ddp"), ("cross-encoder", "ddp"), ("bi-encoder", "fsdp"), ("cross-encoder", "fsdp")],
 )
-def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_path, ranker, launcher):
+def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_path, run, ranker, launcher):
     flags = ["-w", corpus, *FLAGS, "--ranker", ranker, "--max-steps", 6]
     flags += ["--mlm", 0.5, "--batch-tokens", 256] if launcher == "ddp" else []  # more than one batch a chunk
-    on_one_process(tmp_path, launcher, *flags)
+    on_one_process(run, launcher, *flags)
     both = on_two_processes(tmp_path, launcher, *flags, "--name", "two")
     assert both.returncode == 0, both.stderr[-2000:]
     assert both.stdout.count("saved in") == 1
@@ -271,12 +255,12 @@ def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_
     assert all(torch.allclose(first[name], second[name], atol=1e-5) for name in first)
 
 
-def test_a_sharded_run_is_judged_as_a_whole_one_is(corpus, tmp_path):
+def test_a_sharded_run_is_judged_as_a_whole_one_is(corpus, tmp_path, run):
     (tmp_path / "queries.tsv").write_text("1\tmend my mast\n2\tstow the oar\n3\tclean a keel\n")
     (tmp_path / "qrels.txt").write_text("1 0 mast.md 1\n2 0 oar.md 1\n3 0 keel.md 1\n")
     flags = ["-w", corpus, *FLAGS, "--ranker", "cross-encoder", "--max-steps", 3, "--eval-steps", 1]
     flags += ["--dev-queries", tmp_path / "queries.tsv", "--dev-qrels", tmp_path / "qrels.txt"]
-    on_one_process(tmp_path, "fsdp", *flags)
+    on_one_process(run, "fsdp", *flags)
     both = on_two_processes(tmp_path, "fsdp", *flags, "--name", "two")
     assert both.returncode == 0, both.stderr[-2000:]
     one, two = (read_log(corpus / "models" / name / "training.jsonl") for name in ("one", "two"))
@@ -324,11 +308,11 @@ from structformer.training.run import loop
 score, judge = loop.Run.score, loop.development_score
 
 def score_impatiently(run):
-    distributed_c10d._set_pg_timeout(timedelta(seconds=5))
+    distributed_c10d._set_pg_timeout(timedelta(seconds=3))
     return score(run)
 
 def judge_slowly(*arguments):
-    time.sleep(8)
+    time.sleep(5)
     return judge(*arguments)
 
 loop.Run.score, loop.development_score = score_impatiently, judge_slowly
@@ -526,33 +510,17 @@ def test_late_interaction_loads_in_sentence_transformers_with_the_same_scores(co
     assert np.abs(ours.score(queries, documents) - expected.diagonal()).max() < 1e-5 * (1 if mean else 32)
 
 
-def test_a_cross_encoder_teaches_the_others(corpus):
-    assert (
-        structformer(
-            "train", "--ranker", "cross-encoder", "-w", corpus, *FLAGS, "--max-steps", 2, "--name", "teacher"
-        ).returncode
-        == 0
-    )
+def test_a_cross_encoder_teaches_the_others(corpus, run):
+    teacher = run("train", "--ranker", "cross-encoder", "-w", corpus, *FLAGS, "--max-steps", 2, "--name", "teacher")
+    assert teacher.code == 0, teacher.err
+    distill = ["distill", "-w", corpus, *FLAGS]
     for student, loss in (("bi-encoder", "margin-mse"), ("late-interaction", "kl"), ("cross-encoder", "kl")):
-        done = structformer(
-            "distill",
-            "--teacher",
-            "teacher",
-            "--student",
-            student,
-            "--loss",
-            loss,
-            "-w",
-            corpus,
-            *FLAGS,
-            "--max-steps",
-            3,
-        )
-        assert done.returncode == 0, done.stderr
+        done = run(*distill, "--teacher", "teacher", "--student", student, "--loss", loss, "--max-steps", 3)
+        assert done.code == 0, done.err
         assert len(losses(corpus / "models" / f"{student}-distilled")) == 3
-    wrong = structformer("distill", "--teacher", "bi-encoder-distilled", "-w", corpus, *FLAGS, "--max-steps", 1)
-    assert wrong.returncode == 1
-    assert "only a cross-encoder teaches" in wrong.stderr
+    wrong = run(*distill, "--teacher", "bi-encoder-distilled", "--max-steps", 1)
+    assert wrong.code == 1
+    assert "only a cross-encoder teaches" in wrong.err
 
 
 def test_distilling_brings_the_student_towards_the_teacher(corpus):
@@ -567,7 +535,7 @@ def test_distilling_brings_the_student_towards_the_teacher(corpus):
     assert np.mean(margins[-10:]) < 0.7 * np.mean(margins[:5])
 
 
-def test_fine_tuning_takes_a_users_own_judgements(corpus, tmp_path):
+def test_fine_tuning_takes_a_users_own_judgements(corpus, tmp_path, run):
     train(corpus, replace(TINY, name="base"))
     queries = [
         json.dumps({"_id": str(number), "text": f"how do I mend my {topic}"})
@@ -577,25 +545,10 @@ def test_fine_tuning_takes_a_users_own_judgements(corpus, tmp_path):
     (tmp_path / "qrels.tsv").write_text(
         "query-id\tcorpus-id\tscore\n0\tmast.md\t1\n1\toar.md\t1\n2\tjib.md\t1\n2\tkeel.md\t0\n3\tgone.md\t1\n"
     )
-    done = structformer(
-        "finetune",
-        "--queries",
-        tmp_path / "queries.jsonl",
-        "--qrels",
-        tmp_path / "qrels.tsv",
-        "--model",
-        "base",
-        "-w",
-        corpus,
-        "--max-steps",
-        3,
-        "--batch",
-        2,
-        "--precision",
-        "fp32",
-    )
-    assert done.returncode == 1  # a judged document is not there
-    assert "1 judged documents are not in the corpus: gone.md" in done.stderr
+    judged = ["--queries", tmp_path / "queries.jsonl", "--qrels", tmp_path / "qrels.tsv", "--model", "base"]
+    done = run("finetune", *judged, "-w", corpus, "--max-steps", 3, "--batch", 2, "--precision", "fp32")
+    assert done.code == 1  # a judged document is not there
+    assert "1 judged documents are not in the corpus: gone.md" in done.err
     samples = Samples.open(corpus, "judged")
     assert samples.counts == {"judged": 3}
     for example, topic in zip(samples, ("mast", "oar", "jib"), strict=True):
@@ -679,7 +632,7 @@ def test_a_launcher_starts_training_commands_as_modules(module):
     assert (done.returncode, done.stdout.split()[:3]) == (0, ["Usage:", "structformer", module.split(".")[-1]])
 
 
-def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus):
+def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus, run):
     from structformer.retrieval.indexing import build_index
 
     texts = [
@@ -689,8 +642,8 @@ def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus):
         train(corpus, replace(TINY, ranker=ranker, name=ranker))
         folder = corpus / "models" / ranker
         for flags in ([], ["--int8"]):
-            done = structformer("export", ranker, "--onnx", *flags, "-w", corpus)
-            assert done.returncode == 0, done.stderr
+            done = run("export", ranker, "--onnx", *flags, "-w", corpus)
+            assert done.code == 0, done.err
             exported = load_for_search(ranker_kind(ranker), str(folder))
             assert isinstance(exported.model, OnnxModel)
             if isinstance(exported, BiEncoder):
@@ -710,14 +663,14 @@ def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus):
         Retriever.open(corpus).search("clean the mast", pipeline="hybrid >> rerank[k=5]")
 
 
-def test_a_runs_page_holds_its_curves_and_nothing_from_elsewhere(corpus):
+def test_a_runs_page_holds_its_curves_and_nothing_from_elsewhere(corpus, run):
     train(corpus, replace(TINY, name="paged"))
-    done = structformer("report", "paged", "-w", corpus)
-    assert done.returncode == 0, done.stderr
-    page = Path(done.stdout.strip()).read_text()
+    done = run("report", "paged", "-w", corpus)
+    assert done.code == 0, done.err
+    page = Path(done.out.strip()).read_text()
     assert page.count("<svg") >= 4
     assert "http" not in page.replace("http-equiv", "").replace("Content-Security", "")
-    assert structformer("report", "unheard-of", "-w", corpus).returncode == 1
+    assert run("report", "unheard-of", "-w", corpus).code == 1
 
 
 def test_a_models_card_says_what_it_was_made_from(corpus):
@@ -785,15 +738,15 @@ def test_how_texts_are_batched_changes_no_loss(corpus, ranker):
         ({"a.md": "# A\n\none text of this page\n", "b.md": "# B\n\nanother text of that page\n"}, "no structure"),
     ],
 )
-def test_tiny_corpora_get_a_message(tmp_path, pages, message):
+def test_tiny_corpora_get_a_message(tmp_path, run, pages, message):
     from conftest import write_pages
 
     write_pages(tmp_path / "pages", pages)
-    assert structformer("ingest", tmp_path / "pages", "-w", tmp_path / "w").returncode == 0
-    done = structformer("train", "-w", tmp_path / "w", *FLAGS, "--max-steps", 2, "--task-mix", "srr,rwi,ltm")
-    assert done.returncode == 1
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert run("ingest", tmp_path / "pages", "-w", tmp_path / "w").code == 0
+    done = run("train", "-w", tmp_path / "w", *FLAGS, "--max-steps", 2, "--task-mix", "srr,rwi,ltm")
+    assert done.code == 1
+    assert message in done.err
+    assert "Traceback" not in done.err
 
 
 def test_a_model_that_does_not_fit_is_a_message(corpus, tmp_path):
@@ -829,18 +782,18 @@ def test_running_out_of_memory_says_what_to_make_smaller(corpus):
     assert "Traceback" not in failed.stderr
 
 
-def test_two_documents_are_enough_for_sentences(tmp_path):
+def test_two_documents_are_enough_for_sentences(tmp_path, run):
     from conftest import write_pages
 
     text = (
         "The first sentence says something of use. A second one says something else entirely. The third is about boats."
     )
     write_pages(tmp_path / "pages", {"a.md": f"# A\n\n{text}\n", "b.md": f"# B\n\n{text.replace('boats', 'trains')}\n"})
-    structformer("ingest", tmp_path / "pages", "-w", tmp_path / "w")
-    done = structformer("train", "-w", tmp_path / "w", *FLAGS, "--max-steps", 2)
-    assert done.returncode == 0, done.stderr
-    assert "none of srr, rwi, ati, left out" in done.stderr
-    assert "too few questions to hold any out: not judged" in done.stderr
+    run("ingest", tmp_path / "pages", "-w", tmp_path / "w")
+    done = run("train", "-w", tmp_path / "w", *FLAGS, "--max-steps", 2)
+    assert done.code == 0, done.err
+    assert "none of srr, rwi, ati, left out" in done.err
+    assert "too few questions to hold any out: not judged" in done.err
 
 
 def test_a_sampler_of_a_plugin_is_drawn_and_trained_on(corpus, tmp_path, monkeypatch):
@@ -882,10 +835,9 @@ def _saved(folder: Path, rank: int) -> bool:
     return (folder / f"machine-{rank}" / "w" / "models" / "both").exists()
 
 
-def test_two_machines_with_folders_of_their_own_do_what_one_does(corpus, tmp_path):
+def test_two_machines_with_folders_of_their_own_do_what_one_does(corpus, tmp_path, run):
     flags = [*FLAGS, "--ranker", "cross-encoder", "--max-steps", 6]
-    alone = structformer("train", "-w", corpus, *flags, "--accumulation", 2, "--name", "alone")
-    assert alone.returncode == 0
+    assert run("train", "-w", corpus, *flags, "--accumulation", 2, "--name", "alone").code == 0
     port = free_port()
     nodes = []
     for rank in (0, 1):
@@ -900,9 +852,9 @@ def test_two_machines_with_folders_of_their_own_do_what_one_does(corpus, tmp_pat
         assert first == pytest.approx(second, rel=1e-5)
 
 
-def test_a_killed_run_of_two_processes_goes_on_from_its_checkpoint(corpus):
+def test_a_killed_run_of_two_processes_goes_on_from_its_checkpoint(corpus, run):
     flags = ["-w", corpus, *FLAGS, "--ranker", "cross-encoder", "--max-steps", 60, "--save-steps", 5]
-    assert structformer("train", *flags, "--accumulation", 2, "--name", "calm").returncode == 0
+    assert run("train", *flags, "--accumulation", 2, "--name", "calm").code == 0
     agent = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     command = [*agent, "-m", "structformer.cli.train", *map(str, flags), "--name", "both", "--resume"]
     both = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
