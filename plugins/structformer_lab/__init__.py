@@ -21,9 +21,10 @@ _COMMANDS = {
 
 @hookimpl
 def structformer_stages() -> list[StageKind]:
+    from structformer_lab.exact_stages import BM25, QUERY_LIKELIHOOD, TF_IDF
     from structformer_lab.run_stage import RUN
 
-    return [RUN]
+    return [BM25, QUERY_LIKELIHOOD, TF_IDF, RUN]
 
 
 @hookimpl

@@ -98,7 +98,7 @@ class Part(BaseModel):
         "of the passage and of its document; structure and structure_overview: cosines of the encoder that was learned "
         "from these documents alone, where it takes part beside another one; described: the best cosine of a sentence "
         "that describes the document: its first, one that links to it, or another that stands alone; present: how much "
-        "of the query the passage has as it is typed; called: how much of it stands in links to the document, by idf; "
+        "of the query the passage has as it is typed; called: what links to the document say of it, by idf; "
         "look: MaxSim of a second look."
     )
     label: str = Field(description="What that is, in plain words.")

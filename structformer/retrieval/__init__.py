@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from structformer.retrieval.index import Index, has_vectors, is_stale
     from structformer.retrieval.indexing import build_index, encoders_advice, unrepeatable, would_lose_vectors
     from structformer.retrieval.opened import (
+        WHOLE,
         OpenedIndex,
         QueryEncoder,
         has_ranking_head,
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
     from structformer.retrieval.search_suggestions import Help, help_with, slips
     from structformer.retrieval.snippet import Matches
     from structformer.retrieval.snippet import snippet as snippet_of
-    from structformer.retrieval.stage import Pipeline, Stage, StageKind
+    from structformer.retrieval.stage import Pipeline, Run, Stage, StageKind
+    from structformer.retrieval.stages.rerank import OF, rescore, texts_of
     from structformer.retrieval.training_verdicts import TrainingVerdict, training_verdict
     from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
     from structformer.retrieval.vectors.encoder_pairs import choose_encoders
@@ -63,15 +65,16 @@ if TYPE_CHECKING:
     from structformer.retrieval.words.lexical import FIELDS, Begun, document_text
 
 __all__ = [
-    "ENCODER", "FIELDS", "STATIC_WORDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "Allowed", "AnyPipeline", "Begun",
-    "EncodedQuery", "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index", "IndexedDocuments", "Mask",
-    "Matches", "OpenedIndex", "Pipeline", "Place", "QueryEncoder", "Ranked", "Ranking", "Retriever", "SecondLook",
-    "Stage", "StageKind", "TrainingVerdict", "Translation", "Unit", "as_pipeline", "asked_in", "build_index",
-    "checked_query", "choose_encoders", "curated_file", "default_encoders", "document_text", "encoded_queries",
-    "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights", "has_ranking_head", "has_vectors",
-    "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale", "load_query_encoder", "make_stage",
-    "model_fingerprint", "open_facets", "parse_filter", "parse_pipeline", "query_encoder_folder",
-    "read_qrels", "read_run", "saturation", "scaled_weights", "slips", "snippet_of", "stage_kinds", "trained_encoder",
-    "training_verdict", "unrepeatable", "web_address", "what_parts_give", "with_anchor", "would_lose_vectors",
+    "ENCODER", "FIELDS", "OF", "STATIC_WORDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "WHOLE", "Allowed",
+    "AnyPipeline", "Begun", "EncodedQuery", "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index",
+    "IndexedDocuments", "Mask", "Matches", "OpenedIndex", "Pipeline", "Place", "QueryEncoder", "Ranked", "Ranking",
+    "Retriever", "Run", "SecondLook", "Stage", "StageKind", "TrainingVerdict", "Translation", "Unit", "as_pipeline",
+    "asked_in", "build_index", "checked_query", "choose_encoders", "curated_file", "default_encoders",
+    "document_text", "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights",
+    "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale",
+    "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "parse_filter", "parse_pipeline",
+    "query_encoder_folder", "read_qrels", "read_run", "rescore", "saturation", "scaled_weights", "slips",
+    "snippet_of", "stage_kinds", "texts_of", "trained_encoder", "training_verdict", "unrepeatable", "web_address",
+    "what_parts_give", "with_anchor", "would_lose_vectors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -34,7 +34,6 @@ from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
 from structformer.retrieval.vectors.encoder_places import encoder_kind, encoder_place, trained_encoder
-from structformer.retrieval.words.exact import CollectionStatistics
 from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.text.stop_words import function_words
 from structformer.text.words import Asked, asked, spaced
@@ -93,7 +92,6 @@ class OpenedIndex:
         self._asked_before: dict[tuple[int, tuple[str, ...]], Sequence[EncodedQuery]] = {}
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
-        self._statistics: dict[str, CollectionStatistics] = {}
         self._stop_terms: dict[str, frozenset[str]] = {}
         self._metadata: MetadataTable | None = None
         self._had_encoder = False
@@ -138,20 +136,6 @@ class OpenedIndex:
                 if not self._read_places:
                     self._read_places = self.units.columns_of_numbers("document", "section")
         return self._read_places
-
-    def statistics(self, of: str) -> CollectionStatistics:
-        """Term statistics of the sections' passages, or with "documents" of whole documents, counted when they are
-        first asked for.
-        """
-        return self._kept(self._statistics, of, self._count_terms)
-
-    def _count_terms(self, of: str) -> CollectionStatistics:
-        texts = (
-            (self.document_text(number, WHOLE) for number in range(len(self.documents)))
-            if of == DOCUMENTS
-            else (unit.ranker_text for unit in self.units)
-        )
-        return CollectionStatistics.of(self.index, of, texts, self.lexical.words)
 
     def _kept(self, kept: dict[str, T], name: str, make: Callable[[str], T]) -> T:
         """What `make` gives, made by the first thread that asks for it."""

@@ -9,8 +9,10 @@ from structformer.storage.digests import bytes_digest, sha256_of
 from structformer.storage.files import (
     building_folder,
     read_json,
+    read_only,
     read_toml,
     replacing_folder,
+    temporary_name,
     write_bytes,
     write_json,
     writing_errors,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SEAL", "Sealed", "building_folder", "bytes_digest", "numbers", "parquet_writer", "read_json",
-    "read_toml", "replacing_folder", "seal", "seal_of", "sha256_of", "write_bytes", "write_json",
-    "writing_errors",
+    "read_only", "read_toml", "replacing_folder", "seal", "seal_of", "sha256_of", "temporary_name", "write_bytes",
+    "write_json", "writing_errors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

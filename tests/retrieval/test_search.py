@@ -19,13 +19,14 @@ from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
 from structformer.retrieval.vectors import token_index
 from structformer.retrieval.vectors.encoder_places import default_encoders, encoder_place
-from structformer.retrieval.words.exact import bm25, query_likelihood, tf_idf
 from structformer.text.overview import overview
 from structformer.workspace import Workspace
 
 from boats import TINY, boats
 from conftest import write_pages
 from structformer_exports.word_vectors import read_word_vectors
+from structformer_lab.exact_scores import bm25, query_likelihood, tf_idf
+from structformer_lab.exact_stages import statistics as statistics_of
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +112,7 @@ def test_the_stemmer_is_that_of_the_documents_language(tmp_path):
 
 
 def test_exact_scorers_are_those_of_the_papers(harbour):
-    opened = Retriever.open(harbour).opened
-    statistics = opened.statistics("sections")
+    statistics = statistics_of(Retriever.open(harbour).opened, "sections")
     text = ["mast", "mast", "rain", "rope"]
     found, occurrences = statistics.frequencies("mast")
     assert 0 < found <= occurrences

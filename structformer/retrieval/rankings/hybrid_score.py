@@ -43,7 +43,7 @@ class FusionWeights:
     present: float = 0.0
     """How much of the query the unit has as it is written, by how rare that is (`LexicalIndex.presence`)."""
     called: float = 0.0
-    """How much of the query stands in what others call its document where they link to it (`LexicalIndex.called`)."""
+    """How much of the query others call its document by, where they link to it (`LexicalIndex.called`)."""
     look: float = 0.0
     """The second look at the first passages (second_look.py): of each document the best of them counts. No part of the
     sum over all candidates; 0 where no token vectors are kept.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from structformer.retrieval.stages.dense import DENSE, DENSE_FUSION, HYBRID, LATE
-from structformer.retrieval.stages.exact import BM25, QUERY_LIKELIHOOD, TF_IDF
 from structformer.retrieval.stages.lexical import LEXICAL
 from structformer.retrieval.stages.rerank import RERANK
 
-BUILT_IN = (LEXICAL, DENSE, LATE, HYBRID, DENSE_FUSION, BM25, QUERY_LIKELIHOOD, TF_IDF, RERANK)
+BUILT_IN = (LEXICAL, DENSE, LATE, HYBRID, DENSE_FUSION, RERANK)
 __all__ = ["BUILT_IN"]

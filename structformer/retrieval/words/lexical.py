@@ -501,8 +501,8 @@ class LexicalIndex:
     def called(
         self, query: str, owners: npt.NDArray[np.int64], documents: Collection[int], names: Names | None = None
     ) -> dict[int, float]:
-        """By document, of these: the sum over the query's words, by how rare they are, that stand in what others call
-        it where they link to it. owners: (units,) the document of each; names: what of that the asker may see, where
+        """By document, of these: the sum over the query's words, by how rare they are, that others call it by, where
+        they link to it. owners: (units,) the document of each; names: what of that the asker may see, where
         it is not all.
         """
         totals: dict[int, float] = {}

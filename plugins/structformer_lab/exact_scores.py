@@ -11,13 +11,9 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
 
-from structformer.retrieval.words.bm25 import idf, saturation
-from structformer.storage.files import read_only, temporary_name
-
-if TYPE_CHECKING:
-    from structformer.retrieval.index import Index
+from structformer.retrieval import Index, idf, saturation
+from structformer.storage import read_only, temporary_name
 
 Words = Callable[[str], list[str]]
 _FILES = {"sections": "terms.sqlite", "documents": "document-terms.sqlite"}
@@ -79,7 +75,7 @@ def _count(database: sqlite3.Connection, texts: Iterable[str], words: Words) -> 
 
 
 def bm25(query: Sequence[str], text: Sequence[str], statistics: CollectionStatistics, *, k1: float, b: float) -> float:
-    """BM25 of a text for the query's terms (see structformer.retrieval.words.bm25)."""
+    """BM25 of a text for the query's terms (see `idf` and `saturation`)."""
     counts = Counter(text)
     total = 0.0
     for term in dict.fromkeys(query):

@@ -1,0 +1,72 @@
+"""`bm25`, `ql`, `tfidf`: exact lexical scores of the units that were found, or of their documents, as the papers use
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from threading import RLock
+from weakref import WeakKeyDictionary
+
+from structformer.retrieval import OF, WHOLE, OpenedIndex, Ranking, Run, Stage, StageKind, rescore, texts_of
+
+from structformer_lab.exact_scores import CollectionStatistics, bm25, query_likelihood, tf_idf
+
+_SECTIONS, _DOCUMENTS = OF["of"]
+_K1, _B = 1.2, 0.75  # those of the lexical index
+_QUERY_CHARACTERS = 200_000
+_COUNTED: WeakKeyDictionary[OpenedIndex, dict[str, CollectionStatistics]] = WeakKeyDictionary()
+_COUNTING = RLock()  # several threads may search; terms are counted once
+Score = Callable[[Sequence[str], Sequence[str], CollectionStatistics, Stage], float]
+
+
+def statistics(opened: OpenedIndex, of: str) -> CollectionStatistics:
+    """Term statistics of the sections' passages, or with "documents" of whole documents, counted when they are first
+    asked for.
+    """
+    with _COUNTING:
+        counted = _COUNTED.setdefault(opened, {})
+        if of not in counted:
+            texts = (
+                (opened.document_text(number, WHOLE) for number in range(len(opened.documents)))
+                if of == _DOCUMENTS
+                else (unit.ranker_text for unit in opened.units)
+            )
+            counted[of] = CollectionStatistics.of(opened.index, of, texts, opened.lexical.words)
+        return counted[of]
+
+
+def _rescoring(score: Score) -> Run:
+    def run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
+        of = str(stage.option("of"))
+        counted = statistics(opened, of)
+
+        def scores(query: str, units: list[int]) -> list[float]:
+            asked = opened.lexical.words(query[:_QUERY_CHARACTERS])
+            texts, places = texts_of(opened, units, of)
+            found = [score(asked, opened.lexical.words(text), counted, stage) for text in texts]
+            return [found[place] for place in places]
+
+        for ranking in rankings:
+            rescore(ranking, stage, scores, opened)
+
+    return run
+
+
+def _bm25(query: Sequence[str], text: Sequence[str], counted: CollectionStatistics, stage: Stage) -> float:
+    return bm25(query, text, counted, k1=float(stage.option("k1")), b=float(stage.option("b")))
+
+
+def _ql(query: Sequence[str], text: Sequence[str], counted: CollectionStatistics, stage: Stage) -> float:
+    return query_likelihood(query, text, counted, mu=float(stage.option("mu")))
+
+
+def _tf_idf(query: Sequence[str], text: Sequence[str], counted: CollectionStatistics, stage: Stage) -> float:
+    return tf_idf(query, text, counted)
+
+
+_kind = partial(StageKind, finds=False, choices=OF)
+BM25 = _kind("bm25", _rescoring(_bm25), options={"k": 200, "k1": _K1, "b": _B, "of": _SECTIONS})
+QUERY_LIKELIHOOD = _kind("ql", _rescoring(_ql), options={"k": 200, "mu": 1000.0, "of": _SECTIONS})
+TF_IDF = _kind("tfidf", _rescoring(_tf_idf), options={"k": 200, "of": _SECTIONS})
