@@ -5,18 +5,12 @@ takes over what it leaves in the workspace."""
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from structformer.cli import PROGRESS_LINES
 from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
@@ -28,7 +22,6 @@ from structformer.retrieval import (
     default_encoders,
     encoders_advice,
     has_vectors,
-    is_stale,
     training_verdict,
     unrepeatable,
     would_lose_vectors,
@@ -37,111 +30,12 @@ from structformer.workspace import Workspace
 
 from structformer_serve.missing_exports import missing_exports
 from structformer_serve.service import SearchService
+from structformer_serve.step_commands import END_SECONDS, Command, follow, threads_given
 from structformer_serve.step_progress import Say, Show, StepProgress, in_lines
 
-_NICE = 10  # whoever searches goes first
 _LOOK_AGAIN = 200  # milliseconds between two looks at what has changed
-_END_SECONDS = 5.0  # that a command has to stop before it is killed
-_ERROR = "error: "  # how a command begins the line that says why it failed
-_ADVICE = ("next: ", "report: ")  # how lines begin that lead to other commands: a page needs none of them
 # How much of its step each stage is, by the time it takes.
 _STAGES = {"words": 0.1, f"vectors of {UNTRAINED}": 0.9, STRUCTURE: 0.8, "questions": 0.1, "step": 0.9}
-OPENING = {"reading": 0.55, "resolving links": 0.2, "words": 0.25}
-
-
-def _prepare(polite: bool) -> None:
-    """In the new process, before it becomes the command's."""
-    if polite and os.name == "posix":
-        os.nice(_NICE)
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(1, int(signal.SIGTERM))  # PR_SET_PDEATHSIG: when its parent dies
-
-
-def first_search(workspace: Workspace, read: Callable[[], object], index: Callable[[bool], object], say: Say) -> None:
-    """The steps before a search page answers: read the files, and index their words, unless there is more already.
-    read, index: do a step; `index` gets whether it is the first one, which knows words alone.
-    """
-    if why := unrepeatable(workspace):
-        say(why)
-        return
-    read()
-    if not workspace.has("index"):
-        index(True)
-    elif is_stale(workspace):
-        index(False)
-
-
-class Command:
-    """A command of ours in a process of its own, which goes when this one does. polite: whether others go first. Ctrl-C
-    does not reach it: who began it ends it.
-    """
-
-    def __init__(self, *arguments: str, polite: bool = False) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "structformer", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            env={**os.environ, PROGRESS_LINES: "1"},
-            process_group=0 if os.name == "posix" else None,
-            preexec_fn=(lambda: _prepare(polite)) if os.name == "posix" else None,
-        )
-
-    def run(self, told: Say) -> tuple[int, str]:
-        """Wait for its end; gives its exit code and the last line that it said. told: is called with every such
-        line, but for one that is the reason why it failed. Interrupted, it is stopped.
-        """
-        last = ""
-        assert self._process.stdout is not None
-        try:
-            for line in map(str.strip, self._process.stdout):
-                if line:
-                    if last:
-                        told(last)
-                    last = line
-            code = self._process.wait()
-        except BaseException:
-            self.end()
-            raise
-        finally:
-            self._process.stdout.close()
-        if last and not code:
-            told(last)
-        return code, last.removeprefix(_ERROR)
-
-    def end(self) -> None:
-        """Stop it: what it was writing is tidied away by the next one."""
-        self._process.terminate()
-        try:
-            self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-
-
-def follow(command: Command, progress: StepProgress, show: Show, say: Say) -> tuple[int, str]:
-    """Wait for a command's end, showing how far it is; gives its exit code and the reason of a failure. say: is called
-    with what it says beside that, but for what it advises to do next.
-    """
-
-    def told(line: str) -> None:
-        if progress.told(line):
-            show(progress)
-        elif not line.startswith(_ADVICE):
-            say(line)
-
-    show(progress)
-    try:
-        return command.run(told)
-    finally:
-        show(None)
-
-
-def threads_given(threads: int | None) -> tuple[str, ...]:
-    """The option of a command that computes with so many cores; none for all of them."""
-    return () if threads is None else ("--threads", str(threads))
 
 
 class Changes:
@@ -213,7 +107,7 @@ class Improver(threading.Thread):
         if (running := self._running) is not None:
             running.end()
         if self.is_alive() and threading.current_thread() is not self:
-            self.join(_END_SECONDS)  # so that nothing is shown after it
+            self.join(END_SECONDS)  # so that nothing is shown after it
 
     def run(self) -> None:
         if self._improve() and not self._ended.is_set():

@@ -24,11 +24,12 @@ from structformer.retrieval import STRUCTURE, build_index
 from structformer.workspace import Workspace
 
 from structformer_serve.app import Application
-from structformer_serve.background_steps import Changes, Improver, first_search
+from structformer_serve.background_steps import Changes, Improver
 from structformer_serve.http.listening import Listening, close, listen
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
 from structformer_serve.service import SearchService, Serving, checked_pipelines
+from structformer_serve.step_commands import first_search
 
 _END_SECONDS = 10.0
 Progress = Callable[[str, int, int], None]

@@ -8,7 +8,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -122,17 +122,22 @@ class Corpus:
 
     def document(self, document_id: str) -> Document:
         """One document by its id. Raises WorkspaceError when there is none of that id."""
-        for number, shard in enumerate(self.shards):
-            ids = [row["id"] for row in self.rows(shard, "documents", ["id"])]
-            if document_id in ids:
-                return next(document for document in self.shard_documents(number) if document.id == document_id)
+        for number, name in enumerate(self.document_ids()):
+            if name == document_id:
+                return self.document_at(number)
         raise WorkspaceError(f"no document {document_id!r} in {self.folder}")
 
     def document_at(self, number: int) -> Document:
         """One document by its number."""
-        shard = bisect_right(self.starts, number) - 1
-        found: Document = next(islice(self.shard_documents(shard), number - self.starts[shard], None))
-        return found
+        return next(self.documents_at([number]))
+
+    def documents_at(self, numbers: Sequence[int]) -> Iterator[Document]:
+        """Documents by their numbers, which ascend: each shard is read once."""
+        for shard, its in groupby(numbers, lambda number: bisect_right(self.starts, number) - 1):
+            places = {number - self.starts[shard] for number in its}
+            for place, rows in enumerate(islice(read_shard(self._compared(self.shards[shard])), max(places) + 1)):
+                if place in places:
+                    yield rows_document(*rows)
 
     def rows(self, shard: ShardInfo, table: str, columns: list[str] | None = None) -> Iterator[Row]:
         """The rows of one table of a shard. Raises WorkspaceError when the file is not as it was written."""

@@ -53,8 +53,8 @@ def _sampled(corpus: Corpus) -> Counter[str]:
     count = corpus.document_count
     found: Counter[str] = Counter()
     unsure: Counter[str] = Counter()
-    for number in range(0, count, max(1, count // _SAMPLE)):
-        text = corpus.document_at(number).root.subtree_text()
+    for document in corpus.documents_at(range(0, count, max(1, count // _SAMPLE))):
+        text = document.root.subtree_text()
         if len(text) >= _LEAST_TEXT and (language := language_of(text, surely=_SURELY)):
             found[language] += 1
         elif language := language_of(text):

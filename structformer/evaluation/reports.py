@@ -18,6 +18,7 @@ from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import parse_measure
 from structformer.evaluation.page import write_page
 from structformer.extras import TORCH, are_installed, needed_for, needs
+from structformer.retrieval.curated import curated_file
 from structformer.retrieval.pipeline import parse_pipeline
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Pipeline
@@ -135,7 +136,7 @@ def report(
     measured = [str(parse_measure(each)) for each in names]
     names += dict.fromkeys(bound.measure for bound in asked_for.bounds if bound.measure not in measured)
     retriever = Retriever.open(place)
-    if retriever.opened.curated:
+    if curated_file(place):
         say(str(retriever.opened.curated))
     # Before anything is asked: what is compared may get its vectors only now, and would change what `search` uses.
     compared = [retriever.pipeline(part) if _is_pipeline(part) else part for part in request.diff or ()]

@@ -31,9 +31,6 @@ class Curated:
     def __str__(self) -> str:
         return f"{FILE} applies: synonyms {len(self.synonyms)}, pins {len(self.pins)}, hidden {len(self.hide)}"
 
-    def __bool__(self) -> bool:
-        return bool(self.synonyms or self.pins or self.hide)
-
     def added(self, query: str) -> list[str]:
         """What a query is searched for beside its own words."""
         small = query.lower()

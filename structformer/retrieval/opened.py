@@ -155,8 +155,7 @@ class OpenedIndex:
         """Every query's ranking. documents: numbers of those that may be found, None for all. names: the queries' ids,
         where they have any. What `curated` says is done here and nowhere else.
         """
-        among = None if documents is None else Allowed.of(documents, len(self.documents), self.owners)
-        documents = self.shown(among)
+        documents = self.shown(None if documents is None else Allowed.of(documents, len(self.documents), self.owners))
         pipeline = self.with_encoders_named(pipeline)
         for stage in pipeline.stages:
             if stage.kind.needs is not None:

@@ -225,8 +225,8 @@ def export_encoder(out: Output, workspace: Path) -> None:
     """Export what encodes queries by a process of its own, so that this one needs no torch; where that cannot be, the
     model itself is loaded.
     """
-    from structformer_serve.background_steps import Command
     from structformer_serve.missing_exports import missing_exports
+    from structformer_serve.step_commands import Command
 
     for name in missing_exports(workspace):
         out.note(f"exporting {name} for onnxruntime, once")

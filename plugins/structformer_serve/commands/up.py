@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +28,7 @@ from structformer_serve.commands.steps_view import StepsView
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
 
+    from structformer_serve.background_steps import Changes
     from structformer_serve.step_progress import StepProgress
 
 _KEPT = "what is done is kept, and the same command goes on from there"
@@ -84,12 +88,7 @@ def command(
     installed, a pretrained encoder follows, and training. What was done before is not done again."""
     check_packages()
     from structformer.ingestion import kind_of
-    from structformer.models import another_encoder, usable_base, usable_pair
-    from structformer.retrieval import choose_encoders
     from structformer.workspace import Workspace
-
-    from structformer_serve.background_steps import Changes, Improver
-    from structformer_serve.service import SearchService, Serving
 
     seconds(train_time, "--train")  # a wrong time fails before the work begins
     if watch:
@@ -100,6 +99,8 @@ def command(
     place = Workspace(workspace)
     if base_model or query_model:
         require("--base-model" if base_model else "--query-model", *TORCH)
+        from structformer.models import usable_base, usable_pair
+
         if base_model:
             usable_base(base_model)  # a wrong one fails before anything is read
         usable_pair(place, base_model, query_model)
@@ -109,9 +110,16 @@ def command(
     options, on = listen(ctx, out, server_options(values))
     view = StepsView(out, bars=not logs)
     # Before they are read, so that no change is missed. What is not there is told of by reading it.
-    changes = Changes(files, place) if watch and all(path.exists() for path in files) else None
+    changes = _changes(files, place) if watch and all(path.exists() for path in files) else None
     try:
         _first_index(view, place, paths, base_url, threads)
+        # Slow to import: by now in a thread, mostly.
+        from structformer.models import another_encoder
+        from structformer.retrieval import choose_encoders
+
+        from structformer_serve.background_steps import Improver
+        from structformer_serve.service import SearchService, Serving
+
         choose_encoders(place, base_model, query_model)
         service = SearchService(place, Serving(title, feedback=options.feedback))
     except KeyboardInterrupt:
@@ -148,6 +156,18 @@ def command(
         view.say(f"Stopped while it was {_in_words(doing.step)}: {_KEPT}." if doing else "Stopped.")
 
 
+def _changes(files: list[Path], workspace: Workspace) -> Changes:
+    from structformer_serve.background_steps import Changes
+
+    return Changes(files, workspace)
+
+
+def _import_the_server() -> None:
+    """Import what a page needs. What is wrong with it is said by whoever asks for it."""
+    with suppress(Exception):
+        import_module("structformer_serve.app")
+
+
 def _in_words(step: str) -> str:
     """A step in the midst of a sentence, without its limits."""
     return (step[:1].lower() + step[1:]).partition(",")[0]
@@ -157,7 +177,7 @@ def _first_index(
     view: StepsView, workspace: Workspace, paths: tuple[str, ...], base_url: str | None, threads: int | None
 ) -> None:
     """Read the files and index their words, with one bar for both; unless there is more already."""
-    from structformer_serve.background_steps import OPENING, first_search, threads_given
+    from structformer_serve.step_commands import OPENING, first_search, threads_given
     from structformer_serve.step_progress import StepProgress
 
     was_there = workspace.path.exists()
@@ -173,6 +193,7 @@ def _first_index(
             raise
 
     def index(first: bool) -> None:
+        Thread(target=_import_the_server, daemon=True).start()  # words are indexed on one core
         chosen = ("--encoder", "none") if first else ()
         _run(view, workspace, progress, "index", *threads_given(threads), *chosen)
 
@@ -194,7 +215,7 @@ def _is_empty(workspace: Workspace) -> bool:
 
 def _run(view: StepsView, workspace: Workspace, progress: StepProgress, *arguments: str) -> None:
     """Run a command, showing what it says; its bar stays. Raises UsageError or WorkspaceError where it fails."""
-    from structformer_serve.background_steps import Command, follow
+    from structformer_serve.step_commands import Command, follow
 
     def show(shown: StepProgress | None) -> None:
         if shown is not None:

@@ -75,7 +75,8 @@ def recorded(monkeypatch) -> list[tuple[str, ...]]:
         def end(self):
             pass
 
-    monkeypatch.setattr("structformer_serve.background_steps.Command", Recorder)
+    for module in ("step_commands", "background_steps"):
+        monkeypatch.setattr(f"structformer_serve.{module}.Command", Recorder)
     return begun
 
 
