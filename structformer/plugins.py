@@ -248,10 +248,12 @@ class Plugins:
 
     def streaming(self, head: bytes, options: Mapping[str, Any] | None = None) -> StreamFormat | None:
         """The format that reads a file with these first bytes as a stream of documents, given these options."""
-        for format in self.formats.values():
-            if isinstance(format, StreamFormat) and format.streams(head, options or {}):
-                return format
-        return None
+        return next((format for format in self._stream_formats if format.streams(head, options or {})), None)
+
+    @cached_property
+    def _stream_formats(self) -> list[StreamFormat]:
+        """Looked up once: asking whether an object keeps a protocol is slow, and every file asks."""
+        return [format for format in self.formats.values() if isinstance(format, StreamFormat)]
 
 
 def _check_api(module: object) -> None:
