@@ -89,7 +89,7 @@ def test_a_page_is_found_by_what_others_say_where_they_link_to_it(harbour, capsy
     shown = capsys.readouterr().out
     assert f"described by index.md: {sentence}" in shown
     assert "described: Mend the" in shown
-    assert " described + 0.1 present + 0.2 called, each in standard deviations" in shown
+    assert " described + 0.1 present + 0.1 called, each in standard deviations" in shown
     index = retriever.opened.encoder("base")
     retriever.opened.use_encoder("base", *index[:2], replace(index[2], described=0.0))
     without = [hit.document_id for hit in retriever.search(query, k=60)]

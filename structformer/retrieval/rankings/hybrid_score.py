@@ -77,7 +77,7 @@ class FusionWeights:
 
 
 PARTS = tuple(each.name for each in fields(FusionWeights))[:9]
-_WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.7, 0.5, 0.7, 0.15, 0.4, 0.1, 0.2)
+_WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.7, 0.5, 0.7, 0.15, 0.4, 0.1, 0.1)
 _NOTHING_PRETRAINED = FusionWeights(
     dense=1.0, overview=1.0, lexical=0.8, document=0.6, present=0.2, called=0.2, static_alone=True
 )
