@@ -29,9 +29,10 @@ demo: $(VENV)/.demo
 papers-small: $(VENV)/.demo
 	$(BIN)/python benchmarks/papers_small.py $(ARGS)
 
-## The whole test suite. ARGS goes to pytest: make test ARGS="-k markdown".
+## The whole test suite; a file's tests stay together, since they share what they read. ARGS goes to pytest:
+## make test ARGS="-k markdown".
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 ## The documentation as a site that searches itself, into build/docs. An environment of its own; notebooks are run.
 docs: $(DOCS_VENV)/.docs

