@@ -17,6 +17,7 @@ import click
 from structformer.cli.progress import Report, StageReport, lines_of_stages, progress_bar, progress_of_stages
 from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError
+from structformer.storage.files import descriptors
 from structformer.text.visible_text import safe_json, visible
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -37,7 +38,9 @@ def named(text: str) -> str:
     """A text for the user, workspaces under the names that were given."""
     for copy, address in _copies.items():
         text = text.replace(copy, address)
-    return text
+    for path, number in descriptors.items():
+        text = text.replace(f"/proc/{os.getpid()}/fd/{number}", path)
+    return text.encode("utf-8", "backslashreplace").decode()  # bytes of names that are no text
 
 
 @dataclass(slots=True)

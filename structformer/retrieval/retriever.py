@@ -102,7 +102,7 @@ class Retriever:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, in another process too, opens the index by itself."""
-        return Retriever.open, (str(self.workspace.path),)
+        return Retriever.open, (self.workspace.absolute,)
 
     def __repr__(self) -> str:
         return f"Retriever({str(self.workspace)!r}, {len(self.documents)} documents, {self.default_pipeline()})"

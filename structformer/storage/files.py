@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import sqlite3
+import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from structformer.storage.digests import bytes_digest
 
 _DIGEST = "digest"
 _TEMPORARY = ".structformer-tmp-"
+descriptors: dict[str, int] = {}  # of folders whose paths are not UTF-8
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -28,6 +30,20 @@ def inside(folder: Path, name: str) -> Path:
     if not name or ".." in parts or "" in parts or "\\" in name or "\0" in name or Path(name).is_absolute():
         raise WorkspaceError(f"{folder} lists {name!r}, which is not a file of it")
     return folder / name
+
+
+def utf8_path(path: str) -> str:
+    """A path for libraries that take UTF-8 alone: of a folder with other bytes in its path by a descriptor of it, which
+    stays open; of one that is not there, or not on Linux, the path itself.
+    """
+    if path.isascii() or not any("\udc80" <= sign <= "\udcff" for sign in path):
+        return path
+    if sys.platform != "linux" or not os.path.isdir(path):
+        return path
+    known = descriptors.get(path)
+    if known is None or not os.path.samestat(os.fstat(known), os.stat(path)):
+        known = descriptors[path] = os.open(path, os.O_RDONLY)
+    return f"/proc/{os.getpid()}/fd/{known}"
 
 
 def temporary_name(final: str = "", *, of: str = "") -> str:

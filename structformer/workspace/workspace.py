@@ -46,6 +46,7 @@ from structformer.storage.files import (
     remove_temporaries,
     replacing_folder,
     temporary_name,
+    utf8_path,
     write_json,
     writing_errors,
 )
@@ -164,21 +165,21 @@ class Workspace:
     """A workspace by its path; nothing is read or written until a method is called."""
 
     def __init__(self, path: str | Path | Workspace = ".structformer") -> None:
-        """Raises UsageError on a path that is not UTF-8, which the libraries that write indexes do not take."""
         self._given: str = str(path._given if isinstance(path, Workspace) else path)
-        try:
-            self._given.encode()
-        except UnicodeEncodeError as error:
-            raise UsageError(f"{os.fsencode(self._given)!r} is not UTF-8: name a workspace that is") from error
         # Once and for all: a notebook's %cd, or a daemon, may change what the given path means.
-        self.path: Path = path.path if isinstance(path, Workspace) else Path(os.path.abspath(path))
+        self.absolute: str = path.absolute if isinstance(path, Workspace) else os.path.abspath(path)
 
     def __str__(self) -> str:
         """The path as it was given, as long as it means the same."""
         with suppress(OSError):  # the current folder may be gone
-            if os.path.abspath(self._given) == str(self.path):
+            if os.path.abspath(self._given) == self.absolute:
                 return self._given
-        return str(self.path)
+        return self.absolute
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return Path(utf8_path(self.absolute))
 
     # Paths
 

@@ -6,10 +6,11 @@ import copy
 import os
 import pickle
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
-from structformer import Retriever, UsageError, Workspace, WorkspaceError, index, ingest
+from structformer import Retriever, WorkspaceError, index, ingest
 from structformer.graph import ReferenceGraph
 from structformer.storage.files import read_only
 
@@ -80,6 +81,24 @@ def test_a_copy_without_links_is_searched_where_it_may_only_be_read(made, tmp_pa
     assert not list((tmp_path / "w" / "index").glob("*/lexical/*/.tantivy-meta.lock"))
 
 
-def test_a_name_that_is_no_utf8_is_refused_in_words():
-    with pytest.raises(UsageError, match=r"caf\\xe9' is not UTF-8"):
-        Workspace(os.fsdecode(b"caf\xe9"))
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are text")
+def test_bytes_that_are_no_utf8_name_folders_files_and_workspaces(tmp_path, monkeypatch, run):
+    odd = os.fsdecode(b"caf\xe9")
+    (tmp_path / odd / "docs").mkdir(parents=True)
+    (tmp_path / odd / "docs" / f"{odd}.md").write_text("# Walrus\n\nA walrus swims.\n")
+    monkeypatch.chdir(tmp_path / odd)
+    workspace = str(tmp_path / odd / f"w-{odd}")
+    assert "No corpus".lower() in run("search", "walrus", "-w", workspace).err
+    assert not Path(workspace).exists()
+    told = run("ingest", "docs", "-w", workspace)
+    assert (told.code, f"w-{odd}".replace(odd, "caf\\udce9") in told.out) == (0, True)
+    assert "/proc/" not in told.out + told.err
+    for command in (["index"], ["sample"], ["check"], ["export", "--write-beir", "beir"]):
+        assert run(*command, "-w", workspace).code == 0
+    assert [hit["document_id"] for hit in run("search", "walrus", "-w", workspace, "--json").json["hits"]] == [
+        "caf\\xe9.md"
+    ]
+    retriever = Retriever.open(workspace)
+    assert str(retriever.workspace) == workspace
+    assert [hit.address for hit in pickle.loads(pickle.dumps(retriever)).search("walrus")]
+    assert sorted(each.name for each in Path().iterdir()) == sorted(["beir", "docs", f"w-{odd}"])
