@@ -29,7 +29,7 @@ _COLOURED = frozenset("warning caution attention important danger error tip hint
 def section_html(section: Section, resolve: Resolve | None = None) -> Markup:
     """The text of a section. resolve: gives a link's address; without it links are plain text."""
     blocks = section.blocks
-    writer = _Writer(section.text, spans_of_leaves(section, blocks, resolve))
+    writer = _Writer(section.text, spans_of_leaves(section, blocks, resolve, pictures=True))
     writer.blocks(blocks)
     return Markup("").join(writer.parts)
 
@@ -55,7 +55,9 @@ class _Writer:
             if span.end <= start:
                 continue
             self._plain(start, span.start)
-            if span.kind is None:
+            if span.kind is None and not span.address:
+                opening, closing = '<em class="picture">[picture: ', "]</em>"
+            elif span.kind is None:
                 self.parts.append(Markup('<a href="{}">').format(span.address))
                 opening, closing = "", "</a>"
             else:

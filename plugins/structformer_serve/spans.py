@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from structformer.document import Block, Link, Mark, MarkKind, Section, inline_marks
+from structformer.document import Block, Link, LinkKind, Mark, MarkKind, Section, inline_marks
 
+_PICTURE = re.compile(r"\.(?:apng|avif|bmp|gif|ico|jpe?g|png|svg|tiff?|webp)(?:[?#]|\Z)", re.IGNORECASE)
 Resolve = Callable[[Link], str]  # the address that a link leads to; "" for none
 
 
@@ -20,14 +22,17 @@ class Span:
     start: int
     end: int
     address: str = ""
+    """Where a link leads; "" of a picture, whose alternative text it is."""
     children: list[Span] = field(default_factory=list)
 
 
-def spans_of_leaves(section: Section, blocks: Sequence[Block], resolve: Resolve | None = None) -> dict[int, list[Span]]:
+def spans_of_leaves(
+    section: Section, blocks: Sequence[Block], resolve: Resolve | None = None, *, pictures: bool = False
+) -> dict[int, list[Span]]:
     """By the start of each leaf the spans in it, cut at its ends. Links keep whole: a mark across the end of one is
-    left out.
+    left out. pictures: with the alternative texts of pictures.
     """
-    links = _links(section.links, resolve) if resolve else []
+    links = _links(section.links, resolve, pictures=pictures) if resolve else []
     spans = [
         *links,
         *(Span(mark.kind, mark.start, mark.end) for mark in _single(_beside(inline_marks(section.marks), links))),
@@ -53,12 +58,14 @@ def spans_of_leaves(section: Section, blocks: Sequence[Block], resolve: Resolve 
     return found
 
 
-def _links(links: Iterable[Link], resolve: Resolve) -> list[Span]:
+def _links(links: Iterable[Link], resolve: Resolve, *, pictures: bool) -> list[Span]:
     """The links that lead somewhere, without those that begin in another."""
     found: list[Span] = []
     for link in sorted(links, key=lambda each: (each.start, -each.end)):
-        if link.start < link.end and (not found or link.start >= found[-1].end) and (address := resolve(link)):
-            found.append(Span(None, link.start, link.end, address))
+        if link.start < link.end and (not found or link.start >= found[-1].end):
+            is_picture = pictures and link.kind is LinkKind.EMBED and _PICTURE.search(link.target)
+            if (address := resolve(link)) or is_picture:
+                found.append(Span(None, link.start, link.end, address))
     return found
 
 

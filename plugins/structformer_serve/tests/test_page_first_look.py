@@ -255,7 +255,7 @@ SITE = {
     "docs/index.md": "# Boats\n\nAll of it.\n",
     "docs/rope/knots.md": "# Knots\n\nTie the rope.\n\n## Bowline\n\nTie a rope with a loop.\n\n## Sheet bend\n\nTie two ropes.\n",
     "docs/rope/splice.md": "# Splice\n\nSplice the rope.\n\n- [x] cut it\n- [ ] tie it\n",
-    "docs/anchor/weigh.md": "# Weigh\n\nHeave the anchor.\n",
+    "docs/anchor/weigh.md": "# Weigh\n\nHeave the anchor.\n\n![How it is heaved](heave.png)\n",
 }
 
 
@@ -317,6 +317,11 @@ def test_what_is_to_be_done_and_what_is_done_have_boxes(site):
     page = site.get("/read/rope/splice.md").text
     assert '<li class="task done">cut it</li>' in page
     assert '<li class="task open">tie it</li>' in page
+
+
+def test_the_alternative_text_of_a_picture_is_told_from_the_text(site):
+    page = site.get("/read/anchor/weigh.md").text
+    assert '<em class="picture">[picture: How it is heaved]</em>' in page
 
 
 def test_pages_say_their_own_language_and_the_filters_say_it_once(tmp_path):
