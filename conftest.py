@@ -114,6 +114,11 @@ def workspace(pages: Path, tmp_path: Path) -> Path:
     return folder
 
 
+def writes_little() -> dict[str, str]:
+    """The environment of a process whose files may not grow: a module that it compiled would be cut, and stay so."""
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 _WITHOUT_TORCH = """
 import io, json, sys, traceback
 from contextlib import redirect_stderr, redirect_stdout

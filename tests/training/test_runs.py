@@ -45,6 +45,7 @@ from structformer.training.run.process_turns import Turns
 from structformer.workspace import Workspace
 
 from boats import TINY, TOPICS, boats
+from conftest import writes_little
 
 FLAGS = (
     "--base-model scratch --size tiny --batch 4 --max-tokens 64 --precision fp32 --threads 1 --max-time none".split()
@@ -161,9 +162,8 @@ def test_a_file_that_cannot_grow_is_a_message_not_a_traceback(corpus, run):
         )  # as a full disk would, it fails in the middle of the weights
 
     run("train", "-w", corpus, *FLAGS, "--max-steps", 1, "--name", "before")  # the random weights are there now
-    failed = structformer(
-        "train", "-w", corpus, *FLAGS, "--max-steps", 2, "--save-steps", 1, "--name", "full", preexec_fn=limit
-    )
+    flags = [*FLAGS, "--max-steps", 2, "--save-steps", 1, "--name", "full"]
+    failed = structformer("train", "-w", corpus, *flags, preexec_fn=limit, env=writes_little())
     assert failed.returncode == 1
     assert "the checkpoint of step 1 could not be saved" in failed.stderr
     assert "make room there, then run `structformer train --resume`" in failed.stderr

@@ -22,7 +22,7 @@ from structformer.retrieval.indexing import build_index
 from structformer.storage.files import temporary_name
 from structformer.workspace import new_file, new_folder
 
-from conftest import PAGES, write_pages
+from conftest import PAGES, write_pages, writes_little
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +226,8 @@ def test_a_full_disk_leaves_the_old_file_and_one_line(made, tmp_path):
         "from structformer.cli.main import main; main(sys.argv[1:])"
     )
     arguments = ("export", "--docsearch", str(tmp_path / "records.jsonl"), "--force", "-w", str(made / "w"))
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=writes_little(), check=False)
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {tmp_path / 'records.jsonl'} cannot be written (File too large)")
     assert done.stderr.count("\n") == 1

@@ -29,7 +29,7 @@ from structformer.training.run.checkpoint import Checkpoints
 from structformer.training.run.unfinished import unfinished_options
 from structformer.workspace import FOLDERS, MARKER, Workspace, checked_name
 
-from conftest import write_pages
+from conftest import write_pages, writes_little
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -502,6 +502,7 @@ def test_a_file_that_may_not_grow_is_one_line_with_its_path_and_leaves_nothing_h
     ran = subprocess.run(
         [sys.executable, "-c", LIMITED, str(size), "ingest", str(pages), "-w", str(tmp_path / "w")],
         capture_output=True,
+        env=writes_little(),
         text=True,
         check=False,
     )

@@ -284,8 +284,9 @@ def test_a_search_that_does_not_come_back_holds_one_thread_of_the_probes(harbour
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="Linux changes another process's limits")
-def test_a_full_disk_drops_feedback_and_fails_no_search(tmp_path, run):
+def test_a_full_disk_drops_feedback_and_fails_no_search(tmp_path, run, monkeypatch):
     folder = workspace(tmp_path, {"mast.md": "# Mast\n\nTall.\n"})
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # a module that is compiled meanwhile would be cut, and stay so
     port = free_port()
     started = serve("-w", folder, "--port", port, "--feedback")
     try:
