@@ -367,6 +367,7 @@ def flips(documents: Path, times: int = 200) -> tuple[int, int]:
 def attack(documents: Path, chosen: Sequence[str]) -> None:
     """Print a table of claims with tries and failures, and every failure below it."""
     from attacks import ATTACKS, Tried
+    from command_attacks import ATTACKS as OF_COMMANDS
 
     def flipped(documents: Path) -> Tried:
         silent, unseen = flips(documents, 200)
@@ -381,6 +382,7 @@ def attack(documents: Path, chosen: Sequence[str]) -> None:
 
     every = {
         **ATTACKS,
+        **OF_COMMANDS,
         "flips": ("a flipped bit is refused, and `check` sees it", flipped),
         **{part: (f"kill -9 of {part}: the same bytes, nothing left", killed(part)) for part in _IN_ATTACKS},
     }

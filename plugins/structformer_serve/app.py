@@ -169,15 +169,12 @@ class Application:
 
     async def _found(self, asked: SearchRequest, access: Access) -> SearchAnswer:
         await self._encoded(asked)
-        answer = await self._in_thread(lambda: self.service.search(asked, access))
-        self._keep(asked, answer)
-        return answer
+        return await self._in_thread(lambda: self._kept(asked, self.service.search(asked, access)))
 
     async def _compared(self, asked: SearchRequest, access: Access) -> tuple[SearchAnswer, Comparison | None]:
         await self._encoded(asked)
         answer, comparison = await self._in_thread(lambda: self.service.compare(asked, access))
-        self._keep(asked, answer)
-        return answer, comparison
+        return await self._in_thread(lambda: self._kept(asked, answer)), comparison
 
     async def _encoded(self, asked: SearchRequest) -> None:
         """Wait until the query is encoded, without a thread."""
@@ -185,8 +182,8 @@ class Application:
             for vector in self.service.encoding(asked):
                 await asyncio.wrap_future(vector)
 
-    def _keep(self, asked: SearchRequest, answer: SearchAnswer) -> None:
-        """Keep a search as feedback, where that is wanted."""
+    def _kept(self, asked: SearchRequest, answer: SearchAnswer) -> SearchAnswer:
+        """An answer, which is kept as feedback where that is wanted."""
         if self._log is not None and not (asked.typing or asked.partial):
             self._log.add(
                 {
@@ -196,6 +193,7 @@ class Application:
                     "shown": [hit.document for hit in answer.hits],
                 }
             )
+        return answer
 
     async def _section(self, request: Request) -> Response:
         asked = SectionRequest.model_validate(_query(request))
@@ -213,7 +211,8 @@ class Application:
         return _json(await self._in_thread(lambda: self.service.document(name, access)))
 
     async def _status(self, request: Request) -> Response:
-        return _json(self.service.status(_access(request)))
+        access = _access(request)
+        return _json(await self._in_thread(lambda: self.service.status(access)))
 
     async def _ask(self, request: Request) -> Response:
         """An answer in words, by the language model that the server was given."""
@@ -226,19 +225,20 @@ class Application:
 
     async def _feedback(self, request: Request) -> Response:
         asked = FeedbackRequest.model_validate(await _body(request))
-        if self._log is None:
-            raise NotThere("this server keeps no feedback: see --feedback")
-        self._log.add(asked.model_dump(exclude_none=True))
+        await self._add_feedback(asked.model_dump(exclude_none=True))
         return Response(status_code=204)
 
     async def _feedback_form(self, request: Request) -> Response:
         """The button below the results, for browsers without JavaScript."""
         form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=5))
         asked = SearchRequest.model_validate({"q": form.get("q", "")})
-        if self._log is None:
-            raise NotThere("this server keeps no feedback: see --feedback")
-        self._log.add({"event": "not_found", "query": asked.q, "shown": []})
+        await self._add_feedback({"event": "not_found", "query": asked.q, "shown": []})
         return RedirectResponse(f"{self.options.root}/", 303)
+
+    async def _add_feedback(self, event: dict[str, Any]) -> None:
+        if (kept := self._log) is None:
+            raise NotThere("this server keeps no feedback: see --feedback")
+        await self._in_thread(lambda: kept.add(event))  # a disk may be slow
 
     async def _docsearch(self, request: Request) -> Response:
         searches = docsearch.requests_of(await _body(request))
@@ -258,8 +258,10 @@ class Application:
         return docsearch.answer(search, self.service.search(search.request, access), base)
 
     async def _openapi(self, request: Request) -> Response:
-        answer = _json(openapi(self.service.title, self.options.root, self.service.current.pipelines))
-        return _unless_known(request, answer)
+        return _unless_known(request, _json(await self._in_thread(self._described)))
+
+    def _described(self) -> dict[str, Any]:
+        return openapi(self.service.title, self.options.root, self.service.current.pipelines)
 
     async def _llms(self, request: Request) -> Response:
         """What there is, for language models: https://llmstxt.org. A thousand documents; `start` goes on from there."""
@@ -303,8 +305,7 @@ class Application:
     async def _docs(self, request: Request) -> Response:
         """The API for people."""
         access = _access(request)
-        described = openapi(self.service.title, self.options.root, self.service.current.pipelines)
-        return _html(await self._in_thread(lambda: self._pages.api(access, described)))
+        return _html(await self._in_thread(lambda: self._pages.api(access, self._described())))
 
     async def _ready(self, request: Request) -> Response:
         """Whether a search that is asked now would be answered; if not, why, in a word."""
@@ -376,8 +377,8 @@ class Application:
                 return made
             return _html(await self._in_thread(lambda: self._pages.read(access, name)))
         except NotThere:
-            page = self._pages.message(access, "Not there", "There is no such document: it may have been removed.")
-            return _html(page, 404)
+            said = "Not there", "There is no such document: it may have been removed."
+            return _html(await self._in_thread(lambda: self._pages.message(access, *said)), 404)
 
     async def _not_found(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -87,7 +87,8 @@ class RemoteFolder:
                     self._store_file(self._path(path), f"{self._root}/objects/{digest}")
                 if progress:
                     progress("uploading", done, len(changed))
-            entry = f"{time.time_ns():020}-{secrets.token_hex(6)}.json"
+            after = max([time.time_ns(), *(int(name[:20]) + 1 for name in known["log"])])  # clocks go back too
+            entry = f"{after:020}-{secrets.token_hex(6)}.json"
             with self._store.open_output_stream(f"{self._root}/log/{entry}") as file:
                 file.write(json.dumps({"files": changed}, sort_keys=True).encode("utf-8", "backslashreplace"))
             state = {path: digests[0] for path, digests in known["files"].items()}

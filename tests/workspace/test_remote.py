@@ -159,3 +159,17 @@ def test_addresses_that_lead_nowhere_are_said(run, monkeypatch, tmp_path):
     answer = run("search", "-w", f"s3://k:s3cret@docs/{tmp_path.name}?region=us-east-1&retry_strategy=none", "a")
     assert answer.code in (1, 2)
     assert "s3cret" not in answer.err + answer.out
+
+
+def test_what_is_uploaded_later_counts_though_the_clock_went_back(tmp_path, monkeypatch):
+    (tmp_path / "store").mkdir()
+    address = (tmp_path / "store").as_uri()
+    for number, name in enumerate(("a", "b", "a")):
+        monkeypatch.setattr("structformer.storage.remote.time.time_ns", lambda number=number: 10**18 - number)
+        copy = RemoteFolder(address, tmp_path / name)
+        copy.pull()
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "file").write_text(f"written {number}")
+        copy.push()
+    RemoteFolder(address, tmp_path / "c").pull()
+    assert (tmp_path / "c" / "file").read_text() == "written 2"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -589,3 +590,34 @@ def test_feedback_is_not_appended_to_a_file_elsewhere(tmp_path):
     FeedbackLog(Workspace(tmp_path / "w"), dropped=dropped.append).add({"event": "search", "query": "mast"})
     assert dropped == ["error", "error"]
     assert file.read_text() == "mine\n"
+
+
+def test_what_reads_writes_or_computes_runs_beside_the_event_loop(tmp_path, monkeypatch):
+    folder = boats(tmp_path)
+    build_index(folder, encoders=[])
+    called: dict[str, bool] = {}
+
+    def watch(owner: type, name: str) -> None:
+        real = getattr(owner, name)
+
+        def watched(*given, **named):
+            with suppress(RuntimeError):
+                asyncio.get_running_loop()
+                called[name] = True
+            called.setdefault(name, False)
+            return real(*given, **named)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    for name in ("search", "compare", "section", "document", "status", "documents", "markdown"):
+        watch(SearchService, name)
+    watch(FeedbackLog, "add")
+    with client(folder, ServerOptions(feedback=True)) as server:
+        for path in (
+            "/api/search?q=mast", "/?q=mast&compare=words", "/", "/api/status", "/llms.txt", "/llms-full.txt", "/docs",
+            "/openapi.json", "/read/page0.md", "/api/document/page0.md", "/api/section/page0.md", "/read/gone.md",
+        ):  # fmt: skip
+            assert server.get(path).status_code in (200, 404), path
+        assert server.post("/api/feedback", json={"event": "not_found", "query": "x", "shown": []}).status_code == 204
+    assert {"search", "status", "documents", "markdown", "add"} <= called.keys()
+    assert not [name for name, on_loop in called.items() if on_loop]
