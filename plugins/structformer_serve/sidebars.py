@@ -37,15 +37,16 @@ def sidebar_ranks(folder: Path, root: str, documents: IndexedDocuments) -> dict[
     """Where documents come by the sidebars of the site whose pages are in a folder; empty where it has none.
 
     root: what the ids of the site's own pages begin with."""
-    pages = [(number, each.id, each.values()) for number, each in enumerate(documents) if _SUFFIX.search(each.id)]
-    folders = {above for _, name, _ in pages for above in _above(name)}
+    names = {each.id for each in documents if _SUFFIX.search(each.id)}
+    folders = {above for name in names for above in _above(name)}
     places = {each: place for each in folders if (place := _category(folder / each)) is not None}
     base = folder / root
     listed = next((found for at in (base, base.parent) if (found := _sidebars(at))), None)
-    if listed and not _sidebars(base.parent) and any(name.startswith(f"{root}docs/") for _, name, _ in pages):
-        root += "docs/"  # a sidebars file lies beside the folder of pages
     if listed is None and not places:
         return {}
+    if listed and not _sidebars(base.parent) and any(name.startswith(f"{root}docs/") for name in names):
+        root += "docs/"  # a sidebars file lies beside the folder of pages
+    pages = [(number, each.id, each.values()) for number, each in enumerate(documents) if each.id in names]
     generated = sorted(pages, key=lambda page: _place(page[1], page[2], places))
     if listed is None:
         return {number: float(rank) for rank, (number, _, _) in enumerate(generated)}
