@@ -156,3 +156,17 @@ def test_what_others_call_a_page_counts_beside_its_own_words(tmp_path):
     }
     assert lexical.called("drift", owners, everything, lambda units: ["hidden"] * len(units)) == {}
     assert lexical.called("nothing that a page is called", owners, []) == {}
+
+
+def test_a_search_is_in_doubt_where_no_page_has_the_words(tmp_path):
+    ingest(write_pages(tmp_path / "pages", linked_pages()), tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=["structure"])
+    retriever = Retriever.open(tmp_path / "w")
+    assert retriever.search("clean the keel with fresh water").confident
+    assert not retriever.search("bake a chocolate cake").confident
+    lexical = retriever.opened.lexical
+    assert lexical.coverage("how do I clean the keel") == pytest.approx(1)
+    assert 0 < lexical.coverage("clean a chocolate cake") < 0.5
+    assert lexical.coverage("zzz") == 0.0
+    assert lexical.coverage("how to") == lexical.coverage("->") == 1.0  # nothing is missing
+    assert lexical.coverage("keel", []) == 0.0

@@ -263,7 +263,9 @@ class _Searcher:
         return {row: score / total for row, score in self._weighed(atoms, rows).items()}
 
     def coverage(self, query: str, documents: Collection[int] | None) -> float:
-        """The most that a row has of a query's words, in any form, function words apart, weighed by idf, as a share."""
+        """The most that a row has of a query's words, in any form, function words apart, weighed by idf, as a share; 1
+        of a query without such words.
+        """
         atoms: list[tuple[tantivy.Query, float]] = []
         for word in dict.fromkeys(self._telling(query)):
             if terms := query_terms(self.analyzer, word):
@@ -271,7 +273,9 @@ class _Searcher:
                 found = max(self._searcher.doc_freq("text", term) for term in terms)
                 any_of = tantivy.Query.boolean_query([(tantivy.Occur.Should, its) for its in each])
                 atoms.append((any_of, idf(found, self._searcher.num_docs)))
-        best = self._run(_any_of(atoms), 1, documents) if atoms else []
+        if not atoms:
+            return 1.0
+        best = self._run(_any_of(atoms), 1, documents)
         return best[0][1] / sum(weight for _, weight in atoms) if best else 0.0
 
     def _telling(self, query: str) -> list[str]:
