@@ -20,6 +20,7 @@ from structformer.document import MARKS, UNSPACED
 LONGEST = 255  # characters of a word or name that count
 MOST_ASKED = 200_000  # characters of a query
 _KEPT, _SHORT = 50_000, 40  # chunks of text whose words are known already, and their length
+_KEPT_LINES, _LONG_LINE = 4_000, 4_000  # the same of lines
 _MOST_PARTS = 8  # of a word: what has more is no name
 _MOST_NAMES = 16  # of a chunk
 # Default_Ignorable_Code_Point, as far as texts have them.
@@ -35,6 +36,7 @@ _PLAIN, _LEFT_OUT = str.maketrans(PLAIN), re.compile(f"[{LEFT_OUT}]")
 _UNSEEN = re.compile(f"[{IGNORABLE}]")
 _WORD = re.compile(f"[^\\W_][^\\W_]*(?:[{MARKS}]+[^\\W_]*)*")
 _ASCII_WORD = re.compile("[a-z0-9]+")
+_PLAIN_CHUNK = re.compile("[(\"']*([A-Za-z][a-z]*)[)\"']*[.,;]?[)\"']*")  # one word with what is around it in prose
 # As it is written, with what cannot be seen.
 WRITTEN = re.compile(f"[^\\W_]+(?:[{MARKS}{IGNORABLE}]+[^\\W_]*)*")
 _RUN = re.compile(f"[{UNSPACED}]+")
@@ -124,13 +126,21 @@ class _Cut(NamedTuple):
 
 @lru_cache(2)  # a text is cut for several fields, one after another
 def _cut_all(text: str) -> _Cut:
-    found = [(_known if len(chunk) <= _SHORT else _cut)(chunk) for chunk in text.split()]
-    return _Cut(*(" ".join([its[form] for its in found if its[form]]) for form in range(3)))
+    return _joined([(_known_line if len(line) <= _LONG_LINE else _cut_line)(line) for line in text.split("\n")])
+
+
+def _cut_line(line: str) -> _Cut:
+    return _joined([(_known if len(chunk) <= _SHORT else _cut)(chunk) for chunk in line.split()])
+
+
+def _joined(found: list[_Cut]) -> _Cut:
+    words, forms, names = zip(*found, strict=True) if found else ((), (), ())
+    return _Cut(" ".join(filter(None, words)), " ".join(filter(None, forms)), " ".join(filter(None, names)))
 
 
 def _cut(chunk: str) -> _Cut:
-    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle()):  # as most are
-        word = chunk.lower()[:LONGEST]
+    if plain := _PLAIN_CHUNK.fullmatch(chunk):  # as most are
+        word = plain[1].lower()[:LONGEST]
         return _Cut(word, word, "")
     words = [pair for word in written_words(chunk) for pair in _with_pairs(word)]
     forms = [word.lower() for word in _camel_parts(chunk)]
@@ -141,6 +151,7 @@ def _cut(chunk: str) -> _Cut:
 
 
 _known = lru_cache(_KEPT)(_cut)
+_known_line = lru_cache(_KEPT_LINES)(_cut_line)  # a document's lines are cut for passages, then for the whole
 
 
 def _with_pairs(word: str) -> Iterator[str]:
