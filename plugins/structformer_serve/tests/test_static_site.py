@@ -16,6 +16,7 @@ import pytest
 from structformer import Retriever
 from structformer.errors import UsageError
 from structformer.ingestion import ingest
+from structformer.retrieval import STATIC_WORDS
 from structformer.retrieval.documents.units import Unit
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.words.bm25 import idf, saturation
@@ -277,9 +278,7 @@ def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site,
         "Promise.all(['mastless', 'mast'].map(async (w) => [...(await structformer.vector(w))]))"
     )
     assert mean == pytest.approx(known)
-    assert page.evaluate("structformer.meta.weights") == {
-        name: getattr(weights, name) for name in ("dense", "overview", "lexical", "document")
-    }
+    assert page.evaluate("structformer.meta.weights") == {**weights.counted, "words": STATIC_WORDS}
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
