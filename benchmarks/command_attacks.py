@@ -199,11 +199,11 @@ def bombs(documents: Path) -> Tried:
     """Small documents that unpack to much, and documents that name others: they cost themselves, in bounded memory."""
     found = Tried()
     zeros = zlib.compress(b" " * 300_000_000, 9)
+    page = b"4 0 obj<</Filter/FlateDecode/Length %d>>stream\n" % len(zeros) + zeros + b"\nendstream endobj\n"
     pdf = (
         b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
-        b"3 0 obj<</Type/Page/Parent 2 0 R/Contents 4 0 R>>endobj\n4 0 obj<</Filter/FlateDecode/Length %d>>stream\n"
-        % len(zeros)
-    ) + zeros + b"\nendstream endobj\ntrailer<</Root 1 0 R>>\n"  # fmt: skip
+        b"3 0 obj<</Type/Page/Parent 2 0 R/Contents 4 0 R>>endobj\n" + page + b"trailer<</Root 1 0 R>>\n"
+    )
     record = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 300000000\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
     entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
     files: Mapping[str, bytes] = {
@@ -316,7 +316,7 @@ def clocks(documents: Path) -> Tried:
         )
         (home / "store").mkdir()
         for workspace in ("w", (home / "store").as_uri()):
-            for number, back in enumerate((0, 3e8, 3e8, 0, 1e8)):
+            for number, back in enumerate((0, 3e8, 1e8)):
                 (home / "pages" / "clock.md").write_text(f"# Clock\n\nThe walrus has number{number} of it.\n")
                 env = {
                     **os.environ,
@@ -324,7 +324,7 @@ def clocks(documents: Path) -> Tried:
                     "PYTHONPATH": os.pathsep.join([str(home / "clock"), os.environ.get("PYTHONPATH", "")]),
                     "STRUCTFORMER_COPIES": str(home / f"copies{number % 2}"),
                 }
-                for line in ("ingest pages", "index --encoder none", f"search 'walrus number{number}'", "check"):
+                for line in ("ingest pages", "index --encoder none", f"search 'walrus number{number}'"):
                     done = subprocess.run(
                         [*_command(line), "-w", workspace],
                         cwd=home,
