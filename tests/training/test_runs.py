@@ -252,7 +252,9 @@ def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_
     for first, second in zip(one, two, strict=True):
         assert first == pytest.approx(second, rel=1e-5)
     first, second = (load_file(corpus / "models" / name / "model.safetensors") for name in ("one", "two"))
-    assert all(torch.allclose(first[name], second[name], atol=1e-5) for name in first)
+    # A group's softmax gives the bias of the score no gradient: Adam makes a step of any rounding there.
+    learned = first.keys() - {"classifier.bias"}
+    assert all(torch.allclose(first[name], second[name], atol=1e-5) for name in learned)
 
 
 def test_a_sharded_run_is_judged_as_a_whole_one_is(corpus, tmp_path, run):
