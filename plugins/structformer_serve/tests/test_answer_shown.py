@@ -127,6 +127,7 @@ def test_what_breaks_off_says_so_and_offers_nothing(page, address, model):
 
 def test_a_follow_up_is_asked_with_the_question_before_it(page, address, model):
     answer = asked(page, address, model, "Resin [1].")
+    expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()  # the model was asked by then
     model.asked.clear()
     field = answer.get_by_role("textbox", name="A question that follows this one up")
     field.fill("and how long")

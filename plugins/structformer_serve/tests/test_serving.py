@@ -738,16 +738,20 @@ def test_what_was_asked_before_the_end_is_answered(process):
             except httpx.HTTPError:
                 return
 
+    connected = threading.Barrier(9)
+
     def ask(number: int) -> int:
-        return httpx.get(
-            f"{address}/api/search", params={"q": f"mend {number}"}, headers=headers, timeout=60
-        ).status_code
+        with httpx.Client(base_url=address, headers=headers, timeout=60) as asking:
+            asking.get("/readyz")
+            connected.wait(60)
+            return asking.get("/api/search", params={"q": f"mend {number}"}).status_code
 
     looking = threading.Thread(target=look)
     looking.start()
     wait_until(lambda: 200 in ready)
     with ThreadPoolExecutor(8) as threads:
         sent = [threads.submit(ask, number) for number in range(8)]
+        connected.wait(60)
         time.sleep(0.05)
         started.send_signal(signal.SIGTERM)
         assert [each.result() for each in sent] == [200] * 8
