@@ -139,8 +139,8 @@ def _joined(found: list[_Cut]) -> _Cut:
 
 
 def _cut(chunk: str) -> _Cut:
-    if plain := _PLAIN_CHUNK.fullmatch(chunk):  # as most are
-        word = plain[1].lower()[:LONGEST]
+    if one := _PLAIN_CHUNK.fullmatch(chunk):  # as most are
+        word = one[1].lower()[:LONGEST]
         return _Cut(word, word, "")
     words = [pair for word in written_words(chunk) for pair in _with_pairs(word)]
     forms = [word.lower() for word in _camel_parts(chunk)]
