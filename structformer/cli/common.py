@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -38,8 +39,9 @@ def named(text: str) -> str:
     """A text for the user, workspaces under the names that were given."""
     for copy, address in _copies.items():
         text = text.replace(copy, address)
-    for path, number in descriptors.items():
-        text = text.replace(f"/proc/{os.getpid()}/fd/{number}", path)
+    if sys.platform == "linux":
+        for path, number in descriptors.items():
+            text = text.replace(f"/proc/{os.getpid()}/fd/{number}", path)
     return text.encode("utf-8", "backslashreplace").decode()  # bytes of names that are no text
 
 

@@ -36,8 +36,8 @@ def utf8_path(path: str) -> str:
     """A path for libraries that take UTF-8 alone: of a folder with other bytes in its path by a descriptor of it, which
     stays open; of one that is not there, or not on Linux, the path itself.
     """
-    odd = not path.isascii() and sys.platform == "linux" and any("\udc80" <= sign <= "\udcff" for sign in path)
-    if not odd or not os.path.isdir(path):
+    odd = not path.isascii() and any("\udc80" <= sign <= "\udcff" for sign in path)
+    if sys.platform != "linux" or not odd or not os.path.isdir(path):
         return path
     known = descriptors.get(path)
     if known is None or not os.path.samestat(os.fstat(known), os.stat(path)):

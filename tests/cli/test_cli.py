@@ -387,7 +387,8 @@ def test_a_mapping_from_suggestion_to_corpus(run, tmp_path, monkeypatch):
 def test_ctrl_c_ends_a_command_with_one_line_and_its_code(tmp_path, busy):
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
     (tmp_path / "busy.py").write_text(
-        "import sqlite3, sys, threading, time\nfrom structformer.cli import main, search\n"
+        "import signal, sqlite3, sys, threading, time\nfrom structformer.cli import main, search\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which a shell takes from what it runs behind
         f"ENDLESS = {endless!r}\n"
         f"def command():\n    print('begun', flush=True)\n    {busy}\n"
         "search.command.callback = lambda **values: command()\n"
