@@ -45,7 +45,7 @@ def _command(line: str) -> list[str]:
 
 
 def _one_line(said: str) -> bool:
-    return "Traceback" not in said and said.count("error:") <= 1
+    return "Traceback" not in said and sum(line.startswith("error:") for line in said.splitlines()) <= 1
 
 
 @contextmanager
@@ -150,7 +150,8 @@ def full_disks(documents: Path) -> Tried:
                 check = shlex.join([*_command("check"), "-w", f"{place}/disk/{name}"])
                 script = (
                     f"mkdir -p {place}/disk && mount -t tmpfs -o size={size + more}k none {place}/disk && "
-                    f"cp -r {place}/{name} {place}/disk && ({command}; echo code $?; {check} && echo whole)"
+                    f"cp -r {place}/{name} {place}/disk && ({command}; echo code $?; "
+                    f"{check} 2> {os.devnull} && echo whole)"
                 )
                 done = subprocess.run(
                     ["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, check=False
