@@ -109,7 +109,7 @@ def command(
     log_requests(logs)
     options, on = listen(ctx, out, server_options(values))
     view = StepsView(out, bars=not logs)
-    # Before they are read, so that no change is missed. What is not there is told of by reading it.
+    # Before they are read, so that no change is missed. Reading says which of them are missing.
     changes = _changes(files, place) if watch and all(path.exists() for path in files) else None
     try:
         _first_index(view, place, paths, base_url, threads)

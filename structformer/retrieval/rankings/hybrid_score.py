@@ -81,15 +81,13 @@ _WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.7, 0.5, 0.7, 0.15, 0.4, 0.1, 0.1)
 _NOTHING_PRETRAINED = FusionWeights(
     dense=1.0, overview=1.0, lexical=0.8, document=0.6, present=0.2, called=0.2, static_alone=True
 )
-_UNREAD = FusionWeights(  # what words and structure count by themselves, and hardly more
+_UNREAD = replace(  # what words and structure count by themselves, and hardly more
+    _NOTHING_PRETRAINED,
     dense=1e-6,
     overview=0.4e-6,
-    lexical=0.8,
-    document=0.6,
-    structure=1.0,
-    structure_overview=1.0,
-    present=0.1,
-    called=0.3,
+    structure=_NOTHING_PRETRAINED.dense,
+    structure_overview=_NOTHING_PRETRAINED.overview,
+    static_alone=False,
 )
 ONE_NAME = 3.0  # the weight of having a query that is one name
 LOOK = 0.8  # the weight of a second look
