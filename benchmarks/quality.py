@@ -4,10 +4,11 @@
 
 SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Everything runs with its defaults; a seed is
 that of the static encoder and of the training. Prints nDCG@10 of documents, all rows of a set from one run, means over
-the seeds: BM25 of sections and of documents, MiniLM, reciprocal rank fusion, the hybrid without structure; the whole
-score before training, after it, and as the search uses it, which is the trained one unless held-out questions saw a
-loss; the latter with each part of the score left out. For every row the mean over the sets, how many sets are worse by
-0.005, and one randomisation test of all queries of all sets together.
+the seeds: BM25 of sections and of documents, MiniLM, reciprocal rank fusion, the hybrid without structure; the search
+with nothing pretrained; the whole score before training, after it, and as the search uses it, which is the trained one
+unless held-out questions saw a loss; the latter without the second look, and with each part of the score left out. For
+every row the mean over the sets, how many sets are worse by 0.005, and one randomisation test of all queries of all
+sets together.
 
 Then what each training said of itself beside people's queries: a keep where they lost, or a refusal where they gained,
 is a false verdict, and counted.
@@ -53,6 +54,7 @@ from structure import (
     table,
 )
 
+NOTHING, NO_LOOK = "nothing pretrained", "without the second look"
 BEFORE_TRAINING, TRAINED, SEARCH = "the whole score, untrained", "the whole score, trained", "the search"
 Set = dict[str, Any]  # scores by row and query; verdicts, by seed; seconds
 
@@ -67,13 +69,15 @@ def measured(workspace: Workspace, judgements: Judgements, seeds: int) -> Set:
         learning = StructureOptions(learning=LearningOptions(seed=seed))
         train_structure(workspace, "structure", learning, force=True)
         build_index(workspace, encoders=["structure", UNTRAINED])
+        nothing = scored(workspace, judgements, {NOTHING: "hybrid:structure"})
         training = time.monotonic()
         train(workspace, TrainingOptions(seed=seed), force=True)
         seconds.append(time.monotonic() - training)
         record = read_record(workspace, ENCODER)
         used = ENCODER if record.used else UNTRAINED
         rows = {BEFORE_TRAINING: UNTRAINED, TRAINED: ENCODER, SEARCH: used}
-        run = scored(workspace, judgements, {row: f"hybrid:{encoder}" for row, encoder in rows.items()})
+        run = nothing | scored(workspace, judgements, {row: f"hybrid:{encoder}" for row, encoder in rows.items()})
+        run |= scored(workspace, judgements, {NO_LOOK: f"hybrid:{used}[look=none]"})
         for row, without in LEFT_OUT.items():
             run |= scored(workspace, judgements, {row: f"hybrid:{used}"}, without, encoder=used)
         runs.append(run)
@@ -139,9 +143,9 @@ def main() -> None:
         seconds = " ".join(f"{each:.0f}" for each in kept[name]["training seconds"])
         print(f"{name} {json.dumps(rows)} {kept[name]['seconds']:.0f} s; trainings: {seconds} s", flush=True)
     results = {name: kept[name] for name in arguments.sets}
-    print("\n" + table(of_rows(results, [*BASELINES, BEFORE, BEFORE_TRAINING, TRAINED, SEARCH]), BEFORE))
+    print("\n" + table(of_rows(results, [*BASELINES, BEFORE, NOTHING, BEFORE_TRAINING, TRAINED, SEARCH]), BEFORE))
     print("\n" + table(of_rows(results, [BEFORE_TRAINING, TRAINED, SEARCH]), BEFORE_TRAINING))
-    print("\n" + table(of_rows(results, [SEARCH, *LEFT_OUT]), SEARCH))
+    print("\n" + table(of_rows(results, [SEARCH, NO_LOOK, *LEFT_OUT]), SEARCH))
     print("\n" + "\n".join(verdicts(results)))
 
 

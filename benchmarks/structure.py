@@ -3,11 +3,12 @@
     python benchmarks/structure.py SHARED [--sets git docker ...] [--seeds 3] [--sources] [--parts] [--peers]
                                           [--work DIR] [--kept FILE]
 
-SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Prints nDCG@10 of documents, all rows of a set
-from one run: BM25 of sections and of documents, LSA (the static encoder before it has learned), MiniLM, reciprocal rank
-fusion, the hybrid without structure (the default before), the static encoder alone and with words, the hybrid with it;
-means over the seeds; for every row the mean over the sets, how many sets are worse than the default before by 0.005,
-and one randomisation test of all queries of all sets together. Then seconds, megabytes and milliseconds a query.
+SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}; the set `demo` is fetched, as `make demo`
+does. Prints nDCG@10 of documents, all rows of a set from one run: BM25 of sections and of documents, LSA (the static
+encoder before it has learned), MiniLM, reciprocal rank fusion, the hybrid without structure (the default before), the
+static encoder alone and with words, the hybrid with it; means over the seeds; for every row the mean over the sets, how
+many sets are worse than the default before by 0.005, and one randomisation test of all queries of all sets together.
+Then seconds, megabytes and milliseconds a query.
 
 With --parts: the default with each part of its score left out, the other weights staying as they are.
 
@@ -26,6 +27,7 @@ import argparse
 import json
 import platform
 import resource
+import runpy
 import shutil
 import sys
 import tarfile
@@ -72,10 +74,11 @@ CORPORA = {
     "python": "python-html",
     "xquad-hi": "xquad-hi",
     "xquad-tr": "xquad-tr",
+    "demo": "",  # what `make demo` fetches
 }
 KINDS = {
     "manuals": ("npm", "cargo", "docker", "podman", "git", "systemd", "man-fr", "man-zh", "man"),
-    "sites": ("prometheus", "fastapi", "ruff", "python"),
+    "sites": ("prometheus", "fastapi", "ruff", "python", "demo"),
     "others": ("stacks", "xquad-hi", "xquad-tr"),
 }
 BEFORE = "hybrid, without structure"
@@ -98,6 +101,8 @@ LEFT_OUT = {  # parts of the score, by the weights that are set to 0
     "without words of the passage": ("lexical",),
     "without words of the document": ("document",),
     "without words": ("lexical", "document"),
+    "without what is present as typed": ("present",),
+    "without what others call it": ("called",),
     "without what structure taught": ("structure", "structure_overview"),
 }
 _WORSE = 0.005
@@ -117,12 +122,23 @@ def ingested(shared: Path, archive: str, work: Path) -> Workspace:
     return workspace
 
 
+def fetched_demo(folder: Path) -> None:
+    """The pages of `make demo` as folder/corpus, its questions beside them."""
+    if not (folder / "corpus").exists():
+        demo = runpy.run_path(str(Path(__file__).parent.parent / "examples" / "demo.py"))
+        demo["fetch"](folder / "archives")
+        demo["collect"](folder, folder / "archives")
+        (folder / "docs").rename(folder / "corpus")
+
+
 def prepared(shared: Path, name: str, work: Path) -> tuple[Workspace, Judgements]:
     """A set's workspace, with an index of the untrained encoder alone, and its judgements."""
+    folder = shared / "eval" / name if CORPORA[name] else work / name
+    if not CORPORA[name]:
+        fetched_demo(folder)
     workspace = ingested(shared, CORPORA[name], work / name)
     shutil.rmtree(workspace.models / "structure", ignore_errors=True)
     build_index(workspace, encoders=["base"])
-    folder = shared / "eval" / name
     return workspace, read_judgements(folder / "queries.jsonl", folder / "qrels.tsv")
 
 
