@@ -1,11 +1,11 @@
-"""What each pre-training task is worth: every task alone, families, none, with the same budget, on judged corpora; and
-the size curve.
+"""What each pre-training task is worth: every task alone, families, none, with the same budget, on judged corpora;
+passages read in their document's context; and the size curve.
 
-    python benchmarks/ablation.py tasks SHARED [--sets npm docker git] [--steps 12]
+    python benchmarks/ablation.py tasks SHARED [--sets npm docker git] [--steps 12] [--rows NAME ...]
     python benchmarks/ablation.py sizes SHARED [--sets git] [--examples 100 300 1000 3000 10000] [--plot FILE]
 
-SHARED holds corpora/NAME-*.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. A bi-encoder from the same base, Examples a
-step, lengths and seed each time; the dense ranking of the trained weights as they are (no mixing with the base, no
+SHARED holds corpora/NAME-*.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. A bi-encoder from the same base, 32 Examples
+a step, lengths and seed each time; the dense ranking of the trained weights as they are (no mixing with the base, no
 choice by held-out score). Prints nDCG@10, the difference from the untrained base, and p by the paired randomisation
 test, Holm-corrected over a set's rows."""
 
@@ -14,45 +14,56 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
-import tarfile
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-FORMATS = {"npm": "npm-markdown", "docker": "docker-markdown", "git": "git-html"}
+from structure import CORPORA, ingested
+
 TOKENS = 128  # that are read of a passage
 WIKIFORMER, HARP, CLASSIC = ("srr", "rwi", "ati", "ltm"), ("rqp", "qdm", "rdp", "acm"), ("ict", "bfs", "wlp", "rop")
-ROWS: dict[str, dict[str, float] | None] = {
-    "untrained": None,
-    **{task: {task: 1.0} for task in WIKIFORMER},
-    "Wikiformer's four": dict.fromkeys(WIKIFORMER, 1.0),
-    **{task: {task: 1.0} for task in HARP},
-    "HARP's four": dict.fromkeys(HARP, 1.0),
-    **{task: {task: 1.0} for task in CLASSIC},
-    "docs recipe": {"ict": 3.0, "srr": 1.0, "rwi": 0.25, "ati": 0.25},
+OTHERS = ("ovs", "bprop", "ares-hard", "anchor-dr", "php", "seal")
+DOCS = {"ict": 3.0, "srr": 1.0, "rwi": 0.25, "ati": 0.25}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is trained; without a mix nothing is."""
+
+    mix: dict[str, float] | None
+    ranker: str = "bi-encoder"
+
+
+ROWS = {
+    "untrained": Row(None),
+    **{task: Row({task: 1.0}) for task in WIKIFORMER},
+    "Wikiformer's four": Row(dict.fromkeys(WIKIFORMER, 1.0)),
+    **{task: Row({task: 1.0}) for task in HARP},
+    "HARP's four": Row(dict.fromkeys(HARP, 1.0)),
+    **{task: Row({task: 1.0}) for task in (*CLASSIC, *OTHERS)},
+    "docs recipe": Row(DOCS),
+    "late chunking, untrained": Row(None, "contextual"),
+    "InSeNT": Row({"ict": 3.0, "srr": 1.0, "ati": 0.25}, "contextual"),
 }
 
 
 def prepare(shared: Path, name: str, work: Path) -> Path:
     """Ingest, sample all tasks and index a set; returns its workspace."""
-    from structformer.ingestion import ingest
     from structformer.models.attention import AttentionWeights
     from structformer.models.base import resolve_base_model
     from structformer.retrieval.indexing import build_index
     from structformer.sampling import sample
     from structformer.workspace import Workspace
 
-    corpus, workspace = work / name / "corpus", work / name / "workspace"
-    if not Workspace(workspace).has("index"):
-        with tarfile.open(shared / "corpora" / f"{FORMATS[name]}.tar.xz") as tar:
-            tar.extractall(corpus, filter="data")
-        ingest(corpus, workspace, format=FORMATS[name].split("-")[1] if name != "git" else None)
-        weights = AttentionWeights(resolve_base_model("auto", "bi-encoder").location, Workspace(workspace).cache)
-        sample(workspace, [*WIKIFORMER, *HARP, *CLASSIC], weights=weights, held_out=0.0)
+    workspace = Workspace(work / name / "ws")
+    if not workspace.has("index"):
+        ingested(shared, CORPORA[name], work / name)
+        weights = AttentionWeights(resolve_base_model("auto", "bi-encoder").location, workspace.cache)
+        sample(workspace, [*WIKIFORMER, *HARP, *CLASSIC, *OTHERS], weights=weights, held_out=0.0)
         build_index(workspace, encoders=[])
-    return workspace
+    return workspace.path
 
 
 class Judged:
@@ -68,20 +79,25 @@ class Judged:
         count = len(units)
         self.texts = [units[number].ranker_text for number in range(count)]
         self.owners = [units[number].document_id for number in range(count)]
+        self.documents = units.numbers("document").tolist()
         queries = read_queries(shared / "eval" / name / "queries.jsonl")
         self.qrels = read_qrels(shared / "eval" / name / "qrels.tsv")
         self.queries = {query: text for query, text in queries.items() if query in self.qrels}
 
-    def ndcg(self, location: str) -> list[float]:
+    def ndcg(self, location: str, ranker: str = "bi-encoder") -> list[float]:
         """nDCG@10 by query."""
         import ir_measures
         import torch
         from ir_measures import nDCG
-        from structformer.models.bi_encoder import BiEncoder
+        from structformer.models import RankerOptions, ranker_kind
 
-        encoder = BiEncoder.load(location)
+        encoder: Any = ranker_kind(ranker).start(location, RankerOptions(TOKENS))
         with torch.autocast("cpu", torch.bfloat16):
-            scores = encoder.encode_queries(list(self.queries.values())) @ encoder.encode(self.texts, TOKENS).T
+            if ranker == "contextual":
+                passages = encoder.encode_documents(list(encoder.in_context(self.texts, self.documents)))
+            else:
+                passages = encoder.encode(self.texts, TOKENS)
+            scores = encoder.encode_queries(list(self.queries.values())) @ passages.T
         run: dict[str, dict[str, float]] = {}
         for query, row in zip(self.queries, scores, strict=True):
             best: dict[str, float] = {}
@@ -92,13 +108,14 @@ class Judged:
         return [found.get(query, 0.0) for query in self.queries]
 
 
-def trained(workspace: Path, mix: dict[str, float], steps: int) -> tuple[str, dict[str, Any]]:
-    """Train the ablation's bi-encoder; returns its folder and what was counted."""
+def trained(workspace: Path, row: Row, steps: int) -> tuple[str, dict[str, Any]]:
+    """Train the ablation's ranker; returns its folder and what was counted."""
     from structformer.errors import ModelError
     from structformer.training import TrainingOptions, train_ranker
 
     options = TrainingOptions(
-        mix=mix,
+        ranker=row.ranker,
+        mix=row.mix,
         max_steps=steps,
         max_seconds=None,
         max_epochs=1e9,
@@ -119,7 +136,7 @@ def trained(workspace: Path, mix: dict[str, float], steps: int) -> tuple[str, di
     }
 
 
-def tasks(shared: Path, sets: list[str], steps: int, work: Path) -> None:
+def tasks(shared: Path, sets: list[str], steps: int, work: Path, rows: list[str]) -> None:
     """The table of all tasks."""
     from structformer.evaluation.significance import holm, randomisation_test
     from structformer.models.base import resolve_base_model
@@ -133,17 +150,18 @@ def tasks(shared: Path, sets: list[str], steps: int, work: Path) -> None:
         )
         scores: dict[str, list[float]] = {}
         notes: dict[str, str] = {}
-        for row, mix in ROWS.items():
+        for row in rows:
             begun = time.monotonic()
+            what = ROWS[row]
             location, counted = (
                 (resolve_base_model("auto", "bi-encoder").location, {})
-                if mix is None
-                else trained(workspace, mix, steps)
+                if what.mix is None
+                else trained(workspace, what, steps)
             )
             if not location:
                 notes[row] = counted["missing"]
                 continue
-            scores[row] = judged.ndcg(location)
+            scores[row] = judged.ndcg(location, what.ranker)
             notes[row] = ", ".join(f"{count} {task}" for task, count in counted.get("examples", {}).items())
             mean = sum(scores[row]) / len(scores[row])
             print(f"  {row:20} {mean:.3f}  {time.monotonic() - begun:.0f} s  {notes[row]}", flush=True)
@@ -151,7 +169,7 @@ def tasks(shared: Path, sets: list[str], steps: int, work: Path) -> None:
         compared = [row for row in scores if row != "untrained"]
         values = holm([randomisation_test(scores[row], base, seed=0) for row in compared])
         print(f"\n| {name} | nDCG@10 | vs untrained | p | Examples there are |\n|---|---|---|---|---|")
-        for row in ROWS:
+        for row in rows:
             if row not in scores:
                 print(f"| {row} | | | | none |")
                 continue
@@ -174,10 +192,8 @@ def sizes(shared: Path, sets: list[str], examples: list[int], work: Path, plot: 
             f"\n{name}, docs recipe\n\n| Examples | nDCG@10 | seconds |\n|---|---|---|\n| 0 | {points[0][1]:.3f} | |",
             flush=True,
         )
-        mix = ROWS["docs recipe"]
-        assert mix is not None
         for size in examples:
-            location, counted = trained(workspace, mix, max(1, round(size / 32)))
+            location, counted = trained(workspace, Row(DOCS), max(1, round(size / 32)))
             found = judged.ndcg(location)
             points.append((size, sum(found) / len(found)))
             print(f"| {size} | {points[-1][1]:.3f} | {counted['seconds']:.0f} |", flush=True)
@@ -235,10 +251,11 @@ def main() -> None:
     for what, sets in (("tasks", ["npm", "docker", "git"]), ("sizes", ["git"])):
         command = commands.add_parser(what)
         command.add_argument("shared", type=Path)
-        command.add_argument("--sets", nargs="+", default=sets)
+        command.add_argument("--sets", nargs="+", default=sets, choices=list(CORPORA))
         command.add_argument("--work", type=Path, default=Path(".benchmarks"))
         if what == "tasks":
             command.add_argument("--steps", type=int, default=12)
+            command.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
         else:
             command.add_argument("--examples", nargs="+", type=int, default=[100, 300, 1000, 3000, 10_000])
             command.add_argument("--plot", type=Path)
@@ -246,7 +263,8 @@ def main() -> None:
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers"))
     print(f"{platform.machine()}, Python {platform.python_version()}, {packages}", flush=True)
     if arguments.what == "tasks":
-        tasks(arguments.shared, arguments.sets, arguments.steps, arguments.work)
+        rows = [row for row in ROWS if row in {"untrained", *arguments.rows}]
+        tasks(arguments.shared, arguments.sets, arguments.steps, arguments.work, rows)
     else:
         sizes(arguments.shared, arguments.sets, arguments.examples, arguments.work, arguments.plot)
 

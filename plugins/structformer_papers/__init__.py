@@ -1,5 +1,5 @@
 """Pre-training tasks of papers beside Wikiformer's, HARP's and PROP's, PROP as released, questions that a language
-model writes, and masked autoencoders of texts as a kind of ranker."""
+model writes, and as kinds of rankers masked autoencoders of texts and passages in the context of their document."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def structformer_tasks() -> list[Task]:
 
 @hookimpl
 def structformer_rankers() -> list[RankerKind]:
-    from structformer_papers.kinds import MASKED_AUTOENCODER
+    from structformer_papers.kinds import CONTEXTUAL, MASKED_AUTOENCODER
 
-    return [MASKED_AUTOENCODER]
+    return [MASKED_AUTOENCODER, CONTEXTUAL]

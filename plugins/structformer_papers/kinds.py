@@ -19,3 +19,25 @@ MASKED_AUTOENCODER = RankerKind(
     first_stage="dense",
     masked_words=True,
 )
+
+CONTEXTUAL = RankerKind(
+    "contextual",
+    model="structformer_papers.contextual:ContextualEncoder",
+    objective="structformer_papers.contextual:InSeNTObjective",
+    losses=("insent",),
+    mix={"ict": 3.0, "srr": 1.0, "ati": 0.25},
+    cpu=Defaults(8, 5e-5, 96),
+    gpu=Defaults(64, 5e-5, 256),
+    card=Card(
+        "ContextualEncoder",
+        'model.encode_in_context([["a passage", "the next one of its document"]])',
+        "sentence-similarity",
+        "structformer",
+        "structformer_papers.contextual",
+    ),
+    first_stage="dense",
+    sentence_encoder=True,
+    interpolates=True,
+    frozen_words=True,
+    in_batch_negatives=True,
+)

@@ -61,7 +61,7 @@ def index_part(
     before = workspace.folder("index") if workspace.has("index") else None
     encoded = 0
     for place in places:
-        from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_missing
+        from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_missing, in_context
 
         model = load_passage_encoder(workspace, place).for_bulk()
         known = [
@@ -73,7 +73,8 @@ def index_part(
             for done, shard in enumerate(shards, 1):
                 found = list(shard_units(corpus, graph, shard))
                 texts = [document.overview for document, _ in found]
-                texts += [unit.ranker_text for _, units in found for unit in units]
+                passages = [(unit.ranker_text, number) for number, (_, units) in enumerate(found) for unit in units]
+                texts += in_context(model, *zip(*passages, strict=True)) if passages else []
                 encoded += encode_missing(texts, model, known, journal)
                 if progress:
                     progress(f"vectors of {place.name}", done, len(shards))

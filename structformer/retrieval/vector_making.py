@@ -35,7 +35,7 @@ from structformer.retrieval.vectors.encoder_places import (
     encoder_place,
     load_passage_encoder,
 )
-from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts
+from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts, in_context
 from structformer.retrieval.vectors.reading import reading_share
 from structformer.retrieval.vectors.second_look import (
     SecondLook,
@@ -114,11 +114,12 @@ def make_vectors(
         path = building.folder / f"{place.vectors}.npy"
         kept = _axes_before(earlier, len(units)) if look else None
         axes = principal_axes(units, model) if look and kept is None else kept
+        passages = in_context(model, (unit.ranker_text for unit in units), units.numbers("document").tolist())
         tokens = TokenWriter(path, axes, earlier, journals(workspace) / place.vectors) if axes is not None else None
         for of, texts, count, start in (
             (overview_path, (each.overview for each in documents), len(documents), 0),
             (descriptions_path, (each.text for each in described), len(described), len(documents)),
-            (Path, (unit.ranker_text for unit in units), len(units), len(documents) + len(described)),
+            (Path, passages, len(units), total - len(units)),
         ):
             if of is descriptions_path and not needs_torch:
                 continue

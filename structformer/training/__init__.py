@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structformer.training.data.batching import Prepared, Reading, TokenBatch
+from structformer.training.data.batching import Prepared, Reading, TokenBatch, in_order
 from structformer.training.judged.candidates import JudgedCandidates, candidate_documents
 from structformer.training.judged.development import DocumentTexts, judged_candidates, relevant_documents
 from structformer.training.judged.judging import Judge
@@ -25,7 +25,7 @@ __all__ = [
     "BOTH", "DEVELOPMENT", "IGNORED", "Checkpoints", "CondenserObjective", "DocumentTexts", "Judge",
     "JudgedCandidates", "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "Prepared",
     "Reading", "RunMode", "Source", "TokenBatch", "TrainingOptions", "TrainingPlan", "TrainingResult",
-    "TrainingStep", "candidate_documents",
+    "TrainingStep", "candidate_documents", "in_order",
     "judged_candidates", "learning_rate", "made_by_first", "memory_errors", "read_optimizer", "read_recipe",
     "read_state", "read_weights", "recipe_names", "relevant_documents", "scratch_model", "train_ranker",
     "training_options", "unfinished_options", "write_report",

@@ -154,6 +154,14 @@ def _check(row: np.void) -> int:
     return zlib.crc32(row["vector"].tobytes(), zlib.crc32(row["digest"].tobytes())) or 1  # a row of zeros is none
 
 
+def in_context(encoder: Encoder, passages: Iterable[str], documents: Iterable[int]) -> Iterable[str]:
+    """What an encoder is to be given for passages in the order of their documents: themselves, or what the `in_context`
+    of one that reads them in their document's context makes of them. documents: the number of each one's document.
+    """
+    made = getattr(encoder, "in_context", None)
+    return passages if made is None else made(passages, documents)
+
+
 def encode_missing(
     texts: Sequence[str], encoder: Encoder, known: Sequence[KnownVectors], journal: VectorJournal
 ) -> int:
