@@ -53,6 +53,10 @@ def found(retriever: Retriever, query: str) -> list[str]:
     [
         ("hoistMainSail", "hoist.md"),
         ("hoistmainsail", "hoist.md"),
+        ("hoist main sail", "hoist.md"),  # and not the page that has the words
+        ("max sail area", "hoist.md"),
+        ("std deque", "cpp.md"),
+        ("keel bow", "signs.md"),
         ("crane lift", "hoist.md"),
         ("--no-jib", "hoist.md"),
         ("max_sail_area", "hoist.md"),
@@ -126,6 +130,7 @@ def test_presence_is_the_share_of_what_is_typed(retriever):
     assert lexical.presence("--no-jib", units).tolist() == [1, 0, 0]
     assert lexical.presence("crane.lift() C++", units).tolist() == pytest.approx([0.5, 0, 0.5], abs=0.1)
     assert lexical.presence("", units).tolist() == [0, 0, 0]
+    assert lexical.presence("max sail area", units).tolist() == pytest.approx([1, 0.5, 0], abs=0.2)
     some = lexical.presence("hoist the main sail area", units)
     assert some[1] == 1
     assert some[2] == 0

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -48,6 +49,8 @@ _EXACT, _NAMES = "exact", "names"
 # How fields are cut that have words as they stand; the others have their other forms too, and are stemmed.
 _CUTS: dict[str, Cut] = {_EXACT: bare_words, _NAMES: names_of}
 _OWN = {field: weight for field, weight in FIELDS.items() if field != INCOMING}
+_JOINING = ("", "_", "-", ".", "/", ":", "::", "->")  # what words of a name are joined by
+_MIXED = 3  # from so many gaps between words on, all have the same sign
 _WHOLE = 4.0  # what a query's only name counts beside its words
 _LONGEST_PHRASE = 64  # words
 _CALLED = 1000  # units that are looked at for what others call them
@@ -221,11 +224,36 @@ class _Searcher:
         self, query: str, k: int, documents: Collection[int] | None, fields: dict[str, float] | None = None
     ) -> list[tuple[int, float]]:
         parsed = self._any_term(query, fields or self._fields)
-        one = len(query.split()) == 1 and fields is None and (names_of(query) or spaced(query) != bare_words(query))
-        if one and parsed is not None and _NAMES in self._fields and (literal := self.literal(query)) is not None:
-            boosted = tantivy.Query.boost_query(literal, _WHOLE)
+        if fields is None and parsed is not None and (name := self._name(query)) is not None:
+            boosted = tantivy.Query.boost_query(name, _WHOLE)
             parsed = tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in (parsed, boosted)])
         return self._run(parsed, k, documents)
+
+    def _name(self, query: str) -> tantivy.Query | None:
+        """Rows that have the name that a query is: written so, or in its parts ("set timeout" for setTimeout)."""
+        if _NAMES not in self._fields:
+            return None
+        if len(query.split()) == 1:
+            return self.literal(query) if names_of(query) or spaced(query) != bare_words(query) else None
+        found = self._joined(query)
+        return found and found[0]
+
+    def _joined(self, query: str) -> tuple[tantivy.Query, int] | None:
+        """Rows that have the name whose parts a query is, and how many these are."""
+        words = bare_words(query).split() if len(query.split()) > 1 else []
+        if not 1 < len(words) <= _LONGEST_PHRASE:
+            return None
+        gaps = len(words) - 1
+        ways = product(_JOINING, repeat=gaps) if gaps < _MIXED else ((sign,) * gaps for sign in _JOINING)
+        names = ["".join(chain.from_iterable(zip(words, (*signs, ""), strict=True))) for signs in ways]
+        fields = [_EXACT, *[_NAMES] * (len(names) - 1)]  # without a sign it is a word
+        counts = [self._searcher.doc_freq(field, name) for field, name in zip(fields, names, strict=True)]
+        found = [
+            (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, field, name))
+            for field, name, count in zip(fields, names, counts, strict=True)
+            if count
+        ]
+        return (tantivy.Query.boolean_query(found), sum(counts)) if found else None
 
     def _any_term(self, query: str, fields: dict[str, float]) -> tantivy.Query | None:
         return any_term_query(self._schema, self._analyzers, query, fields, self._lone.query, _CUTS)
@@ -259,6 +287,9 @@ class _Searcher:
         atoms: list[tuple[tantivy.Query, float]] = []
         for chunk in list(dict.fromkeys(query.split()))[:_LONGEST_PHRASE]:
             atoms += self._atoms(chunk)
+        if joined := self._joined(query):
+            parts = sum(weight for _, weight in atoms)
+            atoms.append((joined[0], max(parts, idf(joined[1], self._searcher.num_docs))))
         total = sum(weight for _, weight in atoms) or 1.0
         return {row: score / total for row, score in self._weighed(atoms, rows).items()}
 
