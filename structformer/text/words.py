@@ -41,6 +41,7 @@ _PLAIN_CHUNK = re.compile("[(\"']*([A-Za-z][a-z]*)[)\"']*[.,;]?[)\"']*")  # one 
 WRITTEN = re.compile(f"[^\\W_]+(?:[{MARKS}{IGNORABLE}]+[^\\W_]*)*")
 _RUN = re.compile(f"[{UNSPACED}]+")
 _CAMEL = re.compile("[a-z][A-Z]|[0-9][A-Z][a-z]|[A-Z]{2}[a-z]{2}|^[A-Za-z]+[0-9]+$")
+_MAY_BE_CAMEL = re.compile("[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[A-Za-z][0-9]|[^\\x00-\\x7f]")
 _PART = re.compile("[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # A name's signs before it, between its words and after it; signs alone.
 _NAME = "[-.@$#%~/:^+&!\\\\]{{0,3}}{letters}(?:(?:->|[-.:/@+#~=\\\\&%$]{{1,3}}){letters})*(?:\\+\\+?|#)?"
@@ -48,6 +49,7 @@ _ASCII_NAME = re.compile(_NAME.format(letters="[a-z0-9_]+"))
 _ANY_NAME = re.compile(_NAME.format(letters=f"(?:[^\\W{UNSPACED}]+[{MARKS}]*)+"))
 _BEFORE = "-.@$#%~/:^+&!\\"
 _BETWEEN_PIECES = [re.compile(signs) for signs in ("=", ":?/+", "[:@]+", "\\.+")]
+_IN_PIECES = re.compile("[=/:@.]")
 _SIGNS = re.compile("[!#$%&*+\\-/:<=>?@\\\\^|~]+")
 _ONLY_BETWEEN = frozenset(("-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"))
 _OPERATOR = re.compile('(?<!\\S)(-?)["“„«]([^"“”„«»]+)["“”»](?!\\w)|(?<!\\S)-([^\\W\\d_]\\S*)')
@@ -142,9 +144,10 @@ def _cut(chunk: str) -> _Cut:
     if one := _PLAIN_CHUNK.fullmatch(chunk):  # as most are
         word = one[1].lower()[:LONGEST]
         return _Cut(word, word, "")
-    words = [pair for word in written_words(chunk) for pair in _with_pairs(word)]
-    forms = [word.lower() for word in _camel_parts(chunk)]
+    words = written_words(chunk)
+    forms = [word.lower() for word in _camel_parts(chunk)] if _MAY_BE_CAMEL.search(chunk) else []
     if not chunk.isascii():
+        words = [pair for word in words for pair in _with_pairs(word)]
         forms += [plain for word in words if (plain := folded(word)) != word and plain]
     its_names = list(dict.fromkeys(_names(normal(chunk))))[:_MOST_NAMES]
     return _Cut(" ".join(words), " ".join([*words, *forms]), " ".join(its_names))
@@ -181,12 +184,11 @@ def _camel_parts(chunk: str) -> Iterator[str]:
 
 def _names(chunk: str) -> Iterator[str]:
     for found in (_ASCII_NAME if chunk.isascii() else _ANY_NAME).finditer(chunk):
-        name = found[0]
-        if _WORD.fullmatch(name) is None:
-            yield from _pieces(name)
+        if not _is_word(found[0]):
+            yield from _pieces(found[0])
     signs = [found[0] for found in _SIGNS.finditer(chunk)]
     yield from (each for each in signs if each == chunk or each not in _ONLY_BETWEEN)
-    if all(unicodedata.category(character)[0] in "PS" for character in chunk):
+    if not chunk[:1].isalnum() and all(unicodedata.category(character)[0] in "PS" for character in chunk):
         yield chunk[:LONGEST]
     if not chunk.isascii():
         yield from (character for character in chunk if unicodedata.category(character) in _SYMBOLS)
@@ -195,7 +197,12 @@ def _names(chunk: str) -> Iterator[str]:
 def _pieces(name: str) -> Iterator[str]:
     """A name, without the signs before it, and what it has between signs, as far as these are names."""
     pieces = level = [name, name.lstrip(_BEFORE)]
-    for signs in _BETWEEN_PIECES:
-        level = [part for piece in level for part in signs.split(piece)]
-        pieces = pieces + level
-    yield from (piece[:LONGEST] for piece in pieces if _WORD.search(piece) and not _WORD.fullmatch(piece))
+    if _IN_PIECES.search(name):
+        for signs in _BETWEEN_PIECES:
+            level = [part for piece in level for part in signs.split(piece)]
+            pieces = pieces + level
+    yield from (piece[:LONGEST] for piece in dict.fromkeys(pieces) if _WORD.search(piece) and not _is_word(piece))
+
+
+def _is_word(text: str) -> bool:
+    return text.isalnum() if text.isascii() else _WORD.fullmatch(text) is not None
