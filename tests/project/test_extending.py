@@ -223,3 +223,58 @@ def test_the_guide_has_an_example_for_everything_that_can_be_added():
         f"Adding a {what}"
         for what in ("format", "sampling task", "ranker", "loss", "search stage", "search engine", "measure", "command")
     } | {"Adding an engine"} <= headings
+
+
+LONELY = '''
+from collections import Counter
+
+import click
+from structformer.cli import OutputPath, common_options, force_option
+from structformer.corpus import Corpus
+from structformer.graph import ReferenceGraph
+from structformer.pages import environment, render
+from structformer.plugins import hookimpl
+from structformer.workspace import new_file
+
+
+@hookimpl
+def structformer_commands(app):
+    app.add_lazy("lonely", "structformer_lonely:command", "Pages that links find in one place at most.")
+
+
+@click.command("lonely")
+@click.argument("target", type=OutputPath())
+@force_option("the page")
+@common_options
+def command(target, force, workspace, out):
+    """Pages that links find in one place at most, as a page."""
+    corpus = Corpus.open(workspace)
+    called = Counter(document for document, _ in ReferenceGraph.open(workspace, corpus).incoming_texts())
+    lonely = [page for number, page in enumerate(corpus.documents()) if called[number] < 2]
+    templates = environment("structformer_lonely", "templates")
+    page = render("lonely.html", title="Lonely pages", about="Links find them in one place at most.", templates=templates, pages=lonely)
+    with new_file(target, workspace, force=force) as made:
+        made.write_bytes(page)
+    out.json({"pages": [page.id for page in lonely]})
+    out.result(f"{len(lonely)} pages: {target}")
+'''
+LONELY_PAGE = """{% extends "base.html" %}
+{% block content %}<ul>{% for page in pages %}<li>{{ page.title }}</li>{% endfor %}</ul>{% endblock %}
+"""
+
+
+def test_an_application_of_ones_own_has_a_command_and_a_page(workspace, tmp_path):
+    """Written from docs/contributing.md and docs/reference alone."""
+    package = tmp_path / "lonely" / "structformer_lonely"
+    (package / "templates").mkdir(parents=True)
+    (package / "__init__.py").write_text(LONELY)
+    (package / "templates" / "lonely.html").write_text(LONELY_PAGE)
+    environment = installed(package.parent, "lonely")
+    assert "Pages that links find in one place at most." in run("structformer", "--help", environment=environment)
+    lonely = ("structformer", "lonely", tmp_path / "lonely.html", "-w", workspace)
+    assert run(*lonely, environment=environment).startswith("2 pages: ")
+    shown = (tmp_path / "lonely.html").read_text()
+    assert "<h1>Lonely pages</h1>" in shown
+    assert "<ul><li>Boats</li><li>Sails</li></ul>" in shown
+    assert "lonely.html is there already" in run(*lonely, environment=environment, code=2)
+    assert run(*lonely, "--force", "--json", environment=environment) == '{"pages": ["index.md", "parts/sails.md"]}\n'
