@@ -196,8 +196,8 @@ class InSeNTObjective(Objective):
 
     Source: arXiv 2505.24782 and its released code (weighted loss, lambda .5, cosines times 20). Not as there: a
     document is the passages of an Example in the order of its sections, and its text is read once for each of its
-    queries; passages of other documents that are word for word the query's own are no negatives of it, nor are those of
-    the same document in another Example. Negatives of an Example that are of other documents are read by themselves.
+    queries. Neither passages of other documents that are word for word the query's own are its negatives, nor those of
+    the same document in another Example. An Example's negatives of other documents are read by themselves.
     """
 
     ranker: ContextualEncoder
