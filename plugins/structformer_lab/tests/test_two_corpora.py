@@ -19,6 +19,7 @@ from structformer.cli.main import main
 from structformer.corpus.whole_text import whole_text
 from structformer.errors import UsageError
 from structformer.evaluation.judgements import read_judgements
+from structformer.models import BiEncoder, make_scratch_model
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record
 from structformer.retrieval.indexing import build_index
@@ -184,6 +185,18 @@ def test_what_a_run_does_not_have_counts_as_not_found():
     task = JudgedCandidates(["q", "r"], ["a", "abc", "ab"], [[0, 1], [0, 1, 2]], [frozenset(), frozenset({0, 2})])
     assert task.ranks(Longest())[1] == 2, "the best of the relevant ones, behind one that is not"
     assert development_score(Longest(), task) == 0.25
+
+
+def test_a_candidate_of_many_queries_is_encoded_once(tmp_path):
+    make_scratch_model(lambda: map(" ".join, (THINGS, DEEDS)), tmp_path / "base", size="tiny", seed=0, vocabulary=200)
+    encoder, read = BiEncoder.load(str(tmp_path / "base")), []
+    texts = [f"{deed} the {thing}" for thing in THINGS[:3] for deed in DEEDS[:3]]
+    by_pairs = [1 + sum(encoder.score([query] * 8, texts[1:]) >= encoder.score([query], texts[:1])) for query in DEEDS]
+    encode = encoder.encode_documents
+    encoder.encode_documents = lambda documents: (read.extend(documents), encode(documents))[1]
+    task = JudgedCandidates(DEEDS, texts, [[*range(9)]] * len(DEEDS), [frozenset({0})] * len(DEEDS))
+    assert task.ranks(encoder).tolist() == by_pairs
+    assert sorted(read) == sorted(texts)
 
 
 def test_training_on_one_corpus_is_judged_on_another(run, wiki, marco):

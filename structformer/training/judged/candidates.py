@@ -9,11 +9,12 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from structformer.corpus import Corpus
 from structformer.errors import UsageError
 from structformer.graph import ReferenceGraph
-from structformer.models.kinds import Ranker
+from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling import SamplingOptions
 from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.training.judged.judging import RECIPROCAL, Floats, Ranks
@@ -57,13 +58,18 @@ class JudgedCandidates:
 
     def ranks(self, ranker: Ranker) -> Ranks:
         """(queries,) the rank from 1 of each one's best relevant candidate; ties count against it."""
-        return np.array([self._rank(ranker, number) for number in range(len(self.queries))], np.int64)
+        # A text that is a candidate of many queries is encoded once.
+        apart = None if ranker_kind(ranker.kind).joint else ranker.score_all(self.queries, self.texts)
+        return np.array([self._rank(ranker, number, apart) for number in range(len(self.queries))], np.int64)
 
-    def _rank(self, ranker: Ranker, query: int) -> int:
+    def _rank(self, ranker: Ranker, query: int, apart: npt.NDArray[np.float32] | None) -> int:
         candidates, relevant = self.candidates[query], self.relevant[query]
         if not relevant:
             return _NOT_FOUND
-        scores = ranker.score([self.queries[query]] * len(candidates), [self.texts[place] for place in candidates])
+        if apart is not None:
+            scores = apart[query, candidates]
+        else:
+            scores = ranker.score([self.queries[query]] * len(candidates), [self.texts[place] for place in candidates])
         right = np.array([place in relevant for place in candidates])
         return 1 + int((scores[~right] >= scores[right].max()).sum())
 
