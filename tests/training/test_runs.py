@@ -455,7 +455,7 @@ def test_judged_queries_choose_the_checkpoint_where_they_are_given(corpus, tmp_p
             "nonsense",
             "",
             "choose from: ares, bprop, cocondenser, condenser, cotmae, docs, dupmae, harp, ict, ict-mlm, prop, retromae, "
-            "wikiformer, wlp-mlm",
+            "seal, wikiformer, wlp-mlm",
         ),
         ("docs", "foo=1", "no key foo; choose from: accumulation"),
         ("docs", "warmup", "write key=value"),
