@@ -99,7 +99,8 @@ def run_experiment(
     caveats: list[str] = []
 
     def leave_out(row: ExperimentRow, why: object) -> None:
-        caveats.append(f"{row.label} left out: {why}")
+        # What follows names ways to choose a base to train from, none of them this row's.
+        caveats.append(f"{row.label} left out: {str(why).partition('; no encoder found')[0]}")
         say(caveats[-1])
 
     for number, row in enumerate(rows, 1):
