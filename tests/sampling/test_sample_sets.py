@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,6 +183,34 @@ def test_processes_wait_for_a_draw_that_takes_longer_than_their_time_limit(works
     assert both.returncode == 0, both.stderr[-2000:]
     assert "no Examples yet: drawing them" in both.stderr
     assert both.stdout.count("its Examples are there") == 2
+
+
+def test_a_training_waits_for_a_command_that_writes_where_its_examples_are_to_be_drawn(workspace, tmp_path):
+    """As trainings side by side do, which learn from one encyclopedia and have a workspace each."""
+    shutil.copytree(workspace, tmp_path / "own")
+    writing, drawing = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with Workspace(workspace).writing("structformer sample"):
+            writing.set()
+            drawing.wait(60)
+            time.sleep(0.5)
+
+    other = threading.Thread(target=write)
+    other.start()
+    writing.wait()
+    notes: list[str] = []
+
+    def note(text: str) -> None:
+        notes.append(text)
+        if "drawing them" in text:
+            drawing.set()
+
+    options = replace(ONE_STEP, train_from=str(workspace))
+    train_ranker(tmp_path / "own", options, RunMode(listener=Listener(note=note)))
+    other.join()
+    assert "no Examples yet: drawing them (structformer sample)" in notes
+    assert Samples.open(workspace).counts["srr"] > 0
 
 
 def damaged_part(workspace: Path) -> Path:
