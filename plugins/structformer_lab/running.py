@@ -99,7 +99,8 @@ def run_experiment(
     caveats: list[str] = []
 
     def leave_out(row: ExperimentRow, why: object) -> None:
-        caveats.append(f"{row.label} left out: {why}")
+        # What follows names ways to choose a base to train from, none of them this row's.
+        caveats.append(f"{row.label} left out: {str(why).partition('; no encoder found')[0]}")
         say(caveats[-1])
 
     for number, row in enumerate(rows, 1):
@@ -284,8 +285,10 @@ def _trained(
         judged = some_queries(judged, count, how.seed)
     settled = finetuning_options(workspace, row.model if row.train is not None else None, tuning)
     tuned: TrainingOptions = training_options(None, settled, how.of_finetuning(row))
+    # Where the row's own model is does not matter, as its weights do: a copied one is kept.
+    base = {"base_model": ""} if row.train is not None else {}
     asked = {
-        "options": asdict(tuned),
+        "options": {**asdict(tuned), **base},
         "corpus": Corpus.open(workspace).fingerprint,
         "queries": judged.queries,
         "qrels": judged.qrels,

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @hookimpl
 def structformer_tasks() -> list[Task]:
-    from structformer_papers import anchors, ares, bprop, neighbours, released_prop, written
+    from structformer_papers import anchors, ares, bprop, neighbours, released_prop, seal, written
 
-    return [bprop.TASK, released_prop.TASK, *ares.TASKS, written.TASK, *anchors.TASKS, neighbours.TASK]
+    return [bprop.TASK, released_prop.TASK, *ares.TASKS, written.TASK, *anchors.TASKS, neighbours.TASK, *seal.TASKS]
 
 
 @hookimpl

@@ -77,13 +77,14 @@ def draw_samples(
     workspace: str | Path | Workspace,
     *,
     add: bool = False,
+    wait: float = 0.0,
     workers: int | None = None,
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> Samples:
     """Draw the Examples that are asked for and store them in the workspace, beside the sets that were drawn with other
-    options. add: to those of their set, which they otherwise replace. Returns those drawn now.
-    Raises what `sample` raises.
+    options. add: to those of their set, which they otherwise replace. wait: seconds for another command that writes
+    there. Returns those drawn now. Raises what `sample` raises.
     """
     chosen = chosen_tasks(request.tasks)
     by_attention = [task.name for task in chosen if task.by_attention]
@@ -93,7 +94,7 @@ def draw_samples(
         )
     request = replace(request, tasks=tuple(task.name for task in chosen))
     workspace = Workspace(workspace)
-    with workspace.publishing("structformer sample") as publication:
+    with workspace.publishing("structformer sample", wait=wait) as publication:
         folder = publication.folder("samples")
         draw(request, workspace, folder, workers=workers, engine=engine, progress=progress)
         publication.beside["samples"] = stay_beside(request, workspace, add=add)

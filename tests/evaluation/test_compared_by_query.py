@@ -66,6 +66,18 @@ def test_rows_without_their_file_or_checkpoint_are_left_out_and_named(run, judge
     assert "no such file" in run(*judged, "--file", "titles=gone").err
 
 
+def test_a_row_whose_published_base_is_not_to_be_had_gives_no_advice_about_others(run, judged, tmp_path, monkeypatch):
+    monkeypatch.setattr("structformer.models.base.hub_in_reach", lambda: False)
+    (tmp_path / "e.toml").write_text(
+        '[[rows]]\nlabel = "words"\npipeline = "lexical"\n[[rows]]\nlabel = "tuned"\npipeline = "lexical >> rerank:{model}"\n'
+        'finetune = { ranker = "cross-encoder", base_model = "somebody/something" }\n'
+    )
+    done = run(*judged, "--train-queries", tmp_path / "q.tsv", "--train-qrels", tmp_path / "r.txt")
+    assert done.code == 0, done.err
+    left_out = "tuned left out: somebody/something is neither a folder nor available from the hub"
+    assert left_out in done.err.splitlines()
+
+
 def test_places_of_a_pipeline_are_filled():
     pipeline = "{candidates} >> agent:texts[from={wikipedia?}, judged={judged}]"
     assert files_of([pipeline]) == ["judged", "wikipedia"]

@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +18,7 @@ import pytest
 import torch
 from structformer import sample, train
 from structformer.corpus import Corpus
-from structformer.errors import UsageError
+from structformer.errors import UsageError, WorkspaceError
 from structformer.ingestion import ingest
 from structformer.models.attention import AttentionWeights
 from structformer.models.loading import load_encoder, load_tokenizer
@@ -181,6 +183,78 @@ def test_processes_wait_for_a_draw_that_takes_longer_than_their_time_limit(works
     assert both.returncode == 0, both.stderr[-2000:]
     assert "no Examples yet: drawing them" in both.stderr
     assert both.stdout.count("its Examples are there") == 2
+
+
+def test_a_training_waits_for_a_command_that_writes_where_its_examples_are_to_be_drawn(workspace, tmp_path):
+    """As trainings side by side do, which learn from one encyclopedia and have a workspace each."""
+    shutil.copytree(workspace, tmp_path / "own")
+    writing, drawing = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with Workspace(workspace).writing("structformer sample"):
+            writing.set()
+            drawing.wait(60)
+            time.sleep(0.5)
+
+    other = threading.Thread(target=write)
+    other.start()
+    writing.wait()
+    notes: list[str] = []
+
+    def note(text: str) -> None:
+        notes.append(text)
+        if "drawing them" in text:
+            drawing.set()
+
+    options = replace(ONE_STEP, train_from=str(workspace))
+    train_ranker(tmp_path / "own", options, RunMode(listener=Listener(note=note)))
+    other.join()
+    assert "no Examples yet: drawing them (structformer sample)" in notes
+    assert Samples.open(workspace).counts["srr"] > 0
+
+
+def damaged_part(workspace: Path) -> Path:
+    """A part of the workspace's Examples in which a letter is another one since."""
+    part = next(iter(sorted((workspace / "samples").glob("*/*/texts.arrow"))))
+    content = part.read_bytes()
+    assert content.count(b"bowline makes a loop") > 0
+    part.write_bytes(content.replace(b"bowline makes a loop", b"bowline makes a soup"))
+    return part
+
+
+@pytest.mark.parametrize(("place", "compares"), [(None, True), ("0", True), ("1", False), ("7", False)])
+def test_of_a_machines_processes_the_first_alone_compares_examples_with_their_digests(
+    workspace, monkeypatch, place, compares
+):
+    """Where eight processes read the same 130 GB, seven need not digest them."""
+    sample(workspace, ["srr"], workers=1)
+    part = damaged_part(workspace)
+    monkeypatch.delenv("LOCAL_RANK", raising=False)
+    if place is not None:
+        monkeypatch.setenv("LOCAL_RANK", place)
+    if compares:
+        with pytest.raises(
+            WorkspaceError, match=rf"{part} has changed since it was written: run `structformer sample` again"
+        ):
+            list(Samples.open(workspace))
+    else:
+        assert any("bowline makes a soup" in text for each in Samples.open(workspace) for text in each.documents)
+
+
+def test_processes_that_train_together_end_at_a_damaged_part(workspace):
+    sample(workspace, ["srr"], workers=1)
+    part = damaged_part(workspace)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    flags = "--base-model scratch --set size=tiny --ranker cross-encoder --task-mix srr --max-steps 2 --batch 2"
+    both = subprocess.run(
+        [*launcher, "-m", "structformer.cli.train", "-w", workspace, *flags.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert both.returncode == 1
+    assert f"{part} has changed since it was written: run `structformer sample` again" in both.stderr
+    assert not (workspace / "models").exists()
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from accelerate import Accelerator
 from safetensors.torch import load_file
 from structformer import Corpus, Retriever, train
 from structformer.cli.main import main
@@ -122,6 +123,26 @@ def test_broken_checkpoints_are_passed_over(corpus):
     result = train(corpus, options, resume=True)
     assert result.resumed_at == 3
     assert digest(result.folder) == digest(whole.folder)
+
+
+def test_a_resumed_run_goes_on_with_the_scale_of_its_losses(corpus, monkeypatch):
+    """Accelerate gives fp16 its scaler on GPUs alone, so float32 gets one here, that doubles after every two steps."""
+    scalers: list[torch.amp.GradScaler] = []
+
+    class Scaling(Accelerator):
+        def __init__(self, **options) -> None:
+            super().__init__(**options)
+            self.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2)
+            scalers.append(self.scaler)
+
+    monkeypatch.setattr(trainer, "Accelerator", Scaling)
+    options = replace(TINY, max_steps=6, save_steps=1, name="scaled")
+    whole = train(corpus, replace(options, name="scaled-at-once"))
+    stopped_after(corpus, options, 3)
+    resumed = train(corpus, options, resume=True)
+    assert resumed.resumed_at == 3
+    assert [scaler.get_scale() for scaler in scalers] == [8192.0, 2048.0, 8192.0]
+    assert digest(resumed.folder) == digest(whole.folder)
 
 
 def test_a_checkpoint_of_another_run_is_refused(corpus):
@@ -455,7 +476,7 @@ def test_judged_queries_choose_the_checkpoint_where_they_are_given(corpus, tmp_p
             "nonsense",
             "",
             "choose from: ares, bprop, cocondenser, condenser, cotmae, docs, dupmae, harp, ict, ict-mlm, prop, retromae, "
-            "wikiformer, wlp-mlm",
+            "seal, wikiformer, wlp-mlm",
         ),
         ("docs", "foo=1", "no key foo; choose from: accumulation"),
         ("docs", "warmup", "write key=value"),

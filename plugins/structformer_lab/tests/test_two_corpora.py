@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import bz2
 import json
+import os
 import shlex
+import shutil
 import subprocess
 import sys
 from html import escape
@@ -457,11 +459,15 @@ DUMP = '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/">\n{}</media
 PAGE = "<page><title>{}</title><ns>0</ns><id>{}</id><revision><id>1</id><text>{}</text></revision></page>\n"
 
 
+def block_of(heading: str, number: int) -> str:
+    """A block of commands below a heading of docs/reproduce.md, counted from 0."""
+    section = (Path(__file__).parents[3] / "docs" / "reproduce.md").read_text().partition(f"## {heading}\n")[2]
+    return section.split("```")[2 * number + 1].replace("\\\n", " ").strip()
+
+
 def commands_of(heading: str) -> list[list[str]]:
     """The commands below a heading of docs/reproduce.md."""
-    section = (Path(__file__).parents[3] / "docs" / "reproduce.md").read_text().partition(f"## {heading}\n")[2]
-    block = section.split("```")[1].replace("\\\n", " ")
-    return [shlex.split(line) for line in block.strip().split("\n")]
+    return [shlex.split(line) for line in block_of(heading, 0).split("\n")]
 
 
 @pytest.mark.slow
@@ -495,6 +501,50 @@ def test_the_page_of_eight_gpus_is_right_from_a_dump_to_the_tables(marco, tmp_pa
         report = json.loads((tmp_path / "marco" / "experiments" / name / "report.json").read_text())
         assert [row["label"] for row in report["rows"]] == ["BM25", "Wikiformer"]
     assert "drawing" not in done.stderr, "sample drew what the recipe asks for"
+
+
+@pytest.mark.slow
+def test_rows_are_trained_side_by_side_and_a_killed_one_is_trained_again(wiki, marco, tmp_path):
+    """The page's lines as they are, but for the files, one table, and two rows of a step each."""
+    shutil.copytree(wiki, tmp_path / "wiki")
+    shutil.copytree(marco / "w", tmp_path / "marco", ignore=shutil.ignore_patterns("models", "experiments"))
+    for file, names in (("top.trec", "top100.trec train100.trec"), ("queries.tsv", "Q TQ"), ("qrels.txt", "R TR")):
+        for name in names.split():
+            shutil.copy(marco / file, tmp_path / name)
+    program = tmp_path / "bin" / "structformer"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m structformer "$@" {shlex.join(ONE_STEP)}\n')
+    program.chmod(0o755)
+    lines = block_of("Eight GPUs, from a dump to the tables", 1)
+    for named, here in (("PROP HARP ARES Wikiformer", "PROP Wikiformer"), ("zero-shot finetuned", "finetuned")):
+        assert named in lines
+        lines = lines.replace(named, here)
+    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+    def trained() -> list[str]:
+        done = subprocess.run(["bash", "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, [done.stderr, *(log.read_text() for log in tmp_path.glob("marco-?.log"))]
+        return sorted(path.name for path in (tmp_path / "marco" / "models").glob("experiment-*"))
+
+    def numbers_of(workspaces: str) -> dict[Path, int]:
+        return {path: path.stat().st_ino for path in tmp_path.glob(f"{workspaces}/models/*/model.safetensors")}
+
+    models = trained()
+    assert len(models) == 4, "both rows, as learned and as fine-tuned"
+    shutil.rmtree(tmp_path / "marco" / "models")
+    killed = next((tmp_path / "marco-1" / "models").glob("experiment-*-finetuned"))
+    shutil.rmtree(killed)
+    kept = numbers_of("marco-?")
+    assert trained() == models
+    assert {path: numbers_of("marco-?")[path] for path in kept} == kept, "what is there is not trained again"
+    gathered = numbers_of("marco")
+    table = [part for part in commands_of("Eight GPUs, from a dump to the tables")[-1] if not part.startswith("-m")]
+    words = [program, "experiment", *table[table.index("finetuned") :], "--rows", "PROP,Wikiformer"]
+    done = subprocess.run([*map(str, words)], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert numbers_of("marco") == gathered, "nothing is trained for the tables"
+    report = json.loads((tmp_path / "marco" / "experiments" / "finetuned" / "report.json").read_text())
+    assert [row["label"] for row in report["rows"]] == ["PROP", "Wikiformer"]
 
 
 def test_judged_queries_choose_the_checkpoints_of_an_experiment(run, wiki, marco, tmp_path):

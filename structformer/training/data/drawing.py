@@ -20,6 +20,7 @@ from structformer.workspace import Workspace
 
 _NAMED = 3  # other sets that a message names
 _LOOKED_AT = 16  # Examples of a task, for negatives
+_WAIT_SECONDS = 600.0  # for another training that draws from the same workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def current_samples(
     weights = wanted.attention if needs_attention(tasks) else None
     request = SampleRequest.of_set(tasks, wanted.sampling, weights)
     if folder is None:
-        drawn = draw_samples(request, workspace, add=True)
+        drawn = draw_samples(request, workspace, add=True, wait=_WAIT_SECONDS)
     else:
         folder.mkdir()
         draw(request, workspace, folder)

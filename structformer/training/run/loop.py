@@ -128,6 +128,8 @@ class Run:
         check_identity(state["identity"], self.course.identity, str(folder))
         set_state(self.module, self._optimizer.optimizer, read_weights(folder), read_optimizer(folder))
         self.best = Best(**state["best"])
+        if self.accelerator.scaler is not None and state.get("scaler"):
+            self.accelerator.scaler.load_state_dict(state["scaler"])
         return int(state["step"])
 
     def weights(self) -> dict[str, torch.Tensor]:
@@ -142,6 +144,7 @@ class Run:
                 "identity": self.course.identity,
                 "best": {"step": self.best.step, "score": self.best.score},
                 "plan_steps": self.plan.steps,
+                "scaler": self.accelerator.scaler.state_dict() if self.accelerator.scaler else None,  # of fp16
             }
             self.checkpoints.save(step, weights, optimizer, state, name=name)
         self.accelerator.wait_for_everyone()
