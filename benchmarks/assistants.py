@@ -1,10 +1,10 @@
-"""Whether an assistant finds the judged document over MCP in two calls, and whether answers keep to their tokens.
+"""What an assistant gets over MCP: how much, how often a section of the judged page is first, in full in the answer, or
+one `read` away, and whether doubt is said where the documents do not answer, and only there.
 
-    python benchmarks/assistants.py WORKSPACE QUERIES QRELS [--queries 100]
+    python benchmarks/assistants.py --set WORKSPACE JUDGED [--set WORKSPACE JUDGED ...] [--queries 14]
 
-Asks by the official client over standard input and output. A query counts as answered in one call when a judged
-document's section stands in the answer, in two when its address does, so that `read` gives it. Tokens are counted by
-the encoder's own tokenizer."""
+JUDGED has queries.jsonl and qrels.tsv. What is not answered is asked from its unanswerable.jsonl, else from UNANSWERED.
+Asks by the official client over standard input and output; tokens are counted by the encoder's own tokenizer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ import argparse
 import asyncio
 import json
 import os
-import re
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -23,64 +26,97 @@ from structformer.evaluation.judgements import read_judgements
 from structformer_serve.service import SearchService
 from structformer_serve.tokens import TokenCounter
 
-_LIMIT = 4000
-_ADDRESS = re.compile(r"\[([^\]\n]+?)(?:#s\d+)?\]")
+_MOST_TOKENS, _READ = 4000, 1000
+UNANSWERED = (
+    "how to bake a chocolate cake",
+    "zxqvwkk qqqwww",
+    "renew a passport from abroad",
+    "which vaccines does a puppy need",
+    "tune the valves of a motorcycle",
+    "prune an apple tree in winter",
+)
+COLUMNS = (
+    "corpus",
+    "kB: least, median, most",
+    "first right",
+    "in full",
+    "after one read",
+    "sure, rightly",
+    "doubts, rightly",
+    f"over {_MOST_TOKENS} tokens",
+    f"reads over {_READ}",
+)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("workspace", type=Path)
-    options.add_argument("queries", type=Path)
-    options.add_argument("qrels", type=Path)
-    options.add_argument("--queries", dest="count", type=int, default=100)
+    options.add_argument("--set", dest="sets", action="append", nargs=2, type=Path, required=True, metavar="FOLDER")
+    options.add_argument("--queries", type=int, default=14, help="of each corpus, with an answer")
     chosen = options.parse_args()
-    asyncio.run(ask(chosen.workspace, chosen.queries, chosen.qrels, chosen.count))
+    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
+    for workspace, judged in chosen.sets:
+        print(f"| {' | '.join(asyncio.run(row(workspace, judged, chosen.queries)))} |")
 
 
-async def ask(workspace: Path, queries: Path, qrels: Path, count: int) -> None:
-    """Ask and tell."""
-    judged = read_judgements(queries, qrels)
+async def row(workspace: Path, judged: Path, answered: int) -> list[str]:
+    """A corpus's row of the table."""
+    found = read_judgements(judged / "queries.jsonl", judged / "qrels.tsv")
+    asked = list(found.asked().items())
+    chosen = asked[:: max(1, len(asked) // answered)][:answered]
     service = SearchService(workspace)
-    counter = TokenCounter(service.workspace, service.current)
-    asked = list(judged.asked().items())[:count]
+    tokens = TokenCounter(service.workspace, service.current).count
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "structformer", "mcp", "-w", str(workspace)], env=dict(os.environ)
     )
-    one = two = over = cut = 0
-    lengths: list[int] = []
+    sizes: list[float] = []
+    counts: Counter[str] = Counter()
+    unanswered = unanswerable(judged)
     async with stdio_client(command) as (read, write), ClientSession(read, write) as session:
         await session.initialize()
 
-        async def call(tool: str, **arguments: object) -> str:
+        async def call(tool: str, **arguments: object) -> tuple[str, dict[str, Any]]:
             result = await session.call_tool(tool, arguments)
-            return "".join(part.text for part in result.content if part.type == "text")
+            text = "".join(part.text for part in result.content if part.type == "text")
+            return text, dict(result.structured_content or {})
 
-        for name, query in asked:
-            right = {document for document, grade in judged.qrels[name].items() if grade > 0}
-            answer = await call("search", query=query)
-            lengths.append(counter.count(answer))
-            over += lengths[-1] > _LIMIT
-            whole = answer.partition("\n## ")[2]
-            one += any(document in right for document in _ADDRESS.findall(whole))
-            found = [document for document in _ADDRESS.findall(answer) if document in right]
-            if found:
-                section = await call("read", address=found[0], max_tokens=1000)
-                cut += counter.count(section) > 1000 * 1.02
-                two += bool(section)
-    print(
-        json.dumps(
-            {
-                "queries": len(asked),
-                "in one call": round(one / len(asked), 3),
-                "in two calls": round(two / len(asked), 3),
-                "of the limit 0.85": round(two / len(asked) / 0.85, 3),
-                "answers over 4000 tokens": over,
-                "reads over 1020 of 1000 tokens": cut,
-                "mean tokens": round(sum(lengths) / len(lengths)),
-                "most tokens": max(lengths),
-            }
-        )
-    )
+        async def search(query: str) -> tuple[str, dict[str, bool]]:
+            text, values = await call("search", query=query)
+            sizes.append(len(text.encode()) / 1000)
+            counts["long"] += tokens(text) > _MOST_TOKENS
+            return text, {each["address"]: bool(each["markdown"]) for each in values["sections"]}
+
+        for name, query in chosen:
+            right = {document for document, grade in found.qrels[name].items() if grade > 0}
+            text, whole = await search(query)
+            its = [address for address in whole if (address.rpartition("#s")[0] or address) in right]
+            counts["first"] += bool(its) and its[0] == next(iter(whole))
+            counts["whole"] += any(whole[address] for address in its)
+            counts["sure"] += not doubts(text)
+            if its:
+                section, _ = await call("read", address=its[0], max_tokens=_READ)
+                counts["read"] += bool(section)
+                counts["overlong"] += tokens(section) > 1.02 * _READ
+        for query in unanswered:
+            counts["doubted"] += doubts((await search(query))[0])
+    of = f" of {len(chosen)}"
+    return [
+        judged.name,
+        f"{min(sizes):.1f}, {median(sizes):.1f}, {max(sizes):.1f}",
+        *(f"{counts[what]}{of}" for what in ("first", "whole", "read", "sure")),
+        f"{counts['doubted']} of {len(unanswered)}",
+        *(str(counts[what]) for what in ("long", "overlong")),
+    ]
+
+
+def doubts(text: str) -> bool:
+    """Whether an answer begins with saying that nothing surely fits, or that nothing was found."""
+    return text.startswith("Nothing ")
+
+
+def unanswerable(judged: Path) -> Sequence[str]:
+    """Questions that the corpus does not answer."""
+    file = judged / "unanswerable.jsonl"
+    return [json.loads(line)["text"] for line in file.read_text().splitlines()] if file.exists() else UNANSWERED
 
 
 if __name__ == "__main__":

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,20 +21,25 @@ from structformer.retrieval import (
     Matches,
     OpenedIndex,
     QueryEncoder,
+    Ranked,
     Retriever,
+    curated_file,
     document_text,
     in_order,
     load_query_encoder,
     model_fingerprint,
+    read_curated,
     scaled_weights,
     snippet_of,
 )
 from structformer.text import analyzer_of, query_terms, spaced
 from structformer.workspace import Workspace
 
-from structformer_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit
+from structformer_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit, Vector
 
 _FOUND = 200  # units by words, and by meaning, as the workspace's own hybrid takes them
+_Kept = tuple[int, Vector, dict[str, Any]]  # a unit's document, vector and fields
+_WITH_HIDDEN = 4 * _FOUND  # as many where some of them may be hidden
 _PARTS = ("meaning", "structure", "lexical", "document")
 
 
@@ -103,12 +111,12 @@ class EngineRetriever:
     """The hybrid search from a search engine: words and meaning found there, weighed here."""
 
     def __init__(self, engine: EngineIndex, workspace: str | Path | Workspace) -> None:
-        """workspace: where the encoders are. Raises WorkspaceError where the engine's index was written with other
-        ones.
+        """workspace: where the encoders and `search.toml` are. Raises WorkspaceError where the engine's index was
+        written with other encoders, UsageError where `search.toml` is not as it should be.
         """
         self.engine = engine
         self.facts = engine.facts()
-        place = Workspace(workspace)
+        self.workspace = place = Workspace(workspace)
         if "encoders" not in self.facts:
             raise WorkspaceError("the engine's index is of another version: write it again with structformer export")
         for name, fingerprint in self.facts["encoders"]:
@@ -118,21 +126,26 @@ class EngineRetriever:
                 )
         self.encoders: list[QueryEncoder] = [load_query_encoder(place, name) for name, _ in self.facts["encoders"]]
         self.weights = FusionWeights(**self.facts["weights"])
+        self.curated = read_curated(curated_file(place))
         self._analyzer = analyzer_of(self.facts["languages"])
 
     def search(self, query: str, k: int = 10) -> list[Hit]:
-        """Up to k hits, best first. An encoder's two parts come as one, the inner product with a unit's vector by it;
-        in all else it is the score of the workspace's own hybrid.
+        """Up to k hits, best first, as `search.toml` says. The score is that of the workspace's own hybrid without
+        its descriptions, a second look, words as they are typed and the texts of links; an encoder's two parts come as
+        one, the inner product with a unit's vector by it.
         """
+        pinned, query = self.curated.pinned(query), self.curated.expanded(query)
         terms = query_terms(self._analyzer, query)
         vectors = [encoder.encode_queries([query])[0] for encoder in self.encoders]
         weights = self.weights.asked(query)
         counted = [_of_both(weights.dense, weights.overview), _of_both(weights.structure, weights.structure_overview)]
-        by_words = dict(self.engine.by_words(terms, _FOUND))
-        whole = dict(self.engine.by_words(terms, _FOUND, documents=True))
+        most = _WITH_HIDDEN if self.curated.hide else _FOUND
+        words = self.engine.by_words(terms, most)
+        whole = dict(self.engine.by_words(terms, most, documents=True))
         asked = np.concatenate([weight * vector for weight, vector in zip(counted, vectors, strict=False)])
-        by_meaning = self.engine.nearest(asked.astype(np.float32), _FOUND) if asked.any() else []
-        kept = self.engine.units(sorted({*by_words, *(unit for unit, _ in by_meaning)}))
+        nearest = self.engine.nearest(asked.astype(np.float32), most) if asked.any() else []
+        kept = self._shown(words, nearest)
+        by_words = {unit: score for unit, score in words if unit in kept}
         ends = np.cumsum([len(vector) for vector in vectors])[:-1]
         scores: dict[int, dict[str, float]] = {}
         for unit, (document, of_unit, _) in kept.items():
@@ -143,12 +156,50 @@ class EngineRetriever:
         scaled = scaled_weights(table, np.array([*counted, weights.lexical, weights.document]))
         totals = dict(zip(scores, (table @ scaled).tolist(), strict=True))
         matches = Matches(terms, lambda word: self._analyzer.analyze(spaced(word)))
+        ranked = in_order(totals.items())
+        if pinned:
+            ranked = self._with_first(pinned, ranked, kept)
         hits: dict[tuple[int, int], Hit] = {}
-        for unit, total in in_order(totals.items()):
+        for unit, total in ranked:
             document, _, fields = kept[unit]
             if (document, fields["section"]) not in hits and len(hits) < k:
-                hits[document, fields["section"]] = _hit(fields, total, scores[unit], matches)
+                hits[document, fields["section"]] = _hit(fields, total, scores.get(unit, {}), matches)
         return list(hits.values())
+
+    def _shown(self, *rankings: Ranked) -> dict[int, _Kept]:
+        """The first units of rankings whose documents are not hidden."""
+        kept = self.engine.units(sorted({unit for ranked in rankings for unit, _ in ranked}))
+        if not self.curated.hide:
+            return kept
+        seen = {unit: its for unit, its in kept.items() if not self._hides(its[2]["document_id"])}
+        first = {unit for ranked in rankings for unit in [unit for unit, _ in ranked if unit in seen][:_FOUND]}
+        return {unit: its for unit, its in seen.items() if unit in first}
+
+    def _hides(self, document: str) -> bool:
+        name = unicodedata.normalize("NFC", document)
+        return any(fnmatchcase(name, unicodedata.normalize("NFC", pattern)) for pattern in self.curated.hide)
+
+    def _with_first(self, document: str, ranked: Ranked, kept: dict[int, _Kept]) -> Ranked:
+        """A ranking with a document's best unit first, or the first of those that it has; `kept` gets that one."""
+        first = next((unit for unit, _ in ranked if kept[unit][2]["document_id"] == document), None)
+        if first is None and not self._hides(document) and (opened := self._opened) is not None:
+            number = opened.document_number(document)
+            units = self.engine.units([] if number is None else [opened.units_of(number)[0]])
+            kept |= {unit: its for unit, its in units.items() if its[2]["document_id"] == document}
+            first = next((unit for unit in units if unit in kept), None)
+        if first is None:
+            return ranked
+        best = ranked[0][1] if ranked else 0.0
+        return [(first, best + 1.0), *(each for each in ranked if each[0] != first)]
+
+    @cached_property
+    def _opened(self) -> OpenedIndex | None:
+        """The workspace's index, which knows where a page is; None where it is not what the engine's was made from."""
+        try:
+            opened = Retriever.open(self.workspace).opened
+        except WorkspaceError:  # the engine's is enough for all else
+            return None
+        return opened if opened.index.manifest["corpus"] == self.facts["corpus"] else None
 
 
 def _of_both(own: float, whole: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from structformer.retrieval import Begun, OpenedIndex, Ranked, in_order, slips
+from structformer.retrieval import Allowed, Begun, OpenedIndex, Ranked, help_with, in_order, slips
 from structformer.text import WRITTEN, asked, names_of, written_words
 
 _MAX_WORDS, _FEW_WORDS = 12, 4
@@ -64,6 +64,17 @@ def completed(opened: OpenedIndex, typed: str, documents: Collection[int] | None
             if word.startswith(begun):
                 return f"{before}{word}"
     return typed
+
+
+def mended(opened: OpenedIndex, typed: str, documents: Allowed | None = None) -> str:
+    """A query that is still being typed, with the nearest known words in place of those that no text has; unchanged if
+    texts have each word, or one that begins like the last.
+    """
+    words = written_words(asked(typed).text)[:_MAX_WORDS]
+    begun = [Begun(word, 0, place == len(words) - 1) for place, word in enumerate(words)]
+    if all(opened.lexical.beginnings([each], 1, documents) for each in begun):
+        return typed
+    return help_with(opened, typed, documents).meant or typed
 
 
 def _by_titles(opened: OpenedIndex, words: Sequence[str], found: Ranked, k: int) -> Ranked:

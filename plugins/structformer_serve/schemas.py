@@ -187,6 +187,11 @@ class SearchAnswer(BaseModel):
     """The answer to a search, all from one index."""
 
     query: str
+    searched: str = Field(
+        default="",
+        description="What the hits are for where that is not the query: while it is typed, its last word is completed "
+        "and slips are mended.",
+    )
     index: str
     pipeline: str
     confident: bool = Field(description="False where the first hit may well not be what was asked for.")

@@ -44,7 +44,7 @@ from structformer.text import WRITTEN, language_name, visible
 from structformer.workspace import Workspace
 
 from structformer_serve.as_markdown import as_markdown, unlinked
-from structformer_serve.as_you_type import complete, completed
+from structformer_serve.as_you_type import complete, completed, mended
 from structformer_serve.comparison import COMPARED, Comparison, compared
 from structformer_serve.examples import example_questions
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
@@ -234,15 +234,20 @@ class SearchService:
         allowed = None if seen.whole else seen
         retriever = current.retriever
         pipeline = current.pipeline(request.pipeline)  # a wrong name is wrong while it is typed too
+        query = request.q
         if request.typing:
             pipeline = current.pipelines[WORDS]
-        if request.typing:
-            ranked, _ = complete(retriever.opened, request.q, max(50, request.k), allowed)
-            ranking = Ranking(request.q)
+            for query in dict.fromkeys((mended(retriever.opened, request.q, allowed), request.q)):
+                ranked, _ = complete(retriever.opened, query, max(50, request.k), allowed)
+                if ranked:
+                    break
+            ranking = Ranking(query)
             ranking.add("lexical", ranked)
             retriever.opened.pin(ranking, request.q, seen)
         else:
-            query = completed(retriever.opened, request.q, allowed) if request.partial else request.q
+            if request.partial:
+                query = completed(retriever.opened, request.q, allowed)
+                query = query if query != request.q else mended(retriever.opened, request.q, allowed)
             current.open_encoders(pipeline)
             [ranking] = retriever.opened.run([query], pipeline, allowed)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
@@ -254,6 +259,7 @@ class SearchService:
         pages = len(set(map(retriever.opened.translations.first, distinct)))
         answer = SearchAnswer(
             query=request.q,
+            searched="" if query == request.q else query,
             index=current.id,
             pipeline=str(pipeline),
             confident=is_confident(ranking.likely),

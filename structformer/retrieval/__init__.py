@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from structformer.retrieval.curated import curated_file
+    from structformer.retrieval.curated import curated_file, read_curated
     from structformer.retrieval.documents.document_filter import Allowed, Mask
     from structformer.retrieval.documents.metadata import Facet, open_facets
     from structformer.retrieval.documents.translations import asked_in
@@ -73,8 +73,8 @@ __all__ = [
     "document_text", "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights",
     "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale",
     "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "parse_filter", "parse_pipeline",
-    "query_encoder_folder", "read_qrels", "read_run", "rescore", "saturation", "scaled_weights", "slips",
-    "snippet_of", "stage_kinds", "texts_of", "trained_encoder", "training_verdict", "unrepeatable", "web_address",
-    "what_parts_give", "with_anchor", "would_lose_vectors",
+    "query_encoder_folder", "read_curated", "read_qrels", "read_run", "rescore", "saturation", "scaled_weights",
+    "slips", "snippet_of", "stage_kinds", "texts_of", "trained_encoder", "training_verdict", "unrepeatable",
+    "web_address", "what_parts_give", "with_anchor", "would_lose_vectors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -219,6 +219,41 @@ def test_the_static_encoder_is_exported_and_asked_without_torch(tmp_path, monkey
     assert theirs.search("xyzzy") == []
 
 
+CURATED = """
+hide = ["keel.md", "s*"]
+[synonyms]
+gaff = "lantern"
+[pins]
+"Clean the Rudder" = "compass.md"
+"xyzzy" = "cabin.md"
+"hidden keel" = "keel.md"
+"""
+
+
+def test_what_search_toml_says_holds_in_an_engine(tmp_path):
+    workspace = example_workspace(tmp_path)
+    build_index(workspace, encoders=["structure"])
+    write_engine(workspace, Memory("x"), "structure")
+
+    def documents(query):
+        return [hit.document_id for hit in EngineRetriever(Memory("x"), workspace).search(query, 40)]
+
+    assert {"keel.md", "sail.md"} <= set(documents("clean the keel and the sail"))
+    assert documents("clean the rudder")[0] == "rudder.md"
+    assert documents("xyzzy") == []
+    (workspace.path / "search.toml").write_text(CURATED, encoding="utf-8")
+    found = documents("clean the keel and the sail")
+    assert found
+    assert not {"keel.md", "sail.md"} & set(found)
+    assert documents("clean the rudder?")[:2] == ["compass.md", "rudder.md"]
+    assert documents("gaff")[0] == "lantern.md"
+    assert documents("xyzzy") == ["cabin.md"]  # no word of it, nor a vector, finds anything
+    assert "keel.md" not in documents("hidden keel")
+    (workspace.path / "search.toml").write_text("hides = []", encoding="utf-8")
+    with pytest.raises(UsageError, match="no table 'hides'"):
+        documents("mast")
+
+
 @pytest.mark.skipif(packaged_minilm() is None, reason="no weights of MiniLM: install the extra offline")
 def test_both_encoders_vectors_count_as_the_workspaces_own_hybrid_counts_them(tmp_path):
     workspace = example_workspace(tmp_path)

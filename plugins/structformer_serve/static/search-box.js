@@ -65,7 +65,10 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     one.append(pressed, ` ${does}`);
     keys.append(one);
   }
-  panel.append(list, keys);
+  const searched = document.createElement("div"); // what the results are for, where that is not what was typed
+  searched.className = "sf-for";
+  searched.hidden = true;
+  panel.append(searched, list, keys);
   const live = document.createElement("div");
   live.className = "sf-live";
   live.setAttribute("role", "status");
@@ -166,7 +169,12 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
       list.append(group);
     }
     if (found) list.append(all(input.value.trim(), `${list.id}-${found}`));
-    live.textContent = found ? `${found} result${found === 1 ? "" : "s"}${answer.confident ? "" : ", none that surely fits"}` : "No results";
+    const meant = (found && answer.searched) || "";
+    const word = document.createElement("b");
+    word.textContent = meant;
+    searched.replaceChildren("for: ", word);
+    searched.hidden = !meant;
+    live.textContent = found ? `${found} result${found === 1 ? "" : "s"}${meant && ` for ${meant}`}${answer.confident ? "" : ", none that surely fits"}` : "No results";
     if (!found) {
       const none = document.createElement("div");
       none.className = "sf-group";
@@ -181,6 +189,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
   function showRecent() {
     const queries = recent();
     if (!queries.length) return open(false);
+    searched.hidden = true;
     list.replaceChildren();
     const group = document.createElement("div");
     group.setAttribute("role", "group");

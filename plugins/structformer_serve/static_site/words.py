@@ -1,14 +1,17 @@
-"""The words of a corpus in small files: each word with the passages that hold it and what BM25 gives it there."""
+"""The words of a corpus in small files: each word with the passages that hold it and what BM25 gives it there, which of
+them have it as it is written, and which documents others call so.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from structformer.retrieval import FIELDS, Unit, idf, saturation
-from structformer.text import names_of
+from structformer.text import bare_words, names_of
 
 NAMES = "names"
 _FIELDS = {
@@ -39,15 +42,29 @@ class Postings:
     """The highest score of a term in a passage."""
     common: list[str]
     """Words, as they are written, whose terms are in too many passages to list them all."""
+    has: dict[str, list[int]]
+    """Of a word that most passages of its term have in other forms only: the places of those, among them, that have it
+    as it is written, each as its distance from the one before.
+    """
+    lacks: dict[str, list[int]]
+    """Of another word the places of those that do not have it; none where all of them have it."""
+    called: dict[str, list[int]]
+    """The documents that others call by each term, where they link to them, as such distances."""
+    unsaid: frozenset[str]
+    """Words that say nothing of what a text is about: function words, and common ones."""
 
 
-def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces) -> Postings:
-    """Count the terms of all passages. words: a text's terms; surfaces: its words as they stand with their terms."""
+def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces, unsaid: frozenset[str] = frozenset()) -> Postings:
+    """Count the terms of all passages. words: a text's terms; surfaces: its words as they stand with their terms;
+    unsaid: function words.
+    """
     frequencies: list[dict[str, Counter[str]]] = []
     found_in: dict[str, Counter[str]] = {field: Counter() for field in _FIELDS}
     lengths: dict[str, int] = dict.fromkeys(_FIELDS, 0)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
-    for unit in units:
+    written: dict[str, set[int]] = defaultdict(set)
+    called: dict[str, set[int]] = defaultdict(set)
+    for number, unit in enumerate(units):
         texts = {"title": unit.title, "path": " ".join(unit.path), "text": unit.text, "incoming": unit.incoming}
         counts = {field: Counter(words(text)) for field, text in texts.items()}
         counts[NAMES] = Counter(names_of(f"{unit.title}\n{unit.text}").split())
@@ -59,6 +76,10 @@ def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces) -> Posting
                 forms[form][term] += 1
         for name in counts[NAMES]:
             forms[name][name] += 1
+        for form in {*bare_words(f"{unit.title}\n{unit.text}").split(), *counts[NAMES]}:
+            written[form].add(number)
+        for term in counts["incoming"]:
+            called[term].add(unit.document)
         frequencies.append(counts)
     total = len(frequencies)
     scores: dict[str, dict[int, float]] = defaultdict(dict)
@@ -68,24 +89,38 @@ def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces) -> Posting
             for term, count in counts[field].items():
                 gives = boost * idf(found_in[field][term], total) * saturation(count, size, average)
                 scores[term][number] = scores[term].get(number, 0.0) + gives
-    common = sorted(term for term, its in scores.items() if len(its) > _MOST_SHARE * total and total > 20)
-    for term in common:
+    often = {term for term, its in scores.items() if len(its) > _MOST_SHARE * total and total > 20}
+    for term in sorted(often):
         scores[term] = dict(sorted(scores[term].items(), key=lambda item: (-item[1], item[0]))[:_LISTED])
     highest = max((max(its.values()) for its in scores.values()), default=1.0)
+    term_of = {form: its.most_common(1)[0][0] for form, its in sorted(forms.items())}
+    common = [form for form, term in term_of.items() if term in often]
+    has: dict[str, list[int]] = {}
+    lacks: dict[str, list[int]] = {}
+    for form in term_of.keys() - unsaid - {*common}:
+        there = [number in written[form] for number in sorted(scores.get(term_of[form], ()))]
+        if not all(there):
+            few, said = (has, True) if sum(there) * 2 < len(there) else (lacks, False)
+            few[form] = _gaps([place for place, its in enumerate(there) if its is said])
     return Postings(
         {
             term: [(number, max(1, round(_STEPS * score / highest))) for number, score in sorted(its.items())]
             for term, its in scores.items()
         },
-        {form: its.most_common(1)[0][0] for form, its in sorted(forms.items())},
+        term_of,
         highest,
-        sorted(form for form, its in forms.items() if its.most_common(1)[0][0] in set(common)),
+        common,
+        has,
+        lacks,
+        {term: _gaps(sorted(its)) for term, its in called.items() if term not in often},
+        unsaid | frozenset(common),
     )
 
 
 def word_files(found: Postings) -> Iterator[tuple[str, dict[str, Any]]]:
     """(the beginning that a file's words share, its content): `forms` with the number of their term, and of each term
-    the gaps between its passages and their scores, one after the other.
+    the gaps between its passages and their scores, one after the other; `has` and `lacks` as in Postings, by word;
+    `called`, by the number of a term; `unsaid`, the words here that tell nothing.
 
     A word is in the file of the longest such beginning that it has.
     """
@@ -97,7 +132,8 @@ def _parted(
     words: list[str], begin: str, forms: dict[str, str], found: Postings
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     content = _content(words, forms, found)
-    large = sum(len(each) for each in content["postings"]) * 3 > _CHUNK
+    lists = chain(content["postings"], *(content[each].values() for each in ("has", "lacks", "called")))
+    large = sum(map(len, lists)) * 3 > _CHUNK
     if len(begin) >= _FEWEST_LETTERS and (not large or len(begin) >= _MOST_LETTERS):
         yield begin, content
         return
@@ -122,4 +158,18 @@ def _content(words: list[str], forms: dict[str, str], found: Postings) -> dict[s
             row += [number - before, score]
             before = number
         rows.append(row)
-    return {"forms": {word: places[forms[word]] for word in words}, "postings": rows}
+    telling = [word for word in words if word not in found.unsaid]
+    return {
+        "forms": {word: places[forms[word]] for word in words},
+        "postings": rows,
+        "has": {word: found.has[word] for word in telling if word in found.has},
+        "lacks": {word: found.lacks[word] for word in telling if word in found.lacks},
+        "called": {
+            places[term]: found.called[term] for term in (forms[word] for word in telling) if term in found.called
+        },
+        "unsaid": [word for word in words if word in found.unsaid],
+    }
+
+
+def _gaps(numbers: list[int]) -> list[int]:
+    return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]

@@ -27,7 +27,7 @@ from structformer.retrieval import (
     web_address,
 )
 from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder
-from structformer.text import LEFT_OUT, PLAIN, spaced, visible
+from structformer.text import LEFT_OUT, PLAIN, function_words, spaced, visible
 from structformer.workspace import check_folder, new_folder
 
 from structformer_serve.assets import static
@@ -35,7 +35,7 @@ from structformer_serve.service import default_title
 from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
 from structformer_serve.static_site.words import NAMES, Postings, postings, word_files
 
-_FORMAT = 4
+_FORMAT = 5
 _UNITS, _DOCUMENTS = 12, 200  # of a file
 _WORDS = 32  # whose vectors are one file
 _VECTORS = 16
@@ -80,7 +80,8 @@ def export_site(
     weights = fusion_weights(pretrained=False)
     with new_folder(folder, workspace, force=force) as made:
         writer = _Writer(made)
-        found = postings(opened.units, opened.lexical.words, lambda text: _surfaces(opened, text))
+        unsaid = function_words(opened.languages.codes)
+        found = postings(opened.units, opened.lexical.words, lambda text: _surfaces(opened, text), unsaid)
         prefixes = writer.words(found)
         starts = [opened.units_of(number)[0] for number in range(len(opened.documents))]
         writer.chunks("u", [_shown(unit) for unit in opened.units], _UNITS)
@@ -97,7 +98,7 @@ def export_site(
             "units": len(opened.units),
             "documents": len(opened.documents),
             "chunk": {"u": _UNITS, "d": _DOCUMENTS, "r": _WORDS, "v": _VECTORS},
-            "weights": {**weights.counted, "words": STATIC_WORDS},
+            "weights": {**weights.counted, "words": STATIC_WORDS, "name": weights.asked("name").present},
             "words": prefixes,
             "common": found.common,
             "names": FIELDS[NAMES],

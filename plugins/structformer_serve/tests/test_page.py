@@ -273,8 +273,8 @@ def test_nothing_stands_in_anybodys_way(browser, address, manual, scheme, width)
         if path == "/?q=mend+the+mast":
             page.locator("details.why summary").first.click()
         if path == "/":
-            page.get_by_role("combobox").type("mast")
-            expect(page.get_by_role("option").first).to_be_visible()
+            page.get_by_role("combobox").type("mats")
+            expect(page.locator(".sf-for")).to_have_text("for: mast")
         page.add_script_tag(path=script)
         found = page.evaluate("axe.run()")
         told = [f"{each['id']}: {each['nodes'][0]['html'][:150]}" for each in found["violations"]]
@@ -427,6 +427,32 @@ def test_what_does_not_fit_can_be_said(page, address):
         page.get_by_role("button", name="None of these").click()
     assert told.value.method == "POST"
     expect(page.get_by_text("Thank you: it is noted.")).to_be_visible()
+
+
+def test_that_nothing_was_found_can_be_said_too(page, address):
+    page.goto(f"{address}/?q=zzzz")
+    expect(page.get_by_text("Nothing found for")).to_be_visible()
+    with page.expect_request("**/api/feedback") as told:
+        page.get_by_role("button", name="Tell us that this is missing").click()
+    assert told.value.method == "POST"
+    expect(page.get_by_text("Thank you: it is noted.")).to_be_visible()
+
+
+def test_what_is_searched_for_in_the_place_of_a_slip_is_said_while_one_types(page, address):
+    page.goto(address)
+    box = page.get_by_role("combobox")
+    said = page.locator(".sf-for")
+    for typed, searched in (("mend the mats", "mend the mast"), ("mend the halya", "mend the halyard")):
+        box.fill("")
+        box.type(typed)
+        expect(said).to_have_text(f"for: {searched}")
+        expect(page.get_by_role("option").first.locator("mark").last).to_have_text(searched.split()[-1])
+        expect(page.locator(".sf-live")).to_have_text(re.compile(rf"^\d+ results? for {searched}$"))
+    box.fill("")
+    box.type("mend the mast")
+    page.wait_for_timeout(600)  # the search on the pause has come
+    expect(page.get_by_role("option").first).to_be_visible()
+    expect(said).to_be_hidden()
 
 
 def test_any_site_can_have_the_box(context, address, tmp_path):

@@ -148,6 +148,30 @@ def test_the_last_word_is_written_out_where_nothing_has_it(served, harbour):
     assert (answer["query"], answer["hits"][0]["document"]) == ("mend the hal", "halyard.md")
 
 
+@pytest.mark.parametrize(
+    ("typed", "typing", "searched"),
+    [
+        ("mend the mats", True, "mend the mast"),  # no word begins so
+        ("mend the mats", False, "mend the mast"),
+        ("mend the hal", True, ""),  # a beginning
+        ("mend the hal", False, "mend the halyard"),
+        ("mend the mast", True, ""),
+        ("mend the zzzz", True, ""),
+        ("mend the zzzz", False, ""),
+    ],
+)
+def test_it_is_said_what_is_searched_for_while_a_query_is_typed(served, typed, typing, searched):
+    asked = {"q": typed, "partial": True, **({"typing": True} if typing else {})}
+    answer = served.get("/api/search", params=asked).json()
+    assert (answer["query"], answer["searched"]) == (typed, searched)
+    if searched:
+        first = answer["hits"][0]
+        assert searched.split()[-1] in {first["snippet"][start:end].lower() for start, end in first["highlights"]}
+    assert (
+        served.get("/api/search", params={"q": typed}).json()["searched"] == ""
+    )  # a whole query is searched for as it is
+
+
 def test_one_letter_finds_nothing_yet(harbour):
     opened = Retriever.open(harbour).opened
     assert complete(opened, "m", 5) == ([], [])

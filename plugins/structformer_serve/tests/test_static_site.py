@@ -8,12 +8,14 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from structformer import Retriever
+from structformer.document import word_count
 from structformer.errors import UsageError
 from structformer.ingestion import ingest
 from structformer.retrieval import STATIC_WORDS
@@ -73,6 +75,33 @@ def test_every_word_stands_in_the_file_of_its_longest_beginning():
         row = content["postings"][content["forms"][form]]
         numbers = np.cumsum(row[::2]).tolist()
         assert list(zip(numbers, row[1::2], strict=True)) == found.of[term]
+
+
+def test_a_file_of_words_says_which_passages_have_one_as_it_is_written_and_which_documents_are_called_so():
+    texts = ["mast", "masts", "mast and masts", "the masts"]
+    units = [
+        Unit(number, 0, f"{number}.md", "", (), "", text, incoming="keel" if number % 2 else "the jib")
+        for number, text in enumerate(texts)
+    ]
+    units = [replace(unit, document=number) for number, unit in enumerate(units)]
+    found = postings(units, words, surfaces, frozenset({"and", "the"}))
+    written: dict[str, set[int]] = {}
+    called: dict[str, list[int]] = {}
+    for _, content in word_files(found):
+        for form, row in content["forms"].items():
+            numbers = np.cumsum(content["postings"][row][::2])
+            has = np.ones(len(numbers), bool)
+            if form in content["has"]:
+                has[:] = False
+                has[np.cumsum(content["has"][form], dtype=int)] = True
+            has[np.cumsum(content["lacks"].get(form, ()), dtype=int)] = False
+            if form not in content["unsaid"]:
+                written[form] = set(numbers[has].tolist())
+            if row in content["called"]:
+                called[form] = np.cumsum(content["called"][row]).tolist()
+    assert {form: written[form] for form in ("mast", "masts")} == {"mast": {0, 2}, "masts": {1, 2, 3}}
+    assert not {"the", "and"} & set(written)
+    assert called == {"jib": [0, 2], "keel": [1, 3]}
 
 
 def test_short_vectors_of_words_add_up_to_those_of_texts(harbour):
@@ -278,7 +307,7 @@ def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site,
         "Promise.all(['mastless', 'mast'].map(async (w) => [...(await structformer.vector(w))]))"
     )
     assert mean == pytest.approx(known)
-    assert page.evaluate("structformer.meta.weights") == {**weights.counted, "words": STATIC_WORDS}
+    assert page.evaluate("structformer.meta.weights") == {**weights.counted, "words": STATIC_WORDS, "name": 3.0}
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
@@ -328,6 +357,56 @@ def test_names_phrases_and_the_commonest_words_are_found_without_a_server(page, 
         assert page.evaluate(search, "mast -step") == []
         for query in ('"mast', "-mast", '"" -', "a " * 50_000):
             page.evaluate(search, query)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_words_as_they_are_typed_and_what_others_call_a_page_count_as_on_the_server(page, run, tmp_path):
+    pages = {
+        "docs/rope.md": "# Rope\n\nHoist sails with a rope, see [the halyard](line.md) and [hoist](winch.md).\n",
+        "docs/ropes.md": "# Ropes\n\nTwo ropes hoisting sails: `hoist-all` and [a halyard](line.md).\n",
+        "docs/line.md": "# Line\n\nA line that hoists one sail, with --no-knot.\n",
+        "docs/winch.md": "# Winch\n\nTurn it: no knot, no rope. 帆を畳む。\n",
+        "docs/boat.md": "# Boat\n\nIt sails all day.\n",
+    }
+    write_pages(tmp_path, pages)
+    for command in (["ingest", tmp_path / "docs"], ["index"], ["export", "--site", tmp_path / "site"]):
+        assert run(*command, "-w", tmp_path / "w").code == 0
+    opened = Retriever.open(tmp_path / "w").opened
+    units = list(range(len(opened.units)))
+    queries = [
+        "hoist the sails",
+        "ropes",
+        "halyard rope",
+        "--no-knot",
+        "hoist-all sails",
+        "帆を畳む rope",
+        "the hoisting",
+    ]
+    with hosted(tmp_path / "site") as address:
+        page.goto(f"{address}?q=winch")
+        expect(page.locator(".results h2").first).to_have_text("Winch")
+        ask = """async (queries) => {
+            const { cut, wordCount } = await import(new URL("static-search.js", location.href));
+            const all = window.structformer;
+            return Promise.all(queries.map(async (query) => {
+                const { words } = cut(query, all.runs, all.meta.folding);
+                return [[...await all.present(query)], [...await all.called(words)], wordCount(query, all.runs)];
+            }));
+        }"""
+        found = page.evaluate(ask, queries)
+        scored = """async ([present, called, length]) => {
+            const scores = await structformer.scored(new Map([[0, 1], [1, 1]]), null, new Map(present), new Map(called), length);
+            return [...scores.values()];
+        }"""
+        for asked, weight in (([[[1, 1]], [], 2], 0.2), ([[[1, 1]], [], 1], 3.0), ([[], [[1, 5]], 2], 0.2)):
+            assert page.evaluate(scored, asked) == pytest.approx([-weight, weight])
+    for query, (present, called, length) in zip(queries, found, strict=True):
+        theirs = opened.lexical.presence(query, units)
+        ours = np.array([dict(present).get(unit, 0.0) for unit in units])
+        assert ours * theirs.max() == pytest.approx(theirs * ours.max(), abs=1e-6), query  # in any unit
+        names = opened.lexical.called(query, opened.owners, range(len(opened.documents)))
+        assert set(dict(called)) == set(names), query
+        assert length == word_count(query)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")

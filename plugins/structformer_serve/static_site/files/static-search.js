@@ -7,6 +7,7 @@ const READ = 60; // passages whose beginnings are read for a phrase
 const OTHER_FORM = 0.3; // what a part of camelCase, or a word without its accents, counts
 const WHOLE = 4; // what a query's only name counts beside its words
 const SHARES = [1, 0.5, 0.25, 0.125]; // of a document's best passages by words
+const TYPED = 64; // words of a query that are looked for as they are typed
 
 const kept = new Map();
 
@@ -67,8 +68,9 @@ class Search {
     const asks = await this.asked(typing ? query : this.expanded(query));
     const words = [...new Set(cut(asks.text, this.runs, this.meta.folding).words)];
     const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(asks.text);
-    const [byWords, encoded, allowed] = await Promise.all([this.words(asks.text, typing), vector, typing ? null : this.allowed(asks)]);
-    const scores = await this.scored(byWords, encoded, asks.text.trim().split(/\s+/).length);
+    const others = typing ? [null, new Map(), new Map()] : [this.allowed(asks), this.present(asks.text), this.called(words)];
+    const [byWords, encoded, allowed, present, called] = await Promise.all([this.words(asks.text, typing), vector, ...others]);
+    const scores = await this.scored(byWords, encoded, present, called, wordCount(asks.text, this.runs));
     const found = [...scores].filter(([unit]) => (!allowed || allowed(unit)) && !this.hidden.has(this.owner(unit)));
     const ranked = this.pinned(query, found.sort((one, two) => two[1] - one[1] || one[0] - two[0]));
     const hits = await this.hits(ranked, words, k, typing);
@@ -153,10 +155,63 @@ class Search {
     return new Map(best.map(([unit, score]) => [unit, score / highest]));
   }
 
-  /** The passages of a word; unless it is to be exact, of the words that begin with it, or are nearly it, where there is none. */
-  async postings(word, unfinished, exact = false) {
+  /** The beginning of a word whose file has it; "" for none. */
+  prefix(word) {
     let prefix = word.slice(0, 6);
     while (prefix && !this.prefixes.has(prefix)) prefix = prefix.slice(0, -1);
+    return prefix;
+  }
+
+  /** The file that has a telling word, with the number of its term there; null for other words. */
+  async telling(word) {
+    const prefix = this.prefix(word);
+    const content = prefix && (await file(this.base, `w/${this.prefixes.get(prefix)}.json`, "json"));
+    return content && Object.hasOwn(content.forms, word) && !content.unsaid.includes(word) && !this.common.has(word) ? { ...content, row: content.forms[word] } : null;
+  }
+
+  /** The passages that have a word as it is written. */
+  async written(word) {
+    const found = await this.telling(word);
+    if (!found) return [];
+    const units = added(found.postings[found.row].filter((_, place) => place % 2 === 0));
+    if (Object.hasOwn(found.has, word)) return added(found.has[word]).map((place) => units[place]);
+    const gone = new Set(Object.hasOwn(found.lacks, word) ? added(found.lacks[word]) : []);
+    return units.filter((_, place) => !gone.has(place));
+  }
+
+  /** By passage, how much of a query it has as it is typed: names as wholes, and words, more where it has all that a sign joins, by how rare they are. */
+  async present(text) {
+    const found = new Map();
+    const add = (units, worth) => units.forEach((unit) => found.set(unit, (found.get(unit) || 0) + worth));
+    const one = async (chunk) => {
+      const { words, names } = cut(chunk, this.runs, this.meta.folding);
+      const whole = names.length ? await this.written(names[0]) : [];
+      const lists = whole.length ? [whole] : await Promise.all(words.slice(0, TYPED).map((word) => this.written(word)));
+      for (const units of lists) add(units, this.idf(units.length));
+      const rest = lists.slice(1).map((units) => new Set(units));
+      if (rest.length) add(lists[0].filter((unit) => rest.every((units) => units.has(unit))), lists.reduce((sum, units) => sum + this.idf(units.length), 0));
+    };
+    await Promise.all([...new Set(text.split(/\s+/u).filter(Boolean))].slice(0, TYPED).map(one));
+    return found;
+  }
+
+  /** By document, how much of a query others call it by, by how rare the words are. */
+  async called(words) {
+    const found = new Map();
+    for (const its of await Promise.all(words.slice(0, TYPED).map((word) => this.telling(word)))) {
+      for (const document of added(its?.called[its.row] || [])) found.set(document, (found.get(document) || 0) + this.idf(its.postings[its.row].length / 2));
+    }
+    return found;
+  }
+
+  /** What a word counts that so many passages have. */
+  idf(passages) {
+    return Math.log(1 + (this.meta.units - passages + 0.5) / (passages + 0.5));
+  }
+
+  /** The passages of a word; unless it is to be exact, of the words that begin with it, or are nearly it, where there is none. */
+  async postings(word, unfinished, exact = false) {
+    const prefix = this.prefix(word);
     const files = prefix ? [prefix] : [];
     if (unfinished || (!prefix && !exact)) {
       for (const each of this.prefixes.keys()) if (each.startsWith(word) && files.length < 4 && each !== prefix) files.push(each);
@@ -222,8 +277,8 @@ class Search {
     return sum;
   }
 
-  /** The score of every passage that may be shown. length: the query's words. */
-  async scored(byWords, vector, length) {
+  /** The score of every passage that may be shown. present: by passage, called: by document; length: the query's words. */
+  async scored(byWords, vector, present, called, length) {
     const byDocument = new Map();
     for (const [unit, share] of byWords) {
       const document = this.owner(unit);
@@ -237,24 +292,25 @@ class Search {
     const whole = (document) => byDocument.get(document) || 0;
     const counted = this.meta.weights;
     const share = Math.min(1, counted.words / Math.max(1, length)); // a sum of many words' vectors says little
-    const weights = [counted.dense * share, counted.overview * share, counted.lexical, counted.document];
-    const parts = new Map(); // of a passage: its cosine, its document's overview's, its words' score, its document's
+    const weights = [counted.dense * share, counted.overview * share, counted.lexical, counted.document, length === 1 ? counted.name : counted.present, counted.called];
+    const parts = new Map(); // of a passage: its cosine, its document's overview's, its words' score, its document's, its typed words, its document's links
+    const part = (unit, document, cosine, overview) => parts.set(unit, [cosine, overview, byWords.get(unit) || 0, whole(document), present.get(unit) || 0, called.get(document) || 0]);
     if (!vector) {
-      for (const [unit, score] of byWords) parts.set(unit, [0, 0, score, whole(this.owner(unit))]);
+      for (const unit of byWords.keys()) part(unit, this.owner(unit), 0, 0);
       return standardised(parts, weights);
     }
     const overviews = cosines(await file(this.base, "o.bin"), vector);
     const compare = (first, found) => {
       found.forEach((cosine, place) => {
         const document = this.owner(first + place);
-        parts.set(first + place, [cosine, overviews[document], byWords.get(first + place) || 0, whole(document)]);
+        part(first + place, document, cosine, overviews[document]);
       });
     };
     if (this.meta.vectors.whole) {
       compare(0, cosines(await file(this.base, "v.bin"), vector));
     } else {
-      const its = new Map(Array.from(overviews, (cosine, document) => [document, [0, cosine, 0, whole(document)]]));
-      const documents = [...standardised(its, [0, weights[0] + weights[1], 0, weights[2] + weights[3]])];
+      const its = new Map(Array.from(overviews, (cosine, document) => [document, [cosine, whole(document), called.get(document) || 0]]));
+      const documents = [...standardised(its, [weights[0] + weights[1], weights[2] + weights[3], weights[5]])];
       documents.sort((one, two) => two[1] - one[1] || one[0] - two[0]);
       const size = this.meta.chunk.v;
       const wanted = new Set();
@@ -373,6 +429,16 @@ export function cut(text, runs, { plain, left }) {
   return found;
 }
 
+/** How many words a text has: what white space parts, and of scripts without it as many as the characters make up (structformer/document/word_counts.py). */
+export function wordCount(text, runs) {
+  const letters = Array.from(text);
+  const spaceless = letters.filter((letter) => runs.test(letter) && !/\p{Script=Hangul}/u.test(letter));
+  const wide = spaceless.filter((letter) => /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\u30fb-\u30fc]/u.test(letter)).length;
+  const gone = new Set(spaceless);
+  const others = letters.map((letter) => (gone.has(letter) ? " " : letter)).join("").split(/\s+/u).filter(Boolean).length;
+  return others + (gone.size ? Math.max(1, Math.round(0.75 * wide + 0.25 * (spaceless.length - wide))) : 0);
+}
+
 function withPairs(word, runs) {
   return word.split(runs).flatMap((part, place) => {
     const letters = Array.from(part);
@@ -466,6 +532,12 @@ export function wordsOf(text, runs, { marks, before, longest }) {
     });
   }
   return found;
+}
+
+/** The numbers between which these are the gaps. */
+function added(gaps) {
+  let number = 0;
+  return gaps.map((gap) => (number += gap));
 }
 
 /** How many letters two words begin with alike. */
