@@ -193,7 +193,9 @@ def read_json(path: Path, *, digest: bool = False) -> Any:
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file that a user wrote, with a byte-order mark too, as Windows' editors write it. Raises UsageError."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        json.dumps(table, default=str)  # a number that Python cannot write would end whoever names it
+        return table
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror or error})") from error
     except (ValueError, RecursionError) as error:
