@@ -1,12 +1,11 @@
-"""The attacks of `reliability.py --attack` on the commands and what is around them: Ctrl-C, full disks, kills with a
-hub, bombs, another user, older formats, a clock that goes back, many requests.
+"""The attacks of `reliability.py --attack` on the commands and what is around them: Ctrl-C, full disks, bombs, another
+user, older formats, a clock that goes back, many requests.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
-import random
 import resource
 import shlex
 import shutil
@@ -24,7 +23,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugins" / "structformer_exports" / "tests"))
 
 from attacks import Tried, content, free_port, get, indexed, resident, served, structformer
 from structformer.corpus import Corpus
@@ -40,11 +38,13 @@ TINY = "--base-model scratch --size tiny --max-steps 4 --max-time none --batch 4
 SECONDS = 1.0  # that a command may take to end when it is interrupted
 
 
-def _command(line: str) -> list[str]:
+def command_line(line: str) -> list[str]:
+    """The words of a structformer command line."""
     return [sys.executable, "-m", "structformer", *shlex.split(line)]
 
 
-def _one_line(said: str) -> bool:
+def says_one_line(said: str) -> bool:
+    """Whether one error at most was said, in a line."""
     return "Traceback" not in said and sum(line.startswith("error:") for line in said.splitlines()) <= 1
 
 
@@ -86,7 +86,7 @@ def interrupts(documents: Path) -> Tried:
         for line, moments in lines.items():
             for moment in moments:
                 with subprocess.Popen(
-                    _command(line), cwd=home, env=env, text=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                    command_line(line), cwd=home, env=env, text=True, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
                     start_new_session=True,
                 ) as process:  # fmt: skip
                     time.sleep(moment)
@@ -109,7 +109,7 @@ def interrupts(documents: Path) -> Tried:
                 time.sleep(0.2)
                 found.check(not _session(process.pid), f"{line} after {moment}: a process is left")
         for line in (f"ingest {documents} -w new", "sample -w w", "index -w w --encoder structure", "check -w w"):
-            done = subprocess.run(_command(line), cwd=home, capture_output=True, text=True, check=False)
+            done = subprocess.run(command_line(line), cwd=home, capture_output=True, text=True, check=False)
             found.check(done.returncode == 0, f"{line} afterwards: {done.stderr[-200:]}")
     found.note = f"{slowest:.2f} s at most"
     return found
@@ -146,8 +146,8 @@ def full_disks(documents: Path) -> Tried:
         ):
             size = sum(path.stat().st_size + 4096 for path in (Path(place) / name).rglob("*")) >> 10
             for more in (40, 300, 1500, 5000):
-                command = shlex.join([*_command(line), "-w", f"{place}/disk/{name}"])
-                check = shlex.join([*_command("check"), "-w", f"{place}/disk/{name}"])
+                command = shlex.join([*command_line(line), "-w", f"{place}/disk/{name}"])
+                check = shlex.join([*command_line("check"), "-w", f"{place}/disk/{name}"])
                 script = (
                     f"mkdir -p {place}/disk && mount -t tmpfs -o size={size + more}k none {place}/disk && "
                     f"cp -r {place}/{name} {place}/disk && ({command}; echo code $?; "
@@ -159,40 +159,9 @@ def full_disks(documents: Path) -> Tried:
                 ended = "code 0" in done.stdout or "code 1" in done.stdout
                 whole = "whole" in done.stdout or name == "parts"
                 found.check(
-                    ended and whole and _one_line(done.stderr.partition("code ")[0]),
+                    ended and whole and says_one_line(done.stderr.partition("code ")[0]),
                     f"{line} with {more} kB: {done.stdout[-200:]} {done.stderr[-300:]}",
                 )
-    return found
-
-
-def hub_kills(documents: Path, times: int = 12) -> Tried:
-    """kill -9 of push and pull: the next one does it, and nothing is left."""
-    from test_hub import Hub
-
-    found, rng = Tried(), random.Random(0)
-    with indexed(documents) as workspace, Hub() as hub:
-        threading.Thread(target=hub.serve_forever, daemon=True).start()
-        structformer("sample", "-w", workspace)
-        structformer("train", "-w", workspace, *TINY.split())
-        env = {
-            **os.environ,
-            "HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}",
-            "HF_TOKEN": "hf_nobody",
-            "HF_HUB_OFFLINE": "0",
-        }
-        for number in range(times):
-            line = ("push bi-encoder a/b", "pull a/b --name theirs")[number % 2] + f" -w {workspace}"
-            shutil.rmtree(workspace / "models" / "theirs", ignore_errors=True)
-            process = subprocess.Popen(_command(line), env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(rng.uniform(0.5, 4))
-            process.kill()
-            process.wait()
-            done = subprocess.run(_command(line), env=env, capture_output=True, text=True, check=False)
-            there = "is there already" in done.stderr or ("there" in done.stderr and "theirs" in done.stderr)
-            found.check(done.returncode == 0 or there, f"{line}: {done.stderr[-200:]}")
-            found.check(structformer("check", "-w", workspace).returncode == 0, f"{line}: check")
-            found.check(not list(workspace.rglob("models/.structformer-tmp-*")), f"{line}: something is left")
-        hub.shutdown()
     return found
 
 
@@ -237,7 +206,7 @@ def _read_beside_a_good_one(found: Tried, files: Mapping[str, bytes]) -> None:
         done = structformer("ingest", pages, "-w", f"{place}/w")
         most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
         said = f"{[*files]}: {done.returncode}, {most:.1f} GB, {done.stderr[-200:]}"
-        found.check(done.returncode in (0, 1) and _one_line(done.stderr), said)
+        found.check(done.returncode in (0, 1) and says_one_line(done.stderr), said)
         corpus = Corpus.open(f"{place}/w")
         texts = repr([*corpus.documents()])
         found.check("good.md" in corpus.document_ids() and "root:" not in texts and most < 4, said)
@@ -263,10 +232,10 @@ def other_users(documents: Path) -> Tried:
                 # Root without its right over all files is a user as any other.
                 drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"]
                 done = subprocess.run(
-                    [*drop, *_command(line), "-w", str(workspace)], capture_output=True, text=True, check=False
+                    [*drop, *command_line(line), "-w", str(workspace)], capture_output=True, text=True, check=False
                 )
                 found.check(
-                    done.returncode in ((1, 2) if writes else wanted) and _one_line(done.stderr),
+                    done.returncode in ((1, 2) if writes else wanted) and says_one_line(done.stderr),
                     f"{mode} {line}: {done.returncode} {done.stderr[-300:]}",
                 )
     return found
@@ -285,7 +254,7 @@ def older_formats(documents: Path) -> Tried:
             for line in lines:
                 done = structformer(*line.split(), "-w", workspace)
                 found.check(
-                    done.returncode == 1 and _one_line(done.stderr) and "version" in done.stderr,
+                    done.returncode == 1 and says_one_line(done.stderr) and "version" in done.stderr,
                     f"workspace {version!r}, {line}: {done.stderr[-200:]}",
                 )
             found.check(content(workspace) == before, f"workspace {version!r}: something changed")
@@ -296,7 +265,7 @@ def older_formats(documents: Path) -> Tried:
             for line in ("search install", "serve --port 0"):
                 done = structformer(*line.split(), "-w", workspace)
                 found.check(
-                    done.returncode == 1 and "structformer index" in done.stderr and _one_line(done.stderr),
+                    done.returncode == 1 and "structformer index" in done.stderr and says_one_line(done.stderr),
                     f"index {version!r}, {line}: {done.stderr[-200:]}",
                 )
         found.check(structformer("index", "-w", workspace, "--encoder", "structure").returncode == 0, "index again")
@@ -327,7 +296,7 @@ def clocks(documents: Path) -> Tried:
                 }
                 for line in ("ingest pages", "index --encoder none", f"search 'walrus number{number}'"):
                     done = subprocess.run(
-                        [*_command(line), "-w", workspace],
+                        [*command_line(line), "-w", workspace],
                         cwd=home,
                         env=env,
                         capture_output=True,
@@ -374,7 +343,6 @@ def memory(documents: Path, requests: int = 20_000) -> Tried:
 ATTACKS: dict[str, tuple[str, Callable[[Path], Tried]]] = {
     "interrupts": ("Ctrl-C ends every command within a second", interrupts),
     "full-disks": ("a full disk costs one line, nothing that was there", full_disks),
-    "hub": ("kill -9 of push and pull costs nothing", hub_kills),
     "bombs": ("bombs cost themselves", bombs),
     "users": ("another user's workspace is searched", other_users),
     "formats": ("an older format is said", older_formats),

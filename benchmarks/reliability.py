@@ -368,6 +368,7 @@ def attack(documents: Path, chosen: Sequence[str]) -> None:
     """Print a table of claims with tries and failures, and every failure below it."""
     from attacks import ATTACKS, Tried
     from command_attacks import ATTACKS as OF_COMMANDS
+    from model_attacks import ATTACKS as OF_MODELS
 
     def flipped(documents: Path) -> Tried:
         silent, unseen = flips(documents, 200)
@@ -383,6 +384,7 @@ def attack(documents: Path, chosen: Sequence[str]) -> None:
     every = {
         **ATTACKS,
         **OF_COMMANDS,
+        **OF_MODELS,
         "flips": ("a flipped bit is refused, and `check` sees it", flipped),
         **{part: (f"kill -9 of {part}: the same bytes, nothing left", killed(part)) for part in _IN_ATTACKS},
     }

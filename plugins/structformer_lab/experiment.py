@@ -158,7 +158,7 @@ def read_experiment(name: str) -> Experiment:
     except OSError as error:
         meant = did_you_mean(name, experiment_names(), more=", or give the path of a TOML file")
         raise UsageError(f"no experiment {name!r} ({error.strerror or error}); {meant}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: {error}") from error
     _known(value, _TOP, name)
     rows: list[ExperimentRow] = []

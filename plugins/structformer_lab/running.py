@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
-from structformer.errors import ModelError, UsageError
+from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.evaluation import Evaluation, Judgements, development_digests, evaluate, named_development, said_of
 from structformer.models import base_for, read_record
 from structformer.retrieval import UNTRAINED_OF, has_ranking_head, parse_pipeline, read_run
 from structformer.sampling import Samples, set_digest
-from structformer.storage import sha256_of, write_json
+from structformer.storage import read_json, sha256_of, write_json
 from structformer.training import (
     DEVELOPMENT,
     Listener,
@@ -82,6 +82,9 @@ def run_experiment(
     rows = experiment.rows
     judged = judgements
     _check_options(workspace, rows, training)
+    first = f'run("{candidates}")' if candidates else CANDIDATES
+    for row in rows:
+        _check_pipeline(row, {**(files or {}), "candidates": first})
     title = experiment.title
     if limits := [limit for row in rows for limit in _limits(row, training.of_row(row, rows))]:
         title = f"{title}; {said_limits(limits)}"
@@ -94,7 +97,6 @@ def run_experiment(
     elif any(row.finetune is not None for row in rows):
         half, judged = split_queries(judgements, training.seed)
         learned = _TrainOn(half, candidates)
-    first = f'run("{candidates}")' if candidates else CANDIDATES
     kept: list[ExperimentRow] = []
     caveats: list[str] = []
 
@@ -172,6 +174,12 @@ def _check_options(workspace: Workspace, rows: Sequence[ExperimentRow], training
         if named not in read:
             read.add(named)
             named_development(workspace, options)
+
+
+def _check_pipeline(row: ExperimentRow, places: Mapping[str, str]) -> None:
+    """Raises UsageError on a pipeline that cannot be read, before hours of training are spent on it."""
+    with suppress(ModelError):  # a row whose file is not given is left out
+        parse_pipeline(filled(row.pipeline or CANDIDATES, {**places, "model": row.model, BASE.strip("{}"): row.model}))
 
 
 def _check_collection(workspace: Workspace, judged: Judgements, run: Path | None) -> None:
@@ -369,4 +377,7 @@ def _processes() -> int:
 
 
 def _digest_in(path: Path) -> str | None:
-    return json.loads(path.read_text(encoding="utf-8")).get("digest") if path.exists() else None
+    with suppress(WorkspaceError):  # what is damaged is made again
+        value = read_json(path)
+        return str(value.get("digest")) if isinstance(value, dict) else None
+    return None

@@ -41,7 +41,7 @@ from structformer_markdown.directives import (
     split_options,
 )
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark
-from structformer_markdown.front_matter import split_front_matter
+from structformer_markdown.front_matter import shown, split_front_matter
 from structformer_markdown.grammar import EXTENDED, MAX_NESTING, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import may_hold_links, spans
@@ -164,12 +164,10 @@ class MarkdownFormat:
             reader = _Reader(builder, extended=not strict)
             reader.read(parse(body, env))
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
-        title = metadata.get("title")
+        title = shown(metadata.get("title")).strip()
         document = builder.finish(
             Source(source.path, self.name),
-            title=" ".join(unescape(str(title)).replace("\u00ad", "").split())
-            if isinstance(title, str | int | float) and str(title).strip()
-            else None,
+            title=" ".join(unescape(title).replace("\u00ad", "").split()) if title else None,
             language=next(
                 (str(metadata[key]) for key in ("lang", "language") if isinstance(metadata.get(key), str)), None
             ),

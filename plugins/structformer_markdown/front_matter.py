@@ -16,6 +16,7 @@ _SIMPLE_LINE = re.compile(r"([A-Za-z_][\w-]*):\s*(\S.*)?")
 _MAX_CHARACTERS = 200_000
 _MAX_VALUES = 20_000
 _MAX_DEPTH = 50
+_MOST_BITS = 10_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -51,6 +52,13 @@ def parse_yaml(block: str) -> tuple[dict[str, Any] | None, str]:
         place = f"line {mark.line + 2}: " if mark else ""
         values = {key: (value or "").strip("\"'") for key, value in simple.items()}
         return values, f"{place}front matter is not valid YAML; its plain `key: value` lines were used"
+
+
+def shown(value: object) -> str:
+    """A text or number as text; "" for another value, and for a number that is too long for Python to write."""
+    if not isinstance(value, str | int | float) or (isinstance(value, int) and value.bit_length() > _MOST_BITS):
+        return ""
+    return str(value)
 
 
 def _check_depth(block: str) -> None:

@@ -20,6 +20,7 @@ from structformer_markdown.format import MarkdownFormat
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 _MAGIC = re.compile(r"\s*%%(bash|cython|html|javascript|js|latex|markdown|perl|r|ruby|sh|sql|svg)\b", re.IGNORECASE)
 _MARKDOWN = MarkdownFormat()
+_MOST_DIGITS = 4000  # Python makes no number of more than 4,300; nobody counts with those of a notebook
 
 
 class NotebookFormat:
@@ -41,7 +42,7 @@ class NotebookFormat:
             source.warn("empty: no document")
             return
         try:
-            notebook = json.loads(text)
+            notebook = json.loads(text, parse_int=lambda digits: int(digits[:_MOST_DIGITS]))
         except (ValueError, RecursionError) as error:
             place = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
             raise ReadError(f"not JSON ({getattr(error, 'msg', error)})", place) from error

@@ -79,7 +79,11 @@ class PdfFormat:
 
 def _title(pdf: Any) -> str:
     """The title that a file says it has; "" where it says a file's name."""
-    title = " ".join(_MADE_BY.sub("", pdf.get_metadata_value("Title")).split())
+    try:
+        said = pdf.get_metadata_value("Title")
+    except UnicodeDecodeError:  # half of a surrogate pair
+        said = ""
+    title = " ".join(_MADE_BY.sub("", said).split())
     return title if any(map(str.isalpha, title)) and not _FILE_NAME.fullmatch(title) else ""
 
 

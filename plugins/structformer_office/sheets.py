@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
@@ -9,13 +10,20 @@ from typing import Any
 
 from structformer_office.package import safe_package
 
+# The size that a sheet says it has, and numbers that no program writes: one of them costs openpyxl the whole file.
+_UNREADABLE = re.compile(rb"<dimension\b[^>]*/>|<v>\s*[+-]?[0-9]{1000,}[^<]*</v>")
+
 
 def sheets_html(data: bytes) -> str:
     """The sheets of an .xlsx file as HTML, one after the other; of formulas the values that were saved with them."""
     import openpyxl
 
-    book = openpyxl.load_workbook(safe_package(data), read_only=True, data_only=True, keep_links=False)
+    book = openpyxl.load_workbook(safe_package(data, _readable), read_only=True, data_only=True, keep_links=False)
     return "\n".join(line for sheet in book.worksheets for line in _sheet(sheet))
+
+
+def _readable(name: str, part: bytes) -> bytes:
+    return _UNREADABLE.sub(b"", part) if name.startswith("xl/worksheets/") else part
 
 
 def _sheet(sheet: Any) -> Iterator[str]:

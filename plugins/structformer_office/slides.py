@@ -81,8 +81,9 @@ def _paragraphs(paragraphs: Iterable[Any], *, listed: bool) -> Iterator[str]:
 def _run(run: Any) -> str:
     text = _lines(run.text)
     properties = run._r.rPr
-    if raised := int((properties is not None and properties.get("baseline")) or 0):
-        tag = "sup" if raised > 0 else "sub"
+    raised = (properties.get("baseline") if properties is not None else None) or "0"  # in thousandths, or "30%"
+    if raised.strip("0%"):
+        tag = "sub" if raised.startswith("-") else "sup"
         text = f"<{tag}>{text}</{tag}>"
     address = run.hyperlink.address
     return f'<a href="{escape(address)}">{text}</a>' if address else text

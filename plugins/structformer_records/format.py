@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from html import unescape
 from typing import Any, BinaryIO
 
@@ -28,6 +29,7 @@ from structformer.formats import (
 )
 
 from structformer_records.layout import NAMES, PACKED, Layout, layout_of, part, pieces, separator_of
+from structformer_records.packed import whole_number
 
 _DOC = re.compile(r"<DOC>(.*?)</DOC>", re.DOTALL | re.IGNORECASE)
 _TREC_TITLES = ("title", "headline", "head", "ttl", "hl")
@@ -149,7 +151,7 @@ class RecordsFormat:
             str(key): value
             for key, value in record.items()
             if key not in used
-            and isinstance(value, str | int | float | bool | dict | list)
+            and isinstance(value, str | int | float | bool | dict | list | Decimal)
             and value not in ("", [], {})
         }
         url = part(record, "url", chosen)
@@ -175,7 +177,7 @@ def _records(text: str, layout: Layout, source: SourceFile) -> Iterator[Mapping[
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = json.loads(line, parse_int=whole_number)
             except (ValueError, RecursionError) as error:
                 source.warn(f"record on line {number}: not JSON ({getattr(error, 'msg', error)}): left out")
                 continue

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from structformer_records.packed import packed_pieces
+from structformer_records.packed import packed_pieces, whole_number
 
 PIECE_BYTES = 8_000_000
 _READ_BYTES = 1 << 20
@@ -142,7 +142,7 @@ def _layout_by_form(head: bytes) -> Layout:
 
 def _is_record(first: bytes, start: bytes, parts: Mapping[str, tuple[str, ...]]) -> bool:
     try:
-        record = json.loads(first)
+        record = json.loads(first, parse_int=whole_number)
     except (ValueError, RecursionError):
         # The first line may be longer than what was read of it.
         keys = set(re.findall(rb'"(\w+)"\s*:', start[:4000]))

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import io
+import codecs
 import json
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any, BinaryIO
 
 from structformer.errors import ReadError
 
-_ITEMS = {"array": "item", "object": ""}  # where the records are
 _ROWS = 64  # at once: a few rows of a small file may hold much
+_READ_BYTES = 1 << 20
+_MOST_DIGITS = 4000  # Python makes no number of more than 4,300
+
+
+def whole_number(digits: str) -> int | Decimal:
+    """A whole number of JSON; one that is too long for Python is a Decimal, whose digits nobody counts with."""
+    return int(digits) if len(digits) <= _MOST_DIGITS else Decimal(digits)
 
 
 def packed_pieces(kind: str, stream: BinaryIO, head: bytes, size: int, limit: int) -> Iterator[bytes | str]:
@@ -19,10 +26,12 @@ def packed_pieces(kind: str, stream: BinaryIO, head: bytes, size: int, limit: in
     kind: "array", "object" or "parquet". head: what was read of the stream already. Raises ReadError on what is
     damaged.
     """
-    piece = bytearray()
-    for number, record in enumerate(
-        _rows(stream, head) if kind == "parquet" else _objects(stream, head, _ITEMS[kind]), 1
-    ):
+    piece, damage = bytearray(), None
+    records = _until_damage(_rows(stream) if kind == "parquet" else _objects(stream, head, kind, limit))
+    for number, record in enumerate(records, 1):
+        if isinstance(record, ReadError):
+            damage = record
+            continue
         if not isinstance(record, Mapping):
             yield f"record {number}: not an object: left out"
             continue
@@ -36,21 +45,55 @@ def packed_pieces(kind: str, stream: BinaryIO, head: bytes, size: int, limit: in
             piece.clear()
     if piece:
         yield bytes(piece)
+    if damage is not None:
+        raise damage
 
 
-def _objects(stream: BinaryIO, head: bytes, items: str) -> Iterator[Any]:
-    import ijson
-
-    number = 0
+def _until_damage(records: Iterator[Any]) -> Iterator[Any]:
+    """Records, and at the end the error that ended them, if one did: those before it are kept."""
     try:
-        for value in ijson.items(_Rejoined(head, stream), items, use_float=True, multiple_values=not items):
-            number += 1
-            yield value
-    except (ijson.JSONError, UnicodeDecodeError, RecursionError) as error:
-        raise ReadError(f"not JSON after record {number} ({error}): what follows is left out") from error
+        yield from records
+    except ReadError as error:
+        yield error
 
 
-def _rows(stream: BinaryIO, head: bytes) -> Iterator[Any]:
+def _objects(stream: BinaryIO, head: bytes, kind: str, limit: int) -> Iterator[Any]:
+    """The values of an array, or of objects one after the other. Raises ReadError naming the record that is no JSON."""
+    decode, utf8 = json.JSONDecoder(parse_int=whole_number).raw_decode, codecs.getincrementaldecoder("utf-8")()
+    text, number, problem = "", 0, ""
+    more = head.lstrip(b"\xef\xbb\xbf \t\r\n").removeprefix(b"[" if kind == "array" else b"")
+    while not problem:
+        try:
+            text += utf8.decode(more, final=not more)
+            problem = "" if more else "it ends too early"
+        except UnicodeDecodeError as error:
+            text, problem = text + error.object[: error.start].decode(), str(error)
+        place = 0
+        try:
+            while (place := _after_blanks(text, place)) < len(text) and text[place] != "]":
+                value, place = decode(text, place)
+                number += 1
+                yield value
+            if text[place : place + 1] == "]" or (kind == "object" and not more):
+                return
+        except RecursionError as error:
+            problem = str(error)
+        except ValueError as error:
+            # What looks wrong may be cut off: it is looked at again with twice as much.
+            problem = str(error) if problem or len(text) - place > 4 * limit + _READ_BYTES else ""
+        text = text[place:]
+        more = stream.read(max(_READ_BYTES, len(text)))
+    raise ReadError(f"not JSON after record {number} ({problem}): what follows is left out")
+
+
+def _after_blanks(text: str, place: int) -> int:
+    """Where the next value begins."""
+    while text[place : place + 1] in (" ", "\t", "\r", "\n", ","):
+        place += 1
+    return place
+
+
+def _rows(stream: BinaryIO) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -59,22 +102,20 @@ def _rows(stream: BinaryIO, head: bytes) -> Iterator[Any]:
     stream.seek(0)
     try:
         for batch in pq.ParquetFile(stream).iter_batches(batch_size=_ROWS):
-            yield from batch.to_pylist()
+            columns = [_values(column) for column in batch.columns]
+            yield from (dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"damaged Parquet ({error}): skipped") from error
 
 
-class _Rejoined(io.RawIOBase):
-    """A stream with what was read of it in front again."""
+def _values(column: Any) -> list[Any]:
+    """A column's values; those of dates and spans that Python cannot hold as Arrow writes them, else as numbers."""
+    import pyarrow as pa
 
-    def __init__(self, head: bytes, stream: BinaryIO) -> None:
-        self._head = io.BytesIO(head)
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._head.read(len(buffer)) or self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+    for form in (None, pa.string(), pa.int64()):
+        try:
+            found: list[Any] = (column if form is None else column.cast(form)).to_pylist()
+            return found
+        except (ValueError, OverflowError, NotImplementedError):  # Arrow's own errors are ValueErrors too
+            continue
+    return [None] * len(column)

@@ -288,13 +288,17 @@ def _is_whole(options: Mapping[str, str]) -> bool:
 def _piece(text: str, options: Mapping[str, str]) -> str:
     """What an `include` directive takes of a text. Source: docutils' reference of directives."""
     lines = text.split("\n")
-    bounds = [int(value) if re.fullmatch(r"-?\d+", value := options.get(name, "")) else None for name in _LINES]
+    bounds = [int(value) if re.fullmatch(r"-?\d{1,9}", value := options.get(name, "")) else None for name in _LINES]
     text = "\n".join(lines[bounds[0] : bounds[1]])
     if (after := options.get("start-after")) and after in text:
         text = text.partition(after)[2]
     if (before := options.get("end-before")) and before in text:
         text = text.partition(before)[0]
     return text
+
+
+# What begins a list's item or names a footnote; docutils makes a number of it, and Python none of over 4,300 digits.
+_LONG_NUMBER = re.compile(r"^([ \t]*(?:\.\. \[|\()?)(?=\d{1000})", re.MULTILINE)
 
 
 class RstFormat:
@@ -324,6 +328,7 @@ class RstFormat:
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Raises ReadError where docutils gives up."""
         text = _with_includes(decode(source).replace("\r\n", "\n"), source)
+        text = _LONG_NUMBER.sub(r"\1\\", text)
         if not text.strip():
             source.warn("empty: no document")
             return

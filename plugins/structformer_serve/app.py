@@ -60,7 +60,8 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 _SHORTLY = "public, max-age=300"
 _POLL_SECONDS = 1.0
 _LISTED = 1000  # documents of /llms.txt
-_FULL_BYTES = 2_000_000  # of /llms-full.txt, after which no further document begins
+# Of /llms-full.txt, after which no further document begins: a page must come within a request's time.
+_FULL_BYTES, _FULL_DOCUMENTS = 2_000_000, 500
 _URL_SIGNS = "/:?#@!$&'*+,;=%~"  # that an address in brackets may have as they are
 
 
@@ -293,7 +294,7 @@ class Application:
             parts: list[str] = []
             room = _FULL_BYTES
             for number, (name, _, _) in enumerate(self.service.documents(access, start=start)):
-                if room <= 0:
+                if room <= 0 or number == _FULL_DOCUMENTS:
                     more = f"{self.options.root}/llms-full.txt?start={start + number}"
                     return "\n".join([*parts, f"[More documents]({more})\n"])
                 parts.append(self.service.markdown(name, access))

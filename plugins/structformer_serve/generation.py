@@ -49,7 +49,7 @@ def what_was_read(workspace: Workspace) -> WhatWasRead | None:
     """What the last ingest read; None where it left no report that can be read."""
     try:
         return _from_report(json.loads((workspace.reports / "report.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 
 

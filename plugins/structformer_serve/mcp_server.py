@@ -34,6 +34,7 @@ _SEARCH_TOKENS = 3000
 _SURE, _FAIR = 0.75, 0.5  # from which likelihood on one section is shown whole, and two; in doubt three are
 _MORE = 3  # times as many documents are looked at where only those with code are wanted
 _FEWEST_TOKENS = 100
+_SECTION = re.compile(r"s[0-9]{1,9}")
 _RESERVED = 40  # tokens for what is said at the end
 _SHARE = 0.5  # of an answer, at most, for one section
 _DEEPEST_HEADING = 6
@@ -288,7 +289,7 @@ class Answers:
         if self._service.current.number(address) is None and _QUOTED.search(address):
             address = unquote(address)
         name, mark, anchor = address.strip().strip("[]").partition("#")
-        number = int(anchor[1:]) if mark and anchor[:1] == "s" and anchor[1:].isdecimal() else None
+        number = int(anchor[1:]) if mark and _SECTION.fullmatch(anchor) else None
         # An id may itself hold a "#", as those of a dump's pages do.
         if self._service.current.number(address) is not None:
             return self._service.section(address, access, children=children, linked=False)

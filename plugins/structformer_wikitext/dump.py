@@ -183,7 +183,7 @@ def extracted_pages(text: str) -> Iterator[RawPage]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(row, dict):
                 yield RawPage(

@@ -384,7 +384,7 @@ def from_toml(text: str, origin: str) -> Vocabulary:
     """
     try:
         table: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{origin}: {error}") from error
     known = {each.name: each for each in (*BUILT_IN, GENERIC)}
     extended = table.pop("extends", None)

@@ -8,6 +8,7 @@ import math
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -106,7 +107,7 @@ def kept_metadata(metadata: Mapping[Any, Any], say: Callable[[str], None] = lamb
                 return {text(key): kept(inner, depth + 1) for key, inner in value.items()}
             return [kept(inner, depth + 1) for inner in value]
         if not isinstance(value, str):
-            kind = "number of over 64 bits" if isinstance(value, int) else type(value).__name__
+            kind = "number of over 64 bits" if isinstance(value, int | Decimal) else type(value).__name__
             say(f"metadata {text(key)!r:.100}: a {kind}: kept as text")
         return text(value)
 

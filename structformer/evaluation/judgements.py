@@ -18,7 +18,7 @@ from structformer.storage.files import write_bytes
 from structformer.text.lines import lines_of
 
 _FLAGS = re.DOTALL | re.IGNORECASE
-_TOPIC = re.compile(r"<top(?:ic)?\b([^>]*>.*?)</top(?:ic)?>", _FLAGS)
+_TOPIC, _ITS_END = re.compile(r"<top(?:ic)?\b(?=[^<>]*>)", re.IGNORECASE), re.compile("</top(?:ic)?>", re.IGNORECASE)
 _NUMBER = re.compile(
     r"""<num>\s*(?:Number:)?\s*(\S+?)\s*(?:</num>|\n|$)|^[^>]*\bnumber\s*=\s*["']([^"']+)["']""", re.IGNORECASE
 )
@@ -123,9 +123,12 @@ def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str
 
 def _topics(path: Path, parts: Sequence[str]) -> dict[str, str]:
     queries: dict[str, str] = {}
-    for number, found in enumerate(_TOPIC.finditer("\n".join(lines_of(path))), 1):
-        name = _NUMBER.search(found[1])
-        texts = [TOPIC_PARTS[part].search(found[1]) for part in parts]
+    # One blank at a time, since what is looked for next tries each of them.
+    text = re.sub("\n{3,}", "\n\n", "\n".join(" ".join(line.split()) for line in lines_of(path)))
+    for number, piece in enumerate(_TOPIC.split(text)[1:], 1):
+        said, *end = _ITS_END.split(piece, 1)
+        name = _NUMBER.search(said) if end else None
+        texts = [TOPIC_PARTS[part].search(said) for part in parts]
         if name is None or any(text is None for text in texts):
             raise UsageError(f"{path}, topic {number}: no <num> or no <{'> or no <'.join(parts)}>")
         asked = " ".join(" ".join(text[2].split()) for text in texts if text is not None)

@@ -58,7 +58,7 @@ def is_external(target: str) -> bool:
 def normalize(name: str) -> str:
     """A name in the one form in which names are compared: percent-decoded, NFC, white space collapsed."""
     if "%" in name:
-        name = unquote(name)
+        name = unquote(name, errors="backslashreplace")  # as files whose names are not UTF-8 are called
     if not name.isascii():
         name = unicodedata.normalize("NFC", name)
     return " ".join(name.split())

@@ -181,7 +181,7 @@ def read_json(path: Path, *, digest: bool = False) -> Any:
         value = json.loads(path.read_bytes())
     except FileNotFoundError as error:
         raise WorkspaceError(f"{path} is missing") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise WorkspaceError(f"{path} cannot be read ({error})") from error
     if digest:
         recorded = value.pop(_DIGEST, None) if isinstance(value, dict) else None
@@ -193,10 +193,12 @@ def read_json(path: Path, *, digest: bool = False) -> Any:
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file that a user wrote, with a byte-order mark too, as Windows' editors write it. Raises UsageError."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        json.dumps(table, default=str)  # a number that Python cannot write would end whoever names it
+        return table
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror or error})") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: {error}") from error
 
 

@@ -30,7 +30,7 @@ class Stamps:
         try:
             value = json.loads(path.read_bytes()) if path is not None else {}
             self._known = value if isinstance(value, dict) else {}
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             self._known = {}
 
     def matches(self, path: Path, digest: str) -> bool:

@@ -119,5 +119,5 @@ def _value(text: str) -> Any:
     """A TOML value; a word without quotes is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text

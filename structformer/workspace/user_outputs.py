@@ -148,7 +148,7 @@ def check_place(target: Path, workspace: str | Path | Workspace | None = None) -
 def _is_workspace(folder: Path) -> bool:
     try:
         value = json.loads((folder / MARKER).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(value, dict) and value.get("format") == FORMAT
 
@@ -162,7 +162,7 @@ def _recorded(folder: Path) -> set[str]:
     try:
         value: Any = json.loads((folder / RECORD).read_bytes())
         return set(value["files"]) if value["format"] == _FORMAT else set()
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()
 
 

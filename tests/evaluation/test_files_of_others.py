@@ -85,3 +85,29 @@ def test_grades_may_be_written_as_whole_decimals(tmp_path, head):
     assert read_qrels(written(tmp_path, "q.tsv", f"{head}1\ta\t1.0\n1\tb\t2\n")) == {"1": {"a": 1, "b": 2}}
     with pytest.raises(UsageError, match="with a whole grade"):
         read_qrels(written(tmp_path, "q.tsv", f"{head}1\ta\t0.5\n"))
+
+
+@pytest.mark.parametrize("grade", ["1e300", "-1e300", str(2**63), "2147483648", "9" * 400, "inf", "0x1", "²"])
+def test_a_grade_that_no_measure_can_hold_is_refused(grade, tmp_path):
+    (tmp_path / "qrels").write_text(f"q1 0 a.md 1\nq1 0 b.md {grade}\n")
+    with pytest.raises(UsageError, match=r"qrels, line 2: .* of at most 10,000"):
+        read_qrels(tmp_path / "qrels")
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("<top>\n<num> Number: 1\n<title> a" + " " * 300_000 + "walrus\n</top>", "a walrus"),
+        ("<top>\n<num> Number: 1\n<title> a" + "\n" * 300_000 + "walrus\n</top>", "a"),
+        ("<top>\n<num> Number: 1\n<title> a walrus\n</top>\n" + "<top>\n" * 100_000, None),
+        ("<top " * 300_000 + ">\n<title> a\n</top>", None),
+        ("<top>\n<num>" + " " * 300_000 + "\n<title> a\n</top>", None),
+    ],
+)
+def test_topics_are_read_in_linear_time(said, asked, tmp_path):
+    (tmp_path / "topics").write_text(said)
+    if asked is None:
+        with pytest.raises(UsageError, match=r"topics, topic \d+: no <num>"):
+            read_queries(tmp_path / "topics")
+    else:
+        assert read_queries(tmp_path / "topics") == {"1": asked}

@@ -89,6 +89,43 @@ def test_what_no_step_can_hold_is_kept_as_text(tmp_path, said, kept, problem):
     assert report.messages == ([("a.md", problem)] if problem else [])
 
 
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.md", f"+++\ntitle = 0x{LONG}\nid = 0x{LONG}\n+++\n# Page\n\napples\n"),
+        ("b.md", f"---\ntitle: 0x{LONG}\n---\n# Page\n\napples\n"),
+        ("c.md", "---\ntitle:\n  en: Page\n  de: Seite\n---\n# Page\n\napples\n"),
+        ("d.rst", f"Page\n====\n\napples\n\n{LONG}. one\n\n({LONG}) two\n\n.. [{LONG}] three\n"),
+        ("e.rst", f"Page\n====\n\napples\n\n.. include:: f.txt\n   :start-line: {LONG}\n"),
+        (
+            "g.ipynb",
+            f'{{"nbformat": {LONG}, "metadata": {{"n": -{LONG}}}, "cells": '
+            '[{"cell_type": "markdown", "source": "# Page\\n\\napples"}]}',
+        ),
+    ],
+)
+def test_a_number_too_long_for_python_costs_no_page(name, text, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / name).write_text(text)
+    ingest(tmp_path / "docs", tmp_path / "w", workers=1)
+    [document] = documents(tmp_path / "w").values()
+    assert (document.title, "apples" in " ".join(section.text for section in document.sections())) == ("Page", True)
+
+
+@pytest.mark.parametrize("value", ["0x" + "f" * 5000, "[" * 2000 + "]" * 2000])
+def test_settings_that_python_cannot_read_are_said(value, tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "structformer.toml").write_text(f"[serve]\nport = {value}\n")
+    told = run("serve", "-w", "w")
+    assert (told.code, "Traceback" in told.err, "structformer.toml" in told.err) == (2, False, True)
+    (tmp_path / "structformer.toml").unlink()
+    told = run("train", "--set", f"seed={value}", "-w", "w")
+    assert (told.code in (1, 2), "Traceback" in told.err) == (True, False)
+
+
 def test_a_value_nested_too_deep_is_left_out_by_name(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "r.jsonl").write_text(f'{{"id": "x", "text": "apples", "deep": {NESTED}, "flat": [1]}}\n')

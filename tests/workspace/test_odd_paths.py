@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from structformer import Retriever, WorkspaceError, index, ingest
+from structformer import Corpus, Retriever, WorkspaceError, index, ingest
 from structformer.graph import ReferenceGraph
 from structformer.storage.files import read_only
 
@@ -86,6 +86,8 @@ def test_bytes_that_are_no_utf8_name_folders_files_and_workspaces(tmp_path, monk
     odd = os.fsdecode(b"caf\xe9")
     (tmp_path / odd / "docs").mkdir(parents=True)
     (tmp_path / odd / "docs" / f"{odd}.md").write_text("# Walrus\n\nA walrus swims.\n")
+    links = "[the one](caf%E9.md), [another](caf%E8.md), [as a site has it](/caf%e9)"
+    (tmp_path / odd / "docs" / "links.md").write_text(f"# Links\n\nTo {links}.\n")
     monkeypatch.chdir(tmp_path / odd)
     workspace = str(tmp_path / odd / f"w-{odd}")
     assert "No corpus".lower() in run("search", "walrus", "-w", workspace).err
@@ -95,9 +97,13 @@ def test_bytes_that_are_no_utf8_name_folders_files_and_workspaces(tmp_path, monk
     assert "/proc/" not in told.out + told.err
     for command in (["index"], ["sample"], ["check"], ["export", "--write-beir", "beir"]):
         assert run(*command, "-w", workspace).code == 0
-    assert [hit["document_id"] for hit in run("search", "walrus", "-w", workspace, "--json").json["hits"]] == [
-        "caf\\xe9.md"
-    ]
+    for path in (f"{odd}.md", f"{odd}*"):
+        found = run("search", "walrus", "-w", workspace, "--path", path, "--json")
+        assert [hit["document_id"] for hit in found.json["hits"]] == ["caf\\xe9.md"]
+    corpus = Corpus.open(workspace)
+    edges = [(edge["text"], edge["target_document"]) for edge in ReferenceGraph.open(workspace, corpus).edges()]
+    assert edges == [("the one", 0), ("as a site has it", 0)]
+    assert list(corpus.document_ids()) == ["caf\\xe9.md", "links.md"]
     retriever = Retriever.open(workspace)
     assert str(retriever.workspace) == workspace
     assert [hit.address for hit in pickle.loads(pickle.dumps(retriever)).search("walrus")]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from structformer.engines import Work
+from structformer.errors import UsageError
 from structformer.evaluation.judgements import Judgements, read_judgements, write_judgements
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
@@ -18,9 +19,9 @@ from structformer.models.registry import read_record
 from structformer.retrieval.indexing import build_index
 from structformer.workspace import Workspace
 
-from boats import LINKED, linked_pages
+from boats import LINKED, boats, linked_pages
 from conftest import write_pages
-from structformer_lab.experiment import experiment_names, read_experiment
+from structformer_lab.experiment import Experiment, ExperimentRow, experiment_names, read_experiment
 from structformer_lab.row_training import RowTraining
 from structformer_lab.running import run_experiment
 
@@ -115,3 +116,26 @@ def test_an_experiment_of_the_package_runs_to_its_end(name, wiki, marco, topics,
         assert all(set(by_measure) == set(result.measures) for by_measure in row.tests.values())
         assert all(low <= row.scores[measure] <= high for measure, (low, high) in row.intervals.items())
     assert (tmp_path / "out" / "report.md").exists()
+
+
+def test_a_pipeline_that_cannot_be_read_is_said_before_anything_is_trained(tmp_path):
+    write_pages(tmp_path / "pages", {"a.md": "# A\n\nA knot.\n"})
+    ingest(tmp_path / "pages", tmp_path / "w")
+    train, judged = {"ranker": "bi-encoder"}, Judgements({"q": "knot"}, {"q": {"a.md": 1}})
+    rows = [ExperimentRow("first", "dense:{model}", train), ExperimentRow("last", "dense:{model}[of=documents]", train)]
+    with pytest.raises(UsageError, match="dense has no option 'of'"):
+        run_experiment(tmp_path / "w", judged, Experiment("two", rows), RowTraining(TINY))
+    assert not Workspace(tmp_path / "w").models.exists()
+
+
+def test_a_damaged_note_of_what_a_model_was_made_for_makes_it_again(tmp_path):
+    workspace = Workspace(boats(tmp_path))
+    row = ExperimentRow("first", "dense:{model}", {"ranker": "bi-encoder"})
+    judged = Judgements({"q": "anchor"}, {"q": {"anchor.md": 1}})
+    build_index(workspace, encoders=[])
+    for damage in ("", "[", "[1]"):
+        if damage:
+            (workspace.model(row.model) / "experiment.json").write_text(damage)
+        result = run_experiment(workspace, judged, Experiment("one", [row]), RowTraining(TINY))
+        assert [each.label for each in result.rows] == ["first"]
+    assert '"digest"' in (workspace.model(row.model) / "experiment.json").read_text()

@@ -11,7 +11,7 @@ from structformer.errors import ReadError
 from structformer.formats import SourceFile
 
 from structformer_markdown.formulas import MARKS, formulas
-from structformer_markdown.front_matter import parse_yaml
+from structformer_markdown.front_matter import parse_yaml, shown
 
 FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(```+|~~~+)")
 _KEPT = re.compile("\x00([0-9]+)\x00")  # no text that is read holds a NUL
@@ -178,7 +178,7 @@ def _mapping(data: bytes) -> Mapping[str, str]:
     """The texts and numbers of a YAML file by their names; none where it is not valid."""
     loaded, _ = parse_yaml(data[:_LONGEST_CONFIGURATION].decode("utf-8", "replace"))
     return {
-        key: str(value)
+        key: text
         for key, value in (loaded or {}).items()
-        if isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_VALUE
+        if ((text := shown(value)) or value == "") and len(text) <= _LONGEST_VALUE
     }

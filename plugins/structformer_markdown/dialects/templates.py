@@ -17,8 +17,6 @@ def is_template(title: object, body: str, source: SourceFile) -> bool:
     """Whether a file's title is a variable, or it has none and half of its text is variables and tags. Those in
     targets of links do not count.
     """
-    if isinstance(title, dict):
-        return True  # `title: {{ name }}`, as YAML has it
     if isinstance(title, str) and title.strip():
         return _TITLE.fullmatch(title) is not None
     if ("{{" not in body and "{%" not in body) or _HEADING.search(body):

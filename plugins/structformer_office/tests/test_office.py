@@ -227,6 +227,47 @@ def test_every_sheet_is_a_section_and_an_empty_row_ends_a_table(tmp_path):
     assert [text for kind, detail, text in marks(document) if (kind, detail) == ("row", "header")] == ["name | length"]
 
 
+LONG = b"9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new"),
+    [
+        ("docProps/core.xml", b"</cp:coreProperties>", b"<cp:revision>%b</cp:revision></cp:coreProperties>" % LONG),
+        ("docProps/core.xml", b"</cp:coreProperties>", b"<a>" * 300 + b"</a>" * 300 + b"</cp:coreProperties>"),
+        ("docProps/core.xml", b"2", b"99999"),
+        ("xl/worksheets/sheet1.xml", b'ref="A1:B2"', b'ref="A1:%b"' % LONG),
+        ("xl/worksheets/sheet1.xml", b"<v>4</v>", b"<v>%b</v>" % LONG),
+    ],
+)
+def test_what_a_sheet_says_of_itself_costs_no_sheet(part, old, new, tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["name", "length"], ["gig", 4]):
+        book.active.append(row)
+    book.save(tmp_path / "list.xlsx")
+    document = only(with_part(tmp_path / "list.xlsx", part, lambda data: data.replace(old, new)))
+    assert shape(document)[0][2].startswith("name | length\ngig |")
+
+
+def test_a_raised_run_may_say_how_far_in_per_cent(tmp_path):
+    made = pptx.Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[1])
+    paragraph = slide.placeholders[1].text_frame.paragraphs[0]
+    for text, raised in (("x", None), ("2", "30%"), ("y", "0"), ("2", "-25%")):
+        run = paragraph.add_run()
+        run.text = text
+        if raised is not None:
+            run._r.get_or_add_rPr().set("baseline", raised)
+    made.save(tmp_path / "powers.pptx")
+    assert shape(only(tmp_path / "powers.pptx"))[0][2] == "x²y2"
+
+
+def test_a_pdfs_title_of_half_a_letter_is_none(tmp_path):
+    made = pdf(PAGES).replace(b"/Root 1 0 R", b"/Root 1 0 R /Info << /Title (\xfe\xff\xd8\x00) >>")
+    (tmp_path / "boats.pdf").write_bytes(made)
+    assert only(tmp_path / "boats.pdf").title == "Boats"  # its first heading
+
+
 PAGES = [
     [
         (10, 770, "The boats 1"),

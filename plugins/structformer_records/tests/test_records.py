@@ -197,6 +197,67 @@ def test_damaged_arrays_and_tables_are_said(broken, tmp_path):
     assert [path for path, _ in report.messages] == ["a"]
 
 
+LONG = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (LONG, LONG),
+        (f"-{LONG}", f"-{LONG}"),
+        ("9" * 400, "9" * 400),
+        ("NaN", "nan"),
+        ("-Infinity", "-inf"),
+        ("1e999", "inf"),
+        ('"half \\ud800"', None),
+        (f"{'[' * 900}{']' * 900}", None),
+    ],
+)
+@pytest.mark.parametrize("layout", ["{}\n{}\n", "[{},\n {}]\n", "[{}{}]"])
+def test_one_value_costs_no_record(value, kept, layout, tmp_path):
+    first = f'{{"id": "a", "text": "apples", "number": {value}}}'
+    name = "r.json" if layout.startswith("[") else "r.jsonl"
+    write_pages(tmp_path / "rows", {name: layout.format(first, '{"id": "b", "text": "pears"}')})
+    ingest(tmp_path / "rows", tmp_path / "w", workers=1)
+    found = {document.id: document.metadata for document in Corpus.open(tmp_path / "w").documents()}
+    assert set(found) == {"a", "b"}
+    assert kept is None or found["a"]["number"] == kept
+
+
+def test_a_number_too_long_for_python_may_be_an_id():
+    lines = f'{{"id": {LONG}, "text": "apples"}}\n{{"id": 5, "text": "pears"}}\n'
+    assert [document.id for document in read(lines.encode(), format="records")] == [LONG, "5"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "kept"),
+    [
+        ([10**13, 1], pa.timestamp("s"), "<value out of range: 10000000000000000>"),
+        ([2**31 - 1, 1], pa.date32(), "<value out of range: 2147483647>"),
+        ([2**61, 1], pa.timestamp("us", tz="Mars/Olympus"), None),
+        ([2**62, 1], pa.duration("s"), str(2**62)),
+    ],
+)
+def test_a_date_that_is_none_costs_no_row(values, kind, kept):
+    table = pa.table({"id": ["a", "b"], "text": ["apples", "pears"], "when": pa.array(values, kind)})
+    stream = io.BytesIO()
+    pq.write_table(table, stream)
+    first, second = read(stream.getvalue(), format="records")
+    assert (first.id, second.id) == ("a", "b")
+    assert kept is None or first.metadata["when"] == kept
+
+
+@pytest.mark.parametrize("end", ["", ",", ', {"id": "b"', "\xe9", ', {"id": b}]'])
+def test_an_array_is_read_up_to_its_damage(end, tmp_path):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "a.json").write_bytes(f'[{{"id": "a", "text": "apples"}}{end}'.encode("latin-1"))
+    report = ingest(tmp_path / "rows", tmp_path / "w", workers=1)
+    [(path, said)] = report.messages
+    assert (path, said.partition(" (")[0]) == ("a.json", "not JSON after record 1")
+    assert "\n" not in said
+    assert list(Corpus.open(tmp_path / "w").document_ids()) == ["a"]
+
+
 CASE = {"ajId": "4", "ajName": "盗窃案", "ajjbqk": "经审理查明", "pjjg": {"id": "no record"}, "qw": "公诉机关指控。"}
 
 

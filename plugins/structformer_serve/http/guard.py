@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -70,6 +71,7 @@ class Slot:
 ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
 log = logging.getLogger("structformer.serve")
 # Paths that need no token: a balancer has none, and the box's script is asked for by a tag that cannot send one.
+_LENGTH = re.compile(r"[0-9]{1,18}")
 _OPEN = ("/healthz", "/readyz", "/static/", "/widget.js", "/favicon.ico", "/robots.txt")
 _PROBES = ("/healthz", "/readyz")  # asked by any name, or by none: a balancer knows only where the server is
 _TOO_MANY = 429
@@ -213,7 +215,7 @@ class Guard:
         if scope["method"] == "OPTIONS" and origin:
             return Response(status_code=204)
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > options.body_bytes:
+        if not _LENGTH.fullmatch(length) or int(length) > options.body_bytes:
             return self._too_large()
         access = EVERYTHING if path.startswith(_OPEN) else options.tokens.access(headers.get("authorization", ""))
         address = client_of((scope.get("client") or ("",))[0])

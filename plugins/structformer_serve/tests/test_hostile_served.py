@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from structformer import Corpus, export, index, ingest
+from structformer.errors import StructformerError
 from test_hostile_metadata import ODD, OURS
 
 from structformer_serve.mcp_server import Answers
@@ -45,3 +47,6 @@ def test_any_metadata_passes_every_door(tmp_path):
     assert "d1-0" in answers.outline("", "", 100_000)
     for name in sorted(names)[::7]:
         assert "apples" in answers.read(name, True, 4000)
+    for anchor in ("s" + "9" * 5000, "s²", "\ud800"):
+        with pytest.raises(StructformerError, match="has no section"):
+            answers.read(f"{names[0]}#{anchor}", True, 4000)

@@ -283,6 +283,8 @@ def _matched(ids: pa.Array, pattern: str) -> Mask:
 
     if not pattern.isascii():
         ids = pc.utf8_normalize(ids, "NFC")
+        # A terminal's byte that is no UTF-8 is written as ids have it: \xe9.
+        pattern = pattern.encode("utf-8", "backslashreplace").decode().replace(r"\udc", r"\x")
     begin = pattern.rstrip("*")
     if not any(character in begin for character in "*?["):
         return _as_mask(pc.equal(ids, begin) if begin == pattern else pc.starts_with(ids, begin))

@@ -10,6 +10,7 @@ from structformer.errors import UsageError
 from structformer.text.lines import lines_of
 
 Qrels = dict[str, dict[str, int]]
+_HIGHEST = 10_000  # grade: trec_eval keeps a count for every grade up to the highest
 
 
 class Qrel(NamedTuple):
@@ -40,7 +41,7 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
             row = Qrel(query.strip(), subtopic.strip(), document.strip(), _grade(grade))
         except ValueError:
             form = "neither `query<TAB>document<TAB>relevance` nor TREC's four columns, with a whole grade"
-            raise UsageError(f"{path}, line {number}: {form}") from None
+            raise UsageError(f"{path}, line {number}: {form} of at most {_HIGHEST:,}") from None
         found = True
         yield row
     if not found:
@@ -50,7 +51,7 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
 def _grade(text: str) -> int:
     """A whole number, as 1.0 too, as tables are exported. Raises ValueError."""
     grade = float(text)
-    if not grade.is_integer():
+    if not grade.is_integer() or abs(grade) > _HIGHEST:
         raise ValueError
     return int(grade)
 
