@@ -349,6 +349,7 @@ def test_names_phrases_and_the_commonest_words_are_found_without_a_server(page, 
             "sails": "sails",
             "--no-sail": "caf\u00e9",
             "jib": "caf\u00e9",
+            "hoist jib": "caf\u00e9",
             "cafe": "caf\u00e9",
             "C++": "rig",
         }.items():
@@ -381,6 +382,9 @@ def test_words_as_they_are_typed_and_what_others_call_a_page_count_as_on_the_ser
         "hoist-all sails",
         "帆を畳む rope",
         "the hoisting",
+        "hoist all",
+        "no knot",
+        "hoist all the sails",
     ]
     with hosted(tmp_path / "site") as address:
         page.goto(f"{address}?q=winch")

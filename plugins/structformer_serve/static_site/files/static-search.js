@@ -6,6 +6,8 @@ const ALIKE = 4; // letters that an unknown word has in common with those that s
 const READ = 60; // passages whose beginnings are read for a phrase
 const OTHER_FORM = 0.3; // what a part of camelCase, or a word without its accents, counts
 const WHOLE = 4; // what a query's only name counts beside its words
+const JOINING = ["", "_", "-", ".", "/", ":", "::", "->"]; // what words of a name are joined by
+const MIXED = 3; // from so many gaps between words on, all have the same sign
 const SHARES = [1, 0.5, 0.25, 0.125]; // of a document's best passages by words
 const TYPED = 64; // words of a query that are looked for as they are typed
 
@@ -135,6 +137,7 @@ class Search {
     const one = text.trim().split(/\s+/u).length === 1;
     for (const name of new Set(names)) asks.push([name, false, true, one && name === names[0] ? 1 + WHOLE / this.meta.names : 1]);
     if (one && !names.length && spaced.length > words.length && asks.length) asks[0][3] += WHOLE;
+    if (!typing) joined(text, words).forEach((name, place) => asks.push([name, false, true, place ? WHOLE / this.meta.names : WHOLE]));
     const found = new Map();
     const counts = new Map();
     const lists = await Promise.all(asks.map(([word, unfinished, exact]) => this.postings(word, unfinished, exact)));
@@ -169,6 +172,12 @@ class Search {
     return content && Object.hasOwn(content.forms, word) && !content.unsaid.includes(word) && !this.common.has(word) ? { ...content, row: content.forms[word] } : null;
   }
 
+  /** Whether a word says nothing of what a text is about. */
+  async unsaid(word) {
+    const prefix = this.prefix(word);
+    return this.common.has(word) || (prefix !== "" && (await file(this.base, `w/${this.prefixes.get(prefix)}.json`, "json")).unsaid.includes(word));
+  }
+
   /** The passages that have a word as it is written. */
   async written(word) {
     const found = await this.telling(word);
@@ -182,16 +191,24 @@ class Search {
   /** By passage, how much of a query it has as it is typed: names as wholes, and words, more where it has all that a sign joins, by how rare they are. */
   async present(text) {
     const found = new Map();
+    let parts = 0; // what all of it would be worth
     const add = (units, worth) => units.forEach((unit) => found.set(unit, (found.get(unit) || 0) + worth));
     const one = async (chunk) => {
       const { words, names } = cut(chunk, this.runs, this.meta.folding);
       const whole = names.length ? await this.written(names[0]) : [];
-      const lists = whole.length ? [whole] : await Promise.all(words.slice(0, TYPED).map((word) => this.written(word)));
+      const said = [];
+      for (const word of words.slice(0, TYPED)) if (!(await this.unsaid(word))) said.push(word);
+      const lists = whole.length ? [whole] : await Promise.all(said.map((word) => this.written(word)));
+      parts += lists.reduce((sum, units) => sum + this.idf(units.length), 0) * (lists.length > 1 ? 2 : 1);
       for (const units of lists) add(units, this.idf(units.length));
       const rest = lists.slice(1).map((units) => new Set(units));
       if (rest.length) add(lists[0].filter((unit) => rest.every((units) => units.has(unit))), lists.reduce((sum, units) => sum + this.idf(units.length), 0));
     };
     await Promise.all([...new Set(text.split(/\s+/u).filter(Boolean))].slice(0, TYPED).map(one));
+    const { words } = cut(text, this.runs, this.meta.folding);
+    const lists = await Promise.all(joined(text, words).map((name) => this.written(name)));
+    const whole = [...new Set(lists.flat())];
+    if (whole.length) add(whole, Math.max(parts, this.idf(whole.length)));
     return found;
   }
 
@@ -427,6 +444,14 @@ export function cut(text, runs, { plain, left }) {
     found.names.push(...[...new Set(names(normal(chunk), runs))].slice(0, MOST_NAMES));
   }
   return found;
+}
+
+/** The names that a query's words are in one ("set timeout" in setTimeout); the first without a sign. */
+function joined(text, words) {
+  if (text.trim().split(/\s+/u).length < 2 || words.length < 2 || words.length > TYPED) return [];
+  const [first, ...rest] = words;
+  if (rest.length >= MIXED) return JOINING.map((sign) => words.join(sign));
+  return rest.reduce((begun, word) => begun.flatMap((name) => JOINING.map((sign) => name + sign + word)), [first]);
 }
 
 /** How many words a text has: what white space parts, and of scripts without it as many as the characters make up (structformer/document/word_counts.py). */
