@@ -398,11 +398,11 @@ def test_words_as_they_are_typed_and_what_others_call_a_page_count_as_on_the_ser
             }));
         }"""
         found = page.evaluate(ask, queries)
-        scored = """async ([present, called, length]) => {
-            const scores = await structformer.scored(new Map([[0, 1], [1, 1]]), null, new Map(present), new Map(called), length);
+        scored = """async ([present, called, text]) => {
+            const scores = await structformer.scored(new Map([[0, 1], [1, 1]]), null, new Map(present), new Map(called), text);
             return [...scores.values()];
         }"""
-        for asked, weight in (([[[1, 1]], [], 2], 0.2), ([[[1, 1]], [], 1], 3.0), ([[], [[1, 5]], 2], 0.2)):
+        for asked, weight in (([[[1, 1]], [], "a b"], 0.2), ([[[1, 1]], [], "a"], 3.0), ([[], [[1, 5]], "a b"], 0.2)):
             assert page.evaluate(scored, asked) == pytest.approx([-weight, weight])
     for query, (present, called, length) in zip(queries, found, strict=True):
         theirs = opened.lexical.presence(query, units)

@@ -57,12 +57,12 @@ class FusionWeights:
 
     def asked(self, query: str) -> FusionWeights:
         """The weights for a query. The static encoder's vector is a sum over words, and tells less the more there
-        are. A query of one word is a name: what has it comes first.
+        are; of scripts without spaces, where it is one over pairs of characters, it does not. A query of one word, of
+        Chinese or Thai too, is a name: what has it comes first.
         """
-        words = word_count(query)  # of Chinese or Thai too
-        share = min(1.0, STATIC_WORDS / max(1, words))
+        share = min(1.0, STATIC_WORDS / max(1, len(query.split())))
         names = ("dense", "overview") if self.static_alone else ("structure", "structure_overview")
-        present, look = (ONE_NAME, 0.0) if words == 1 else (self.present, self.look)
+        present, look = (ONE_NAME, 0.0) if word_count(query) == 1 else (self.present, self.look)
         return replace(self, present=present, look=look, **{name: share * getattr(self, name) for name in names})
 
     @property

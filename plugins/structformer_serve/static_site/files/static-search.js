@@ -72,7 +72,7 @@ class Search {
     const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(asks.text);
     const others = typing ? [null, new Map(), new Map()] : [this.allowed(asks), this.present(asks.text), this.called(words)];
     const [byWords, encoded, allowed, present, called] = await Promise.all([this.words(asks.text, typing), vector, ...others]);
-    const scores = await this.scored(byWords, encoded, present, called, wordCount(asks.text, this.runs));
+    const scores = await this.scored(byWords, encoded, present, called, asks.text);
     const found = [...scores].filter(([unit]) => (!allowed || allowed(unit)) && !this.hidden.has(this.owner(unit)));
     const ranked = this.pinned(query, found.sort((one, two) => two[1] - one[1] || one[0] - two[0]));
     const hits = await this.hits(ranked, words, k, typing);
@@ -294,8 +294,8 @@ class Search {
     return sum;
   }
 
-  /** The score of every passage that may be shown. present: by passage, called: by document; length: the query's words. */
-  async scored(byWords, vector, present, called, length) {
+  /** The score of every passage that may be shown. present: by passage, called: by document; text: the query. */
+  async scored(byWords, vector, present, called, text) {
     const byDocument = new Map();
     for (const [unit, share] of byWords) {
       const document = this.owner(unit);
@@ -308,8 +308,8 @@ class Search {
     }
     const whole = (document) => byDocument.get(document) || 0;
     const counted = this.meta.weights;
-    const share = Math.min(1, counted.words / Math.max(1, length)); // a sum of many words' vectors says little
-    const weights = [counted.dense * share, counted.overview * share, counted.lexical, counted.document, length === 1 ? counted.name : counted.present, counted.called];
+    const share = Math.min(1, counted.words / Math.max(1, text.trim().split(/\s+/u).length)); // a sum of many words' vectors says little
+    const weights = [counted.dense * share, counted.overview * share, counted.lexical, counted.document, wordCount(text, this.runs) === 1 ? counted.name : counted.present, counted.called];
     const parts = new Map(); // of a passage: its cosine, its document's overview's, its words' score, its document's, its typed words, its document's links
     const part = (unit, document, cosine, overview) => parts.set(unit, [cosine, overview, byWords.get(unit) || 0, whole(document), present.get(unit) || 0, called.get(document) || 0]);
     if (!vector) {
