@@ -40,8 +40,7 @@ from structformer.text.words import bare_words, names_of, spaced, written_words
 
 # Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are
 # high by themselves; with boosts near 1 they drown the text. A text counts by its stemmed words and, a third as much,
-# by its words as they stand: the corpora's own openings (see hybrid_weights.py) are found best so, and a stemmer alone
-# throws "image" together with "imaging".
+# by its words as they are: openings are found best so, and a stemmer alone throws "image" together with "imaging".
 INCOMING = "incoming"  # what others call a section; not all that is in the index may be known to who asks
 FIELDS: dict[str, float] = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, "names": 0.25, INCOMING: 0.2}
 DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
@@ -245,15 +244,14 @@ class _Searcher:
             return None
         gaps = len(words) - 1
         ways = product(_JOINING, repeat=gaps) if gaps < _MIXED else ((sign,) * gaps for sign in _JOINING)
-        names = ["".join(chain.from_iterable(zip(words, (*signs, ""), strict=True))) for signs in ways]
-        fields = [_EXACT, *[_NAMES] * (len(names) - 1)]  # without a sign it is a word
-        counts = [self._searcher.doc_freq(field, name) for field, name in zip(fields, names, strict=True)]
-        found = [
-            (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, field, name))
-            for field, name, count in zip(fields, names, counts, strict=True)
-            if count
-        ]
-        return (tantivy.Query.boolean_query(found), sum(counts)) if found else None
+        total, found = 0, []
+        for signs in ways:
+            name = "".join(chain.from_iterable(zip(words, (*signs, ""), strict=True)))
+            field = _NAMES if any(signs) else _EXACT  # without a sign it is a word
+            if count := self._searcher.doc_freq(field, name):
+                total += count
+                found.append((tantivy.Occur.Should, tantivy.Query.term_query(self._schema, field, name)))
+        return (tantivy.Query.boolean_query(found), total) if found else None
 
     def _any_term(self, query: str, fields: dict[str, float]) -> tantivy.Query | None:
         return any_term_query(self._schema, self._analyzers, query, fields, self._lone.query, _CUTS)

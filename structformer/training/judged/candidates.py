@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from structformer.corpus import Corpus
 from structformer.errors import UsageError
@@ -60,18 +59,16 @@ class JudgedCandidates:
         """(queries,) the rank from 1 of each one's best relevant candidate; ties count against it."""
         # A text that is a candidate of many queries is encoded once.
         apart = None if ranker_kind(ranker.kind).joint else ranker.score_all(self.queries, self.texts)
-        return np.array([self._rank(ranker, number, apart) for number in range(len(self.queries))], np.int64)
-
-    def _rank(self, ranker: Ranker, query: int, apart: npt.NDArray[np.float32] | None) -> int:
-        candidates, relevant = self.candidates[query], self.relevant[query]
-        if not relevant:
-            return _NOT_FOUND
-        if apart is not None:
-            scores = apart[query, candidates]
-        else:
-            scores = ranker.score([self.queries[query]] * len(candidates), [self.texts[place] for place in candidates])
-        right = np.array([place in relevant for place in candidates])
-        return 1 + int((scores[~right] >= scores[right].max()).sum())
+        found = np.full(len(self.queries), _NOT_FOUND, np.int64)
+        for number, (query, places, relevant) in enumerate(
+            zip(self.queries, self.candidates, self.relevant, strict=True)
+        ):
+            if relevant:
+                pairs = [query] * len(places), [self.texts[place] for place in places]
+                scores = ranker.score(*pairs) if apart is None else apart[number, places]
+                right = np.array([place in relevant for place in places])
+                found[number] = 1 + int((scores[~right] >= scores[right].max()).sum())
+        return found
 
 
 def candidate_documents(
