@@ -475,8 +475,8 @@ def test_judged_queries_choose_the_checkpoint_where_they_are_given(corpus, tmp_p
         (
             "nonsense",
             "",
-            "choose from: ares, bprop, cocondenser, condenser, cotmae, docs, dupmae, harp, ict, ict-mlm, prop, retromae, "
-            "seal, wikiformer, wlp-mlm",
+            "choose from: ares, bprop, cocondenser, condenser, cotmae, docs, dupmae, harp, ict, ict-mlm, insent, prop, "
+            "retromae, seal, wikiformer, wlp-mlm",
         ),
         ("docs", "foo=1", "no key foo; choose from: accumulation"),
         ("docs", "warmup", "write key=value"),
