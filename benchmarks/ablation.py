@@ -22,9 +22,11 @@ from typing import Any
 
 from structure import CORPORA, ingested
 
+from structformer_papers.kinds import CONTEXTUAL
+
 TOKENS = 128  # that are read of a passage
 WIKIFORMER, HARP, CLASSIC = ("srr", "rwi", "ati", "ltm"), ("rqp", "qdm", "rdp", "acm"), ("ict", "bfs", "wlp", "rop")
-OTHERS = ("ovs", "bprop", "ares-hard", "anchor-dr", "php", "seal")
+OTHERS = ("ovs", "bprop", "ares-hard", "anchor-dr", "php", "seal-marked", "seal-plain", "seal-masked")
 DOCS = {"ict": 3.0, "srr": 1.0, "rwi": 0.25, "ati": 0.25}
 
 
@@ -45,7 +47,7 @@ ROWS = {
     **{task: Row({task: 1.0}) for task in (*CLASSIC, *OTHERS)},
     "docs recipe": Row(DOCS),
     "late chunking, untrained": Row(None, "contextual"),
-    "InSeNT": Row({"ict": 3.0, "srr": 1.0, "ati": 0.25}, "contextual"),
+    "InSeNT": Row(dict(CONTEXTUAL.mix), "contextual"),
 }
 
 
@@ -251,7 +253,9 @@ def main() -> None:
     for what, sets in (("tasks", ["npm", "docker", "git"]), ("sizes", ["git"])):
         command = commands.add_parser(what)
         command.add_argument("shared", type=Path)
-        command.add_argument("--sets", nargs="+", default=sets, choices=list(CORPORA))
+        command.add_argument(
+            "--sets", nargs="+", default=sets, choices=[name for name, archive in CORPORA.items() if archive]
+        )
         command.add_argument("--work", type=Path, default=Path(".benchmarks"))
         if what == "tasks":
             command.add_argument("--steps", type=int, default=12)

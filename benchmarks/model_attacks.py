@@ -62,7 +62,7 @@ def _experiment(home: Path) -> str:
 
 
 def _scores(workspace: Path) -> object:
-    """What an experiment measured, query by query; None where there is no table."""
+    """The scores of each query in an experiment's report; None before the report is written."""
     report = workspace / "experiments" / "attacked" / "report.json"
     return read_json(report)["per_query"] if report.exists() else None
 

@@ -70,8 +70,8 @@ class Slot:
 
 ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
 log = logging.getLogger("structformer.serve")
-# Paths that need no token: a balancer has none, and the box's script is asked for by a tag that cannot send one.
 _LENGTH = re.compile(r"[0-9]{1,18}")
+# Paths that need no token: a balancer has none, and the box's script is asked for by a tag that cannot send one.
 _OPEN = ("/healthz", "/readyz", "/static/", "/widget.js", "/favicon.ico", "/robots.txt")
 _PROBES = ("/healthz", "/readyz")  # asked by any name, or by none: a balancer knows only where the server is
 _TOO_MANY = 429

@@ -165,17 +165,21 @@ class Search {
     return prefix;
   }
 
+  /** The file that a word would be in; null where no word begins like it. */
+  async filed(word) {
+    const prefix = this.prefix(word);
+    return prefix ? file(this.base, `w/${this.prefixes.get(prefix)}.json`, "json") : null;
+  }
+
   /** The file that has a telling word, with the number of its term there; null for other words. */
   async telling(word) {
-    const prefix = this.prefix(word);
-    const content = prefix && (await file(this.base, `w/${this.prefixes.get(prefix)}.json`, "json"));
+    const content = await this.filed(word);
     return content && Object.hasOwn(content.forms, word) && !content.unsaid.includes(word) && !this.common.has(word) ? { ...content, row: content.forms[word] } : null;
   }
 
   /** Whether a word says nothing of what a text is about. */
   async unsaid(word) {
-    const prefix = this.prefix(word);
-    return this.common.has(word) || (prefix !== "" && (await file(this.base, `w/${this.prefixes.get(prefix)}.json`, "json")).unsaid.includes(word));
+    return this.common.has(word) || !!(await this.filed(word))?.unsaid.includes(word);
   }
 
   /** The passages that have a word as it is written. */
