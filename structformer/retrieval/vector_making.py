@@ -144,7 +144,7 @@ def make_vectors(
             known = _reading_before(earlier, len(units))
             lexical = LexicalIndex(folder / "lexical", manifest["languages"])
             facts |= known or {
-                "reads": reading_share(units, np.load(path, mmap_mode="r"), model.encode_documents, lexical),
+                "reads": reading_share(units, np.load(path, mmap_mode="r"), model.encode_queries, lexical),
                 "of": len(units),
             }
         write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
