@@ -2,8 +2,7 @@
 2022), DupMAE (Xiao et al., ACL 2023) and CoT-MAE (Wu et al., AAAI 2023).
 
 They go beside Condenser: the same two texts of an Example, each text's loss a mean over its own words (the released
-codes take one mean over a batch's), masks that are a share of the words' number where words are masked whole (there of
-the tokens'), and what the encoder does not need is saved beside it for a training that goes on.
+codes take one mean over a batch's), and what the encoder does not need is saved beside it for a training that goes on.
 """
 
 from __future__ import annotations
