@@ -67,11 +67,13 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pages that link to their neighbours both ways and to another page one way, with a question for each section."""
+    """Pages that link to their neighbours both ways and to the one behind them one way, with a question for each
+    section.
+    """
     folder = tmp_path_factory.mktemp("corpus")
     pages = linked_pages()
     for number, topic in enumerate(LINKED):
-        other = LINKED[(number + 4) % len(LINKED)]
+        other = LINKED[(number + 2) % len(LINKED)]
         pages[f"{topic}.md"] += f"\n## Wear\n\nA {topic} that is worn may harm the [{other} of the boat]({other}.md).\n"
     ingest(write_pages(folder / "pages", pages), folder / "w", workers=1)
     workspace = Workspace(folder / "w")
