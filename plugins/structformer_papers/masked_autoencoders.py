@@ -157,7 +157,7 @@ class CoTMAEObjective(CondenserObjective):
     both ways; and each text's own masked words by the encoder.
 
     Source: CoT-MAE, section 3, arXiv 2208.07670, and its released code: 30 % of the tokens are masked for the encoder
-    and another 45 % for the decoder, whose words are the encoder's embeddings. Not as there: a long text is cut
+    and, drawn apart, 45 % for the decoder, whose words are the encoder's embeddings. Not as there: a long text is cut
     behind, not at random, and no near spans overlap. A text in several pairs of a step, as the same
     words twice are, learns from one of the others.
     """
