@@ -26,7 +26,8 @@ from structformer_papers.kinds import CONTEXTUAL
 
 TOKENS = 128  # that are read of a passage
 WIKIFORMER, HARP, CLASSIC = ("srr", "rwi", "ati", "ltm"), ("rqp", "qdm", "rdp", "acm"), ("ict", "bfs", "wlp", "rop")
-OTHERS = ("ovs", "bprop", "ares-hard", "anchor-dr", "php", "seal-marked", "seal-plain", "seal-masked")
+LINKS, SEAL = ("anchor-dr", "php", "hlp-dual-link", "hlp-co-mention"), ("seal-marked", "seal-plain", "seal-masked")
+OTHERS = ("ovs", "bprop", "ares-hard", *LINKS, *SEAL)
 DOCS = {"ict": 3.0, "srr": 1.0, "rwi": 0.25, "ati": 0.25}
 
 

@@ -1,7 +1,9 @@
 """Hyperlinks for bi-encoders: Anchor-DR (Xie, Liu and Xiong, "Unsupervised Dense Retrieval Training with Web Anchors",
-SIGIR 2023) and PHP (Wu et al., "Pre-training for Information Retrieval: Are Hyperlinks Fully Explored?", 2022).
+SIGIR 2023), PHP (Wu et al., "Pre-training for Information Retrieval: Are Hyperlinks Fully Explored?", 2022) and HLP
+(Zhou et al., "Hyperlink-induced Pre-training for Passage Retrieval in Open-domain Question Answering", ACL 2022).
 
-A first pass counts which documents an anchor text leads to and from how many, and which documents link to which.
+A first pass counts which documents an anchor text leads to and from how many, and which documents link to which; for
+HLP it keeps the sentences that do.
 """
 
 from __future__ import annotations
@@ -9,13 +11,28 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from random import Random
 
 from structformer.corpus import Corpus
 from structformer.document import LinkKind, word_count
 from structformer.graph import ReferenceGraph
-from structformer.sampling import Census, Example, Ground, Need, Neighbourhood, Survey, Task, left_out
+from structformer.sampling import (
+    Census,
+    DocumentView,
+    Example,
+    Ground,
+    Need,
+    Neighbourhood,
+    Reference,
+    Survey,
+    Task,
+    left_out,
+)
+from structformer.text import section_passages
 from structformer.workspace import Workspace
 
 _KINDS = frozenset({LinkKind.HYPERLINK.value, LinkKind.XREF.value, LinkKind.CITATION.value})
@@ -25,10 +42,11 @@ _MOST_SOURCES, _FEW_DOCUMENTS = 0.1, 40  # share of the documents that have a li
 _FILE = "links.sqlite"
 # Texts that say what one does with a link, not what is behind it.
 _FUNCTIONAL = frozenset(
-    "about above back below click continue contents details document documentation download edit example examples faq "
-    "figure file find full further go guide help here home homepage index info information instructions learn link "
-    "list login main manual menu more next note overview page pdf previous prev read reference register return search "
-    "section see show site source start table these this top tutorial up view web website".split()
+    "about above article back below click continue contents details document documentation download edit en english "
+    "example examples faq figure file find full further go guide help here home homepage index info information "
+    "instructions learn link list login main manual menu more next note official offsite original overview page pdf "
+    "previous prev read reference register reply return save search section see show sign site source start table "
+    "these this top tutorial up view visit web website".split()
 )
 
 
@@ -97,17 +115,18 @@ _SURVEY = Survey("links", write_links, lambda folder: Links(folder / _FILE))
 def functional(text: str, links: Links, target: int, documents: int, stop_words: frozenset[str]) -> str:
     """Why an anchor text does not say what is behind it, "" where it does.
 
-    Anchor-DR leaves out anchors of headers and footers and within one site, then by a list of words and by length (64
-    at most), then what a classifier does not take for a search query (its released scripts; list and classifier are not
-    known to us). A corpus is one site, so nothing goes for that; readers leave headers and footers out already, and a
-    text that a tenth of the documents or more have is taken for what is left of them. The list is ours: of such words,
-    stop words, numbers and addresses alone. In the place of the classifier a text goes that leads to five documents or
-    more, as no query does that asks for one.
+    Anchor-DR leaves out anchors of headers and footers and within one site, single letters and numbers, then by a list
+    of phrases and by length (64 words at most), then what a classifier does not take for a search query; of the rest it
+    draws five a page (its released scripts). A corpus is one site, so nothing goes for that; readers leave headers and
+    footers out already, and a text that a tenth of the documents or more have is taken for what is left of them. Words
+    of those phrases and of their kind, stop words, numbers and addresses alone say nothing. In the place of the
+    classifier a text goes that leads to five documents or more, as no query does that asks for one. All others are
+    taken, however many a page has.
     """
     words = as_anchor(text).split()
     saying = [word.strip(".,:;!?()[]»«\"'→←>") for word in words]
     saying = [word for word in saying if any(map(str.isalpha, word)) and word not in _FUNCTIONAL | stop_words]
-    if not saying or all("://" in word or word.startswith("www.") for word in saying):
+    if len("".join(saying)) < 2 or all("://" in word or word.startswith("www.") for word in saying):
         return "functional"
     if word_count(text) > _LONGEST:
         return "too long"
@@ -141,11 +160,19 @@ def anchor_retrieval(here: Neighbourhood, rng: Random, census: Census) -> Iterat
         if word_count(positive) < here.view.options.min_words:
             census.drop("anchor-dr", "page too short")
             continue
-        wanted, excluded = here.view.options.wanted_negatives, {here.number, reference.target}
-        others = here.random_pages(rng, excluded, here.pages.abstract, wanted, here.view.options.min_words)
-        documents = (positive, *map(here.pages.abstract, others))
         query = " ".join(reference.text.split())
-        yield Example("anchor-dr", (query,) * len(documents), documents, here.view.document.id, (-1,) * len(documents))
+        yield _among_random_pages("anchor-dr", query, positive, -1, here, rng, reference.target)
+
+
+def _among_random_pages(
+    task: str, query: str, positive: str, section: int, here: Neighbourhood, rng: Random, other: int
+) -> Example:
+    """section: the positive's; other: a document that is no negative."""
+    options, text = here.view.options, here.pages.abstract
+    others = here.random_pages(rng, {here.number, other}, text, options.wanted_negatives, options.min_words)
+    documents = (positive, *map(text, others))
+    sections = (section, *(-1 for _ in others))
+    return Example(task, (query,) * len(documents), documents, here.view.document.id, sections)
 
 
 def hyperlink_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
@@ -175,6 +202,76 @@ def hyperlink_prediction(here: Neighbourhood, rng: Random, census: Census) -> It
             yield Example("php", (text(here.number),) * 2, documents, here.view.document.id, (-1, -1))
 
 
+DUAL_LINK, CO_MENTION = "hlp-dual-link", "hlp-co-mention"
+_FEWEST_WORDS = 5  # of a sentence that asks
+
+
+class LinkedSentences:
+    """Of each document that links to another, the first sentence that does."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = sqlite3.connect(path)
+
+    def of(self, source: int, target: int) -> str:
+        """ "" where the one does not link to the other in a sentence of five words or more."""
+        row = self._database.execute(
+            "SELECT text FROM sentences WHERE source = ? AND target = ?", [source, target]
+        ).fetchone()
+        return row[0] if row else ""
+
+
+def write_sentences(ground: Ground, folder: Path) -> None:
+    """Keep the sentences that link documents which are not held out."""
+    workspace = Workspace(ground.workspace)
+    corpus = Corpus.open(workspace)
+    documents = enumerate(corpus.documents())
+    with closing(sqlite3.connect(folder / _FILE)) as database, database:
+        database.execute("CREATE TABLE sentences (source, target, text, PRIMARY KEY (source, target)) WITHOUT ROWID")
+        edges = ReferenceGraph.open(workspace, corpus).edges()  # in order of their sources
+        for source, its in groupby(edges, itemgetter("source_document")):
+            view = next(DocumentView(document, ground.options) for number, document in documents if number == source)
+            references = [
+                Reference(edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"])
+                for edge in its
+                if edge["kind"] in _KINDS and edge["end"] > edge["start"] and ground.pages.title(source)
+            ]
+            for sentence in Neighbourhood(view, source, ground.pages, references=references).anchored_sentences():
+                if word_count(sentence.text) >= _FEWEST_WORDS:
+                    rows = [(source, each.target, sentence.text) for each in sentence.references]
+                    database.executemany("INSERT OR IGNORE INTO sentences VALUES (?, ?, ?)", rows)
+
+
+def hyperlink_induced(task: str, here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
+    """A sentence of another document as query, and as positive the passage of this one that links to that document,
+    where the sentence links to this document (dual-link), or both link to a third one (co-mention); random pages as
+    negatives. One of each for a document that is linked to.
+
+    Source: HLP, section 3, as its authors' slides and examples show it. Of the negative beside the batch's
+    (--hard-negatives 1) we know no more than that there is one, and of sentences and passages not how they are cut.
+    """
+    sentences: LinkedSentences = here.surveyed
+    seen: set[int] = set()
+    for section, text, linked in _linking_passages(here):
+        for asked in sorted(linked - seen):
+            thirds = [here.number] if task == DUAL_LINK else sorted(linked - {asked})
+            queries = [found for third in thirds if (found := sentences.of(asked, third))]
+            if not queries:
+                census.drop(task, "no such pair of links")
+                continue
+            seen.add(asked)
+            yield _among_random_pages(task, rng.choice(queries), text, section, here, rng, asked)
+
+
+def _linking_passages(here: Neighbourhood) -> Iterator[tuple[int, str, set[int]]]:
+    """(section, passage, the documents that its sentences link to) of long enough passages."""
+    for section, its in groupby(here.anchored_sentences(), attrgetter("section")):
+        sentences = list(its)
+        for passage in section_passages(here.view.sections[section]):
+            inside = [each for each in sentences if each.text in passage.text]
+            if inside and word_count(passage.text) >= here.view.options.min_words:
+                yield section, passage.text, {link.target for each in inside for link in each.references}
+
+
 TASKS = (
     Task(
         "anchor-dr",
@@ -194,5 +291,16 @@ TASKS = (
         long_query=True,
         source="Wu et al., PHP, arXiv 2209.06583, three of the four groups",
         survey=_SURVEY,
+    ),
+    *(
+        Task(
+            name,
+            partial(hyperlink_induced, name),
+            "papers",
+            in_corpus=True,
+            source="Zhou et al., HLP, ACL 2022, section 3",
+            survey=Survey("sentences", write_sentences, lambda folder: LinkedSentences(folder / _FILE)),
+        )
+        for name in (DUAL_LINK, CO_MENTION)
     ),
 )

@@ -2,8 +2,7 @@
 2022), DupMAE (Xiao et al., ACL 2023) and CoT-MAE (Wu et al., AAAI 2023).
 
 They go beside Condenser: the same two texts of an Example, each text's loss a mean over its own words (the released
-codes take one mean over a batch's), masks that are a share of the words' number where words are masked whole (there of
-the tokens'), and what the encoder does not need is saved beside it for a training that goes on.
+codes take one mean over a batch's), and what the encoder does not need is saved beside it for a training that goes on.
 """
 
 from __future__ import annotations
@@ -158,7 +157,7 @@ class CoTMAEObjective(CondenserObjective):
     both ways; and each text's own masked words by the encoder.
 
     Source: CoT-MAE, section 3, arXiv 2208.07670, and its released code: 30 % of the tokens are masked for the encoder
-    and another 45 % for the decoder, whose words are the encoder's embeddings. Not as there: a long text is cut
+    and, drawn apart, 45 % for the decoder, whose words are the encoder's embeddings. Not as there: a long text is cut
     behind, not at random, and no near spans overlap. A text in several pairs of a step, as the same
     words twice are, learns from one of the others.
     """

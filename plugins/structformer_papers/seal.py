@@ -114,7 +114,7 @@ def _drawing(name: str, shown: Callable[[DocumentView, int, Random], str]) -> Ca
             if not _has_structure(view, number):
                 census.drop(name, "no structure")
                 continue
-            numbers = [number, *_negatives(view, number, rng)]
+            numbers = [number, *siblings_first(view, number, rng)]
             texts = [shown(view, each, rng)[: view.options.max_characters] for each in numbers]
             if not texts[0]:
                 census.drop(name, "all elements masked")
@@ -135,16 +135,15 @@ def _drawing(name: str, shown: Callable[[DocumentView, int, Random], str]) -> Ca
     return draw
 
 
-def _negatives(view: DocumentView, number: int, rng: Random) -> list[int]:
-    """As SRR's: siblings, then the rest of the document."""
-    if view.parents[number] < 0:
-        return []
+def siblings_first(view: DocumentView, number: int, rng: Random) -> list[int]:
+    """A section's negatives as SRR has them: siblings, then others of the document."""
     wanted = view.options.negatives
-    found = view.negatives(number, view.children(view.parents[number]), rng, wanted)
-    if view.options.negatives_from != "siblings" and (wanted is None or len(found) < wanted):
-        rest = view.negatives(number, range(1, len(view.sections)), rng, wanted)
-        found += [other for other in rest if other not in found][: None if wanted is None else wanted - len(found)]
-    return found
+    siblings = view.children(view.parents[number]) if number else []
+    found = view.negatives(number, siblings, rng, wanted)
+    if view.options.negatives_from == "siblings":
+        return found
+    rest = view.negatives(number, range(1, len(view.sections)), rng, wanted)
+    return [*found, *(other for other in rest if other not in found)][:wanted]
 
 
 TASKS = tuple(

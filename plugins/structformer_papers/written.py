@@ -22,6 +22,7 @@ from structformer.sampling import Census, DocumentView, Example, Ground, Neighbo
 from structformer.text import analyzer, any_term_query, spaced
 from structformer.workspace import Workspace
 
+from structformer_papers.seal import siblings_first
 from structformer_papers.written_by_model import AskedSection, asked_sections, read_journal, write_questions
 
 FIRST = 10  # places of a ranking of all sections, among which the question's own must be
@@ -124,19 +125,9 @@ def written_questions(here: Neighbourhood, rng: Random, census: Census) -> Itera
         for reason, count in dropped.items():
             census.dropped["written", reason] += count
         for question in questions:
-            numbers = (section.number, *_negatives(view, section.number, rng))
+            numbers = (section.number, *siblings_first(view, section.number, rng))
             documents = tuple(view.content(number) for number in numbers)
             yield Example("written", (question,) * len(numbers), documents, view.document.id, numbers)
-
-
-def _negatives(view: DocumentView, number: int, rng: Random) -> list[int]:
-    wanted = view.options.negatives
-    siblings = view.children(view.parents[number]) if number else []
-    found = view.negatives(number, siblings, rng, wanted)
-    if view.options.negatives_from == "siblings":
-        return found
-    rest = [each for each in view.negatives(number, range(len(view.sections)), rng, wanted) if each not in found]
-    return [*found, *rest][:wanted]
 
 
 TASK = Task(

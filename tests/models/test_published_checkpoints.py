@@ -687,7 +687,7 @@ def test_rows_take_published_rankers_and_bases_of_folders(tmp_path, run):
     texts = {document.id: whole_text(document, corpus.site) for document in corpus.documents()}
     for base in ("bert", "bare"):
         said, runs = found(base)
-        assert "gone left out: " in said
+        assert f"gone left out: {tmp_path}/gone is not a folder\n" in said
         assert "both left out: it needs the row gone" in said
         assert ("before training: bare has no ranking head" in said) == (base == "bare")
         rankers = (CrossEncoder.load(str(tmp_path / "prop")), untrained_scorer(str(tmp_path / base)))

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
@@ -42,10 +43,10 @@ EXAMPLES = [
 
 def encoder(folder: Path, **sizes: int) -> BiEncoder:
     """A bi-encoder of random weights, without dropout."""
-    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in (*WORDS, "##s")))
     chosen = {"hidden_size": 16, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 32, **sizes}
     config = BertConfig(
-        vocab_size=len(WORDS),
+        vocab_size=len(WORDS) + 1,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         initializer_range=0.3,
@@ -55,9 +56,9 @@ def encoder(folder: Path, **sizes: int) -> BiEncoder:
     return BiEncoder(BertModel(config), BertTokenizer(vocab=str(folder / "vocab.txt")))
 
 
-def objective(ranker: BiEncoder, loss: str) -> CondenserObjective:
+def objective(ranker: BiEncoder, loss: str, **options: Any) -> CondenserObjective:
     head = MaskedHead(ranker.model.get_input_embeddings(), int(ranker.model.config.hidden_size))
-    return CondenserObjective(ranker, ObjectiveOptions(loss, document_tokens=32), head=head)
+    return CondenserObjective(ranker, ObjectiveOptions(loss, **{"document_tokens": 32, **options}), head=head)
 
 
 def read_by_hand(made: CondenserObjective, ids: list[int], labels: list[int]) -> tuple[float, float, torch.Tensor]:
@@ -120,6 +121,15 @@ def test_the_losses_are_those_that_are_computed_text_by_text(tmp_path, loss):
     assert masked is not None
     assert masked.tolist() == pytest.approx([(read[one][1] + read[two][1]) / 2 for one, two in pairs], rel=1e-4)
     assert any(each > 0 for each in masked.tolist())
+
+
+def test_a_share_of_the_tokens_is_masked_not_of_the_words(tmp_path):
+    """Of a text of twenty words, each of two tokens, three words."""
+    made = objective(encoder(tmp_path), "condenser", document_tokens=48, whole_words=True)
+    texts = [" ".join(f"{word}s" for word in Random(number).choices(WORDS[5:], k=20)) for number in (1, 2)]
+    [batch] = made.prepare([Example("spans", (texts[0],), (texts[1],), "boat", (1,))], Random(1)).batches["texts"]
+    assert batch.labels is not None
+    assert (batch.labels != IGNORED).sum(1).tolist() == [6, 6]
 
 
 def test_what_is_learned_batch_by_batch_is_what_is_learned_at_once(tmp_path):

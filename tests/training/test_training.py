@@ -21,7 +21,7 @@ from structformer.models.base import THREE_WAYS, packaged_minilm, resolve_base_m
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.registry import read_record
-from structformer.sampling import Example, Samples
+from structformer.sampling import DevelopmentSet, Example, Samples
 from structformer.sampling.request import parse_mix
 from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
 from structformer.training.data.example_order import BLOCK, STRETCH, ExampleOrder, permuted, shuffled
@@ -135,6 +135,24 @@ def test_training_learns(corpus):
 def test_runs_of_different_precision_follow_each_other_in_one_process(corpus):
     for precision in ("bf16", "no", "bf16"):
         assert train(corpus, replace(TINY, max_steps=1, precision=precision, name="precision")).steps == 1
+
+
+def test_the_held_out_questions_are_cut_where_the_time_ends_a_run_that_may_take_many_steps(tmp_path, monkeypatch):
+    """A recipe's 100,000 steps in ten minutes of a CPU, most of which would go to the judge."""
+    pages = {
+        f"{number}.md": f"# Page {number}\n\n"
+        + "\n\n".join(f"## Part {part}\n\nThis is what part {part} of page {number} says." for part in range(9))
+        for number in range(60)
+    }
+    ingest(write_pages(tmp_path / "pages", pages), tmp_path / "w", workers=1)
+    cut: list[float] = []
+    whole = DevelopmentSet.reduced
+    monkeypatch.setattr(DevelopmentSet, "reduced", lambda self, share: (cut.append(share), whole(self, share))[1])
+    options = replace(TINY, sampling={"min_words": 5})
+    assert train(tmp_path / "w", replace(options, max_steps=1, max_seconds=1e6)).development
+    assert cut == []
+    assert train(tmp_path / "w", replace(options, max_steps=100_000, max_seconds=0.1)).steps == 1
+    assert len(cut) == 2  # as many as show how long one takes, and as many as the time allows
 
 
 def test_a_dry_run_plans_and_saves_nothing(corpus):

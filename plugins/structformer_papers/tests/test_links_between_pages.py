@@ -1,6 +1,8 @@
-"""Anchor-DR's pairs and PHP's groups on four pages whose links a person can follow."""
+"""Anchor-DR's pairs, PHP's groups and HLP's topologies on a few pages whose links a person can follow."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from structformer import sample
@@ -46,3 +48,29 @@ def test_nearer_pages_by_their_links_come_first(drawn):
     examples = [drawn.example("php", number) for number in range(drawn.counts["php"])]
     assert [(page(each.queries[0]), page(each.documents[0])) for each in examples] == [("oar", "sail")]
     assert page(examples[0].documents[1]) in ("mast", "rope")
+
+
+def test_words_of_the_released_list_numbers_and_single_letters_say_nothing(tmp_path):
+    texts = ["Visit our website", "official website", "Sign up", "this article", "English", "source link", "12", "x"]
+    links = "\n\n".join(f"The oar is there: [{text}](oar.md). {FILLER}" for text in texts)
+    pages = {"oar.md": PAGES["oar.md"], "links.md": f"# Links\n\n{links}\n"}
+    ingest(write_pages(tmp_path / "pages", pages), tmp_path / "w", workers=1)
+    found = sample(tmp_path / "w", ["anchor-dr"], options=SamplingOptions(min_words=5), workers=1)
+    assert found.manifest["census"]["dropped"]["anchor-dr"] == {"functional": len(texts)}
+
+
+def pairs(workspace: Path, task: str) -> set[tuple[str, str]]:
+    """The query, and the page whose passage answers it, of each Example of a task."""
+    drawn = sample(workspace, [task], options=SamplingOptions(min_words=5, negatives=1), workers=1)
+    return {(example.queries[0], page(example.documents[0])) for example in drawn}
+
+
+def test_a_sentence_asks_for_the_passage_that_it_shares_links_with(tmp_path):
+    dinghy = f"# Dinghy\n\nThe dinghy has [a mast](mast.md) and [a sail](sail.md) for calm days. {FILLER}\n"
+    ingest(write_pages(tmp_path / "pages", {**PAGES, "dinghy.md": dinghy}), tmp_path / "w", workers=1)
+    mast = "The mast carries the main sail and more: click here."
+    sail = "The sail hangs on a tall pole by many ropes."
+    rope = "The rope is tied, see the main sail, Next."
+    assert pairs(tmp_path / "w", "hlp-dual-link") == {(sail, "mast"), (mast, "sail"), (rope, "sail"), (sail, "rope")}
+    # The dinghy's passage links to the mast and the sail, and the sentence of each of these to the other.
+    assert pairs(tmp_path / "w", "hlp-co-mention") == {(mast, "dinghy"), (sail, "dinghy")}

@@ -46,16 +46,16 @@ MADE = {"retromae": RetroMAEObjective, "dupmae": RetroMAEObjective, "cotmae": Co
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 
 
-def objective(folder: Path, loss: str) -> RetroMAEObjective | CoTMAEObjective:
+def objective(folder: Path, loss: str, *, whole_words: bool = False) -> RetroMAEObjective | CoTMAEObjective:
     """Of a bi-encoder of random weights, without dropout."""
-    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in WORDS))
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in (*WORDS, "##s")))
     torch.manual_seed(1)
     none = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    config = BertConfig(vocab_size=len(WORDS), initializer_range=0.3, **SIZES, **none)
+    config = BertConfig(vocab_size=len(WORDS) + 1, initializer_range=0.3, **SIZES, **none)
     ranker = BiEncoder(BertModel(config), BertTokenizer(vocab=str(folder / "vocab.txt")))
     head = MaskedHead(ranker.model.get_input_embeddings(), 16)
     torch.nn.init.normal_(head.bias)
-    return MADE[loss](ranker, ObjectiveOptions(loss, document_tokens=32), head=head)
+    return MADE[loss](ranker, ObjectiveOptions(loss, document_tokens=48, whole_words=whole_words), head=head)
 
 
 def text_of(batch: TokenBatch, row: int) -> dict[str, list]:
@@ -189,20 +189,22 @@ def test_a_place_sees_cls_and_sep_and_half_of_the_words_but_never_itself():
     assert (visible[:, 1] != visible[:, 2]).any()  # each place draws its own
 
 
+@pytest.mark.parametrize("whole_words", [False, True])
 @pytest.mark.parametrize(("loss", "share"), [("retromae", 0.3), ("cotmae", 0.45)])
-def test_the_papers_shares_of_the_tokens_are_masked(tmp_path, loss, share):
-    made = objective(tmp_path, loss)
-    words = Random(5).choices(WORDS[5:], k=600)
+def test_the_papers_shares_of_the_tokens_are_masked(tmp_path, loss, share, whole_words):
+    """Of a text of twenty words, each of two tokens, so that a share of the words would be half of that."""
+    made = objective(tmp_path, loss, whole_words=whole_words)
+    words = [f"{word}s" for word in Random(5).choices(WORDS[5:], k=800)]
     examples = [
-        Example("spans", (" ".join(words[at : at + 30]),), (" ".join(words[at + 30 : at + 60]),), "a", (1,))
-        for at in range(0, 600, 60)
+        Example("spans", (" ".join(words[at : at + 20]),), (" ".join(words[at + 20 : at + 40]),), "a", (1,))
+        for at in range(0, 800, 40)
     ]
     batches = made.prepare(examples, Random(1)).batches["texts"]
     masked = [batch.labels != IGNORED for batch in batches if batch.labels is not None]
-    assert sum(each.sum().item() for each in masked) / 600 == pytest.approx(0.3, abs=0.05)
+    assert sum(each.sum().item() for each in masked) / 1600 == pytest.approx(0.3, abs=0.03)
     if loss == "cotmae":
         others = [batch.features["other_labels"] != IGNORED for batch in batches]
-        assert sum(each.sum().item() for each in others) / 600 == pytest.approx(share, abs=0.05)
+        assert sum(each.sum().item() for each in others) / 1600 == pytest.approx(share, abs=0.03)
 
 
 @pytest.mark.parametrize("loss", MADE)

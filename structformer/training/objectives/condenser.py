@@ -15,7 +15,7 @@ from structformer.errors import ModelError, UsageError
 from structformer.models.sentence_modules import model_file
 from structformer.sampling import Example
 from structformer.training.data.batching import Prepared, Reading, TokenBatch, in_order
-from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead
+from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead, Masker
 from structformer.training.objectives.objectives import BiEncoderObjective, ObjectiveOptions, Teacher
 
 COCONDENSER = "cocondenser"
@@ -46,6 +46,7 @@ class CondenserObjective(BiEncoderObjective):
             raise UsageError(f"the loss {options.loss} needs an encoder of BERT's form, of at least two layers")
         if head is None:
             raise UsageError(f"the loss {options.loss} learns from masked words: it needs --mlm 1")
+        self._masker = Masker(ranker.tokenizer, whole_words=options.whole_words, share=MASKED_SHARE)
         self._middle = len(layers) // 2
         self.layers = torch.nn.ModuleList(type(layers[0])(ranker.model.config) for _ in range(_HEAD_LAYERS))
         self.layers.apply(ranker.model._init_weights)
@@ -69,13 +70,8 @@ class CondenserObjective(BiEncoderObjective):
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         prepared = super().prepare(examples, rng)
-        prepared.places["owned_by"] = torch.tensor(
-            [
-                _number(example.document_id)
-                for example, size in zip(examples, prepared.sizes, strict=True)
-                for _ in range(size)
-            ]
-        )
+        documents = torch.tensor([_number(example.document_id) for example in examples])
+        prepared.places["owned_by"] = documents.repeat_interleave(torch.tensor(prepared.sizes))
         return prepared
 
     def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:

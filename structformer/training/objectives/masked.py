@@ -22,15 +22,16 @@ IGNORED = -100
 class Masker:
     """Chooses a share of a text's tokens, 15 %: of these 80 % become [MASK], 10 % a random token, 10 % stay.
 
-    whole_words: chooses words, all tokens of each, until that share of the words' number, of 400 at most; one that
-    would go beyond is passed over (PROP's released code). document_alone: of a pair the query has no masks."""
+    whole_words: chooses words, all tokens of each, until that share of the tokens, or if none is given of the words'
+    number, of 400 at most (PROP's released code); one that would go beyond is passed over. document_alone: of a pair
+    the query has no masks."""
 
     def __init__(
-        self, tokenizer: Any, *, whole_words: bool = False, document_alone: bool = False, share: float = MASKED_SHARE
+        self, tokenizer: Any, *, whole_words: bool = False, document_alone: bool = False, share: float | None = None
     ) -> None:
         self._mask = tokenizer.mask_token_id
         self._special = frozenset(tokenizer.all_special_ids)
-        self._size, self._share = len(tokenizer), share
+        self._size, self._share, self._of_words = len(tokenizer), share or MASKED_SHARE, share is None
         self._separator = tokenizer.sep_token_id if document_alone else None
         self._inner = _inner_tokens(tokenizer) if whole_words else None
 
@@ -58,7 +59,7 @@ class Masker:
                 words[-1].append(place)
             else:
                 words.append([place])
-        left = max(1, round(self._share * min(_MOST_WORDS, len(words))))
+        left = max(1, round(self._share * (min(_MOST_WORDS, len(words)) if self._of_words else len(places))))
         rng.shuffle(words)
         for word in words:
             if len(word) <= left:

@@ -85,12 +85,13 @@ def measure(
     # The first step also warms the caches up, so it counts only where there is no time for a second.
     steady = slice(1 if len(times) > 1 else 0, None)
     seconds = sum(times[steady]) / len(times[steady])
-    if isinstance(development, DevelopmentSet) and options.max_seconds is not None and options.max_steps is None:
+    limit, steps = options.max_seconds, options.max_steps or math.inf
+    if isinstance(development, DevelopmentSet) and limit is not None and steps * seconds > limit:  # it ends by the time
         begun = time.monotonic()
         probe = development.reduced(_PROBED_SHARE)
         development_score(objective.ranker, probe)
         whole = (time.monotonic() - begun) / len(probe.passages) * len(development.passages)
-        affordable = _SCORED_SHARE * options.max_seconds
+        affordable = _SCORED_SHARE * limit
         if whole > affordable:
             development = development.reduced(affordable / whole)
     begun = time.monotonic()
