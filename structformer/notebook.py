@@ -14,6 +14,8 @@ from importlib import import_module
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from structformer.text.visible_text import set_off
+
 if TYPE_CHECKING:
     from structformer.corpus import Corpus
     from structformer.document import Document, Section
@@ -58,12 +60,7 @@ def _seen(value: str) -> str:
 
 def marked(value: str, spans: Iterable[tuple[int, int]]) -> str:
     """A text whose spans stand out."""
-    parts: list[str] = []
-    place = 0
-    for start, end in spans:
-        parts += [escape(_seen(value[place:start])), f"<mark>{escape(_seen(value[start:end]))}</mark>"]
-        place = end
-    return "".join([*parts, escape(_seen(value[place:]))])
+    return set_off(value, spans, lambda part: escape(_seen(part)), lambda part: f"<mark>{escape(_seen(part))}</mark>")
 
 
 def box(title: str, *parts: str) -> str:

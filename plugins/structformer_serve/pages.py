@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 from structformer.pages import environment
-from structformer.text import visible
+from structformer.text import set_off, visible
 
 from structformer_serve.assets import assets
 from structformer_serve.blocks_html import section_html
@@ -34,13 +34,11 @@ COMPARE = ("compare", "1")  # what an address says of a search that is compared
 
 def marked(found: Found) -> Markup:
     """A snippet with the query's words marked."""
-    parts: list[str] = []
-    place = 0
-    for start, end in found.highlights:
-        parts += [escape(visible(found.snippet[place:start])), Markup("<mark>")]
-        parts += [escape(visible(found.snippet[start:end])), Markup("</mark>")]
-        place = end
-    return Markup("").join([*parts, escape(visible(found.snippet[place:]))])
+    mark = Markup("<mark>{}</mark>")
+    shown = set_off(
+        found.snippet, found.highlights, lambda part: escape(visible(part)), lambda part: mark.format(visible(part))
+    )
+    return Markup(shown)
 
 
 def others(hit: FoundDocument) -> list[tuple[Found, str]]:

@@ -9,6 +9,7 @@ import click
 
 from structformer.cli.common import Output, printable
 from structformer.text.languages import language_name
+from structformer.text.visible_text import set_off
 
 if TYPE_CHECKING:
     from structformer.retrieval import Hit, Pipeline, Retriever
@@ -109,7 +110,11 @@ def show_hits(
         out.result(f"{place:2}. {click.style(printable(hit.breadcrumb), bold=True)}")
         out.result(f"    {printable(hit.url or hit.address)}")
         if hit.snippet:
-            for line in _highlighted(hit).split("\n"):
+            # The query's words are set off on a terminal.
+            shown = set_off(
+                hit.snippet, hit.highlights, printable, lambda part: click.style(printable(part), underline=True)
+            )
+            for line in shown.split("\n"):
                 out.result(f"    {line}")
         if scores:
             out.result("    " + ", ".join(f"{stage} {score:.4f}" for stage, score in hit.scores.items()))
@@ -129,13 +134,3 @@ def show_hits(
 def _some(places: Sequence[str]) -> str:
     more = len(places) - _ALSO_AT
     return ", ".join(places[:_ALSO_AT]) + (f" and {more} more" if more > 0 else "")
-
-
-def _highlighted(hit: Hit) -> str:
-    """The snippet with the query's words set off on a terminal."""
-    parts: list[str] = []
-    place = 0
-    for start, end in hit.highlights:
-        parts += [printable(hit.snippet[place:start]), click.style(printable(hit.snippet[start:end]), underline=True)]
-        place = end
-    return "".join([*parts, printable(hit.snippet[place:])])

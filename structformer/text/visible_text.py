@@ -7,15 +7,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-_UNSAFE = (
-    "Cc",
-    "Cf",
-    "Cs",
-    "Zl",
-    "Zp",
-)  # controls, formats (bidirectional ones among them), lone surrogates, line separators
+# Controls, formats (bidirectional ones among them), lone surrogates, line separators.
+_UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 _JOINERS = "\u200c\u200d"  # emoji and several scripts are written with these
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and line feed
@@ -46,13 +42,21 @@ def _is_unsafe(character: str) -> bool:
     return unicodedata.category(character) in _UNSAFE
 
 
+def set_off(
+    text: str, spans: Iterable[Sequence[int]], plain: Callable[[str], str], marked: Callable[[str], str]
+) -> str:
+    """A text whose spans stand out: `marked` makes these, `plain` what is around them."""
+    parts: list[str] = []
+    place = 0
+    for start, end in spans:
+        parts += [plain(text[place:start]), marked(text[start:end])]
+        place = end
+    return "".join([*parts, plain(text[place:])])
+
+
 def safe_json(value: Any, *, indent: int | None = 1) -> str:
     """JSON that a terminal may show: the same value, with unsafe characters in strings as JSON's own escapes."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if text.isprintable():
         return text
-    return "".join(c if c == "\n" or c in _JOINERS or not _is_unsafe(c) else _json_escape(c) for c in text)
-
-
-def _json_escape(character: str) -> str:
-    return json.dumps(character)[1:-1]
+    return "".join(c if c == "\n" or c in _JOINERS or not _is_unsafe(c) else json.dumps(c)[1:-1] for c in text)

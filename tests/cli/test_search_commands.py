@@ -204,6 +204,25 @@ def test_a_query_that_begins_with_a_dash_is_told_how_to_be_asked(run, harbour):
     assert run("search", "-w", harbour, "--", "--mast").code == 0
 
 
+def test_a_search_by_words_alone_is_in_doubt_too(run, tmp_path):
+    """Of scripts without spaces it cannot tell: their pairs of characters are often of two words."""
+    pages = {"knots.md": "# Bowline\n\nTie the bowline around the mast.\n", "keel.md": "# Keel\n\nOil the keel.\n"}
+    write_pages(tmp_path / "pages", {**pages, "zh.md": "# 龙骨\n\n每年检查一次龙骨。\n"})
+    ingest(tmp_path / "pages", tmp_path / "w")
+    build_index(tmp_path / "w", encoders=[])
+
+    def said(query: str, *options: str) -> tuple[bool, bool]:
+        """Whether the command is sure, in words and as JSON."""
+        found = run("search", query, "-w", tmp_path / "w", *options)
+        as_json = run("search", query, "-w", tmp_path / "w", "--json", *options).json
+        assert as_json["hits"]
+        return "nothing found with confidence" not in found.out, as_json["confident"]
+
+    assert said("how do I tie the bowline") == said("keel") == (True, True)
+    assert said("bake a chocolate cake with the keel") == (False, False)
+    assert run("search", "龙骨保险费", "-w", tmp_path / "w", "--json").json["likely"] is None
+
+
 def test_a_search_that_finds_nothing_says_why(run, tmp_path):
     pages = {
         "soups/en.md": "---\nlang: en\n---\n# Soup\n\nCook the soup slowly.\n",

@@ -13,7 +13,11 @@ input.setAttribute("aria-label", `Search ${search.title}`);
 async function show(query) {
   remember(query);
   const answer = await search.search(query);
-  summary.textContent = answer.hits.length ? `${answer.hits.length} documents, ${answer.milliseconds} ms` : `Nothing found for ${query}.`;
+  const doubted = answer.hits.length ? `Nothing surely fits ${query}; the nearest:` : `Nothing found for ${query}.`;
+  const missing = answer.missing.length ? ` No page has: ${answer.missing.join(", ")}.` : "";
+  const searched = answer.searched && answer.hits.length ? ` These are for: ${answer.searched}` : "";
+  const sure = answer.confident && answer.hits.length;
+  summary.textContent = (sure ? `${answer.hits.length} documents, ${answer.milliseconds} ms` : doubted) + missing + searched;
   results.replaceChildren(
     ...answer.hits.map((hit) => {
       const item = document.createElement("li");
