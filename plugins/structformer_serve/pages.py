@@ -16,6 +16,7 @@ from structformer_serve.blocks_html import section_html
 from structformer_serve.comparison import Comparison, Placed
 from structformer_serve.filters import Addresses, chips, facet_links
 from structformer_serve.http.access import Access
+from structformer_serve.openapi import example_call
 from structformer_serve.previews import preview
 from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status
 from structformer_serve.service import DocumentList, NotThere, SearchService, leading, read_address
@@ -240,7 +241,7 @@ class PageMaker:
     def api(self, access: Access, described: dict[str, Any]) -> bytes:
         """The page of the API. described: as OpenAPI has it."""
         operations = [
-            {"method": method.upper(), "path": path, **its}
+            {"method": method.upper(), "path": path, "call": example_call(path, its), **its}
             for path, methods in described["paths"].items()
             for method, its in methods.items()
         ]

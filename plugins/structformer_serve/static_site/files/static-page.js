@@ -13,11 +13,11 @@ input.setAttribute("aria-label", `Search ${search.title}`);
 async function show(query) {
   remember(query);
   const answer = await search.search(query);
-  const doubted = answer.hits.length ? `Nothing surely fits ${query}; the nearest:` : `Nothing found for ${query}.`;
   const missing = answer.missing.length ? ` No page has: ${answer.missing.join(", ")}.` : "";
-  const searched = answer.searched && answer.hits.length ? ` These are for: ${answer.searched}` : "";
-  const sure = answer.confident && answer.hits.length;
-  summary.textContent = (sure ? `${answer.hits.length} documents, ${answer.milliseconds} ms` : doubted) + missing + searched;
+  const meant = answer.searched && ` for ${answer.searched}`;
+  if (!answer.hits.length) summary.textContent = `Nothing found for ${query}.${missing}`;
+  else if (answer.confident) summary.textContent = `${answer.hits.length} documents${meant}, ${answer.milliseconds} ms.${missing}`;
+  else summary.textContent = `Nothing surely fits ${query}.${missing} The nearest${meant}:`;
   results.replaceChildren(
     ...answer.hits.map((hit) => {
       const item = document.createElement("li");
