@@ -22,11 +22,9 @@ def without_controls(text: str) -> str:
     """The text, as long as it was, with a space or U+FFFD in the place of each control character: indexes would cut
     words there, and databases refuse some of them.
     """
-    return text if text.isprintable() or not CONTROLS.search(text) else CONTROLS.sub(_instead, text)
-
-
-def _instead(control: re.Match[str]) -> str:
-    return " " if control[0] in _WHITE_CONTROLS else "\ufffd"
+    if text.isprintable() or not CONTROLS.search(text):
+        return text
+    return CONTROLS.sub(lambda control: " " if control[0] in _WHITE_CONTROLS else "\ufffd", text)
 
 
 def visible(text: str, *, keep: str = "\n\t") -> str:

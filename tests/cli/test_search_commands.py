@@ -237,8 +237,12 @@ def test_a_search_that_finds_nothing_says_why(run, tmp_path):
         assert found.code == 0
         return found.out
 
-    assert said("soop") == "no hits\ndid you mean soup?\n"
-    assert said("zqxvwk") == "no hits\n"
+    assert said("soop") == "no hits\nno page has: soop\ndid you mean soup?\n"
+    assert said("zqxvwk") == "no hits\nno page has: zqxvwk\n"
+    lost = run("search", "zqxvwk", "--json", "-w", tmp_path / "w")
+    assert (lost.json["missing"], lost.json["hits"]) == (["zqxvwk"], [])
+    assert "what helps: synonyms in search.toml" in run("search", "zqxvwk", "-w", tmp_path / "w").err
+    assert "what helps" not in run("search", "soup", "-w", tmp_path / "w").err
     none = "no hits: no document matches the filter"
     assert said("soup", "--where", "lang=de") == f"{none}; values of lang: en, fr\n"
     assert said("soup", "--where", "level=3") == f"{none}; values of level: 2\n"
@@ -246,7 +250,7 @@ def test_a_search_that_finds_nothing_says_why(run, tmp_path):
     assert said("soup", "--where", "zzzz=en") == f"{none}; no document has 'zzzz': keys: lang, language, level\n"
     assert said("soup", "--path", "nothing/*") == f"{none}; folders: soups, stews\n"
     assert said("soup", "--path", "soups/*", "--where", "lang=fr").startswith(f"{none}: each part of it")
-    assert said("soop", "--path", "stews/*") == "no hits\n"  # soup is not in these
+    assert said("soop", "--path", "stews/*") == "no hits\nno page has: soop\n"  # soup is not in these
     assert "did you mean" not in said("soup")
     assert run("search", "soop", "--json", "-w", tmp_path / "w").json["did_you_mean"] == "soup"
 
