@@ -14,8 +14,6 @@ from importlib import import_module
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from structformer.text.visible_text import set_off
-
 if TYPE_CHECKING:
     from structformer.corpus import Corpus
     from structformer.document import Document, Section
@@ -56,6 +54,18 @@ def _seen(value: str) -> str:
     if value.isprintable():
         return value
     return "".join(c for c in value if c in "\n\t" or unicodedata.category(c) not in _UNSEEN)
+
+
+def set_off(
+    value: str, spans: Iterable[Sequence[int]], plain: Callable[[str], str], marked: Callable[[str], str]
+) -> str:
+    """A text whose spans stand out: `marked` makes these, `plain` what is around them."""
+    parts: list[str] = []
+    place = 0
+    for start, end in spans:
+        parts += [plain(value[place:start]), marked(value[start:end])]
+        place = end
+    return "".join([*parts, plain(value[place:])])
 
 
 def marked(value: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
 from structformer.errors import UsageError
-from structformer.text import set_off
+from structformer.notebook import set_off
 
 from structformer_serve.schemas import MAX_QUERY, Found, FoundDocument, SearchAnswer, SearchRequest
 

@@ -8,8 +8,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
+from structformer.notebook import set_off
 from structformer.pages import environment
-from structformer.text import set_off, visible
+from structformer.text import visible
 
 from structformer_serve.assets import assets
 from structformer_serve.blocks_html import section_html
@@ -125,7 +126,7 @@ class PageMaker:
 
     def message(self, access: Access, heading: str, message: str) -> bytes:
         """A page that says what is wrong."""
-        return self._render("message.html", access, heading=heading, message=message)
+        return self._render("base.html", access, heading=heading, message=message)
 
     def home(self, access: Access, folder: str = "", start: int = 0) -> bytes:
         """The first page, or what a folder has from its `start`th document on. Raises NotThere."""
@@ -190,7 +191,7 @@ class PageMaker:
 
     def invalid(self, access: Access, message: str) -> bytes:
         """The page of a query that cannot be searched for."""
-        return self._render("message.html", access, heading="This cannot be searched for", message=message)
+        return self._render("base.html", access, heading="This cannot be searched for", message=message)
 
     def search(
         self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: Comparison | None = None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from structformer.cli.common import Output, printable
+from structformer.notebook import set_off
 from structformer.text.languages import language_name
-from structformer.text.visible_text import set_off
 
 if TYPE_CHECKING:
     from structformer.retrieval import Hit, Pipeline, Retriever

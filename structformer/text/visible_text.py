@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 # Controls, formats (bidirectional ones among them), lone surrogates, line separators.
@@ -38,18 +37,6 @@ def visible(text: str, *, keep: str = "\n\t") -> str:
 
 def _is_unsafe(character: str) -> bool:
     return unicodedata.category(character) in _UNSAFE
-
-
-def set_off(
-    text: str, spans: Iterable[Sequence[int]], plain: Callable[[str], str], marked: Callable[[str], str]
-) -> str:
-    """A text whose spans stand out: `marked` makes these, `plain` what is around them."""
-    parts: list[str] = []
-    place = 0
-    for start, end in spans:
-        parts += [plain(text[place:start]), marked(text[start:end])]
-        place = end
-    return "".join([*parts, plain(text[place:])])
 
 
 def safe_json(value: Any, *, indent: int | None = 1) -> str:
