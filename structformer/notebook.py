@@ -56,14 +56,21 @@ def _seen(value: str) -> str:
     return "".join(c for c in value if c in "\n\t" or unicodedata.category(c) not in _UNSEEN)
 
 
-def marked(value: str, spans: Iterable[tuple[int, int]]) -> str:
-    """A text whose spans stand out."""
+def set_off(
+    value: str, spans: Iterable[Sequence[int]], plain: Callable[[str], str], marked: Callable[[str], str]
+) -> str:
+    """A text whose spans stand out: `marked` makes these, `plain` what is around them."""
     parts: list[str] = []
     place = 0
     for start, end in spans:
-        parts += [escape(_seen(value[place:start])), f"<mark>{escape(_seen(value[start:end]))}</mark>"]
+        parts += [plain(value[place:start]), marked(value[start:end])]
         place = end
-    return "".join([*parts, escape(_seen(value[place:]))])
+    return "".join([*parts, plain(value[place:])])
+
+
+def marked(value: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text whose spans stand out."""
+    return set_off(value, spans, lambda part: escape(_seen(part)), lambda part: f"<mark>{escape(_seen(part))}</mark>")
 
 
 def box(title: str, *parts: str) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
 from structformer.errors import UsageError
+from structformer.notebook import set_off
 
 from structformer_serve.schemas import MAX_QUERY, Found, FoundDocument, SearchAnswer, SearchRequest
 
@@ -128,9 +129,4 @@ def _value(text: str, matches: bool = False) -> dict[str, Any]:
 
 def _marked(found: Found, tags: tuple[str, str]) -> str:
     """The snippet as HTML with the query's words between the tags: boxes put it into their page as it is."""
-    parts: list[str] = []
-    place = 0
-    for start, end in found.highlights:
-        parts += [html.escape(found.snippet[place:start]), tags[0], html.escape(found.snippet[start:end]), tags[1]]
-        place = end
-    return "".join([*parts, html.escape(found.snippet[place:])])
+    return set_off(found.snippet, found.highlights, html.escape, lambda part: f"{tags[0]}{html.escape(part)}{tags[1]}")

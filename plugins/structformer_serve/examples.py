@@ -9,7 +9,7 @@ from structformer.retrieval import Mask, OpenedIndex
 from structformer.text import is_imperative, plain, stands_alone
 
 _LOOKED_AT = 3000  # passages, spread over all of them
-_FEWEST, _MOST = 4, 9  # words
+_FEWEST, _MOST = 5, 9  # words
 _LONGEST = 60  # characters
 # Not "When the daemon starts": a heading begins so, a question does not.
 _QUESTION = re.compile(

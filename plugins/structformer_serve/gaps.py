@@ -112,11 +112,6 @@ def find_gaps(
     return sorted(gaps, key=lambda gap: (-gap.searches, -gap.not_found, gap.question))
 
 
-def knows_confidence(retriever: Retriever, pipeline: Pipeline | None = None) -> bool:
-    """Whether the search can tell that what it finds may not be the answer: the parts of a hybrid's score tell it."""
-    return retriever.weights(retriever.pipeline(pipeline)) is not None
-
-
 def _unanswered(
     retriever: Retriever, asked: Sequence[Asked], pipeline: Pipeline, progress: Callable[[int, int], None]
 ) -> Iterator[_Unanswered]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
@@ -28,6 +30,17 @@ _ID = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 1000},
     "description": "A document's id.",
 }
+# Of each operation its group, and what a call of it may have.
+_CALLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "search": ("Search", {"q": "how to begin", "k": 3}),
+    "ask": ("Search", {"q": "how do I begin?"}),
+    "section": ("Read", {"id": "guide/install.md", "anchor": "linux"}),
+    "document": ("Read", {"id": "guide/install.md"}),
+    "feedback": ("Feedback", {"event": "click", "query": "how to begin", "document": "guide/install.md"}),
+    "status": ("Server", {}),
+    "healthz": ("Server", {}),
+    "readyz": ("Server", {}),
+}
 
 
 def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
@@ -44,6 +57,19 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
         "servers": [{"url": root or "/"}],
         "paths": {
             "/api/search": {"get": _operation("search", "Search.", "SearchAnswer", searching, 404)},
+            "/api/ask": {
+                "post": _posted(
+                    "ask",
+                    "An answer in words, by the language model of --ask.",
+                    "AskRequest",
+                    "200",
+                    {
+                        "description": "Server-sent events: refused; or sections, text as it comes, and done with "
+                        "the numbers that were cited; error in the place of what cannot be had.",
+                        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+                    },
+                )
+            },
             "/api/section/{id}": {
                 "get": _operation(
                     "section", "Read a section.", "SectionAnswer", [_ID, *_parameters(schemas.SectionRequest)], 404
@@ -52,36 +78,16 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
             "/api/document/{id}": {
                 "get": _operation("document", "A document's tree and what links to it.", "DocumentAnswer", [_ID], 404)
             },
-            "/api/status": {"get": _operation("status", "What there is to search.", "Status", [])},
             "/api/feedback": {
-                "post": {
-                    "operationId": "feedback",
-                    "summary": "Tell what was opened, or that nothing fits.",
-                    "requestBody": {
-                        "required": True,
-                        "content": {"application/json": {"schema": _reference("FeedbackRequest")}},
-                    },
-                    "responses": {"204": {"description": "Kept."}, **_problems(400, 404, 422)},
-                }
+                "post": _posted(
+                    "feedback",
+                    "Tell what was opened, or that nothing fits.",
+                    "FeedbackRequest",
+                    "204",
+                    {"description": "Kept."},
+                )
             },
-            "/api/ask": {
-                "post": {
-                    "operationId": "ask",
-                    "summary": "An answer in words, by the language model of --ask.",
-                    "requestBody": {
-                        "required": True,
-                        "content": {"application/json": {"schema": _reference("AskRequest")}},
-                    },
-                    "responses": {
-                        "200": {
-                            "description": "Server-sent events: refused; or sections, text as it comes, and done with "
-                            "the numbers that were cited; error in the place of what cannot be had.",
-                            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-                        },
-                        **_problems(400, 404, 422),
-                    },
-                }
-            },
+            "/api/status": {"get": _operation("status", "What there is to search.", "Status", [])},
             "/healthz": {"get": _plain("healthz", "Whether the server lives.")},
             "/readyz": {"get": _plain("readyz", "Whether it takes requests.")},
         },
@@ -90,6 +96,17 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def example_call(path: str, operation: Mapping[str, Any]) -> str:
+    """What a call of an operation looks like: its address, or the JSON that is sent; "" for the path alone."""
+    if "requestBody" in operation:
+        return json.dumps(operation["requestBody"]["content"]["application/json"]["example"])
+    values = {each["name"]: each["example"] for each in operation.get("parameters", ()) if "example" in each}
+    if not values:
+        return ""
+    path = path.replace("{id}", values.pop("id", ""))
+    return f"{path}?{urlencode(values)}" if values else path
 
 
 def _reference(name: str) -> dict[str, str]:
@@ -104,19 +121,37 @@ def _problems(*codes: int) -> dict[str, Any]:
 
 
 def _operation(name: str, summary: str, answer: str, parameters: list[dict[str, Any]], *codes: int) -> dict[str, Any]:
+    tag, example = _CALLS[name]
     content = {"application/json": {"schema": _reference(answer)}}
     return {
         "operationId": name,
+        "tags": [tag],
         "summary": summary,
-        "parameters": parameters,
+        "parameters": [
+            {**each, "example": example[each["name"]]} if each["name"] in example else each for each in parameters
+        ],
         "responses": {"200": {"description": "Found.", "content": content}, **_problems(422, *codes)},
+    }
+
+
+def _posted(name: str, summary: str, model: str, code: str, answer: dict[str, Any]) -> dict[str, Any]:
+    tag, example = _CALLS[name]
+    return {
+        "operationId": name,
+        "tags": [tag],
+        "summary": summary,
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _reference(model), "example": example}},
+        },
+        "responses": {code: answer, **_problems(400, 404, 422)},
     }
 
 
 def _plain(name: str, summary: str) -> dict[str, Any]:
     text = {"text/plain": {"schema": {"type": "string"}}}
     answers = {"200": {"description": "Yes.", "content": text}, "503": {"description": "No.", "content": text}}
-    return {"operationId": name, "summary": summary, "responses": answers}
+    return {"operationId": name, "tags": [_CALLS[name][0]], "summary": summary, "responses": answers}
 
 
 def _parameters(model: type[BaseModel]) -> list[dict[str, Any]]:

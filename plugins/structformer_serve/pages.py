@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
+from structformer.notebook import set_off
 from structformer.pages import environment
 from structformer.text import visible
 
@@ -16,6 +17,7 @@ from structformer_serve.blocks_html import section_html
 from structformer_serve.comparison import Comparison, Placed
 from structformer_serve.filters import Addresses, chips, facet_links
 from structformer_serve.http.access import Access
+from structformer_serve.openapi import example_call
 from structformer_serve.previews import preview
 from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status
 from structformer_serve.service import DocumentList, NotThere, SearchService, leading, read_address
@@ -34,13 +36,11 @@ COMPARE = ("compare", "1")  # what an address says of a search that is compared
 
 def marked(found: Found) -> Markup:
     """A snippet with the query's words marked."""
-    parts: list[str] = []
-    place = 0
-    for start, end in found.highlights:
-        parts += [escape(visible(found.snippet[place:start])), Markup("<mark>")]
-        parts += [escape(visible(found.snippet[start:end])), Markup("</mark>")]
-        place = end
-    return Markup("").join([*parts, escape(visible(found.snippet[place:]))])
+    mark = Markup("<mark>{}</mark>")
+    shown = set_off(
+        found.snippet, found.highlights, lambda part: escape(visible(part)), lambda part: mark.format(visible(part))
+    )
+    return Markup(shown)
 
 
 def others(hit: FoundDocument) -> list[tuple[Found, str]]:
@@ -126,7 +126,7 @@ class PageMaker:
 
     def message(self, access: Access, heading: str, message: str) -> bytes:
         """A page that says what is wrong."""
-        return self._render("message.html", access, heading=heading, message=message)
+        return self._render("base.html", access, heading=heading, message=message)
 
     def home(self, access: Access, folder: str = "", start: int = 0) -> bytes:
         """The first page, or what a folder has from its `start`th document on. Raises NotThere."""
@@ -191,7 +191,7 @@ class PageMaker:
 
     def invalid(self, access: Access, message: str) -> bytes:
         """The page of a query that cannot be searched for."""
-        return self._render("message.html", access, heading="This cannot be searched for", message=message)
+        return self._render("base.html", access, heading="This cannot be searched for", message=message)
 
     def search(
         self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: Comparison | None = None
@@ -242,7 +242,7 @@ class PageMaker:
     def api(self, access: Access, described: dict[str, Any]) -> bytes:
         """The page of the API. described: as OpenAPI has it."""
         operations = [
-            {"method": method.upper(), "path": path, **its}
+            {"method": method.upper(), "path": path, "call": example_call(path, its), **its}
             for path, methods in described["paths"].items()
             for method, its in methods.items()
         ]

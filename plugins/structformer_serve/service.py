@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -175,7 +175,7 @@ class SearchService:
     def verdict(self, access: Access) -> TrainingVerdict | None:
         """What training on the documents came to; its figures are for those who may see all of them."""
         found = self.current.verdict
-        return found.without_figures if found and access.where else found
+        return replace(found, figures="") if found and access.where else found
 
     def status(self, access: Access) -> Status:
         """What there is to search."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from structformer.cli.common import Output, printable
+from structformer.notebook import set_off
 from structformer.text.languages import language_name
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from structformer.retrieval.hits import Filter
 
 H = TypeVar("H", bound="Hit")
+_WHAT_HELPS = "what helps: synonyms in search.toml, or a pretrained encoder (structformer index --encoder base)"
 _ALSO_AT = 3  # addresses that are shown, in one language or in others
 
 
@@ -39,13 +41,14 @@ def show_search(
     also: more keys of the JSON. where: the search's filter; explains a filter that matches no document.
     """
     from structformer.retrieval.rankings.ranking import is_confident
-    from structformer.retrieval.search_suggestions import help_with, why_none
+    from structformer.retrieval.search_suggestions import Help, help_with, why_none
+    from structformer.retrieval.vectors.encoder_names import STRUCTURE
 
     weights = retriever.weights(pipeline) if explain or out.as_json else None
     confident = is_confident(likely)
     filtered = "" if hits else why_none(retriever.opened, where)
     lost = not (hits and confident) and not filtered
-    meant = help_with(retriever.opened, query, retriever.allowed(where)).meant if lost else ""
+    helps = help_with(retriever.opened, query, retriever.allowed(where)) if lost else Help()
     out.json(
         {
             "query": query,
@@ -53,7 +56,8 @@ def show_search(
             "weights": None if weights is None else weights.asked(query).counted,
             "confident": confident,
             "likely": None if likely is None else round(likely, 3),
-            "did_you_mean": meant,
+            "did_you_mean": helps.meant,
+            "missing": list(helps.missing),
             **(also or {}),
             "hits": [hit.as_dict() for hit in hits],
         }
@@ -64,8 +68,12 @@ def show_search(
     if scores and remark is None:
         remark = _witness(retriever, query, pipeline)
     show_hits(out, hits, scores=scores, remark=remark, none=filtered)
-    if meant:
-        out.result(f"did you mean {printable(meant)}?")
+    if helps.missing:
+        out.result(f"no page has: {printable(', '.join(helps.missing))}")
+    if helps.meant:
+        out.result(f"did you mean {printable(helps.meant)}?")
+    elif lost and pipeline.encoder in ("", STRUCTURE):
+        out.note(_WHAT_HELPS)
     if not hits or not scores:
         return
     for line in trace if explain else ():
@@ -109,7 +117,11 @@ def show_hits(
         out.result(f"{place:2}. {click.style(printable(hit.breadcrumb), bold=True)}")
         out.result(f"    {printable(hit.url or hit.address)}")
         if hit.snippet:
-            for line in _highlighted(hit).split("\n"):
+            # The query's words are set off on a terminal.
+            shown = set_off(
+                hit.snippet, hit.highlights, printable, lambda part: click.style(printable(part), underline=True)
+            )
+            for line in shown.split("\n"):
                 out.result(f"    {line}")
         if scores:
             out.result("    " + ", ".join(f"{stage} {score:.4f}" for stage, score in hit.scores.items()))
@@ -129,13 +141,3 @@ def show_hits(
 def _some(places: Sequence[str]) -> str:
     more = len(places) - _ALSO_AT
     return ", ".join(places[:_ALSO_AT]) + (f" and {more} more" if more > 0 else "")
-
-
-def _highlighted(hit: Hit) -> str:
-    """The snippet with the query's words set off on a terminal."""
-    parts: list[str] = []
-    place = 0
-    for start, end in hit.highlights:
-        parts += [printable(hit.snippet[place:start]), click.style(printable(hit.snippet[start:end]), underline=True)]
-        place = end
-    return "".join([*parts, printable(hit.snippet[place:])])

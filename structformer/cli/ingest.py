@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structformer.cli.common import Output, common_options, part_option, printable, read_mapping, save_config, say_part
+from structformer.extras import TORCH, are_installed
 
 if TYPE_CHECKING:
     from structformer.corpus.site import Site
@@ -255,24 +256,23 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     out.result(f"files: {report.account}")
     _name(out, report.account, {path for path, _ in shown})
     if report.unchanged:
-        out.result(f"{report.parsed} files read, {report.unchanged} unchanged since the last time")
+        files = "1 file" if report.parsed == 1 else f"{report.parsed} files"
+        out.result(f"{files} read, {report.unchanged} unchanged since the last time")
     if report.ignored:
         common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
         out.result(f"{report.ignored} other files are {'not ' + only if only else 'no documents'} ({common})")
         _hint(out, report, only)
-    links = report.links
-    resolved = sum(counts["resolved"] for counts in links.values())
-    inside = sum(counts["resolved"] + counts["unresolved"] + counts["ambiguous"] for counts in links.values())
-    external = sum(counts["external"] for counts in links.values())
-    files = sum(counts["file"] for counts in links.values())
-    to_files = f"{files} to files that are not documents, " if files else ""
+    links: Counter[str] = sum(map(Counter, report.links.values()), Counter())
+    inside = links["resolved"] + links["unresolved"] + links["ambiguous"]
+    to_files = f"{links['file']} to files that are not documents, " if links["file"] else ""
     out.result(
-        f"{resolved} of {inside} links within the corpus resolved, {external} lead outside, "
+        f"{links['resolved']} of {inside} links within the corpus resolved, {links['external']} lead outside, "
         f"{to_files}{report.see_also_edges} see-also edges"
     )
     _say_site(out, report.site, report.settings_above)
     out.say(f"report: {reports / 'report.html'}")
-    out.say(f"\nnext: structformer train -w {workspace}    (or look: structformer inspect -w {workspace} --tree)")
+    following = "train" if are_installed(*TORCH) else "index"
+    out.say(f"\nnext: structformer {following} -w {workspace}    (or look: structformer inspect -w {workspace} --tree)")
     return 0
 
 

@@ -349,24 +349,22 @@ class NameTables:
 
     def section(self, document: int, anchor: str) -> int | None:
         """Number of the first section with that anchor; case is a second choice, as browsers and generators differ."""
-        table = self._of(document % self._count)
-        for form in dict.fromkeys((anchor, anchor.lower())):
-            row = table.execute("SELECT section FROM anchors WHERE document = ? AND anchor = ?", (document, form))
-            if (found := row.fetchone()) is not None:
-                return int(found[0])
-        return None
+        query = "SELECT section FROM anchors WHERE document = ? AND anchor = ?"
+        return self._first(query, document, dict.fromkeys((anchor, anchor.lower())))
 
     def section_by_letters(self, document: int, anchor: str) -> int | None:
         """Number of the one section with an anchor or a title of the same letters and digits, whichever renderer's
         rule the link follows; of a path of headings (`Chapter#Part`) the last counts.
         """
         form = letters_and_digits(_RENDERERS_PREFIX.sub("", anchor.rpartition("#")[2]))
+        query = "SELECT section FROM loose WHERE document = ? AND form = ?"
+        return self._first(query, document, (form, _NUMBERLESS + form) if form else ())
+
+    def _first(self, query: str, document: int, forms: Iterable[str]) -> int | None:
+        """The section that a query finds by the first form that has one."""
         table = self._of(document % self._count)
-        for name in (form, _NUMBERLESS + form) if form else ():
-            row = table.execute("SELECT section FROM loose WHERE document = ? AND form = ?", (document, name))
-            if (found := row.fetchone()) is not None:
-                return int(found[0])
-        return None
+        found = (table.execute(query, (document, form)).fetchone() for form in forms)
+        return next((int(row[0]) for row in found if row is not None), None)
 
     def close(self) -> None:
         for table in self._tables.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from structformer.errors import ModelError, WorkspaceError
 from structformer.models.registry import read_record, trained_models
@@ -23,11 +23,6 @@ class TrainingVerdict:
 
     def __str__(self) -> str:
         return f"{self.figures} {self.conclusion}".strip()
-
-    @property
-    def without_figures(self) -> TrainingVerdict:
-        """For who may not see all of the documents that the figures are of."""
-        return replace(self, figures="")
 
 
 def training_verdict(workspace: Workspace) -> TrainingVerdict | None:

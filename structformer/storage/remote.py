@@ -91,29 +91,19 @@ class RemoteFolder:
             entry = f"{after:020}-{secrets.token_hex(6)}.json"
             with self._store.open_output_stream(f"{self._root}/log/{entry}") as file:
                 file.write(json.dumps({"files": changed}, sort_keys=True).encode("utf-8", "backslashreplace"))
-            state = {path: digests[0] for path, digests in known["files"].items()}
-            for path, digest in changed.items():
-                if digest is None:
-                    state.pop(path, None)
-                else:
-                    state[path] = digest
-            self._remember(state, sorted({*known["log"], entry}))
+            state = {path: digests[0] for path, digests in known["files"].items()} | changed
+            self._remember(_there(state), sorted({*known["log"], entry}))
         return len(changed)
 
     def _state(self) -> tuple[dict[str, str], list[str]]:
         """(digests by path, the log's entries)."""
         selector = fs.FileSelector(f"{self._root}/log", allow_not_found=True)
         names = sorted(info.base_name for info in self._store.get_file_info(selector) if info.is_file)
-        state: dict[str, str] = {}
+        state: dict[str, str | None] = {}
         for name in names:
             with self._store.open_input_stream(f"{self._root}/log/{name}") as file:
-                changed: dict[str, str | None] = json.loads(file.read())["files"]
-            for path, digest in changed.items():
-                if digest is None:
-                    state.pop(path, None)
-                else:
-                    state[path] = digest
-        return state, names
+                state |= json.loads(file.read())["files"]
+        return _there(state), names
 
     def _path(self, name: str) -> Path:
         """A file of the copy. Raises WorkspaceError on a name that leads out of it."""
@@ -186,6 +176,11 @@ class RemoteFolder:
             yield
         except (pa.ArrowException, OSError) as error:
             raise WorkspaceError(f"{self.name}: {_reason(error)}") from error
+
+
+def _there(state: dict[str, str | None]) -> dict[str, str]:
+    """The digests of the files that are not gone."""
+    return {path: digest for path, digest in state.items() if digest is not None}
 
 
 def _reason(error: Exception) -> str:

@@ -32,7 +32,7 @@ __all__ = [
     "CONTROLS", "IGNORABLE", "LEFT_OUT", "PLAIN", "SEE_ALSO_PHRASES", "WRITTEN", "analyzer", "analyzer_of",
     "any_term_query", "as_typed", "asked", "bare_words", "cut_section", "function_words", "github_slug",
     "is_imperative", "is_see_also", "language_name", "lines_of", "names_of", "plain", "query_terms",
-    "section_passages", "sentences",
-    "spaced", "stands_alone", "visible", "with_path", "without_controls", "written_words",
+    "section_passages", "sentences", "spaced", "stands_alone", "visible", "with_path",
+    "without_controls", "written_words",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -14,8 +14,8 @@ from typing import Protocol
 
 import tantivy
 
-from structformer.document import ALPHABETS, UNSPACED
-from structformer.text.words import MOST_ASKED, bare_words, spaced
+from structformer.document import ALPHABETS
+from structformer.text.words import MOST_ASKED, RUN, bare_words, spaced
 
 _STEMMED = {
     "ar": "arabic",
@@ -41,7 +41,6 @@ _MAX_QUERY_TERMS = 512
 _KEPT_FORMS = 20_000  # words whose stems are known already
 _OTHER_FORM = 0.3  # of a word's weight
 _MOST_LONE = 12  # characters that stand alone in a query: each has many pairs
-_UNSPACED = re.compile(f"[{UNSPACED}]+")
 _ALPHABET, _HANGUL = re.compile(f"[{ALPHABETS}]"), re.compile("[\uac00-\ud7a3]")
 Cut = Callable[[str], str]
 
@@ -56,7 +55,7 @@ def lone_characters(query: str) -> list[str]:
     """The characters of scripts without spaces that stand alone in a query; of more than a few the first ones."""
     if query.isascii():
         return []
-    runs = _UNSPACED.findall(query[:MOST_ASKED])
+    runs = RUN.findall(query[:MOST_ASKED])
     return list(dict.fromkeys(run for run in runs if len(run) == 1))[:_MOST_LONE]
 
 
@@ -77,7 +76,7 @@ def _script(character: str) -> str:
 @cache
 def _of_script(script: str) -> tuple[str, ...]:
     characters = map(chr, range(0x10000))
-    return tuple(each for each in characters if _UNSPACED.match(each) and _script(each) == script)
+    return tuple(each for each in characters if RUN.match(each) and _script(each) == script)
 
 
 def analyzer(language: str, *, stemmed: bool = True, without: Iterable[str] = ()) -> tantivy.TextAnalyzer:

@@ -39,7 +39,7 @@ _ASCII_WORD = re.compile("[a-z0-9]+")
 _PLAIN_CHUNK = re.compile("[(\"']*([A-Za-z][a-z]*)[)\"']*[.,;]?[)\"']*")  # one word with what is around it in prose
 # As it is written, with what cannot be seen.
 WRITTEN = re.compile(f"[^\\W_]+(?:[{MARKS}{IGNORABLE}]+[^\\W_]*)*")
-_RUN = re.compile(f"[{UNSPACED}]+")
+RUN = re.compile(f"[{UNSPACED}]+")
 _CAMEL = re.compile("[a-z][A-Z]|[0-9][A-Z][a-z]|[A-Z]{2}[a-z]{2}|^[A-Za-z]+[0-9]+$")
 _MAY_BE_CAMEL = re.compile("[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[A-Za-z][0-9]|[^\\x00-\\x7f]")
 _PART = re.compile("[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -75,7 +75,7 @@ def written_words(text: str) -> list[str]:
     """The words in normal form, runs of scripts without spaces as one."""
     if text.isascii():
         return [word[:LONGEST] for word in _ASCII_WORD.findall(text.lower())]
-    return [word if _RUN.search(word) else word[:LONGEST] for word in _WORD.findall(normal(text))]
+    return [word if RUN.search(word) else word[:LONGEST] for word in _WORD.findall(normal(text))]
 
 
 def spaced(text: str) -> str:
@@ -159,11 +159,11 @@ _known_line = lru_cache(_KEPT_LINES)(_cut_line)  # a document's lines are cut fo
 
 def _with_pairs(word: str) -> Iterator[str]:
     """A word, runs of a script without spaces as pairs of neighbours."""
-    if word.isascii() or _RUN.search(word) is None:
+    if word.isascii() or RUN.search(word) is None:
         yield word
         return
     place = 0
-    for run in _RUN.finditer(word):
+    for run in RUN.finditer(word):
         if run.start() > place:
             yield word[place : run.start()][:LONGEST]
         characters = run.group()

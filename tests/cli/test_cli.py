@@ -14,6 +14,13 @@ from structformer.cli.main import app, main
 from structformer.workspace import Workspace
 
 
+def test_ingest_names_a_next_command_that_runs_here(run, pages, monkeypatch):
+    monkeypatch.setattr("structformer.cli.ingest.are_installed", lambda *packages: False)
+    assert "next: structformer index" in run("ingest", pages).out
+    (pages / "more.md").write_text("# More\n\nOne page more.\n")
+    assert "1 file read, 3 unchanged since the last time" in run("ingest", pages).out
+
+
 def test_the_whole_way_from_a_folder_to_a_search_result(run, pages):
     ingested = run("ingest", pages)
     assert ingested.code == 0

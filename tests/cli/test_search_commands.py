@@ -204,6 +204,25 @@ def test_a_query_that_begins_with_a_dash_is_told_how_to_be_asked(run, harbour):
     assert run("search", "-w", harbour, "--", "--mast").code == 0
 
 
+def test_a_search_by_words_alone_is_in_doubt_too(run, tmp_path):
+    """Of scripts without spaces it cannot tell: their pairs of characters are often of two words."""
+    pages = {"knots.md": "# Bowline\n\nTie the bowline around the mast.\n", "keel.md": "# Keel\n\nOil the keel.\n"}
+    write_pages(tmp_path / "pages", {**pages, "zh.md": "# 龙骨\n\n每年检查一次龙骨。\n"})
+    ingest(tmp_path / "pages", tmp_path / "w")
+    build_index(tmp_path / "w", encoders=[])
+
+    def said(query: str, *options: str) -> tuple[bool, bool]:
+        """Whether the command is sure, in words and as JSON."""
+        found = run("search", query, "-w", tmp_path / "w", *options)
+        as_json = run("search", query, "-w", tmp_path / "w", "--json", *options).json
+        assert as_json["hits"]
+        return "nothing found with confidence" not in found.out, as_json["confident"]
+
+    assert said("how do I tie the bowline") == said("keel") == (True, True)
+    assert said("bake a chocolate cake with the keel") == (False, False)
+    assert run("search", "龙骨保险费", "-w", tmp_path / "w", "--json").json["likely"] is None
+
+
 def test_a_search_that_finds_nothing_says_why(run, tmp_path):
     pages = {
         "soups/en.md": "---\nlang: en\n---\n# Soup\n\nCook the soup slowly.\n",
@@ -218,8 +237,12 @@ def test_a_search_that_finds_nothing_says_why(run, tmp_path):
         assert found.code == 0
         return found.out
 
-    assert said("soop") == "no hits\ndid you mean soup?\n"
-    assert said("zqxvwk") == "no hits\n"
+    assert said("soop") == "no hits\nno page has: soop\ndid you mean soup?\n"
+    assert said("zqxvwk") == "no hits\nno page has: zqxvwk\n"
+    lost = run("search", "zqxvwk", "--json", "-w", tmp_path / "w")
+    assert (lost.json["missing"], lost.json["hits"]) == (["zqxvwk"], [])
+    assert "what helps: synonyms in search.toml" in run("search", "zqxvwk", "-w", tmp_path / "w").err
+    assert "what helps" not in run("search", "soup", "-w", tmp_path / "w").err
     none = "no hits: no document matches the filter"
     assert said("soup", "--where", "lang=de") == f"{none}; values of lang: en, fr\n"
     assert said("soup", "--where", "level=3") == f"{none}; values of level: 2\n"
@@ -227,7 +250,7 @@ def test_a_search_that_finds_nothing_says_why(run, tmp_path):
     assert said("soup", "--where", "zzzz=en") == f"{none}; no document has 'zzzz': keys: lang, language, level\n"
     assert said("soup", "--path", "nothing/*") == f"{none}; folders: soups, stews\n"
     assert said("soup", "--path", "soups/*", "--where", "lang=fr").startswith(f"{none}: each part of it")
-    assert said("soop", "--path", "stews/*") == "no hits\n"  # soup is not in these
+    assert said("soop", "--path", "stews/*") == "no hits\nno page has: soop\n"  # soup is not in these
     assert "did you mean" not in said("soup")
     assert run("search", "soop", "--json", "-w", tmp_path / "w").json["did_you_mean"] == "soup"
 

@@ -530,7 +530,7 @@ def test_gibberish_and_foreign_questions_are_not_found_with_confidence(manual, c
         assert retriever.search("Commands", pipeline=asked).confident
         for query in ("zxqvwk", "Wo finde ich die beste Pizza?", "symptoms of vitamin deficiency"):
             assert not retriever.search(query, pipeline=asked).confident, (encoder, query)
-    assert retriever.search("pizza network", pipeline="lexical").likely is None
+    assert retriever.search("pizza network", pipeline="dense").likely is None
     with pytest.raises(SystemExit):
         main(["search", "-w", str(manual), "zxqvwk"])
     assert capsys.readouterr().out.startswith("nothing found with confidence; the nearest:")

@@ -49,15 +49,13 @@ def command(
     """What people ask and the documents do not answer, grouped by meaning, with the nearest page.
 
     Looks at the searches that `serve --feedback` keeps. A question is a gap where nobody opened a document for it and
-    the index of today has no confident answer, or where people said that nothing fits. An index without a pretrained
-    encoder's vectors, or of a small corpus, is never unsure: there a question counts that finds nothing, or that people
-    said is not answered."""
+    the index of today has no confident answer, or where people said that nothing fits."""
     from structformer.pages import environment, render
     from structformer.retrieval import Retriever, help_with
     from structformer.workspace import Workspace, check_file, new_file
 
     from structformer_serve import feedback
-    from structformer_serve.gaps import Asked, find_gaps, knows_confidence
+    from structformer_serve.gaps import Asked, find_gaps
 
     if target is not None:
         check_file(target, workspace, force=force)  # before the work
@@ -70,11 +68,6 @@ def command(
         if (each.asked or each.lost) and each.lost >= each.clicks.total()
     ]
     retriever = Retriever.open(workspace)
-    sure = knows_confidence(retriever)
-    if not sure:
-        out.note(
-            "this index cannot tell how sure an answer is: only what finds nothing, or was said to be missing, counts"
-        )
     with out.progress("asking again") as progress:
         found = find_gaps(retriever, unopened, alike=alike, progress=progress)
     gaps = [gap for gap in found if max(gap.searches, gap.not_found) >= least]
@@ -93,7 +86,6 @@ def command(
     out.json(
         {
             **counts,
-            "knows_confidence": sure,
             "skipped": skipped.lines,
             "page": None if target is None else str(target),
             "gaps": [gap.as_dict() for gap in gaps],

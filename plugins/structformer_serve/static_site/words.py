@@ -23,7 +23,7 @@ _FIELDS = {
 }
 _MOST_SHARE = 0.5  # of the passages: of a word of more the best are listed, which have it in their titles
 _LISTED = 200
-_STEPS = 255
+STEPS = 255
 _FEWEST_LETTERS, _MOST_LETTERS = 1, 6
 _CHUNK = 20_000  # characters of a file, where its words can be parted further
 Words = Callable[[str], list[str]]
@@ -104,7 +104,7 @@ def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces, unsaid: fr
             few[form] = _gaps([place for place, its in enumerate(there) if its is said])
     return Postings(
         {
-            term: [(number, max(1, round(_STEPS * score / highest))) for number, score in sorted(its.items())]
+            term: [(number, max(1, round(STEPS * score / highest))) for number, score in sorted(its.items())]
             for term, its in scores.items()
         },
         term_of,

@@ -27,15 +27,15 @@ from structformer.retrieval import (
     web_address,
 )
 from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder
-from structformer.text import LEFT_OUT, PLAIN, function_words, spaced, visible
+from structformer.text import LEFT_OUT, PLAIN, bare_words, function_words, spaced, visible
 from structformer.workspace import check_folder, new_folder
 
 from structformer_serve.assets import static
 from structformer_serve.service import default_title
 from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
-from structformer_serve.static_site.words import NAMES, Postings, postings, word_files
+from structformer_serve.static_site.words import NAMES, STEPS, Postings, postings, word_files
 
-_FORMAT = 5
+_FORMAT = 6
 _UNITS, _DOCUMENTS = 12, 200  # of a file
 _WORDS = 32  # whose vectors are one file
 _VECTORS = 16
@@ -101,6 +101,8 @@ def export_site(
             "weights": {**weights.counted, "words": STATIC_WORDS, "name": weights.asked("name").present},
             "words": prefixes,
             "common": found.common,
+            "unsaid": sorted({each for word in unsaid for each in bare_words(word).split()} - found.forms.keys()),
+            "step": found.highest / STEPS,
             "names": FIELDS[NAMES],
             "unspaced": UNSPACED,
             "folding": {"plain": PLAIN, "left": LEFT_OUT},

@@ -5,7 +5,9 @@ that are no messages, wrong tokens, and answers that a client has already.
 from __future__ import annotations
 
 import asyncio
+import html
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +28,7 @@ from structformer_serve.http.listening import listening
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
 from structformer_serve.mcp_server import Answers, mcp_server
+from structformer_serve.schemas import AskRequest, FeedbackRequest
 from structformer_serve.service import SearchService, Serving
 
 LINK = "ok](http://evil.example/x) [y"
@@ -200,7 +203,20 @@ def test_the_api_has_a_page_for_people(manual):
         page = client.get("/docs").text
         assert "GET /api/search" in page
         assert "What is looked for" in page
-        assert client.get("/api/search?q=how+to+begin&k=3").status_code == 200
+        called = re.search(r'For example <a href="(.*?)">', page)
+        assert called is not None
+        assert client.get(html.unescape(called[1])).status_code == 200
+        described = client.get("/openapi.json").json()
+    operations = [its for methods in described["paths"].values() for its in methods.values()]
+    assert [tag for each in operations for tag in each["tags"]] == sorted(
+        ["Search"] * 2 + ["Read"] * 2 + ["Feedback"] + ["Server"] * 3,
+        key=["Search", "Read", "Feedback", "Server"].index,
+    )
+    for each in operations:
+        assert page.index(f">{each['tags'][0]}</h2>") < page.index(f'id="{each["operationId"]}"')
+    bodies = {each["operationId"]: each["requestBody"]["content"] for each in operations if "requestBody" in each}
+    for name, model in (("ask", AskRequest), ("feedback", FeedbackRequest)):
+        assert model(**bodies[name]["application/json"]["example"])
 
 
 def test_assistants_filter_by_language_metadata_and_code(manual):
@@ -217,7 +233,10 @@ def test_assistants_filter_by_language_metadata_and_code(manual):
 
 
 def test_an_assistant_is_told_the_words_that_no_page_has(manual):
-    assert Answers(SearchService(manual)).search("make react", 10, "", 3000).startswith("No page has: react.\n\n1. ")
+    doubt, _, found = Answers(SearchService(manual)).search("make react", 10, "", 3000).partition("\n\n")
+    assert doubt.startswith("Nothing surely fits; these are the nearest.")
+    assert doubt.endswith(" No page has: react.")
+    assert found.startswith("1. ")
 
 
 def test_an_assistant_gets_values_beside_the_text(manual):

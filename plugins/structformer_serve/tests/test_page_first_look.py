@@ -34,7 +34,7 @@ PAGES = {
     "guide/anchor.md": "---\nversion: '1.9'\n---\n# Anchor\n\nDrop the anchor.\n\n## How do I weigh the anchor?\n\nHeave.\n",
     "guide/index.md": "---\nversion: '1.9'\n---\n# All guides\n\nSee [moor](moor.md).\n",
     "guide/moor.md": "---\nversion: '1.10'\n---\n# Moor\n\nMoor the boat.\n\n```sh\nmoor --at <quay>\n```\n\n"
-    "## Remove the mooring line\n\nCoil the rope.\n",
+    "## Remove the old mooring line\n\nCoil the rope.\n",
     "guide/deep/oar.md": "---\nversion: '2.0'\n---\n# Oar\n\nRow the boat.\n",
     **{f"parts/p{number}.md": f"# Part {number}\n\nA secret halyard.\n" for number in range(12)},
 }
@@ -110,7 +110,7 @@ def test_the_examples_are_headings_that_ask_or_tell_and_are_answered(boats):
     page = boats.get("/").text
     asked = re.search(r'<ul class="examples">(.*?)</ul>', page, re.DOTALL)
     assert asked
-    assert list(links(asked[1])) == ["How do I weigh the anchor?", "Remove the mooring line"]
+    assert list(links(asked[1])) == ["How do I weigh the anchor?", "Remove the old mooring line"]
     for text, address in links(asked[1]).items():
         assert text.rstrip("?") in texts(boats.get(address).text.partition('<ol class="results"')[2])
 
@@ -119,6 +119,7 @@ def test_a_heading_that_only_begins_like_a_question_is_no_example(tmp_path):
     pages = {
         "flags.md": "# Flags\n\n## Do not truncate the output\n\nIt is long.\n\n## When the daemon starts late\n\nWait.\n",
         "wait.md": "# Waiting\n\n## When to give up waiting\n\nNever.\n",
+        "short.md": "# Short\n\n## How do I?\n\nSo.\n\n## What is a flag?\n\nA page's best may be too short to tell what it asks.\n",
     }
     with served(tmp_path, pages) as found:
         [listed] = re.findall(r'<ul class="examples">(.*?)</ul>', found.get("/").text, re.DOTALL)
@@ -134,10 +135,10 @@ def test_the_first_result_is_shown_beside_the_results_and_others_are_to_be_had(b
     page = boats.get("/?q=moor the boat").text
     preview = page.partition('<aside class="preview" aria-label="Preview">')[2]
     assert "moor --at &lt;quay&gt;" in preview
-    assert "Remove the mooring line" in preview  # there is room for what stands below it
+    assert "Remove the old mooring line" in preview  # there is room for what stands below it
     assert re.search(r'<article class="shown">\s*<h2><a href="/read/guide/moor.md"', page)
     part = boats.get("/preview/guide/moor.md?section=1")
-    assert (part.status_code, texts(part.text)) == (200, "Moor Remove the mooring line Coil the rope.")
+    assert (part.status_code, texts(part.text)) == (200, "Moor Remove the old mooring line Coil the rope.")
     assert "default-src 'none'" in part.headers["content-security-policy"]
     assert boats.get("/preview/guide/moor.md?section=7").status_code == 404
     assert boats.get("/preview/nobody.md").status_code == 404

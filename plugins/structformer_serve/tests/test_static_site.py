@@ -421,6 +421,7 @@ def test_it_answers_as_one_types_also_with_slips(page, site):
         box.fill("")
         box.type(typed)
         expect(page.get_by_role("option").first).to_contain_text("keel", ignore_case=True)
+    expect(page.locator(".sf-for")).to_have_text("for: stow the keel")
     box.press("ArrowDown")
     assert page.get_by_role("option").first.get_attribute("href") == "https://boats.example/docs/keel.md#stow-the-keel"
     box.press("Escape")
@@ -428,6 +429,21 @@ def test_it_answers_as_one_types_also_with_slips(page, site):
     expect(page.locator(".results li").first).to_be_visible()
     page.go_back()
     expect(box).to_have_value("")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_it_doubts_as_a_server_that_searches_by_words(page, site, harbour):
+    page.goto(site)
+    page.evaluate("new Promise((done) => (function look() { window.structformer ? done() : setTimeout(look, 20) })())")
+    for query in ("stow the keel", "clean the mast with a cloth", "bake a chocolate cake", "hoist chocolate sails"):
+        ours = page.evaluate("query => structformer.search(query)", query)
+        theirs = Retriever.open(harbour).search(query, pipeline="lexical")
+        assert (ours["likely"], ours["confident"]) == (pytest.approx(theirs.likely, abs=0.08), theirs.confident), query
+    page.goto(f"{site}?q=bake+a+chocolate+cake")
+    summary = page.locator("#summary")
+    expect(summary).to_contain_text(
+        "Nothing surely fits bake a chocolate cake. No page has: bake, chocolate, cake. The nearest"
+    )
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")

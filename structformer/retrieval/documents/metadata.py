@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import fnmatch
+import re
 import sqlite3
 import threading
 import unicodedata
@@ -310,16 +311,12 @@ def _as_regular_expression(pattern: str) -> Iterator[str]:
         elif character == "?":
             yield "."
         elif character == "[" and (end := pattern.find("]", place + 1 + (pattern[place : place + 1] == "!"))) > 0:
-            inside = pattern[place:end].replace("\\", r"\\").replace("[", r"\[").replace("]", r"\]")
+            inside = re.sub(r"[\\\[\]^]", r"\\\g<0>", pattern[place:end])
             place = end + 1
-            yield f"[^{inside[1:]}]" if inside.startswith("!") else f"[{_escaped_first(inside)}]"
+            yield f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
         else:
             yield f"\\x{{{ord(character):x}}}"
     yield r"\z"
-
-
-def _escaped_first(inside: str) -> str:
-    return f"\\{inside}" if inside.startswith("^") else inside
 
 
 def _text(text: str) -> str:

@@ -1,4 +1,5 @@
-"""How likely the first document that the hybrid finds is one that was asked for, by how its parts agree.
+"""How likely the first document that a search finds is one that was asked for: of the hybrid by how its parts agree, of
+words alone by how much of the query it has.
 
 No judgement of the corpus is needed: the coefficients are those of a logistic regression over the judged sets of
 docs/why-it-works.md, their unanswerable questions, and their questions without the right documents; they hold on sets
@@ -17,6 +18,7 @@ _COEFFICIENTS = (-4.95, 2.27, 0.2, 0.95, 2.71)  # of 1, agreement, lead, presenc
 _PRESENT = PARTS.index("present")
 _SAYS = np.array([name not in ("present", "called") for name in PARTS])
 _COUNTS = 0.01  # the least weight of a part that has a say
+_EVEN, _POWER = 0.92, 1.2  # of a search by words: where both outcomes are as likely, and how soon that changes
 _NEXT = 9  # documents that the first one is compared with
 
 
@@ -52,3 +54,9 @@ def likely_right(
     unit = float(np.linalg.norm(weights.as_array())) or 1.0
     lead = (float(scores[place]) - float(others.mean())) / unit if len(others) > 1 else 0.0
     return 1 / (1 + math.exp(-float(np.dot(_COEFFICIENTS, (1.0, agreement, lead, present, held)))))
+
+
+def likely_by_words(share: float) -> float:
+    """The same of a search by words alone, by the share of the query that its first unit has (`LexicalIndex.share`)."""
+    grown = share**_POWER
+    return grown / (grown + _EVEN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from structformer.retrieval.opened import DOCUMENTS, SECTIONS, OpenedIndex
+from structformer.retrieval.rankings.doubt import likely_by_words
 from structformer.retrieval.rankings.ranking import Ranked, Ranking
 from structformer.retrieval.stage import Stage, StageKind
 
@@ -14,6 +15,9 @@ def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documen
         found = opened.lexical.search(ranking.query, stage.k, documents)
         if stage.option("of") == DOCUMENTS:
             found = _of_documents(opened, ranking.query, stage.k, found, documents)
+        else:
+            share = opened.lexical.share(ranking.query, found[0][1]) if found else 0.0
+            ranking.likely = None if share is None else likely_by_words(share)
         ranking.add(stage.name, found)
 
 

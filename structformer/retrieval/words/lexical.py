@@ -36,7 +36,7 @@ from structformer.text.lexical_analysis import (
     weighed_terms,
 )
 from structformer.text.stop_words import function_words
-from structformer.text.words import bare_words, names_of, spaced, written_words
+from structformer.text.words import RUN, bare_words, names_of, spaced, written_words
 
 # Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are
 # high by themselves; with boosts near 1 they drown the text. A text counts by its stemmed words and, a third as much,
@@ -295,17 +295,27 @@ class _Searcher:
         """The most that a row has of a query's words, in any form, function words apart, weighed by idf, as a share; 1
         of a query without such words.
         """
-        atoms: list[tuple[tantivy.Query, float]] = []
+        atoms = [(any_of, idf(found, self._searcher.num_docs)) for any_of, found in self._said(query)]
+        best = self._run(_any_of(atoms), 1, documents) if atoms else []
+        return best[0][1] / sum(weight for _, weight in atoms) if best else float(not atoms)
+
+    def share(self, query: str, score: float) -> float:
+        """A row's score as a share of the idf of a query's words, function words apart: 0 where no row has any of them,
+        1 of a query without such words. A word that no row has is as rare as one that one row has.
+        """
+        counts = [found for _, found in self._said(query)]
+        worth = sum(idf(max(found, 1), self._searcher.num_docs) for found in counts)
+        return score / worth if any(counts) else float(not counts)
+
+    def _said(self, query: str) -> list[tuple[tantivy.Query, int]]:
+        """A query's words in any form, function words apart, and how many rows have each."""
+        said = []
         for word in dict.fromkeys(self._telling(query)):
             if terms := query_terms(self.analyzer, word):
-                each = [tantivy.Query.term_query(self._schema, "text", term) for term in terms]
+                each = [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "text", its)) for its in terms]
                 found = max(self._searcher.doc_freq("text", term) for term in terms)
-                any_of = tantivy.Query.boolean_query([(tantivy.Occur.Should, its) for its in each])
-                atoms.append((any_of, idf(found, self._searcher.num_docs)))
-        if not atoms:
-            return 1.0
-        best = self._run(_any_of(atoms), 1, documents)
-        return best[0][1] / sum(weight for _, weight in atoms) if best else 0.0
+                said.append((tantivy.Query.boolean_query(each), found))
+        return said
 
     def _telling(self, query: str) -> list[str]:
         """A query's words without function words."""
@@ -396,7 +406,8 @@ class _Searcher:
         if parsed is None or k <= 0 or (documents is not None and not documents):
             return []
         if isinstance(documents, Allowed) and len(documents) > _TERMS:
-            return self._run_and_leave_out(parsed, k, self._rows_of(documents))
+            of_units = len(documents.units) == self._searcher.num_docs
+            return self._run_and_leave_out(parsed, k, documents.units if of_units else documents.documents)
         if documents is not None:
             among = tantivy.Query.term_set_query(self._schema, "document", sorted(documents))
             parsed = tantivy.Query.boolean_query(
@@ -413,9 +424,6 @@ class _Searcher:
             if len(kept) >= k or len(found) < limit:
                 return kept[:k]
             limit *= 4
-
-    def _rows_of(self, documents: Allowed) -> Mask:
-        return documents.units if len(documents.units) == self._searcher.num_docs else documents.documents
 
     def _found(self, parsed: tantivy.Query, k: int) -> list[tuple[int, float]]:
         try:
@@ -530,6 +538,12 @@ class LexicalIndex:
         how rare they are.
         """
         return self._documents.coverage(query, documents)
+
+    def share(self, query: str, score: float) -> float | None:
+        """A unit's score as a share of what the query's words are worth by how rare they are. None of a script without
+        spaces, whose pairs of characters are often of two words.
+        """
+        return None if RUN.search(query) else self._units.share(query, score)
 
     def called(
         self, query: str, owners: npt.NDArray[np.int64], documents: Collection[int], names: Names | None = None

@@ -13,7 +13,11 @@ input.setAttribute("aria-label", `Search ${search.title}`);
 async function show(query) {
   remember(query);
   const answer = await search.search(query);
-  summary.textContent = answer.hits.length ? `${answer.hits.length} documents, ${answer.milliseconds} ms` : `Nothing found for ${query}.`;
+  const missing = answer.missing.length ? ` No page has: ${answer.missing.join(", ")}.` : "";
+  const meant = answer.searched && ` for ${answer.searched}`;
+  if (!answer.hits.length) summary.textContent = `Nothing found for ${query}.${missing}`;
+  else if (answer.confident) summary.textContent = `${answer.hits.length} documents${meant}, ${answer.milliseconds} ms.${missing}`;
+  else summary.textContent = `Nothing surely fits ${query}.${missing} The nearest${meant}:`;
   results.replaceChildren(
     ...answer.hits.map((hit) => {
       const item = document.createElement("li");

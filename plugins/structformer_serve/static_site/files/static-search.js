@@ -3,11 +3,15 @@
 const CONSIDERED = 400; // passages that words find
 const OPENED = 25; // documents whose passages are compared, where not all of them are at hand
 const ALIKE = 4; // letters that an unknown word has in common with those that stand for it
+const ENDED = 6; // letters of a word that may end otherwise
 const READ = 60; // passages whose beginnings are read for a phrase
 const OTHER_FORM = 0.3; // what a part of camelCase, or a word without its accents, counts
 const WHOLE = 4; // what a query's only name counts beside its words
 const JOINING = ["", "_", "-", ".", "/", ":", "::", "->"]; // what words of a name are joined by
 const MIXED = 3; // from so many gaps between words on, all have the same sign
+const EVEN = 0.92; // doubt, as structformer/retrieval/rankings/doubt.py has it,
+const POWER = 1.2;
+const DOUBTED = 0.38; // and ranking.py
 const SHARES = [1, 0.5, 0.25, 0.125]; // of a document's best passages by words
 const TYPED = 64; // words of a query that are looked for as they are typed
 
@@ -43,6 +47,7 @@ class Search {
     this.common = new Set(meta.common); // words of most passages: of each the best are listed
     this.runs = new RegExp(`([${meta.unspaced}]+)`, "u"); // of scripts without spaces
     this.hidden = new Set(meta.curated.hide);
+    this.nowhere = new Set(meta.unsaid); // function words that no passage has
   }
 
   get title() {
@@ -71,12 +76,15 @@ class Search {
     const words = [...new Set(cut(asks.text, this.runs, this.meta.folding).words)];
     const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(asks.text);
     const others = typing ? [null, new Map(), new Map()] : [this.allowed(asks), this.present(asks.text), this.called(words)];
-    const [byWords, encoded, allowed, present, called] = await Promise.all([this.words(asks.text, typing), vector, ...others]);
+    const slips = new Map();
+    const [[byWords, most], encoded, allowed, present, called] = await Promise.all([this.words(asks.text, typing, slips), vector, ...others]);
+    const doubt = typing ? {} : await this.doubt(words, most);
     const scores = await this.scored(byWords, encoded, present, called, asks.text);
     const found = [...scores].filter(([unit]) => (!allowed || allowed(unit)) && !this.hidden.has(this.owner(unit)));
     const ranked = this.pinned(query, found.sort((one, two) => two[1] - one[1] || one[0] - two[0]));
     const hits = await this.hits(ranked, words, k, typing);
-    return { query, index: "static", confident: true, hits, documents: new Set(ranked.map(([unit]) => this.owner(unit))).size, milliseconds: Math.round(performance.now() - begun) };
+    const searched = slips.size ? query.replace(WORD, (word) => slips.get(normal(word)) || word) : "";
+    return { query, searched, index: "static", confident: true, likely: null, missing: [], ...doubt, hits, documents: new Set(ranked.map(([unit]) => this.owner(unit))).size, milliseconds: Math.round(performance.now() - begun) };
   }
 
   /** A query with what search.toml has searched for too. */
@@ -126,8 +134,32 @@ class Search {
     return only || gone.size ? (unit) => (!only || only.has(unit)) && !gone.has(this.owner(unit)) : null;
   }
 
-  /** BM25 by passage, as a share of the best. every: with the words of most passages, which count where there is nothing else. */
-  async words(text, typing, every = false) {
+  /**
+   * How likely the first document is right, by how much of what the words are worth the best passage has (most); not said of scripts without
+   * spaces. missing: the words that no passage has.
+   */
+  async doubt(words, most) {
+    const counts = []; // of each telling word, how many passages have it
+    const missing = [];
+    for (const word of words.slice(0, TYPED)) {
+      if (this.nowhere.has(word) || (await this.unsaid(word))) continue;
+      const passages = await this.having(word);
+      if (!passages) missing.push(word);
+      counts.push(passages);
+    }
+    if (words.some((word) => this.runs.test(word))) return { missing };
+    const worth = counts.reduce((sum, passages) => sum + this.idf(Math.max(1, passages)), 0);
+    const share = missing.length < counts.length ? most / worth : counts.length ? 0 : 1;
+    const grown = share ** POWER;
+    const likely = grown / (grown + EVEN);
+    return { missing, likely, confident: likely >= DOUBTED };
+  }
+
+  /**
+   * BM25 by passage, as a share of the best, and what that is. slips: takes what stands for words that no passage has. every: with the words of
+   * most passages, which count where there is nothing else.
+   */
+  async words(text, typing, slips, every = false) {
     const { words, spaced, names } = cut(text, this.runs, this.meta.folding);
     const own = new Set(words);
     const all = [...own].map((word, place) => [word, typing && place === own.size - 1, false, 1]);
@@ -140,7 +172,7 @@ class Search {
     if (!typing) joined(text, words).forEach((name, place) => asks.push([name, false, true, place ? WHOLE / this.meta.names : WHOLE]));
     const found = new Map();
     const counts = new Map();
-    const lists = await Promise.all(asks.map(([word, unfinished, exact]) => this.postings(word, unfinished, exact)));
+    const lists = await Promise.all(asks.map(([word, unfinished, exact]) => this.postings(word, unfinished, exact, slips)));
     lists.forEach((list, number) => {
       const [word, , exact, weight] = asks[number];
       for (const [unit, score] of list) {
@@ -152,10 +184,10 @@ class Search {
       const most = Math.max(...counts.values());
       for (const unit of found.keys()) if ((counts.get(unit) || 0) < most) found.delete(unit);
     }
-    if (left && !found.size) return this.words(text, typing, true);
+    if (left && !found.size) return this.words(text, typing, slips, true);
     const best = [...found].sort((one, two) => two[1] - one[1] || one[0] - two[0]).slice(0, CONSIDERED);
     const highest = best.length ? best[0][1] : 1;
-    return new Map(best.map(([unit, score]) => [unit, score / highest]));
+    return [new Map(best.map(([unit, score]) => [unit, score / highest])), highest * this.meta.step];
   }
 
   /** The beginning of a word whose file has it; "" for none. */
@@ -175,6 +207,14 @@ class Search {
   async telling(word) {
     const content = await this.filed(word);
     return content && Object.hasOwn(content.forms, word) && !content.unsaid.includes(word) && !this.common.has(word) ? { ...content, row: content.forms[word] } : null;
+  }
+
+  /** How many passages have a word, or where none has it, what it begins or is another form of. */
+  async having(word) {
+    const { forms, postings } = (await this.filed(word)) || { forms: {} };
+    const begun = (letters) => Object.keys(forms).filter((form) => form.startsWith(letters));
+    const its = Object.hasOwn(forms, word) ? [word] : [...begun(word), ...(word.length > ENDED ? begun(word.slice(0, -3)) : [])];
+    return Math.max(0, ...its.map((form) => postings[forms[form]].length / 2));
   }
 
   /** Whether a word says nothing of what a text is about. */
@@ -230,8 +270,8 @@ class Search {
     return Math.log(1 + (this.meta.units - passages + 0.5) / (passages + 0.5));
   }
 
-  /** The passages of a word; unless it is to be exact, of the words that begin with it, or are nearly it, where there is none. */
-  async postings(word, unfinished, exact = false) {
+  /** The passages of a word; unless it is to be exact, of the words that begin with it, or are nearly it (slips has the commonest), where there is none. */
+  async postings(word, unfinished, exact = false, slips = new Map()) {
     const prefix = this.prefix(word);
     const files = prefix ? [prefix] : [];
     if (unfinished || (!prefix && !exact)) {
@@ -242,7 +282,12 @@ class Search {
       const { forms, postings } = await file(this.base, `w/${this.prefixes.get(each)}.json`, "json");
       let rows = Object.hasOwn(forms, word) && !unfinished ? [forms[word]] : [];
       if (!rows.length && !exact) rows = Object.keys(forms).filter((form) => form.startsWith(word)).slice(0, 40).map((form) => forms[form]);
-      if (!rows.length && !exact && word.length >= 4) rows = Object.keys(forms).filter((form) => near(form, word, unfinished)).slice(0, 8).map((form) => forms[form]);
+      if (!rows.length && !exact && word.length >= 4) {
+        const alike = Object.keys(forms).filter((form) => near(form, word, unfinished)).slice(0, 8);
+        rows = alike.map((form) => forms[form]);
+        const often = (form) => postings[forms[form]].length;
+        if (alike.length) slips.set(word, alike.reduce((best, form) => (often(form) > often(best) ? form : best)));
+      }
       for (const row of new Set(rows)) {
         const list = postings[row];
         let unit = 0;
@@ -532,8 +577,8 @@ function highlights(text, words, runs) {
 }
 
 /** Whether a word is another one with a letter wrong, missing, too many or in the other's place. */
-function near(form, word, unfinished) {
-  const other = unfinished ? form.slice(0, word.length) : form;
+function near(other, word, unfinished) {
+  if (unfinished) return [0, 1, -1].some((more) => near(other.slice(0, word.length + more), word));
   if (Math.abs(other.length - word.length) > 1 || other[0] !== word[0]) return false;
   let place = 0;
   while (place < word.length && other[place] === word[place]) place++;
