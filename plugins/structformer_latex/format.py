@@ -24,6 +24,7 @@ from structformer.formats import (
     without_spans,
 )
 
+from structformer_latex.commands import by_pair
 from structformer_latex.inputs import BODY
 from structformer_latex.reader import TexReader
 from structformer_latex.references import plain_address
@@ -45,24 +46,11 @@ _ENDS = {
 }
 _MAX_TAKEN = 2000
 _INPUTENC = re.compile(rb"\\(?:usepackage|inputencoding)\s*(?:\[([^\[\]]*)\]\s*\{inputenc\}|\{([^{}]*)\})")
-_ENCODINGS = {
-    "latin1": "latin-1",
-    "latin2": "iso8859-2",
-    "latin3": "iso8859-3",
-    "latin4": "iso8859-4",
-    "latin5": "iso8859-9",
-    "latin9": "iso8859-15",
-    "latin10": "iso8859-16",
-    "ansinew": "cp1252",
-    "applemac": "mac-roman",
-    "macce": "mac-latin2",
-    "koi8-r": "koi8-r",
-    "koi8-u": "koi8-u",
-    "utf8": "utf-8",
-    "utf8x": "utf-8",
-    "decmulti": "latin-1",
-    "next": "latin-1",
-}
+_ENCODINGS = by_pair(
+    """latin1=latin-1 latin2=iso8859-2 latin3=iso8859-3 latin4=iso8859-4 latin5=iso8859-9 latin9=iso8859-15
+    latin10=iso8859-16 ansinew=cp1252 applemac=mac-roman macce=mac-latin2 koi8-r=koi8-r koi8-u=koi8-u utf8=utf-8
+    utf8x=utf-8 decmulti=latin-1 next=latin-1"""
+)
 
 
 class LatexFormat:
