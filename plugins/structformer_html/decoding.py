@@ -21,13 +21,9 @@ _LATE_BYTES = 1_000_000
 # Python's names of codecs that the standard knows by others; each is, for the bytes of real pages, a subset of the
 # standard's.
 _WEB_NAMES = {
-    "cp932": "shift_jis",
-    "shift_jis_2004": "shift_jis",
-    "shift_jisx0213": "shift_jis",
-    "euc_jis_2004": "euc-jp",
-    "euc_jisx0213": "euc-jp",
-    "cp949": "euc-kr",
-    "johab": "euc-kr",
+    **dict.fromkeys(("cp932", "shift_jis_2004", "shift_jisx0213"), "shift_jis"),
+    **dict.fromkeys(("euc_jis_2004", "euc_jisx0213"), "euc-jp"),
+    **dict.fromkeys(("cp949", "johab"), "euc-kr"),
     "cp950": "big5",
     "gb2312": "gbk",
     "mac_cyrillic": "x-mac-cyrillic",

@@ -19,19 +19,7 @@ _SCHEME = re.compile(
     re.IGNORECASE,
 )
 # Suffixes that links leave out. Those of installed formats are added; these are also met where no format reads them.
-_page_suffixes: tuple[str, ...] = (
-    ".md",
-    ".mdx",
-    ".markdown",
-    ".html",
-    ".htm",
-    ".xhtml",
-    ".xml",
-    ".tex",
-    ".wiki",
-    ".txt",
-    ".rst",
-)
+_page_suffixes = tuple(".md .mdx .markdown .html .htm .xhtml .xml .tex .wiki .txt .rst".split())
 # What templates add to the suffix of what they make: podman-run.1.md.in.
 _TEMPLATE_SUFFIXES = (".in", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".template")
 _ORDER = re.compile(r"(?:(?<=/)|^)\d+[-_. ]+(?=[^\d/-])")  # of pages in a sidebar: 01-setup.md is /setup

@@ -9,13 +9,8 @@ import re
 import unicodedata
 from typing import Any
 
-_UNSAFE = (
-    "Cc",
-    "Cf",
-    "Cs",
-    "Zl",
-    "Zp",
-)  # controls, formats (bidirectional ones among them), lone surrogates, line separators
+# Controls, formats (bidirectional ones among them), lone surrogates, line separators.
+_UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"  # emoji and several scripts are written with these
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and line feed
