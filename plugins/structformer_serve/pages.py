@@ -19,7 +19,7 @@ from structformer_serve.http.access import Access
 from structformer_serve.previews import preview
 from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status
 from structformer_serve.service import DocumentList, NotThere, SearchService, leading, read_address
-from structformer_serve.shelves import folder_label
+from structformer_serve.shelves import folder_label, prefixes
 
 _SHOWN = 8  # documents of a folder on the first page,
 _LONE = 60  # of a corpus that has no folders,
@@ -73,12 +73,6 @@ def moved(placed: Placed) -> Markup:
     words = {"same": "same place", "up": f"up {way} {place}", "down": f"down {way} {place}"}
     said = words.get(placed.moved) or placed.moved + (f", {gone} {place}" if place else "")
     return Markup('<span aria-hidden="true">{}</span> {}').format(signs[placed.moved], said)
-
-
-def _steps(folder: str) -> list[tuple[str, str]]:
-    """(name, path) of each folder down to this one."""
-    names = folder.split("/") if folder else []
-    return [(name, "/".join(names[: place + 1])) for place, name in enumerate(names)]
 
 
 def _how(status: Status, *, verdict: bool) -> str:
@@ -163,7 +157,8 @@ class PageMaker:
 
     def _above(self, folder: str) -> list[tuple[str, str]]:
         """(label, address) of each folder down to this one."""
-        return [(folder_label(name), self._folder(path)) for name, path in _steps(folder)]
+        above = prefixes(folder) if folder else []
+        return [(folder_label(path.rpartition("/")[2]), self._folder(path)) for path in above]
 
     def _folder(self, folder: str, **others: int) -> str:
         pairs = ([("folder", folder)] if folder else []) + list(others.items())
@@ -188,10 +183,6 @@ class PageMaker:
             .render(preview=shown, root=self.root)
         )
         return page.encode("utf-8", "backslashreplace")
-
-    def invalid(self, access: Access, message: str) -> bytes:
-        """The page of a query that cannot be searched for."""
-        return self._render("message.html", access, heading="This cannot be searched for", message=message)
 
     def search(
         self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: Comparison | None = None
