@@ -151,9 +151,7 @@ def _mark(location: str) -> str:
         return ""
 
 
-@functools.lru_cache(64)
-def _mark_once(location: str) -> str:
-    return _mark(location)
+_mark_once = functools.lru_cache(64)(_mark)
 
 
 def _read(location: str) -> SentenceModules:
@@ -182,9 +180,7 @@ def _read(location: str) -> SentenceModules:
     return SentenceModules(body, pooling, include_prompt, tuple(steps), prompts, default, longest, lower_case)
 
 
-@functools.lru_cache(64)
-def _read_once(location: str) -> SentenceModules:
-    return _read(location)
+_read_once = functools.lru_cache(64)(_read)
 
 
 def _listed(location: str, listed: Any) -> list[tuple[str, str]]:

@@ -102,9 +102,7 @@ def stemmed_text(text: str, language: str) -> str:
     return " ".join(_analyzer(language).analyze(spaced(text)))
 
 
-@cache
-def _analyzer(language: str) -> tantivy.TextAnalyzer:
-    return analyzer(language)
+_analyzer = cache(analyzer)
 
 
 def query_terms(words: Analyzer, query: str, cut: Cut = spaced) -> list[str]:
