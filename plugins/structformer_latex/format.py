@@ -137,7 +137,8 @@ class LatexFormat:
         found: set[str] = set()
         waiting = [text]
         while waiting:
-            for command, name, second, bare in _TAKEN.findall(_without_unread(waiting.pop())):
+            # Without conditions that never hold, comments, verbatim.
+            for command, name, second, bare in _TAKEN.findall(without_spans(waiting.pop(), _UNREAD, _ENDS)):
                 target = (name + second if command in ("import", "subimport") else name or bare).strip().strip('"')
                 opened = (source.open(target + ".tex") or source.open(target)) if target else None
                 if opened is None or opened.path in found or opened.path == source.path:
@@ -197,11 +198,6 @@ def _without_comments(text: str) -> str:
             kept = following = end if end >= 0 else len(text)
         sign = text.find("%", following)
     return "".join((*parts, text[kept:]))
-
-
-def _without_unread(text: str) -> str:
-    """A file's text without what is not text of it: conditions that never hold, comments, verbatim."""
-    return without_spans(text, _UNREAD, _ENDS)
 
 
 _UNUSUAL = ("\x00", "\x1b", "\ufeff")  # signs of UTF-16, of escape sequences, of a mark

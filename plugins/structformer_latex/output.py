@@ -7,9 +7,18 @@ from collections.abc import Callable
 from structformer.document import MarkKind
 from structformer.formats import TreeBuilder
 
+from structformer_latex.cursor import Cursor
 from structformer_latex.groups import Groups
 
 _MAX_FOOTNOTES = 1000  # of a paragraph
+
+
+class Part:
+    """A part of the reader: it reads from a cursor and writes to an output."""
+
+    def __init__(self, cursor: Cursor, output: Output) -> None:
+        self._cursor = cursor
+        self._output = output
 
 
 class Output:

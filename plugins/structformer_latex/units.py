@@ -6,8 +6,7 @@ import re
 from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name, by_pair
-from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output
+from structformer_latex.output import Part
 
 _UNITS = by_pair(
     """metre=m meter=m second=s gram=g kilogram=kg ampere=A kelvin=K mole=mol candela=cd
@@ -59,7 +58,7 @@ def unit(source: str) -> str:
         elif name in ("squared", "cubed", "tothe"):
             if parts:
                 parts[-1] += {"squared": "²", "cubed": "³"}.get(name, argument.translate(_POWERS))
-        elif name in ("of",):
+        elif name == "of":
             if parts:
                 parts[-1] += f" {argument}"
         else:
@@ -75,16 +74,11 @@ def unit(source: str) -> str:
 
 def quantity(number: str, source: str) -> str:
     """A number with its unit; no blank before a degree, as siunitx prints it with its defaults for angles only."""
-    shown = unit(source)
-    return f"{number} {shown}".strip()
+    return f"{number} {unit(source)}".strip()
 
 
-class Quantities:
+class Quantities(Part):
     """siunitx's commands."""
-
-    def __init__(self, cursor: Cursor, output: Output) -> None:
-        self._cursor = cursor
-        self._output = output
 
     def _quantity(self, name: str) -> None:
         argument, plain = self._cursor.argument, self._output.plain
