@@ -234,9 +234,7 @@ def _tag_part(name: str, tag: str, inner: str, page: Page) -> str:
             "\n" + page.mark(Media(target.strip(), caption)) + "\n"
             for target, _, caption in (line.partition("|") for line in inner.strip().split("\n") if line.strip())
         )
-    if name == "hiero" or name == "includeonly":
-        return ""
-    return ""
+    return ""  # hiero, includeonly
 
 
 @dataclass(slots=True)

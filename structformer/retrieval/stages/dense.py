@@ -5,6 +5,7 @@ found otherwise.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -235,16 +236,7 @@ HYBRID = StageKind(
     vectors=True,
     fuses=True,
 )
-DENSE_FUSION = StageKind(
-    "dense-fusion",
-    _fusion,
-    finds=False,
-    options={"k": 200, "weights": STANDARDISED, "look": _TOKENS},
-    model=DEFAULT,
-    choices=_CHOICES,
-    vectors=True,
-    fuses=True,
-)
+DENSE_FUSION = replace(HYBRID, name="dense-fusion", run=_fusion, finds=False)
 
 
 def _late(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:

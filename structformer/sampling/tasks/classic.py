@@ -5,6 +5,7 @@ et al., WSDM 2021).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from random import Random
 
 from structformer.document import word_count
@@ -204,24 +205,13 @@ def _other_pages(here: Neighbourhood, rng: Random, excluded: set[int]) -> list[s
     return list(dict.fromkeys(cut))
 
 
+_of_links = partial(
+    Task, family="classic", in_corpus=True, form=Form.PATH, source="Chang et al., ICLR 2020, section 3.2"
+)
 TASKS = (
     Task("ict", inverse_cloze, "classic", form=Form.PATH, source="Lee et al., ACL 2019, section 4", default=True),
-    Task(
-        "bfs",
-        body_first_selection,
-        "classic",
-        in_corpus=True,
-        form=Form.PATH,
-        source="Chang et al., ICLR 2020, section 3.2",
-    ),
-    Task(
-        "wlp",
-        wiki_link_prediction,
-        "classic",
-        in_corpus=True,
-        form=Form.PATH,
-        source="Chang et al., ICLR 2020, section 3.2",
-    ),
+    _of_links("bfs", body_first_selection),
+    _of_links("wlp", wiki_link_prediction),
     Task(
         "rop",
         representative_words_prediction,
