@@ -1,7 +1,5 @@
 """What the rest of the code asks of KNRM, Conv-KNRM, DRMM and DUET. Importing this loads no torch."""
 
-from __future__ import annotations
-
 from structformer.models import Card, Defaults, RankerKind
 
 KNRM, CONV_KNRM, DRMM, DUET = "knrm", "conv-knrm", "drmm", "duet"

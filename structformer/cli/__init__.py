@@ -1,7 +1,5 @@
 """The command line: one module per command, which parses, calls the library and prints."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from structformer.lazy_names import lazy_names

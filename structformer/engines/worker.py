@@ -68,9 +68,7 @@ def main() -> None:
             with writing_errors(_target(task)):
                 result = getattr(importlib.import_module(module), function)(task, begin)
             send("done", result)
-        except KeyboardInterrupt:
-            return
-        except BrokenPipeError:
+        except (KeyboardInterrupt, BrokenPipeError):
             return  # nobody is left to hear of it
         except BaseException as error:
             send("error", (type(error).__name__, str(error)))
