@@ -67,11 +67,8 @@ def split_compression(path: str) -> tuple[str, str]:
 
 def archive_kind(path: str) -> str:
     """ "zip", "tar", "epub", "warc" or "" by a path's suffix, compression apart."""
-    bare = split_compression(path)[0].lower()
-    for suffix in (".zip", ".tar", ".epub", ".warc"):
-        if bare.endswith(suffix):
-            return suffix[1:]
-    return ""
+    _, dot, suffix = split_compression(path)[0].lower().rpartition(".")
+    return suffix if dot and suffix in ("zip", "tar", "epub", "warc") else ""
 
 
 @contextmanager
