@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, common_options, part_option, printable, save_config, say_part, table
+from structformer.cli.common import (
+    Output,
+    common_options,
+    default_option,
+    part_option,
+    printable,
+    save_config,
+    say_part,
+    table,
+)
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
@@ -37,12 +46,7 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
     help=_DOCS["negatives_from"].help,
 )
 @click.option("--compat", type=click.Choice(["paper", "released-code"]), help=_DOCS["compat"].help)
-@click.option(
-    "--attention-model",
-    default="auto",
-    show_default=True,
-    help="HARP's and B-PROP's tasks: the model whose attention draws words.",
-)
+@default_option("--attention-model", "auto", "HARP's and B-PROP's tasks: the model whose attention draws words.")
 @click.option(
     "--llm",
     metavar="URL",
@@ -54,11 +58,10 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
 @click.option("--path", "paths", multiple=True, metavar="GLOB", help="For --llm: send only documents of such ids.")
 @click.option("--where", "settings", multiple=True, metavar="KEY=VALUE", help="For --llm: send only documents with it.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
-@click.option(
+@default_option(
     "--engine",
-    default="local",
-    show_default=True,
-    help="Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
+    "local",
+    "Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @part_option
