@@ -28,6 +28,12 @@ _ID = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 1000},
     "description": "A document's id.",
 }
+_KEPT = {"description": "Kept."}
+_EVENTS = {
+    "description": "Server-sent events: refused; or sections, text as it comes, and done with the numbers that were "
+    "cited; error in the place of what cannot be had.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+}
 
 
 def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
@@ -54,33 +60,14 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
             },
             "/api/status": {"get": _operation("status", "What there is to search.", "Status", [])},
             "/api/feedback": {
-                "post": {
-                    "operationId": "feedback",
-                    "summary": "Tell what was opened, or that nothing fits.",
-                    "requestBody": {
-                        "required": True,
-                        "content": {"application/json": {"schema": _reference("FeedbackRequest")}},
-                    },
-                    "responses": {"204": {"description": "Kept."}, **_problems(400, 404, 422)},
-                }
+                "post": _sending(
+                    "feedback", "Tell what was opened, or that nothing fits.", "FeedbackRequest", 204, _KEPT
+                )
             },
             "/api/ask": {
-                "post": {
-                    "operationId": "ask",
-                    "summary": "An answer in words, by the language model of --ask.",
-                    "requestBody": {
-                        "required": True,
-                        "content": {"application/json": {"schema": _reference("AskRequest")}},
-                    },
-                    "responses": {
-                        "200": {
-                            "description": "Server-sent events: refused; or sections, text as it comes, and done with "
-                            "the numbers that were cited; error in the place of what cannot be had.",
-                            "content": {"text/event-stream": {"schema": {"type": "string"}}},
-                        },
-                        **_problems(400, 404, 422),
-                    },
-                }
+                "post": _sending(
+                    "ask", "An answer in words, by the language model of --ask.", "AskRequest", 200, _EVENTS
+                )
             },
             "/healthz": {"get": _plain("healthz", "Whether the server lives.")},
             "/readyz": {"get": _plain("readyz", "Whether it takes requests.")},
@@ -92,25 +79,26 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _reference(name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{name}"}
+def _content(model: str) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{model}"}}}
 
 
 def _problems(*codes: int) -> dict[str, Any]:
-    content = {"application/json": {"schema": _reference("Problem")}}
+    content = _content("Problem")
     return {
         str(code): {"description": "Not possible.", "content": content} for code in (*codes, 401, 403, 413, 429, 503)
     }
 
 
 def _operation(name: str, summary: str, answer: str, parameters: list[dict[str, Any]], *codes: int) -> dict[str, Any]:
-    content = {"application/json": {"schema": _reference(answer)}}
-    return {
-        "operationId": name,
-        "summary": summary,
-        "parameters": parameters,
-        "responses": {"200": {"description": "Found.", "content": content}, **_problems(422, *codes)},
-    }
+    answers = {"200": {"description": "Found.", "content": _content(answer)}, **_problems(422, *codes)}
+    return {"operationId": name, "summary": summary, "parameters": parameters, "responses": answers}
+
+
+def _sending(name: str, summary: str, sent: str, code: int, answer: dict[str, Any]) -> dict[str, Any]:
+    body = {"required": True, "content": _content(sent)}
+    answers = {str(code): answer, **_problems(400, 404, 422)}
+    return {"operationId": name, "summary": summary, "requestBody": body, "responses": answers}
 
 
 def _plain(name: str, summary: str) -> dict[str, Any]:

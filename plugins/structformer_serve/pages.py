@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
+from structformer.document import Section
 from structformer.pages import environment
 from structformer.text import visible
 
@@ -16,9 +17,8 @@ from structformer_serve.blocks_html import section_html
 from structformer_serve.comparison import Comparison, Placed
 from structformer_serve.filters import Addresses, chips, facet_links
 from structformer_serve.http.access import Access
-from structformer_serve.previews import preview
 from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status
-from structformer_serve.service import DocumentList, NotThere, SearchService, leading, read_address
+from structformer_serve.service import DocumentList, NotThere, Reading, SearchService, leading, read_address
 from structformer_serve.shelves import folder_label, prefixes
 
 _SHOWN = 8  # documents of a folder on the first page,
@@ -28,8 +28,41 @@ _LISTED = 300  # and documents of a page that lists a folder
 _LINKED = 6  # pages most linked
 _MORE = 30
 _OTHERS = 2  # sections of a document beside its best
+_ROOM = 4000  # characters of a preview after which no further section begins
+_LONGEST = 20_000  # characters of one section that a preview sets as a page; of a longer one its beginning is text
 _RIGHT_TO_LEFT = frozenset("ar arc arz azb ckb dv fa glk he ks mzn nqo pnb ps sd syr ug ur yi".split())
 COMPARE = ("compare", "1")  # what an address says of a search that is compared
+
+
+def preview(reading: Reading, section: int, root: str) -> dict[str, Any]:
+    """What a template shows of a section beside the results, with what is below it as far as there is room. root: what
+    precedes all paths. Raises NotThere.
+    """
+    document = reading.document
+    sections = list(document.root.walk_with_path())
+    if not 0 <= section < len(sections):
+        raise NotThere(f"{document.id} has no section {section}")
+    first, path = sections[section]
+    parts: list[dict[str, Any]] = []
+    room = _ROOM
+    for number, (part, its_path) in enumerate(sections[section:], section):
+        if room <= 0 or (number > section and len(its_path) <= len(path)):
+            break
+        room -= len(part.text)
+        parts.append({"title": part.title if number > section else "", "body": _body(reading, number, part, root)})
+    return {
+        "title": first.title or document.title or document.id,
+        "path": [document.title or document.id, *(step.title for step in path[1:-1] if step.title)] if section else [],
+        "read": read_address(document.id, section),
+        "parts": parts,
+        "cut": room <= 0,
+    }
+
+
+def _body(reading: Reading, number: int, part: Section, root: str) -> Markup:
+    if len(part.text) > _LONGEST:
+        return Markup("<p>{}</p>").format(escape(visible(part.text[:_ROOM])))
+    return section_html(part, leading(reading.links.get(number, ()), root))
 
 
 def marked(found: Found) -> Markup:

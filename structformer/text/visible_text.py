@@ -21,11 +21,9 @@ def without_controls(text: str) -> str:
     """The text, as long as it was, with a space or U+FFFD in the place of each control character: indexes would cut
     words there, and databases refuse some of them.
     """
-    return text if text.isprintable() or not CONTROLS.search(text) else CONTROLS.sub(_instead, text)
-
-
-def _instead(control: re.Match[str]) -> str:
-    return " " if control[0] in _WHITE_CONTROLS else "\ufffd"
+    if text.isprintable() or not CONTROLS.search(text):
+        return text
+    return CONTROLS.sub(lambda control: " " if control[0] in _WHITE_CONTROLS else "\ufffd", text)
 
 
 def visible(text: str, *, keep: str = "\n\t") -> str:
@@ -46,8 +44,4 @@ def safe_json(value: Any, *, indent: int | None = 1) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if text.isprintable():
         return text
-    return "".join(c if c == "\n" or c in _JOINERS or not _is_unsafe(c) else _json_escape(c) for c in text)
-
-
-def _json_escape(character: str) -> str:
-    return json.dumps(character)[1:-1]
+    return "".join(c if c == "\n" or c in _JOINERS or not _is_unsafe(c) else json.dumps(c)[1:-1] for c in text)

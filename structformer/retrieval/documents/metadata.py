@@ -300,14 +300,10 @@ def _as_regular_expression(pattern: str) -> Iterator[str]:
         elif character == "[" and (end := pattern.find("]", place + 1 + (pattern[place : place + 1] == "!"))) > 0:
             inside = pattern[place:end].replace("\\", r"\\").replace("[", r"\[").replace("]", r"\]")
             place = end + 1
-            yield f"[^{inside[1:]}]" if inside.startswith("!") else f"[{_escaped_first(inside)}]"
+            yield f"[^{inside[1:]}]" if inside[0] == "!" else f"[\\{inside}]" if inside[0] == "^" else f"[{inside}]"
         else:
             yield f"\\x{{{ord(character):x}}}"
     yield r"\z"
-
-
-def _escaped_first(inside: str) -> str:
-    return f"\\{inside}" if inside.startswith("^") else inside
 
 
 def _text(text: str) -> str:

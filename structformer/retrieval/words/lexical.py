@@ -394,7 +394,8 @@ class _Searcher:
         if parsed is None or k <= 0 or (documents is not None and not documents):
             return []
         if isinstance(documents, Allowed) and len(documents) > _TERMS:
-            return self._run_and_leave_out(parsed, k, self._rows_of(documents))
+            rows = documents.units if len(documents.units) == self._searcher.num_docs else documents.documents
+            return self._run_and_leave_out(parsed, k, rows)
         if documents is not None:
             parsed = self._among(parsed, "document", documents)
         return self._found(parsed, k)
@@ -412,9 +413,6 @@ class _Searcher:
             if len(kept) >= k or len(found) < limit:
                 return kept[:k]
             limit *= 4
-
-    def _rows_of(self, documents: Allowed) -> Mask:
-        return documents.units if len(documents.units) == self._searcher.num_docs else documents.documents
 
     def _found(self, parsed: tantivy.Query, k: int) -> list[tuple[int, float]]:
         with read_errors(f"the lexical index in {self._folder}", ValueError, OSError):
