@@ -81,10 +81,8 @@ def without_template(path: str) -> str:
     lower = path.lower()
     if not lower.endswith(_TEMPLATE_SUFFIXES):
         return path
-    for suffix in _TEMPLATE_SUFFIXES:
-        if lower.endswith(suffix) and "." in path[: -len(suffix)].rpartition("/")[2][1:]:
-            return path[: -len(suffix)]
-    return path
+    made = (path[: -len(suffix)] for suffix in _TEMPLATE_SUFFIXES if lower.endswith(suffix))
+    return next((each for each in made if "." in each.rpartition("/")[2][1:]), path)
 
 
 def without_suffix(path: str) -> str:
@@ -97,10 +95,7 @@ def without_suffix(path: str) -> str:
     lower = path.lower()
     if not lower.endswith(_page_suffixes):
         return path
-    for suffix in _page_suffixes:
-        if lower.endswith(suffix):
-            return path[: -len(suffix)]
-    return path
+    return next(path[: -len(suffix)] for suffix in _page_suffixes if lower.endswith(suffix))
 
 
 def without_order(path: str) -> str:
