@@ -92,9 +92,8 @@ class Page:
         self._marked_text = builder.marked_text
         self._base = base
         self._without_furniture = furniture
-        self._ids: list[
-            str
-        ] = []  # seen since the last text: they name the heading that comes next, else the current section
+        # seen since the last text: they name the heading that comes next, else the current section
+        self._ids: list[str] = []
         self._links: list[bool] = []  # anchors not yet closed: whether each has a target
         self._link_is_open = False
         self._first_cell = True

@@ -85,7 +85,10 @@ class Shelves:
         before = f"{folder}/" if folder else ""
         below: dict[str, list[npt.NDArray[np.int64]]] = {}
         within = (name for name in self._folders if name and name.startswith(before))
-        for name in sorted(within, key=self._order):
+        # By name and number, each folder before those in it.
+        for name in sorted(
+            within, key=lambda name: [(self._ranks[above], _natural(above)) for above in prefixes(name)]
+        ):
             numbers = self._folders[name]
             if len(numbers := numbers[seen[numbers]]):
                 below.setdefault(before + name[len(before) :].partition("/")[0], []).append(numbers)
@@ -94,10 +97,6 @@ class Shelves:
         if names and all(is_version(name.rpartition("/")[2]) for name in names):
             names = [before + name for name in newest_first(name[len(before) :] for name in names)]
         return own[seen[own]], [Shelf(name, np.concatenate(below[name])) for name in names]
-
-    def _order(self, folder: str) -> list[tuple[float, list[tuple[int, int, str]]]]:
-        """By name and number, each folder before those in it."""
-        return [(self._ranks[above], _natural(above)) for above in prefixes(folder)]
 
 
 def prefixes(folder: str) -> list[str]:

@@ -89,9 +89,8 @@ def _end_with(parent: int) -> None:
         import ctypes
 
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(
-                1, int(signal.SIGKILL)
-            )  # PR_SET_PDEATHSIG: also within a library that never returns
+            # PR_SET_PDEATHSIG: also within a library that never returns
+            ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
     if os.name == "posix":
         if os.getppid() != parent:
             os._exit(1)

@@ -32,9 +32,8 @@ _SHARED, _FEWEST_SHARING = 0.1, 3  # of the documents
 _ALONE, _ALL_ALIKE = 0.1, 0.2
 _RECORD = struct.Struct("<8sII")  # a text's digest, its tokens, the check sum of their vectors
 Tokens = npt.NDArray[np.int8]
-EncodedQuery = tuple[
-    Vectors, Vectors | None
-]  # (dimensions,) its vector; (tokens, axes) of its tokens for a second look
+# (dimensions,) its vector; (tokens, axes) of its tokens for a second look
+EncodedQuery = tuple[Vectors, Vectors | None]
 See = Callable[[int, Vectors], None]
 
 

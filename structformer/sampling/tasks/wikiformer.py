@@ -153,9 +153,8 @@ def abstract_texts_identification(view: DocumentView, rng: Random, census: Censu
         return
     words = word_set(abstract)
     wanted = view.options.negatives
-    drawn = in_random_order(
-        rng, range(1, len(view.sections)), len(view.sections)
-    )  # the root is kin of all, so `negatives` cannot be asked
+    # the root is kin of all, so `negatives` cannot be asked
+    drawn = in_random_order(rng, range(1, len(view.sections)), len(view.sections))
     others = list(
         islice(
             (number for number in drawn if view.long_enough(number) and not nearly_equal(words, view.words(number))),
