@@ -5,20 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli import Output, common_options, opened, search_options, show_search, stale_option
+from structformer.cli import Output, common_options, default_option, opened, search_options, show_search, stale_option
 
 from structformer_agent.choices import CHOICES
 
 
 @click.command("agent")
 @click.argument("query", nargs=-1, required=True)
-@click.option(
+@default_option(
     "--choose",
-    type=click.Choice(CHOICES),
-    default="embedding",
-    show_default=True,
-    help="The titles to search on with: the first ones, those near to the query by their words (embedding) or their "
+    "embedding",
+    "The titles to search on with: the first ones, those near to the query by their words (embedding) or their "
     "sections' words (texts), near ones that a classifier takes for relevant, or titles of your own.",
+    type=click.Choice(CHOICES),
 )
 @click.option(
     "--titles", type=click.Path(path_type=Path), help="For --choose titles: a file with one section title a line."

@@ -427,14 +427,9 @@ class Blocks:
         builder.paragraph()
 
     def _open(self, kind: MarkKind | None, detail: str, element: Element) -> None:
-        if kind is None:
-            self._block_title(element)
-            return
-        self._builder.open_mark(kind, detail)
-        if kind is MarkKind.NOTE:
-            self._block_title(element, MarkKind.TITLE)
-        else:
-            self._block_title(element)
+        if kind is not None:
+            self._builder.open_mark(kind, detail)
+        self._block_title(element, MarkKind.TITLE if kind is MarkKind.NOTE else None)
 
     def _close(self, kind: MarkKind | None, element: Element) -> None:
         if kind is MarkKind.QUOTE and len(element.positional) > 1:

@@ -14,7 +14,7 @@ from typing import cast
 
 import click
 from click.core import ParameterSource
-from structformer.cli import Output, common_options
+from structformer.cli import Output, common_options, default_option
 
 _MIN_WORDS = 100  # of a page: shorter ones say little more than where to look
 _MIN_ASKED = 4  # words of a question
@@ -37,14 +37,13 @@ class Page:
 
 
 @click.command("demo")
-@click.option(
+@default_option(
     "--folder",
+    Path("structformer-demo"),
+    "Folder for the documents, and for the workspace unless -w names another.",
     type=click.Path(path_type=Path, file_okay=False),
-    default=Path("structformer-demo"),
-    show_default=True,
-    help="Folder for the documents, and for the workspace unless -w names another.",
 )
-@click.option("--pages", type=click.IntRange(2), default=200, show_default=True, help="How many pages to read at most.")
+@default_option("--pages", 200, "How many pages to read at most.", type=click.IntRange(2))
 @common_options
 @click.pass_context
 def command(

@@ -28,19 +28,14 @@ _HOSTILE = (
     "é\u2028\ufeff\U0001f600".encode(),
     "a\x08b \x1b[1mc\x7f d\x0c\x85e\n\n[\x01f](\x02g.md) &#1; &#x7f;\n".encode(),
     "\ud800".encode("utf-8", "surrogatepass"),
-    b"<" * 2000,
-    b"[" * 2000,
-    b"{" * 2000,
+    *(sign * 2000 for sign in (b"<", b"[", b"{")),
     b"\\" * 999,
     b"&" * 500,
     b"<!--" * 200,
-    b"((((" * 300,
-    b"# " * 300,
+    *(sign * 300 for sign in (b"((((", b"# ")),
     b"\r\r\n\n\r",
-    b"-" * 3000,
-    b"=" * 3000,
-    b"`" * 999,
-    b"|" * 999,
+    *(sign * 3000 for sign in (b"-", b"=")),
+    *(sign * 999 for sign in (b"`", b"|")),
 )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from structformer.corpus import Corpus
 from structformer.models import RankerKind, RankerOptions, imported, make_scratch_model
-from structformer.sampling import Example, document_examples
+from structformer.sampling import document_examples
 from structformer.training import MaskedHead, Objective, ObjectiveOptions
 
 from structformer_devkit.example_corpus import example_workspace
@@ -48,7 +48,8 @@ def _broken(kind: RankerKind, folder: Path) -> Iterator[Broken]:
     again = kind.load(str(saved)).score(_QUERIES, _DOCUMENTS)
     if np.abs(again - scores).max() > 1e-5:
         yield Broken("saved and loaded it scores the same", kind.name, f"{scores} before, {again} after")
-    examples = _examples(corpus)
+    drawn = (example for document in corpus.documents() for example in document_examples(document, ["srr"]))
+    examples = list(islice(drawn, 4))
     for loss in (loss for loss in kind.losses if loss not in ("margin-mse", "kl")):  # these need a teacher
         objective: Objective = imported(kind.objective_of(loss))(
             ranker,
@@ -65,9 +66,3 @@ def _broken(kind: RankerKind, folder: Path) -> Iterator[Broken]:
         ):
             yield Broken("it can be trained", loss, "no weight has a gradient")
         objective.zero_grad(set_to_none=True)
-
-
-def _examples(corpus: Corpus) -> list[Example]:
-    return list(
-        islice((example for document in corpus.documents() for example in document_examples(document, ["srr"])), 4)
-    )

@@ -1,7 +1,5 @@
 """The five engines: their addresses, and what each needs."""
 
-from __future__ import annotations
-
 from structformer_engines.interface import SearchEngine, local_folder
 from structformer_engines.lance import LanceIndex
 from structformer_engines.opensearch import ElasticsearchIndex, OpenSearchIndex

@@ -50,19 +50,18 @@ class EngineDocument:
     terms: Sequence[str]
 
 
+Kept = tuple[int, Vector, dict[str, Any]]  # a unit's document, vector and fields
+Units = Iterable[Sequence[EngineUnit]]  # in batches
+Documents = Iterable[Sequence[EngineDocument]]
+
+
 @runtime_checkable
 class EngineIndex(Protocol):
     """An index in a search engine. Numbers are those of the index that it was written from.
 
     Every method raises WorkspaceError where the engine does not answer or is not what was written."""
 
-    def write(
-        self,
-        units: Iterable[Sequence[EngineUnit]],
-        documents: Iterable[Sequence[EngineDocument]],
-        dimensions: int,
-        facts: Mapping[str, Any],
-    ) -> None:
+    def write(self, units: Units, documents: Documents, dimensions: int, facts: Mapping[str, Any]) -> None:
         """Replace the engine's index by these batches; the facts, last, make it whole."""
         ...
 
@@ -78,7 +77,7 @@ class EngineIndex(Protocol):
         """Up to k (unit, BM25 score), best first; with `documents` (document, BM25 score of its whole text)."""
         ...
 
-    def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
+    def units(self, numbers: Sequence[int]) -> dict[int, Kept]:
         """(document, vector, fields) of units by their numbers; a number that it does not have is left out."""
         ...
 
@@ -92,10 +91,6 @@ def local_folder(place: str) -> Path | None:
     return Path(place) if place and "://" not in place else None
 
 
-def _no_folder(place: str) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class SearchEngine:
     """A search engine, by the name that its addresses begin with: NAME:PLACE."""
@@ -105,7 +100,7 @@ class SearchEngine:
     """What PLACE looks like, such as "FOLDER" or "http://HOST:PORT/NAME"."""
     index: Callable[[str], EngineIndex]
     """Opens the engine's index in a place; raises UsageError if the place is wrong."""
-    folder: Callable[[str], Path | None] = _no_folder
+    folder: Callable[[str], Path | None] = lambda place: None
     """The folder that a place names; None if the engine is asked over a network."""
     install: str = ""
     """What pip installs when a package is missing, such as "structformer[lancedb]"."""

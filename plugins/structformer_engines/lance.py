@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from structformer.errors import WorkspaceError
 from structformer.retrieval import Ranked, in_order
 
-from structformer_engines.interface import APPROXIMATE_FROM, EngineDocument, EngineUnit, Vector
+from structformer_engines.interface import APPROXIMATE_FROM, Documents, EngineDocument, EngineUnit, Kept, Units, Vector
 
 # A database may hold tables of others; those of these names are replaced.
 _UNITS, _DOCUMENTS, _FACTS = "structformer_units", "structformer_documents", "structformer_facts"
@@ -29,13 +29,7 @@ class LanceIndex:
         with self._errors():
             self._database: Any = lancedb.connect(place)
 
-    def write(
-        self,
-        units: Iterable[Sequence[EngineUnit]],
-        documents: Iterable[Sequence[EngineDocument]],
-        dimensions: int,
-        facts: Mapping[str, Any],
-    ) -> None:
+    def write(self, units: Units, documents: Documents, dimensions: int, facts: Mapping[str, Any]) -> None:
         schema = pa.schema(
             [
                 ("number", pa.int64()),
@@ -65,12 +59,16 @@ class LanceIndex:
 
     def facts(self) -> dict[str, Any]:
         with self._errors():
-            found: dict[str, Any] = json.loads(self._table(_FACTS).to_arrow()["facts"][0].as_py())
+            found: dict[str, Any] = json.loads(self._database.open_table(_FACTS).to_arrow()["facts"][0].as_py())
         return found
 
     def nearest(self, vector: Vector, k: int) -> Ranked:
         with self._errors():
-            asked = self._table(_UNITS).search(vector.tolist(), vector_column_name="vector").distance_type("dot")
+            asked = (
+                self._database.open_table(_UNITS)
+                .search(vector.tolist(), vector_column_name="vector")
+                .distance_type("dot")
+            )
             # LanceDB's distance is one less the inner product.
             found = asked.limit(k).select(["number", "_distance"]).to_arrow().to_pylist()
         return in_order((row["number"], 1.0 - row["_distance"]) for row in found)
@@ -82,18 +80,18 @@ class LanceIndex:
 
         with self._errors():
             any_term: Any = query.MatchQuery
-            asked = self._table(_DOCUMENTS if documents else _UNITS).search(
+            asked = self._database.open_table(_DOCUMENTS if documents else _UNITS).search(
                 any_term(" ".join(terms), "terms"), query_type="fts"
             )
             found = asked.limit(k).select(["number", "_score"]).to_arrow().to_pylist()
         return in_order((row["number"], row["_score"]) for row in found)
 
-    def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
+    def units(self, numbers: Sequence[int]) -> dict[int, Kept]:
         if not numbers:
             return {}
         listed = ", ".join(str(int(number)) for number in numbers)
         with self._errors():
-            asked = self._table(_UNITS).search().where(f"number IN ({listed})").limit(len(numbers))
+            asked = self._database.open_table(_UNITS).search().where(f"number IN ({listed})").limit(len(numbers))
             found = asked.select(["number", "document", "vector", "fields"]).to_arrow().to_pylist()
         return {
             row["number"]: (row["document"], np.array(row["vector"], np.float32), json.loads(row["fields"]))
@@ -102,9 +100,6 @@ class LanceIndex:
 
     def close(self) -> None:
         """Nothing is held between two calls."""
-
-    def _table(self, name: str) -> Any:
-        return self._database.open_table(name)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

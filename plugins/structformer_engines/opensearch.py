@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -18,7 +18,7 @@ import numpy as np
 from structformer.errors import UsageError, WorkspaceError
 from structformer.retrieval import Ranked, in_order
 
-from structformer_engines.interface import EngineDocument, EngineUnit, Vector
+from structformer_engines.interface import Documents, EngineUnit, Kept, Units, Vector
 
 AUTHORIZATION = "STRUCTFORMER_ENGINE_AUTHORIZATION"  # the header's value, such as "ApiKey ..." or "Bearer ..."
 _PREFIX = "structformer"  # a cluster holds indices of others; those behind our names are replaced, and begin so
@@ -50,13 +50,7 @@ class _RestIndex(ABC):
         headers = {"Authorization": os.environ[AUTHORIZATION]} if AUTHORIZATION in os.environ else {}
         self._client = httpx.Client(base_url=address, headers=headers, timeout=_SECONDS)
 
-    def write(
-        self,
-        units: Iterable[Sequence[EngineUnit]],
-        documents: Iterable[Sequence[EngineDocument]],
-        dimensions: int,
-        facts: Mapping[str, Any],
-    ) -> None:
+    def write(self, units: Units, documents: Documents, dimensions: int, facts: Mapping[str, Any]) -> None:
         """Whoever searches meanwhile finds what was there before; what is not finished is taken away again."""
         made = {what: f"{self._alias(what)}-{secrets.token_hex(6)}" for what in ("units", "documents")}
         properties = {
@@ -108,7 +102,7 @@ class _RestIndex(ABC):
         # Every shard counts all shards' texts, so that scores do not depend on how many there are.
         return in_order(self._search("documents" if documents else "units", body, "?search_type=dfs_query_then_fetch"))
 
-    def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
+    def units(self, numbers: Sequence[int]) -> dict[int, Kept]:
         if not numbers:
             return {}
         path = f"/{self._alias('units')}/_mget?_source_includes=kept"

@@ -15,7 +15,7 @@ import numpy as np
 from structformer.errors import UsageError, WorkspaceError
 from structformer.retrieval import Ranked, in_order, saturation
 
-from structformer_engines.interface import APPROXIMATE_FROM, EngineDocument, EngineUnit, Vector
+from structformer_engines.interface import APPROXIMATE_FROM, Documents, Kept, Units, Vector
 
 _SCHEMA = "structformer"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
@@ -48,13 +48,7 @@ class PostgresIndex:
         # Messages name the place without its password.
         self._place = f"{known.get('dbname', 'the default database')} on {known.get('host', 'this machine')}"
 
-    def write(
-        self,
-        units: Iterable[Sequence[EngineUnit]],
-        documents: Iterable[Sequence[EngineDocument]],
-        dimensions: int,
-        facts: Mapping[str, Any],
-    ) -> None:
+    def write(self, units: Units, documents: Documents, dimensions: int, facts: Mapping[str, Any]) -> None:
         """One transaction: whoever searches meanwhile finds what was there before."""
         count = 0
         tables = ("units", "unit_words", "unit_idf", "document_words", "document_idf", "facts")
@@ -124,7 +118,7 @@ class PostgresIndex:
             )
         return in_order((number, float(score)) for number, score in found)
 
-    def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
+    def units(self, numbers: Sequence[int]) -> dict[int, Kept]:
         with self._errors():
             found = self._run(
                 "SELECT number, document, vector::text, fields FROM {schema}.units WHERE number = ANY(%s)",

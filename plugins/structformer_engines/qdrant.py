@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from structformer.errors import WorkspaceError
 from structformer.retrieval import Ranked, in_order, saturation
 
-from structformer_engines.interface import EngineDocument, EngineUnit, Vector
+from structformer_engines.interface import Documents, Kept, Units, Vector
 
 _PREFIX = "structformer"  # a server may hold collections of others; those that begin so are replaced
 _MEANING, _WORDS = "meaning", "words"
@@ -41,13 +41,7 @@ class QdrantIndex:
             with self._errors():
                 self._client = QdrantClient(path=place)
 
-    def write(
-        self,
-        units: Iterable[Sequence[EngineUnit]],
-        documents: Iterable[Sequence[EngineDocument]],
-        dimensions: int,
-        facts: Mapping[str, Any],
-    ) -> None:
+    def write(self, units: Units, documents: Documents, dimensions: int, facts: Mapping[str, Any]) -> None:
         """The facts name the mean number of terms of units and documents, which BM25 needs before the first of them."""
         models = self._models
         sparse = {_WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
@@ -111,7 +105,7 @@ class QdrantIndex:
             found = self._client.query_points(f"{self._name}-{what}", query=query, using=using, limit=k).points
         return in_order((int(point.id), float(point.score)) for point in found)
 
-    def units(self, numbers: Sequence[int]) -> dict[int, tuple[int, Vector, dict[str, Any]]]:
+    def units(self, numbers: Sequence[int]) -> dict[int, Kept]:
         with self._errors():
             found = self._client.retrieve(
                 f"{self._name}-units", [int(each) for each in numbers], with_vectors=[_MEANING]

@@ -35,10 +35,9 @@ from structformer.retrieval import (
 from structformer.text import analyzer_of, query_terms, spaced
 from structformer.workspace import Workspace
 
-from structformer_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit, Vector
+from structformer_engines.interface import BATCH, EngineDocument, EngineIndex, EngineUnit, Kept
 
 _FOUND = 200  # units by words, and by meaning, as the workspace's own hybrid takes them
-_Kept = tuple[int, Vector, dict[str, Any]]  # a unit's document, vector and fields
 _WITH_HIDDEN = 4 * _FOUND  # as many where some of them may be hidden
 _PARTS = ("meaning", "structure", "lexical", "document")
 
@@ -166,7 +165,7 @@ class EngineRetriever:
                 hits[document, fields["section"]] = _hit(fields, total, scores.get(unit, {}), matches)
         return list(hits.values())
 
-    def _shown(self, *rankings: Ranked) -> dict[int, _Kept]:
+    def _shown(self, *rankings: Ranked) -> dict[int, Kept]:
         """The first units of rankings whose documents are not hidden."""
         kept = self.engine.units(sorted({unit for ranked in rankings for unit, _ in ranked}))
         if not self.curated.hide:
@@ -179,7 +178,7 @@ class EngineRetriever:
         name = unicodedata.normalize("NFC", document)
         return any(fnmatchcase(name, unicodedata.normalize("NFC", pattern)) for pattern in self.curated.hide)
 
-    def _with_first(self, document: str, ranked: Ranked, kept: dict[int, _Kept]) -> Ranked:
+    def _with_first(self, document: str, ranked: Ranked, kept: dict[int, Kept]) -> Ranked:
         """A ranking with a document's best unit first, or the first of those that it has; `kept` gets that one."""
         first = next((unit for unit, _ in ranked if kept[unit][2]["document_id"] == document), None)
         if first is None and not self._hides(document) and (opened := self._opened) is not None:

@@ -57,7 +57,7 @@ def export_datasets(
         tasks = [task for task in samples.manifest["tasks"] if samples.counts.get(task)]
         for task in tasks:
             rows = (_row(samples.example(task, number)) for number in range(samples.counts[task]))
-            total += _write_parquet(made / "data" / f"{task}.parquet", _EXAMPLES, rows)
+            total += write_parquet(made / "data" / f"{task}.parquet", _EXAMPLES, rows)
         configs = "".join(f"- config_name: {task}\n  data_files: data/{task}.parquet\n" for task in tasks)
         counts = "".join(f"| {task} | {samples.counts[task]} |\n" for task in tasks)
         text = (
@@ -80,9 +80,9 @@ def export_training_rows(
     losses; groups of several queries give one row a query."""
     samples = Samples.open(workspace, chosen=chosen)
     with new_folder(folder, workspace, force=force) as made:
-        return _write_parquet(
+        return write_parquet(
             made / "triplets.parquet", _TRIPLETS, (row for each in samples for row in _triplets(each))
-        ) + _write_parquet(made / "lists.parquet", _LISTS, (row for each in samples for row in _lists(each)))
+        ) + write_parquet(made / "lists.parquet", _LISTS, (row for each in samples for row in _lists(each)))
 
 
 def export_qry_pos_neg(
@@ -198,11 +198,12 @@ def _lists(example: Example) -> Iterator[dict[str, Any]]:
         yield {"query": query, "docs": docs, "labels": [int(number == 0) for number in numbers]}
 
 
-def _write_parquet(path: Path, schema: pa.Schema, rows: Iterator[dict[str, Any]]) -> int:
+def write_parquet(path: Path, schema: pa.Schema, rows: Iterator[dict[str, Any]], *, at_once: int = _ROWS) -> int:
+    """Write rows, so many at once; gives their number."""
     path.parent.mkdir(parents=True, exist_ok=True)
     total = 0
     with parquet_writer(path, schema) as writer:
-        while part := list(islice(rows, _ROWS)):
+        while part := list(islice(rows, at_once)):
             writer.write_table(pa.Table.from_pylist(part, schema=schema))
             total += len(part)
     return total

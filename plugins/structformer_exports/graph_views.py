@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from structformer.did_you_mean import did_you_mean
 from structformer.document import LinkKind
 from structformer.errors import UsageError
 from structformer.graph import FAILURES, FOUND_BY, NameTables, ReferenceGraph, format_of, resolve_link
-from structformer.storage import parquet_writer
 from structformer.text import visible
 from structformer.workspace import new_file
+
+from structformer_exports.dataset_files import write_parquet
 
 _LISTED = 20_000
 EXPORT = pa.schema(
@@ -102,12 +103,8 @@ def export_parquet(
     """
     corpus = Corpus.open(workspace)
     edges = _rows(corpus, ReferenceGraph.open(workspace, corpus), kinds)
-    count = 0
-    with new_file(path, workspace, force=force) as made, parquet_writer(made, EXPORT) as writer:
-        while rows := list(islice(edges, _LISTED)):
-            writer.write_table(pa.Table.from_pylist(rows, schema=EXPORT))
-            count += len(rows)
-    return count
+    with new_file(path, workspace, force=force) as made:
+        return write_parquet(made, EXPORT, edges, at_once=_LISTED)
 
 
 def export_graphml(
@@ -157,38 +154,30 @@ def _data(file: Any, key: str, text: str) -> None:
 
 def _rows(corpus: Corpus, graph: ReferenceGraph, kinds: frozenset[str] | None) -> Iterator[dict[str, str]]:
     ids = list(corpus.document_ids())
-    titles = _SectionTitles(corpus)
+
+    @lru_cache(maxsize=8)
+    def titles(shard: int) -> list[list[str]]:
+        documents = corpus.shard_documents(shard)
+        return [
+            [" > ".join(each.title for each in path) for _, path in found.root.walk_with_path()] for found in documents
+        ]
+
+    def path(document: int, section: int) -> str:
+        shard = bisect.bisect_right(corpus.starts, document) - 1
+        listed = titles(shard)[document - corpus.starts[shard]]
+        return listed[section] if 0 <= section < len(listed) else ""
+
     for edge in graph.edges():
         if kinds is not None and edge["kind"] not in kinds:
             continue
         yield {
             "source": ids[edge["source_document"]],
-            "source_section": titles.path(edge["source_document"], edge["source_section"]),
+            "source_section": path(edge["source_document"], edge["source_section"]),
             "target": ids[edge["target_document"]],
-            "target_section": titles.path(edge["target_document"], edge["target_section"]),
+            "target_section": path(edge["target_document"], edge["target_section"]),
             "kind": edge["kind"],
             "text": edge["text"] or "",
         }
-
-
-class _SectionTitles:
-    """Paths of titles, read shard by shard, the last few shards kept."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-        self._kept: dict[int, list[list[str]]] = {}
-
-    def path(self, document: int, section: int) -> str:
-        shard = bisect.bisect_right(self._corpus.starts, document) - 1
-        if shard not in self._kept:
-            if len(self._kept) >= 8:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[shard] = [
-                [" > ".join(each.title for each in path) for _, path in found.root.walk_with_path()]
-                for found in self._corpus.shard_documents(shard)
-            ]
-        listed = self._kept[shard][document - self._corpus.starts[shard]]
-        return listed[section] if 0 <= section < len(listed) else ""
 
 
 def parse_kinds(names: tuple[str, ...]) -> frozenset[str] | None:

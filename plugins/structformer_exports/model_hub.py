@@ -16,7 +16,7 @@ from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from structformer.did_you_mean import did_you_mean
-from structformer.errors import ModelError, StructformerError, UsageError
+from structformer.errors import ModelError, UsageError
 from structformer.extras import needed_for
 from structformer.models import RECORD, ModelRecord, checked_model, ranker_kind, read_record, write_record
 from structformer.storage import SEAL
@@ -172,8 +172,6 @@ def _hub(repo: str) -> Iterator[Any]:
     )
     try:
         yield HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, library_name="structformer")
-    except StructformerError:
-        raise
     except HFValidationError as error:
         raise UsageError(f"{repo!r} is not the name of a model on a hub: write owner/name") from error
     except (HfHubHTTPError, OfflineModeIsEnabled) as error:

@@ -94,16 +94,18 @@ def learn_word_vectors(texts: Iterable[str], *, dimensions: int = _DIMENSIONS, s
             for text in texts:
                 yield from (words for line in text.split("\n") if (words := tokens(line)))
 
+    # Python's own hashes differ from run to run.
     model = Word2Vec(
-        vector_size=dimensions, min_count=_LEAST_OFTEN, sg=1, seed=seed, epochs=_EPOCHS, hashfxn=_hash, workers=1
+        vector_size=dimensions,
+        min_count=_LEAST_OFTEN,
+        sg=1,
+        seed=seed,
+        epochs=_EPOCHS,
+        hashfxn=lambda text: zlib.crc32(text.encode()),
+        workers=1,
     )
     model.build_vocab(Sentences())
     if not len(model.wv):
         raise ModelError(f"no word occurs {_LEAST_OFTEN} times in the corpus: it is too small for word vectors")
     model.train(Sentences(), total_examples=model.corpus_count, epochs=model.epochs)
     return WordVectors(dict(model.wv.key_to_index), np.asarray(model.wv.vectors, np.float32))
-
-
-def _hash(text: str) -> int:
-    """Python's own differs from run to run."""
-    return zlib.crc32(text.encode())

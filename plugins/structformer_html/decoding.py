@@ -14,6 +14,17 @@ from structformer.formats import SourceFile, decoded, guess_encoding, shown_enco
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 _SPACE = b"\t\n\f\r "
+_META = re.compile(rb"<meta[\t\n\f\r /]", re.IGNORECASE)
+_TAG = re.compile(rb"</?[a-z][^\t\n\f\r >]*+", re.IGNORECASE)
+_ATTRIBUTE = re.compile(  # without a name at the end of a tag; none where the bytes end before it does
+    rb"""[\t\n\f\r /]*+(?:(?=>)|(?P<name>[^\t\n\f\r />][^\t\n\f\r />=]*+)
+    (?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"(?P<double>[^"]*+)"|'(?P<single>[^']*+)'|(?=>)|
+    (?P<bare>[^\t\n\f\r >"'][^\t\n\f\r >]*+)(?=[\t\n\f\r >]))|[\t\n\f\r ]++(?!=)|(?=[/>])))""",
+    re.VERBOSE,
+)
+_CHARSET = re.compile(
+    rb"""charset[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:(["'])(?:(?P<quoted>.*?)\1)?|\s*+(?P<bare>[^\s;]+))?""", re.DOTALL
+)
 _PRESCAN_BYTES = 1024
 _DEFAULT = "windows-1252"
 _LATE_META = re.compile(rb"<meta[^>]*charset[^>]*>", re.IGNORECASE)
@@ -21,13 +32,9 @@ _LATE_BYTES = 1_000_000
 # Python's names of codecs that the standard knows by others; each is, for the bytes of real pages, a subset of the
 # standard's.
 _WEB_NAMES = {
-    "cp932": "shift_jis",
-    "shift_jis_2004": "shift_jis",
-    "shift_jisx0213": "shift_jis",
-    "euc_jis_2004": "euc-jp",
-    "euc_jisx0213": "euc-jp",
-    "cp949": "euc-kr",
-    "johab": "euc-kr",
+    **dict.fromkeys(("cp932", "shift_jis_2004", "shift_jisx0213"), "shift_jis"),
+    **dict.fromkeys(("euc_jis_2004", "euc_jisx0213"), "euc-jp"),
+    **dict.fromkeys(("cp949", "johab"), "euc-kr"),
     "cp950": "big5",
     "gb2312": "gbk",
     "mac_cyrillic": "x-mac-cyrillic",
@@ -145,23 +152,12 @@ def prescan(head: bytes) -> str | None:
             if end < 0:
                 return None
             position = end + 3
-        elif head[position : position + 5].lower() == b"<meta" and head[position + 5 : position + 6] in (
-            b"\t",
-            b"\n",
-            b"\f",
-            b"\r",
-            b" ",
-            b"/",
-        ):
-            position, found = _meta(head, position + 6)
-            if found is not None:
-                return found
-        elif head[position : position + 1] == b"<" and (
-            head[position + 1 : position + 2].isalpha()
-            or (head[position + 1 : position + 2] == b"/" and head[position + 2 : position + 3].isalpha())
-        ):
-            while position < len(head) and head[position] not in b"\t\n\f\r >":
-                position += 1
+        elif (found := _META.match(head, position)) is not None:
+            position, declared = _meta(head, found.end())
+            if declared is not None:
+                return declared
+        elif (found := _TAG.match(head, position)) is not None:
+            position = found.end()
             while True:
                 position, name, _ = _attribute(head, position)
                 if name is None:
@@ -201,60 +197,15 @@ def _meta(head: bytes, position: int) -> tuple[int, str | None]:
 
 
 def _charset_in(content: bytes) -> bytes | None:
-    position = 0
-    while True:
-        position = content.find(b"charset", position)
-        if position < 0:
-            return None
-        position += 7
-        rest = content[position:].lstrip(_SPACE)
-        if not rest.startswith(b"="):
-            continue
-        rest = rest[1:].lstrip(_SPACE)
-        if rest[:1] in (b'"', b"'"):
-            end = rest.find(rest[:1], 1)
-            return rest[1:end] if end > 0 else None
-        return rest.split(b";")[0].split()[0] if rest.split(b";")[0].split() else None
+    found = _CHARSET.search(content)
+    return found and (found["quoted"] or found["bare"])
 
 
 def _attribute(head: bytes, position: int) -> tuple[int, bytes | None, bytes]:
     """The next attribute of a tag: (position after it, its name or None at the tag's end, its value), in lower case."""
-    size = len(head)
-    while position < size and head[position] in b"\t\n\f\r /":
-        position += 1
-    if position >= size or head[position] == 0x3E:
-        return position, None, b""
-    name = bytearray()
-    while position < size:
-        byte = head[position]
-        if byte == 0x3D and name:
-            position += 1
-            break
-        if byte in b"\t\n\f\r ":
-            while position < size and head[position] in b"\t\n\f\r ":
-                position += 1
-            if position >= size or head[position] != 0x3D:
-                return position, bytes(name).lower(), b""
-            position += 1
-            break
-        if byte in b"/>":
-            return position, bytes(name).lower(), b""
-        name.append(byte)
-        position += 1
-    while position < size and head[position] in b"\t\n\f\r ":
-        position += 1
-    if position >= size:
-        return position, None, b""
-    if head[position] in b"\"'":
-        end = head.find(head[position : position + 1], position + 1)
-        if end < 0:
-            return size, None, b""
-        return end + 1, bytes(name).lower(), head[position + 1 : end].lower()
-    if head[position] == 0x3E:
-        return position, bytes(name).lower(), b""
-    start = position
-    while position < size and head[position] not in b"\t\n\f\r >":
-        position += 1
-    if position >= size:
-        return size, None, b""
-    return position, bytes(name).lower(), head[start:position].lower()
+    found = _ATTRIBUTE.match(head, position)
+    if found is None:
+        return len(head), None, b""
+    if found["name"] is None:
+        return found.end(), None, b""
+    return found.end(), found["name"].lower(), (found["double"] or found["single"] or found["bare"] or b"").lower()

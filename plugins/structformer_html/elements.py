@@ -39,9 +39,8 @@ NEVER = frozenset({"script", "style", "template", "head", "noscript"})
 FURNITURE = frozenset({"nav", "annotation", "annotation-xml"})  # annotations repeat the formula that they stand in
 MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of its content
 SVG_DESCRIPTIONS = frozenset({"title", "desc", "metadata"})  # of a drawing's parts; none is drawn
-SOMETIMES_SKIPPED = (
-    NEVER | FURNITURE | MAYBE_FURNITURE | SVG_DESCRIPTIONS | {"header", "button"}
-)  # without any attribute
+# without any attribute
+SOMETIMES_SKIPPED = NEVER | FURNITURE | MAYBE_FURNITURE | SVG_DESCRIPTIONS | {"header", "button"}
 MOSTLY_LINKS = 0.7  # share of an aside's text
 FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}

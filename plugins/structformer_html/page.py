@@ -92,9 +92,8 @@ class Page:
         self._marked_text = builder.marked_text
         self._base = base
         self._without_furniture = furniture
-        self._ids: list[
-            str
-        ] = []  # seen since the last text: they name the heading that comes next, else the current section
+        # seen since the last text: they name the heading that comes next, else the current section
+        self._ids: list[str] = []
         self._links: list[bool] = []  # anchors not yet closed: whether each has a target
         self._link_is_open = False
         self._first_cell = True
@@ -121,13 +120,13 @@ class Page:
         self._in_drawing = 0
         self._furniture_classes = (FURNITURE_CLASSES if contents else ALL_FURNITURE_CLASSES) | more_furniture
         self._starts: dict[str, Callable[[str, Attributes], None]] = {
-            **dict.fromkeys(PARAGRAPHS, self._paragraph),
+            **dict.fromkeys(PARAGRAPHS, lambda name, element: builder.paragraph()),
             **dict.fromkeys(BLOCKS, self._block),
             **dict.fromkeys(BLOCK_LINES, self._block_line),
             **dict.fromkeys(SPANS, self._span),
-            **dict.fromkeys(SCRIPTS, self._script),
+            **dict.fromkeys(SCRIPTS, lambda name, element: builder.open_script(SCRIPTS[name])),
             **dict.fromkeys(MATHML, self._math_start),
-            **dict.fromkeys(HEADINGS, self._heading),
+            **dict.fromkeys(HEADINGS, lambda name, element: self._open_heading(HEADINGS[name])),
             **dict.fromkeys(("br", "option"), self._line),
             **dict.fromkeys(("td", "th"), self._cell),
             **dict.fromkeys(("img", "iframe", "video", "audio", "source", "embed", "frame"), self._embed),
@@ -139,17 +138,14 @@ class Page:
             "thead": self._table_head,
             "tr": self._row,
             "code": self._code,
-            "script": self._tex,
-            "annotation": self._tex,
-            "a": self._anchor,
-            "area": self._anchor,
-            "pre": self._pre,
-            "listing": self._pre,
+            **dict.fromkeys(("script", "annotation"), self._tex),
+            **dict.fromkeys(("a", "area"), self._anchor),
+            **dict.fromkeys(("pre", "listing"), self._pre),
             "dt": self._term,
             "dd": self._definition,
         }
         self._ends: dict[str, Callable[[], None]] = {
-            **dict.fromkeys((*PARAGRAPHS, "details"), self._end_paragraph),
+            **dict.fromkeys((*PARAGRAPHS, "details"), builder.paragraph),
             **{name: partial(self._end_block, kind) for name, kind in BLOCKS.items()},
             **{name: partial(self._end_block_line, kind) for name, kind in BLOCK_LINES.items()},
             **{name: partial(self._end_span, kind) for name, kind in SPANS.items()},
@@ -158,7 +154,7 @@ class Page:
             **dict.fromkeys(HEADINGS, self._end_heading),
             **dict.fromkeys(("td", "th"), self._end_cell),
             **dict.fromkeys(("script", "annotation"), self._end_tex),
-            "option": self._end_line,
+            "option": builder.line,
             "article": self._end_article,
             "svg": self._end_drawing,
             "ol": partial(self._end_block, MarkKind.LIST),
@@ -167,8 +163,7 @@ class Page:
             "thead": self._end_table_head,
             "tr": self._end_row,
             "a": self._end_anchor,
-            "pre": self._end_pre,
-            "listing": self._end_pre,
+            **dict.fromkeys(("pre", "listing"), self._end_pre),
             "dt": self._end_term,
         }
 
@@ -366,12 +361,6 @@ class Page:
             self._builder.add_anchor(identifier)
         self._ids.clear()
 
-    def _paragraph(self, name: str, element: Attributes) -> None:
-        self._builder.paragraph()
-
-    def _end_paragraph(self) -> None:
-        self._builder.paragraph()
-
     def _article(self, name: str, element: Attributes) -> None:
         self._in_article += 1
         self._builder.paragraph()
@@ -423,9 +412,6 @@ class Page:
         if not self._preformatted:
             self._close_mark(kind)
 
-    def _script(self, name: str, element: Attributes) -> None:
-        self._builder.open_script(SCRIPTS[name])
-
     def _math_start(self, name: str, element: Attributes) -> None:
         opened = 0
         if self._math and self._math[-1][0]:
@@ -473,9 +459,6 @@ class Page:
             return
         self._builder.line()
         self._first_cell = True
-
-    def _end_line(self) -> None:
-        self._builder.line()
 
     def _table(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()
@@ -529,9 +512,6 @@ class Page:
     def _end_cell(self) -> None:
         if self._tables and self._tables[-1]:
             self._close_mark(MarkKind.CELL)
-
-    def _heading(self, name: str, element: Attributes) -> None:
-        self._open_heading(HEADINGS[name])
 
     def _open_heading(self, level: int) -> None:
         ids = tuple(self._ids)

@@ -5,20 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli import Output, OutputPath, common_options, force_option
+from structformer.cli import Output, OutputPath, common_options, default_option, force_option
 
 from structformer_kernels.ngraphs import NGRAPHS
 
 
 @click.command("ngraphs")
 @click.argument("target", metavar="FILE", type=OutputPath())
-@click.option(
-    "--size",
-    type=click.IntRange(1),
-    default=NGRAPHS,
-    show_default=True,
-    help="How many n-graphs to take, the most common first.",
-)
+@default_option("--size", NGRAPHS, "How many n-graphs to take, the most common first.", type=click.IntRange(1))
 @force_option("the file that is there")
 @common_options
 def command(

@@ -18,7 +18,7 @@ _K1, _B = 1.2, 0.75  # those of the lexical index
 _QUERY_CHARACTERS = 200_000
 _COUNTED: WeakKeyDictionary[OpenedIndex, dict[str, CollectionStatistics]] = WeakKeyDictionary()
 _COUNTING = RLock()  # several threads may search; terms are counted once
-Score = Callable[[Sequence[str], Sequence[str], CollectionStatistics, Stage], float]
+Score = Callable[..., float]  # of a query's words and a text's, of CollectionStatistics and options
 
 
 def statistics(opened: OpenedIndex, of: str) -> CollectionStatistics:
@@ -37,15 +37,16 @@ def statistics(opened: OpenedIndex, of: str) -> CollectionStatistics:
         return counted[of]
 
 
-def _rescoring(score: Score) -> Run:
+def _rescoring(score: Score, *options: str) -> Run:
     def run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
         of = str(stage.option("of"))
         counted = statistics(opened, of)
+        its = {name: float(stage.option(name)) for name in options}
 
         def scores(query: str, units: list[int]) -> list[float]:
             asked = opened.lexical.words(query[:_QUERY_CHARACTERS])
             texts, places = texts_of(opened, units, of)
-            found = [score(asked, opened.lexical.words(text), counted, stage) for text in texts]
+            found = [score(asked, opened.lexical.words(text), counted, **its) for text in texts]
             return [found[place] for place in places]
 
         for ranking in rankings:
@@ -54,19 +55,7 @@ def _rescoring(score: Score) -> Run:
     return run
 
 
-def _bm25(query: Sequence[str], text: Sequence[str], counted: CollectionStatistics, stage: Stage) -> float:
-    return bm25(query, text, counted, k1=float(stage.option("k1")), b=float(stage.option("b")))
-
-
-def _ql(query: Sequence[str], text: Sequence[str], counted: CollectionStatistics, stage: Stage) -> float:
-    return query_likelihood(query, text, counted, mu=float(stage.option("mu")))
-
-
-def _tf_idf(query: Sequence[str], text: Sequence[str], counted: CollectionStatistics, stage: Stage) -> float:
-    return tf_idf(query, text, counted)
-
-
 _kind = partial(StageKind, finds=False, choices=OF)
-BM25 = _kind("bm25", _rescoring(_bm25), options={"k": 200, "k1": _K1, "b": _B, "of": _SECTIONS})
-QUERY_LIKELIHOOD = _kind("ql", _rescoring(_ql), options={"k": 200, "mu": 1000.0, "of": _SECTIONS})
-TF_IDF = _kind("tfidf", _rescoring(_tf_idf), options={"k": 200, "of": _SECTIONS})
+BM25 = _kind("bm25", _rescoring(bm25, "k1", "b"), options={"k": 200, "k1": _K1, "b": _B, "of": _SECTIONS})
+QUERY_LIKELIHOOD = _kind("ql", _rescoring(query_likelihood, "mu"), options={"k": 200, "mu": 1000.0, "of": _SECTIONS})
+TF_IDF = _kind("tfidf", _rescoring(tf_idf), options={"k": 200, "of": _SECTIONS})

@@ -65,27 +65,25 @@ def finetuning_options(workspace: Workspace, model: str | None, chosen: Mapping[
     """
     if model is None:
         kind = ranker_kind(chosen.get("ranker") or "cross-encoder")
-        settings: dict[str, Any] = {
-            "ranker": kind.name,
-            "side": BOTH,
-            "mix": {TASK: 1.0},
-            "learning_rate": kind.finetuning_rate,
-            "hard_negatives": _HARD_NEGATIVES if kind.in_batch_negatives else None,
+        settings: dict[str, Any] = {"ranker": kind.name, "side": BOTH}
+    else:
+        record = read_record(workspace, model)
+        kind = ranker_kind(record.kind)
+        if kind.trainer:
+            raise UsageError(
+                f"{model} is a {record.kind}, which is learned from the corpus alone: it cannot be fine-tuned"
+            )
+        settings = {
+            "ranker": record.training["options"]["ranker"],
+            "base_model": str(model_folder(workspace, model)),
+            "name": f"{Path(model).name}-finetuned",
         }
-        return {**settings, **{key: value for key, value in chosen.items() if value is not None}}
-    record = read_record(workspace, model)
-    kind = ranker_kind(record.kind)
-    if kind.trainer:
-        raise UsageError(f"{model} is a {record.kind}, which is learned from the corpus alone: it cannot be fine-tuned")
-    settings = {
-        "ranker": record.training["options"]["ranker"],
-        "base_model": str(model_folder(workspace, model)),
+    settings |= {
         "mix": {TASK: 1.0},
         "learning_rate": kind.finetuning_rate,
         "hard_negatives": _HARD_NEGATIVES if kind.in_batch_negatives else None,
-        "name": f"{Path(model).name}-finetuned",
     }
-    return {**settings, **{key: value for key, value in chosen.items() if value is not None}}
+    return settings | {key: value for key, value in chosen.items() if value is not None}
 
 
 def judged_source(

@@ -108,7 +108,8 @@ def run_experiment(
     for number, row in enumerate(rows, 1):
         say(f"row {number} of {len(rows)}: {row.label}")
         try:
-            searched = str(checkpoint_folder(row.checkpoint)) if row.checkpoint else _searched(row)
+            own = row.model if row.finetune is None else f"{row.model}-finetuned"
+            searched = str(checkpoint_folder(row.checkpoint)) if row.checkpoint else own
             places = {**(files or {}), "candidates": first, "model": searched}
             if BASE in row.pipeline:
                 base, location = _untrained(workspace, training.of_row(row, rows))
@@ -209,10 +210,6 @@ def split_queries(judgements: Judgements, seed: int) -> tuple[Judgements, Judgem
         for side in (0, 1)
     ]
     return parts[0], parts[1]
-
-
-def _searched(row: ExperimentRow) -> str:
-    return row.model if row.finetune is None else f"{row.model}-finetuned"
 
 
 def _untrained(workspace: Workspace, how: RowTraining) -> tuple[str, str]:

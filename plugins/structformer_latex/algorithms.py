@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name
-from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output
+from structformer_latex.output import Part
 
 # What is printed before and behind the argument; algorithmicx and algorithmic write the names in other cases.
 _WITH_ARGUMENT = {
@@ -38,12 +37,8 @@ _BY_NAME = {
 } | _INPUTS
 
 
-class Algorithms:
+class Algorithms(Part):
     """The commands of algorithmicx, algorithmic and, as far as they are the same, of algorithm2e."""
-
-    def __init__(self, cursor: Cursor, output: Output) -> None:
-        self._cursor = cursor
-        self._output = output
 
     def _step(self, name: str) -> None:
         """A line that begins with a word, or a condition between two words."""

@@ -13,7 +13,7 @@ from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor, keys
 from structformer_latex.inputs import Files
 from structformer_latex.macros import Macros
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 
 _CITE = re.compile(r"(?:[a-zA-Z]*[cC]ite[a-zA-Z]*|citation|footfullcite|bibentry)\*?")
 _NOT_CITING = frozenset({"nocite", "citestyle", "citename", "setcitestyle"})
@@ -21,6 +21,7 @@ _OWN_HEADING = re.compile(r"\\(?:sub)*(?:section|chapter)\*?\s*\{(.*)\}", re.DOT
 _ENTRY = re.compile(r"@\s*(\w+)\s*[{(]\s*([^,\s{}]*)\s*,", re.IGNORECASE)
 _STRING = re.compile(r"@\s*string\s*[{(]\s*([\w:.+-]+)\s*=\s*", re.IGNORECASE)
 _FIELD = re.compile(r"\s*,?\s*([A-Za-z][\w:.-]*)\s*=\s*")
+_DOI_BEGINS = re.compile(r"^(?:https?://)?(?:dx\.)?doi\.org/|^doi:\s*", re.IGNORECASE)
 _IGNORED = frozenset({"comment", "preamble", "string"})
 _MAX_FIELD = 100_000
 
@@ -37,10 +38,7 @@ class Entry:
         """Names under which the work may be a document itself."""
         found: list[str] = []
         if doi := self.fields.get("doi"):
-            found.append(
-                "doi:"
-                + re.sub(r"^(?:https?://)?(?:dx\.)?doi\.org/|^doi:\s*", "", doi.strip(), flags=re.IGNORECASE).lower()
-            )
+            found.append("doi:" + _DOI_BEGINS.sub("", doi.strip()).lower())
         if eprint := self.fields.get("eprint"):
             found.append("arxiv:" + re.sub(r"v\d+$", "", eprint.strip().removeprefix("arXiv:")))
         return tuple(found)
@@ -48,17 +46,11 @@ class Entry:
     def line(self) -> str:
         """Author, title, where and when, as LaTeX."""
         fields = self.fields
-        place = (
-            fields.get("journal")
-            or fields.get("journaltitle")
-            or fields.get("booktitle")
-            or fields.get("publisher")
-            or fields.get("howpublished")
-        )
+        places = ("journal", "journaltitle", "booktitle", "publisher", "howpublished")
         parts = [
             fields.get("author") or fields.get("editor"),
             fields.get("title"),
-            place,
+            next(filter(None, map(fields.get, places)), None),
             fields.get("year") or fields.get("date"),
         ]
         return ". ".join(" ".join(part.split()).rstrip(".") for part in parts if part) + "."
@@ -96,12 +88,8 @@ def _value(text: str, start: int, strings: dict[str, str]) -> tuple[str, int]:
     parts: list[str] = []
     position = start
     while position < len(text):
-        if text[position] == "{":
-            end = _end(text, position + 1, _BRACES, "}")
-            parts.append(text[position + 1 : end])
-            position = end + 1
-        elif text[position] == '"':
-            end = _end(text, position + 1, _QUOTED, '"')
+        if text[position] in '{"':
+            end = _end(text, position + 1, *((_BRACES, "}") if text[position] == "{" else (_QUOTED, '"')))
             parts.append(text[position + 1 : end])
             position = end + 1
         elif (word := _WORD.match(text, position)) is not None:
@@ -123,15 +111,14 @@ def _end(text: str, start: int, marks: re.Pattern[str], closing: str) -> int:
     return min(len(text), start + _MAX_FIELD)
 
 
-class Bibliography:
+class Bibliography(Part):
     """What a document cites, what its .bib files hold, and the section that lists it."""
 
     def __init__(self, cursor: Cursor, output: Output, macros: Macros, files: Files) -> None:
+        super().__init__(cursor, output)
         self.cited: dict[str, None] = {}
         self.entries: dict[str, Entry] = {}
         self.section: Section | None = None
-        self._cursor = cursor
-        self._output = output
         self._macros = macros
         self._files = files
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 # Called with the part of the reader that it is a method of and the command's name without a star; the command's
 # arguments are next in the text.
@@ -15,31 +17,47 @@ def by_name(*groups: tuple[str | Iterable[str], Handler]) -> dict[str, Handler]:
     return {name: handler for names, handler in groups for name in (names.split() if isinstance(names, str) else names)}
 
 
+def by_value(groups: Mapping[T, str]) -> dict[str, T]:
+    """A table that names the words of each value."""
+    return {word: value for value, words in groups.items() for word in words.split()}
+
+
+def by_pair(pairs: str) -> dict[str, str]:
+    """A table of word=value."""
+    return dict(pair.split("=", 1) for pair in pairs.split())
+
+
 # Levels as LaTeX numbers them: a part is 0, a chapter 1.
-SECTIONS = {
-    "part": 0,
-    "chapter": 1,
-    "section": 2,
-    "subsection": 3,
-    "subsubsection": 4,
-    "paragraph": 5,
-    "subparagraph": 6,
-    "addpart": 0,
-    "addchap": 1,
-    "addsec": 2,
-    "frametitle": 4,
-    "subsubsubsection": 5,
-    "minisec": 6,
-}
+SECTIONS = by_value(
+    {
+        0: "part addpart",
+        1: "chapter addchap",
+        2: "section addsec",
+        3: "subsection",
+        4: "subsubsection frametitle",
+        5: "paragraph subsubsubsection",
+        6: "subparagraph minisec",
+    }
+)
 REFERENCES = frozenset(
     """ref eqref autoref cref Cref vref Vref pageref nameref fullref labelcref labelcpageref cpageref Cpageref vpageref subref thref
     prettyref zref Autoref lcnamecref namecref nameCref footref refp tref fref sref hyperrefref titleref currefrange""".split()
 )
 RANGES = frozenset("crefrange Crefrange vrefrange cpagerefrange".split())
 # Commands and how many arguments of theirs are not text: o an optional one, m one in braces.
-DROPPED = {
-    **dict.fromkeys(
-        """vspace vspace* bibliographystyle pagenumbering index glossary vskip hphantom phantom vphantom geometry
+DROPPED = by_value(
+    {
+        "": """fbox mbox newblock phantomsection twocolumn onecolumn tikzstyle IEEEauthorblockN columnbreak glsresetall
+        makeglossaries printglossaries frenchspacing normalfont makeindex ExplSyntaxOn keywords setbox""",
+        "m": """newlength setheight hyperbaseurl hypersetup logo thanks pgfkeys theoremheaderfont theorembodyfont
+        graphicspath pagestyle thispagestyle hyphenation sisetup bookmarksetup stepcounter value pgfplotsset tikzset
+        hspace hspace*""",
+        "o": "printglossary printindex",
+        "mm": """setlength addtolength setcounter addtocounter resizebox fontsize markboth addtocontents settowidth
+        multicolumn DeclareMathOperator DeclareTextFontCommand DeclareOption floatname SetKwInOut pgfmathsetmacro
+        lstdefinestyle DeclareUnicodeCharacter PassOptionsToPackage PackageWarning""",
+        "mo": "scalebox newcounter",
+        "om": """vspace vspace* bibliographystyle pagenumbering index glossary vskip hphantom phantom vphantom geometry
         setstretch linespread bibliographyunit nocite markright definecolor* pdfbookmark* usetikzlibrary captionsetup*
         theoremstyle refstepcounter nolinenumbers pagecolor normalfont* fontencoding fontfamily fontseries fontshape
         allowdisplaybreaks raisebox* usetheme usecolortheme usefonttheme setbeamertemplate* institute logo*
@@ -47,125 +65,28 @@ DROPPED = {
         setsansfont* setmonofont* bibpunct* theoremsymbol keywords* newblock* nobibliography typeout message
         PackageWarning* errmessage write special pdfoutput shorthandoff shorthandon frenchspacing* makeindex*
         frenchbsetup NeedsTeXFormat ProvidesPackage ProvidesClass LoadClass* PassOptionsToPackage* cline cmidrule*
-        hhline arraystretch* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup*""".split(),
-        "om",
-    ),
-    "documentclass": "omo",
-    "documentstyle": "om",
-    "setlength": "mm",
-    "addtolength": "mm",
-    "setcounter": "mm",
-    "addtocounter": "mm",
-    "rule": "omm",
-    "resizebox": "mm",
-    "scalebox": "mo",
-    "rotatebox": "om",
-    "definecolor": "mmm",
-    "textcolor": "om",
-    "colorbox": "om",
-    "fcolorbox": "omm",
-    "color": "om",
-    "fontsize": "mm",
-    "markboth": "mm",
-    "addcontentsline": "mmm",
-    "addtocontents": "mm",
-    "numberwithin": "omm",
-    "newlength": "m",
-    "settowidth": "mm",
-    "setheight": "m",
-    "raisebox": "moo",
-    "multicolumn": "mm",
-    "multirow": "omom",
-    "cmidrule": "om",
-    "titleformat": "momm",
-    "titlespacing": "mmmm",
-    "DeclareMathOperator": "mm",
-    "DeclareMathSymbol": "mmmm",
-    "DeclareSymbolFont": "mmmmm",
-    "DeclareMathAlphabet": "mmmmm",
-    "SetMathAlphabet": "mmmmmm",
-    "DeclareFontFamily": "mmm",
-    "DeclareFontShape": "mmmmmm",
-    "DeclareTextFontCommand": "mm",
-    "DeclareOption": "mm",
-    "crefname": "mmm",
-    "Crefname": "mmm",
-    "providecolor": "mmm",
-    "bibpunct": "ommmmmm",
-    "captionsetup": "om",
-    "parbox": "ooom",
-    "makebox": "oo",
-    "framebox": "oo",
-    "fbox": "",
-    "mbox": "",
-    "newblock": "",
-    "DeclarePairedDelimiter": "mmm",
-    "newfloat": "mmmo",
-    "floatname": "mm",
-    "hyperbaseurl": "m",
-    "hypersetup": "m",
-    "phantomsection": "",
-    "twocolumn": "",
-    "onecolumn": "",
-    "tikzstyle": "",
-    "pdfbookmark": "omm",
-    "setbeamertemplate": "moo",
-    "logo": "m",
-    "acro": "mom",
-    "thanks": "m",
-    "IEEEauthorblockN": "",
-    "SetKwInOut": "mm",
-    "pgfmathsetmacro": "mm",
-    "pgfkeys": "m",
-    "newcolumntype": "mom",
-    "lstdefinestyle": "mm",
-    "lstdefinelanguage": "omom",
-    "lstnewenvironment": "moomm",
-    "setlist": "om",
-    "newlist": "mmm",
-    "theoremheaderfont": "m",
-    "theorembodyfont": "m",
-    "newtheoremstyle": "mmmmmmmmm",
-    "DeclareUnicodeCharacter": "mm",
-    "graphicspath": "m",
-    "pagestyle": "m",
-    "thispagestyle": "m",
-    "hyphenation": "m",
-    "columnbreak": "",
-    "column": "om",
-    "sisetup": "m",
-    "glsresetall": "",
-    "makeglossaries": "",
-    "printglossaries": "",
-    "printglossary": "o",
-    "bookmarksetup": "m",
-    "stepcounter": "m",
-    "value": "m",
-    "pgfplotsset": "m",
-    "tikzset": "m",
-    "frenchspacing": "",
-    "normalfont": "",
-    "makeindex": "",
-    "rowcolor": "omoo",
-    "rowcolors": "mmm",
-    "cellcolor": "om",
-    "arrayrulecolor": "om",
-    "hspace": "m",
-    "hspace*": "m",
-    "includepdf": "om",
-    "ExplSyntaxOn": "",
-    "newcounter": "mo",
-    "keywords": "",
-    "setmainfont": "omo",
-    "setsansfont": "omo",
-    "setmonofont": "omo",
-    "babelfont": "omom",
-    "printindex": "o",
-    "LoadClass": "omo",
-    "PassOptionsToPackage": "mm",
-    "PackageWarning": "mm",
-    "setbox": "",
-}
+        hhline arraystretch* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup* documentstyle rotatebox
+        textcolor colorbox color cmidrule captionsetup setlist column cellcolor arrayrulecolor includepdf""",
+        "oo": "makebox framebox",
+        "mmm": """definecolor addcontentsline DeclareFontFamily crefname Crefname providecolor DeclarePairedDelimiter
+        newlist rowcolors""",
+        "mom": "acro newcolumntype",
+        "moo": "raisebox setbeamertemplate",
+        "omm": "rule fcolorbox numberwithin pdfbookmark",
+        "omo": "documentclass setmainfont setsansfont setmonofont LoadClass",
+        "mmmm": "titlespacing DeclareMathSymbol",
+        "mmmo": "newfloat",
+        "momm": "titleformat",
+        "omom": "multirow lstdefinelanguage babelfont",
+        "omoo": "rowcolor",
+        "ooom": "parbox",
+        "mmmmm": "DeclareSymbolFont DeclareMathAlphabet",
+        "moomm": "lstnewenvironment",
+        "mmmmmm": "SetMathAlphabet DeclareFontShape",
+        "ommmmmm": "bibpunct",
+        "mmmmmmmmm": "newtheoremstyle",
+    }
+)
 # Environments whose content is not text.
 SKIPPED = frozenset(
     """comment tikzpicture picture pspicture pgfpicture asy filecontents filecontents* axis psmatrix forest tikzcd xy diagram pycode luacode
@@ -178,45 +99,22 @@ MATH = frozenset(
     """equation equation* align align* alignat alignat* aligned gather gather* multline multline* flalign flalign* eqnarray eqnarray* displaymath
     math subequations* dmath dmath* array* split IEEEeqnarray IEEEeqnarray* xalignat xalignat* numcases subnumcases empheq*""".split()
 )
-TABLES = {
-    "tabular": 1,
-    "tabular*": 2,
-    "tabularx": 2,
-    "tabulary": 2,
-    "longtable": 1,
-    "array": 1,
-    "supertabular": 1,
-    "xtabular": 1,
-    "tblr": 1,
-    "longtblr": 1,
-    "xltabular": 2,
-    "tabu": 1,
-    "longtabu": 1,
-    "deluxetable": 1,
-}
+TABLES = by_value(
+    {
+        1: "tabular longtable array supertabular xtabular tblr longtblr tabu longtabu deluxetable",
+        2: "tabular* tabularx tabulary xltabular",
+    }
+)
 LISTS = frozenset(
     "itemize enumerate description compactitem compactenum inparaenum trivlist list itemize* enumerate* description* asparaenum".split()
 )
 THEOREMS = {
-    "theorem": "Theorem",
-    "lemma": "Lemma",
-    "proposition": "Proposition",
-    "corollary": "Corollary",
-    "definition": "Definition",
-    "remark": "Remark",
-    "example": "Example",
-    "conjecture": "Conjecture",
-    "claim": "Claim",
-    "proof": "Proof",
-    "note": "Note",
-    "exercise": "Exercise",
-    "problem": "Problem",
-    "thm": "Theorem",
-    "lem": "Lemma",
-    "prop": "Proposition",
-    "cor": "Corollary",
-    "defn": "Definition",
-    "rem": "Remark",
+    **{
+        name: name.capitalize()
+        for name in """theorem lemma proposition corollary definition remark example conjecture claim proof note
+        exercise problem""".split()
+    },
+    **by_pair("thm=Theorem lem=Lemma prop=Proposition cor=Corollary defn=Definition rem=Remark"),
 }
 CONDITIONALS = frozenset(
     """if ifx ifnum ifdim ifcase ifodd ifmmode ifvmode ifhmode ifinner iftrue iffalse ifdefined ifcsname ifeof ifcat ifvoid ifhbox ifvbox ifpdf

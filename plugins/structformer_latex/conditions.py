@@ -110,12 +110,6 @@ class Branches:
         if not truth:
             self._skip_branch(to_else=True)
 
-    def _other_branch(self, name: str) -> None:
-        self._skip_branch(to_else=False)
-
-    def _end(self, name: str) -> None:
-        return
-
     def _skip_branch(self, *, to_else: bool) -> None:
         cursor = self._cursor
         end = self._conditions_of(cursor.text).end(cursor.position, to_else=to_else)
@@ -185,8 +179,8 @@ class Branches:
             (f"If{test}{branches}" for test in ("Boolean", "NoValue", "Value") for branches in ("TF", "T", "F")),
             _if_given,
         ),
-        ("else or", _other_branch),
-        ("fi", _end),
+        ("else or", lambda branches, name: branches._skip_branch(to_else=False)),
+        ("fi", lambda branches, name: None),
         ("newtoggle providetoggle settoggle toggletrue togglefalse iftoggle nottoggle", _toggle),
         ("ifthenelse IfFileExists InputIfFileExists ifstrempty ifblank IfStrEq", _choice),
         ("texorpdfstring foreignlanguage mathchoice", _version),

@@ -14,6 +14,7 @@ _SPACE = re.compile(r"(?:[ \t]|%[^\n]*\n)*(?:\n(?![ \t]*\n)(?:[ \t]|%[^\n]*\n)*)
 _OVERLAY = re.compile(r"\s*<[-\d.,+|@:a-z ]*>")
 _KEY = re.compile(r"[^,\s][^,]*")
 _COMMENT_IN_KEYS = re.compile(r"(?<!\\)%[^\n]*(?:\n\s*|\Z)")
+_DEEPER = {"{": 1, "}": -1}
 _MAX_DEPTH = 200
 _OPTIONAL_CHARACTERS = 20_000  # of an argument in brackets
 _UNCLOSED_CHARACTERS = 4_000_000  # looked through in vain, after which arguments in brackets must be short
@@ -218,17 +219,9 @@ class Cursor:
         self.skip_space()
         text, start = self.text, self.position
         if text[start : start + 1] == "{":
-            depth = 0
-            for found in _BRACE.finditer(text, start):
-                if found[0] == "{":
-                    depth += 1
-                elif found[0] == "}":
-                    depth -= 1
-                    if not depth:
-                        self.position = found.end()
-                        return text[start + 1 : found.start()]
-            self.to_end()
-            return text[start + 1 :]
+            end = _closing(text, start, _BRACE)
+            self.position = min(len(text), end + 1)
+            return text[start + 1 : end]
         if text[start : start + 1] in ("\\", ""):
             return self.argument()
         end = text.find(text[start], start + 1)
@@ -252,15 +245,11 @@ def keys(text: str) -> list[str]:
     return [key.strip().strip("{}") for key in found] if "{" in text else found
 
 
-def _closing(text: str, start: int) -> int:
+def _closing(text: str, start: int, marks: re.Pattern[str] = _GROUP) -> int:
     """Where the group that opens at `start` closes; the end of the text when it doesn't."""
     depth = 0
-    for found in _GROUP.finditer(text, start):
-        token = found[0]
-        if token == "{":
-            depth += 1
-        elif token == "}":
-            depth -= 1
-            if not depth:
-                return found.start()
+    for found in marks.finditer(text, start):
+        depth += _DEEPER.get(found[0], 0)
+        if not depth:
+            return found.start()
     return len(text)

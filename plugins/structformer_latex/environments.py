@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from structformer.document import MarkKind
@@ -49,36 +49,23 @@ class _List:
     part: MarkKind | None = None  # the item or definition that is open
 
 
+@dataclass(eq=False)
 class Environments:
     """Which environments are open, and what each does at its beginning and its end."""
 
-    def __init__(
-        self,
-        cursor: Cursor,
-        output: Output,
-        macros: Macros,
-        *,
-        numbering: Numbering,
-        sections: Sections,
-        theorems: Theorems,
-        formulas: Formulas,
-        verbatim: Verbatim,
-        bibliography: Bibliography,
-        tables: Tables,
-    ) -> None:
-        self._cursor = cursor
-        self._output = output
-        self._macros = macros
-        self._numbering = numbering
-        self._sections = sections
-        self._theorems = theorems
-        self._formulas = formulas
-        self._verbatim = verbatim
-        self._bibliography = bibliography
-        self._own: list[str] = []  # the user's that are open
-        self._lists: list[_List] = []
-        self._floats: list[str] = []  # environments that may have a caption
-        self._tables = tables
+    _cursor: Cursor
+    _output: Output
+    _macros: Macros
+    _numbering: Numbering
+    _sections: Sections
+    _theorems: Theorems
+    _formulas: Formulas
+    _verbatim: Verbatim
+    _bibliography: Bibliography
+    _tables: Tables
+    _own: list[str] = field(default_factory=list)  # the user's that are open
+    _lists: list[_List] = field(default_factory=list)
+    _floats: list[str] = field(default_factory=list)  # environments that may have a caption
 
     def begin(self) -> None:
         """Read what follows \\begin."""
@@ -279,11 +266,8 @@ class Environments:
         if (above := self._cursor.optional()) is not None:
             self._output.typeset(above)
 
-    def _begin_body(self, name: str) -> None:
-        return  # its content is read as it comes
-
     _OTHERS: ClassVar[dict[str, Handler]] = by_name(
-        ("document subfile", _begin_body),
+        ("document subfile", lambda environments, name: None),  # its content is read as it comes
         ("frame", _begin_slide),
         (_SLIDE_BLOCKS, _begin_block),
         ("multicols multicols*", _begin_columns),

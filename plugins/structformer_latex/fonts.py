@@ -7,8 +7,7 @@ from typing import ClassVar
 from structformer.document import MarkKind
 
 from structformer_latex.commands import Handler, by_name
-from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output
+from structformer_latex.output import Part
 
 _KINDS = {
     **dict.fromkeys("emph textit textsl em it itshape sl slshape".split(), MarkKind.EMPHASIS),
@@ -17,12 +16,8 @@ _KINDS = {
 }
 
 
-class Fonts:
+class Fonts(Part):
     """Marks what is set in another font; the text stays as it is."""
-
-    def __init__(self, cursor: Cursor, output: Output) -> None:
-        self._cursor = cursor
-        self._output = output
 
     def _of_argument(self, name: str) -> None:
         self._cursor.skip_option()

@@ -24,6 +24,7 @@ from structformer.formats import (
     without_spans,
 )
 
+from structformer_latex.commands import by_pair
 from structformer_latex.inputs import BODY
 from structformer_latex.reader import TexReader
 from structformer_latex.references import plain_address
@@ -45,24 +46,11 @@ _ENDS = {
 }
 _MAX_TAKEN = 2000
 _INPUTENC = re.compile(rb"\\(?:usepackage|inputencoding)\s*(?:\[([^\[\]]*)\]\s*\{inputenc\}|\{([^{}]*)\})")
-_ENCODINGS = {
-    "latin1": "latin-1",
-    "latin2": "iso8859-2",
-    "latin3": "iso8859-3",
-    "latin4": "iso8859-4",
-    "latin5": "iso8859-9",
-    "latin9": "iso8859-15",
-    "latin10": "iso8859-16",
-    "ansinew": "cp1252",
-    "applemac": "mac-roman",
-    "macce": "mac-latin2",
-    "koi8-r": "koi8-r",
-    "koi8-u": "koi8-u",
-    "utf8": "utf-8",
-    "utf8x": "utf-8",
-    "decmulti": "latin-1",
-    "next": "latin-1",
-}
+_ENCODINGS = by_pair(
+    """latin1=latin-1 latin2=iso8859-2 latin3=iso8859-3 latin4=iso8859-4 latin5=iso8859-9 latin9=iso8859-15
+    latin10=iso8859-16 ansinew=cp1252 applemac=mac-roman macce=mac-latin2 koi8-r=koi8-r koi8-u=koi8-u utf8=utf-8
+    utf8x=utf-8 decmulti=latin-1 next=latin-1"""
+)
 
 
 class LatexFormat:
@@ -149,7 +137,8 @@ class LatexFormat:
         found: set[str] = set()
         waiting = [text]
         while waiting:
-            for command, name, second, bare in _TAKEN.findall(_without_unread(waiting.pop())):
+            # Without conditions that never hold, comments, verbatim.
+            for command, name, second, bare in _TAKEN.findall(without_spans(waiting.pop(), _UNREAD, _ENDS)):
                 target = (name + second if command in ("import", "subimport") else name or bare).strip().strip('"')
                 opened = (source.open(target + ".tex") or source.open(target)) if target else None
                 if opened is None or opened.path in found or opened.path == source.path:
@@ -209,11 +198,6 @@ def _without_comments(text: str) -> str:
             kept = following = end if end >= 0 else len(text)
         sign = text.find("%", following)
     return "".join((*parts, text[kept:]))
-
-
-def _without_unread(text: str) -> str:
-    """A file's text without what is not text of it: conditions that never hold, comments, verbatim."""
-    return without_spans(text, _UNREAD, _ENDS)
 
 
 _UNUSUAL = ("\x00", "\x1b", "\ufeff")  # signs of UTF-16, of escape sequences, of a mark

@@ -8,7 +8,7 @@ from structformer.document import MarkKind
 
 from structformer_latex.cursor import Cursor
 from structformer_latex.numbering import Numbering
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 from structformer_latex.references import References
 
 _END = {
@@ -22,12 +22,11 @@ _REFERENCE = re.compile(r"\\(?:eq|auto|[cC])?ref\*?\s*\{([^{}]*)\}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]*\n?[ \t]*")
 
 
-class Formulas:
+class Formulas(Part):
     """Reads $...$, \\(...\\), $$...$$, \\[...\\] and what environments for formulas hold."""
 
     def __init__(self, cursor: Cursor, output: Output, references: References, numbering: Numbering) -> None:
-        self._cursor = cursor
-        self._output = output
+        super().__init__(cursor, output)
         self._references = references
         self._numbering = numbering
 

@@ -6,18 +6,17 @@ from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 
 
-class FrontMatter:
+class FrontMatter(Part):
     """Title and authors as text; the language as babel calls it."""
 
     def __init__(self, cursor: Cursor, output: Output) -> None:
+        super().__init__(cursor, output)
         self.title = ""
         self.author = ""
         self.language: str | None = None
-        self._cursor = cursor
-        self._output = output
 
     def _title(self, name: str) -> None:
         self._cursor.optional()

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 
 _USES = """gls Gls GLS glspl Glspl glslink glsdisp glsentrylong glsentryshort glsentryname glsentrytext glsfirst
     Glsfirst glstext Glstext glsname acrshort Acrshort acrlong Acrlong acrfull Acrfull acrshortpl acrlongpl
@@ -24,12 +24,11 @@ class _Term:
     used: bool = False
 
 
-class Glossary:
+class Glossary(Part):
     """The terms of a document."""
 
     def __init__(self, cursor: Cursor, output: Output) -> None:
-        self._cursor = cursor
-        self._output = output
+        super().__init__(cursor, output)
         self._terms: dict[str, _Term] = {}
 
     def _define(self, command: str) -> None:

@@ -10,7 +10,7 @@ from structformer.document import LinkKind
 from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor, keys
 from structformer_latex.front_matter import FrontMatter
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 
 BODY = re.compile(r"\\begin\s*\{document\}")
 _BARE_NAME = re.compile(r"\s*([^\s\\{}%]+)")
@@ -24,12 +24,11 @@ class Files(Protocol):
     def __call__(self, name: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None: ...
 
 
-class Inputs:
+class Inputs(Part):
     """Takes in the files that a document names."""
 
     def __init__(self, cursor: Cursor, output: Output, front_matter: FrontMatter, files: Files) -> None:
-        self._cursor = cursor
-        self._output = output
+        super().__init__(cursor, output)
         self._front_matter = front_matter
         self._files = files
         self._taken: set[str] = set()

@@ -61,35 +61,12 @@ class TexReader:
         sections = Sections(cursor, output, self.numbering)
         theorems = Theorems(cursor, output, self.numbering)
         verbatim = Verbatim(cursor, output)
-        self._environments = Environments(
-            cursor,
-            output,
-            self._macros,
-            numbering=self.numbering,
-            sections=sections,
-            theorems=theorems,
-            formulas=self._formulas,
-            verbatim=verbatim,
-            bibliography=self.bibliography,
-            tables=self._tables,
-        )
+        lists = (self._formulas, verbatim, self.bibliography, self._tables)
+        self._environments = Environments(cursor, output, self._macros, self.numbering, sections, theorems, *lists)
         parts = (
-            self,
-            self.front_matter,
-            self._macros,
-            self._branches,
-            self._inputs,
-            self.references,
-            self.bibliography,
-            self._typography,
-            sections,
-            theorems,
-            verbatim,
-            self._environments,
-            Fonts(cursor, output),
-            Glossary(cursor, output),
-            Quantities(cursor, output),
-            Algorithms(cursor, output),
+            *(self, self.front_matter, self._macros, self._branches, self._inputs, self.references, self.bibliography),
+            *(self._typography, sections, theorems, verbatim, self._environments, Fonts(cursor, output)),
+            *(Glossary(cursor, output), Quantities(cursor, output), Algorithms(cursor, output)),
         )
         self._parts: dict[type, Any] = {type(part): part for part in parts}
 
@@ -215,31 +192,16 @@ class TexReader:
 
     # -- commands that only TeX needs ------------------------------------------------------------------------------
 
-    def _catcode(self, name: str) -> None:
-        self._cursor.take(_CATCODE)
-
-    def _length(self, name: str) -> None:
-        self._cursor.take(_ASSIGNMENT)
-
-    def _end_of_input(self, name: str) -> None:
-        self._cursor.to_end()
-
-    def _page_break(self, name: str) -> None:
-        self._cursor.optional()
-
-    def _shown_later(self, name: str) -> None:
-        self._cursor.skip_overlay()
-
-    def _nothing(self, name: str) -> None:
-        return
-
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
-        ("catcode", _catcode),
-        (LENGTHS - DROPPED.keys(), _length),
-        ("endinput bye", _end_of_input),
-        ("nopagebreak", _page_break),
-        ("only onslide uncover visible invisible pause alert structure temporal", _shown_later),
-        ("relax", _nothing),
+        ("catcode", lambda reader, name: reader._cursor.take(_CATCODE)),
+        (LENGTHS - DROPPED.keys(), lambda reader, name: reader._cursor.take(_ASSIGNMENT)),
+        ("endinput bye", lambda reader, name: reader._cursor.to_end()),
+        ("nopagebreak", lambda reader, name: reader._cursor.optional()),
+        (
+            "only onslide uncover visible invisible pause alert structure temporal",
+            lambda reader, name: reader._cursor.skip_overlay(),
+        ),
+        ("relax", lambda reader, name: None),
     )
 
 
@@ -254,22 +216,8 @@ def _with_marks(text: str) -> str:
 HANDLERS: dict[str, tuple[type, Handler]] = {
     name: (part, handler)
     for part in (
-        TexReader,
-        FrontMatter,
-        Macros,
-        Branches,
-        Inputs,
-        References,
-        Bibliography,
-        Typography,
-        Sections,
-        Theorems,
-        Verbatim,
-        Environments,
-        Fonts,
-        Glossary,
-        Quantities,
-        Algorithms,
+        *(TexReader, FrontMatter, Macros, Branches, Inputs, References, Bibliography, Typography, Sections, Theorems),
+        *(Verbatim, Environments, Fonts, Glossary, Quantities, Algorithms),
     )
     for name, handler in part.COMMANDS.items()
 }

@@ -12,7 +12,7 @@ from structformer_latex.commands import RANGES, REFERENCES, Handler, by_name
 from structformer_latex.cursor import Cursor, keys
 from structformer_latex.macros import Macros
 from structformer_latex.numbering import Numbering
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 
 _WITH_KIND = frozenset("autoref Autoref cref Cref vref Vref thref fullref zref crefrange Crefrange".split())
 _WITH_TITLE = frozenset({"nameref", "titleref"})
@@ -26,13 +26,12 @@ def plain_address(address: str) -> str:
     return re.sub(r"\s+", "", address)
 
 
-class References:
+class References(Part):
     """Gives labels their numbers and writes links; what a reference shows is known when all has been read."""
 
     def __init__(self, cursor: Cursor, output: Output, macros: Macros, numbering: Numbering) -> None:
+        super().__init__(cursor, output)
         self.external: list[tuple[str, str]] = []  # other documents: what their labels begin with here, and the file
-        self._cursor = cursor
-        self._output = output
         self._macros = macros
         self._numbering = numbering
 

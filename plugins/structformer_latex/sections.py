@@ -8,18 +8,17 @@ from typing import ClassVar
 from structformer_latex.commands import SECTIONS, Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.numbering import Numbering
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\\par(?![a-zA-Z])|\Z")
 _UNNUMBERED = ("add", "minisec", "frametitle")  # beginnings of names
 
 
-class Sections:
+class Sections(Part):
     """Opens the sections of the tree."""
 
     def __init__(self, cursor: Cursor, output: Output, numbering: Numbering) -> None:
-        self._cursor = cursor
-        self._output = output
+        super().__init__(cursor, output)
         self._numbering = numbering
 
     def _section(self, name: str) -> None:

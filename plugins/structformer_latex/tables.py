@@ -9,7 +9,7 @@ from structformer.document import MarkKind
 
 from structformer_latex.commands import TABLES
 from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 
 _TOKEN = re.compile(r"\\(?:(\\|tabularnewline(?![a-zA-Z]))|(caption|begin|end)(?![a-zA-Z])|.)|[{}]|%[^\n]*", re.DOTALL)
 _RULES = re.compile(
@@ -28,12 +28,11 @@ class _Table:
     in_row: bool = False
 
 
-class Tables:
+class Tables(Part):
     """The tables that are open, the innermost last."""
 
     def __init__(self, cursor: Cursor, output: Output) -> None:
-        self._cursor = cursor
-        self._output = output
+        super().__init__(cursor, output)
         self._open: list[_Table] = []
 
     @property

@@ -10,7 +10,7 @@ from structformer.document import MarkKind
 from structformer_latex.commands import THEOREMS, Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.numbering import Numbering
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 
 _TITLE = re.compile(r"name\s*=\s*\{?([^,}]+)")
 _WITHIN = re.compile(r"(?:numberwithin|parent|within)\s*=\s*\{?([^,}]+)")
@@ -18,12 +18,11 @@ _SHARED = re.compile(r"(?:numberlike|sibling|sharenumber)\s*=\s*\{?([^,}]+)")
 _NOT_NUMBERED = re.compile(r"numbered\s*=\s*no")
 
 
-class Theorems:
+class Theorems(Part):
     """The kinds of theorems: the user's, by the names of their environments, and the usual ones."""
 
     def __init__(self, cursor: Cursor, output: Output, numbering: Numbering) -> None:
-        self._cursor = cursor
-        self._output = output
+        super().__init__(cursor, output)
         self._numbering = numbering
         self._titles: dict[str, str] = {}
         self._unnumbered: set[str] = set()

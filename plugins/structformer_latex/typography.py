@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import ClassVar
 
 from structformer.formats import Script
 
 from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, Handler, by_name
 from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 from structformer_latex.symbols import ACCENTS, SYMBOLS, accented, rare_symbol
 from structformer_latex.tables import Tables
 
@@ -26,12 +25,11 @@ _LINE_HEIGHT = re.compile(r"\[[-\d.\s\\a-z]*\]")
 _NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
 
 
-class Typography:
+class Typography(Part):
     """Writes what single commands print."""
 
     def __init__(self, cursor: Cursor, output: Output, tables: Tables) -> None:
-        self._cursor = cursor
-        self._output = output
+        super().__init__(cursor, output)
         self._tables = tables
 
     # -- symbols and letters ---------------------------------------------------------------------------------------
@@ -89,14 +87,9 @@ class Typography:
             )
         return argument.strip() if "\\" not in argument else self._output.plain(argument)
 
-    def _upper(self, name: str) -> None:
-        self._cased(self._cursor.argument(), str.upper)
-
-    def _lower(self, name: str) -> None:
-        self._cased(self._cursor.argument(), str.lower)
-
-    def _cased(self, text: str, change: Callable[[str], str]) -> None:
+    def _cased(self, name: str) -> None:
         """Text in one case; keys of references, formulas and names of commands stay as they are."""
+        text, change = self._cursor.argument(), str.upper if "upper" in name.lower() else str.lower
         if _REFERRING.search(text) is None:
             self._output.builder.text(change(self._output.plain(text)))
         else:
@@ -153,8 +146,7 @@ class Typography:
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ((accent for accent in ACCENTS if len(accent) == 1), _accent),
-        ("MakeUppercase MakeTextUppercase uppercase", _upper),
-        ("MakeLowercase MakeTextLowercase lowercase", _lower),
+        ("MakeUppercase MakeTextUppercase uppercase MakeLowercase MakeTextLowercase lowercase", _cased),
         ("enquote say textquote", _quote),
         ("xspace", _x_space),
         ("hyp fshyp bshyp", _hyphen),

@@ -5,35 +5,29 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from structformer_latex.commands import Handler, by_name
-from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output
+from structformer_latex.commands import Handler, by_name, by_pair
+from structformer_latex.output import Part
 
-_UNITS = {
-    **dict(
-        pair.split("=")
-        for pair in """metre=m meter=m second=s gram=g kilogram=kg ampere=A kelvin=K mole=mol candela=cd
+_UNITS = by_pair(
+    """metre=m meter=m second=s gram=g kilogram=kg ampere=A kelvin=K mole=mol candela=cd
         becquerel=Bq celsius=°C degreeCelsius=°C coulomb=C farad=F gray=Gy hertz=Hz
         henry=H joule=J katal=kat lumen=lm lux=lx newton=N ohm=Ω pascal=Pa radian=rad
         siemens=S sievert=Sv steradian=sr tesla=T volt=V watt=W weber=Wb day=d hour=h
         hectare=ha litre=L liter=L minute=min tonne=t arcminute=′ arcsecond=″ degree=°
         percent=% angstrom=Å bar=bar barn=b knot=kn mmHg=mmHg nauticalmile=M bel=B
         decibel=dB neper=Np electronvolt=eV dalton=Da astronomicalunit=au bit=bit byte=B
-        bohr=a₀ elementarycharge=e clight=c atomicmassunit=u""".split()
-    ),
-}
-_PREFIXES = dict(
-    pair.split("=")
-    for pair in """yocto=y zepto=z atto=a femto=f pico=p nano=n micro=µ milli=m centi=c deci=d deca=da
-        deka=da hecto=h kilo=k mega=M giga=G tera=T peta=P exa=E zetta=Z yotta=Y kibi=Ki
-        mebi=Mi gibi=Gi tebi=Ti""".split()
+        bohr=a₀ elementarycharge=e clight=c atomicmassunit=u"""
 )
-_SHORT = dict(
-    pair.split("=")
-    for pair in """m=m cm=cm mm=mm km=km um=µm nm=nm s=s ms=ms us=µs ns=ns g=g kg=kg mg=mg ug=µg Hz=Hz
+_PREFIXES = by_pair(
+    """yocto=y zepto=z atto=a femto=f pico=p nano=n micro=µ milli=m centi=c deci=d deca=da
+        deka=da hecto=h kilo=k mega=M giga=G tera=T peta=P exa=E zetta=Z yotta=Y kibi=Ki
+        mebi=Mi gibi=Gi tebi=Ti"""
+)
+_SHORT = by_pair(
+    """m=m cm=cm mm=mm km=km um=µm nm=nm s=s ms=ms us=µs ns=ns g=g kg=kg mg=mg ug=µg Hz=Hz
         kHz=kHz MHz=MHz GHz=GHz V=V mV=mV kV=kV A=A mA=mA W=W kW=kW MW=MW mW=mW J=J kJ=kJ
         eV=eV keV=keV MeV=MeV GeV=GeV TeV=TeV N=N Pa=Pa kPa=kPa MPa=MPa K=K mol=mol L=L
-        l=l ml=ml dB=dB ohm=Ω kohm=kΩ Mohm=MΩ F=F pF=pF nF=nF uF=µF H=H kWh=kWh""".split()
+        l=l ml=ml dB=dB ohm=Ω kohm=kΩ Mohm=MΩ F=F pF=pF nF=nF uF=µF H=H kWh=kWh"""
 )
 _POWERS = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
 _TOKEN = re.compile(
@@ -64,7 +58,7 @@ def unit(source: str) -> str:
         elif name in ("squared", "cubed", "tothe"):
             if parts:
                 parts[-1] += {"squared": "²", "cubed": "³"}.get(name, argument.translate(_POWERS))
-        elif name in ("of",):
+        elif name == "of":
             if parts:
                 parts[-1] += f" {argument}"
         else:
@@ -80,16 +74,11 @@ def unit(source: str) -> str:
 
 def quantity(number: str, source: str) -> str:
     """A number with its unit; no blank before a degree, as siunitx prints it with its defaults for angles only."""
-    shown = unit(source)
-    return f"{number} {shown}".strip()
+    return f"{number} {unit(source)}".strip()
 
 
-class Quantities:
+class Quantities(Part):
     """siunitx's commands."""
-
-    def __init__(self, cursor: Cursor, output: Output) -> None:
-        self._cursor = cursor
-        self._output = output
 
     def _quantity(self, name: str) -> None:
         argument, plain = self._cursor.argument, self._output.plain

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output
+from structformer_latex.output import Output, Part
 
 _LABEL = re.compile(r"label\s*=\s*\{?([^,}\]]+)")
 _CAPTION = re.compile(r"caption\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,\]]+)")
@@ -16,12 +16,11 @@ _NO_LANGUAGE = dict.fromkeys(("text", "none", "plain", "plaintext"), "")
 _WITH_OPTIONS = frozenset("lstlisting Verbatim minted listing BVerbatim".split())
 
 
-class Verbatim:
+class Verbatim(Part):
     """Reads code, in a line or in lines of its own."""
 
     def __init__(self, cursor: Cursor, output: Output) -> None:
-        self._cursor = cursor
-        self._output = output
+        super().__init__(cursor, output)
         self._language = ""  # that \lstset gives all listings
 
     def read_environment(self, name: str) -> None:

@@ -52,9 +52,8 @@ _HINTS = (  # one of which every directive has; a literal is found much faster t
 )
 _HINT_BYTES = tuple(hint.encode() for hint in _HINTS)
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
-_FENCED_INCLUDE = re.compile(  # of MyST
-    rf"(?P<indent>[ \t]*)(?P<fence>```+|~~~+|:::+)\{{include\}}[ \t]*{_PATH}[ \t]*\n?"
-)
+# of MyST
+_FENCED_INCLUDE = re.compile(rf"(?P<indent>[ \t]*)(?P<fence>```+|~~~+|:::+)\{{include\}}[ \t]*{_PATH}[ \t]*\n?")
 _COMMENTS = {"<!--": "-->", "{/*": "*/}"}
 _OWN_NAMES = frozenset({"readme", "index"})
 _FOLDERS = ("", "_includes", "includes", "snippets", "docs")

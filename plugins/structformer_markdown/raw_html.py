@@ -15,46 +15,9 @@ from structformer_markdown.fence_info import language
 _NO_RAW_TEXT: frozenset[str] = frozenset()
 _HIDDEN = frozenset({"script", "style", "template", "noscript"})
 _BLOCKS = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "caption",
-        "center",
-        "dd",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "header",
-        "hr",
-        "html",
-        "legend",
-        "listing",
-        "main",
-        "nav",
-        "ol",
-        "option",
-        "p",
-        "pre",
-        "search",
-        "section",
-        "select",
-        "summary",
-        "table",
-        "tbody",
-        "tfoot",
-        "thead",
-        "ul",
-        "xmp",
-    ]
+    """address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form
+    header hr html legend listing main nav ol option p pre search section select summary table tbody tfoot thead ul
+    xmp""".split()
 )
 _LINES = frozenset({"br", "li", "tr"})
 _HEADING = re.compile(r"h[1-6]$")

@@ -70,10 +70,7 @@ def _led_to(entry: Entry, lines: Sequence[Line], reached: int) -> int:
     """The first line, from the one that is reached, that stands no higher than the outline leads."""
     if entry.height is None:
         return reached
-    for index in range(reached, len(lines)):
-        if lines[index].height <= entry.height:
-            return index
-    return reached
+    return next((index for index in range(reached, len(lines)) if lines[index].height <= entry.height), reached)
 
 
 def _own_lines(plain: str, lines: Sequence[Line]) -> int:

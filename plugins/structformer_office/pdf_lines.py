@@ -43,15 +43,11 @@ def page_lines(page: Any) -> list[Line]:
                 first = place + len(given) - len(given.lstrip())
                 size, height = _size(raw, text_page, first), _height(raw, text_page, first)
                 lines.append(Line(text, size, height, given.rstrip().endswith(_HYPHENS)))
-            place += _units(given) + 2
+            # The library counts characters beyond the first plane as two.
+            place += len(given) + sum(character > "\uffff" for character in given) + 2
         return lines
     finally:
         text_page.close()
-
-
-def _units(text: str) -> int:
-    """How many characters the library counts: those beyond the first plane as two."""
-    return len(text) + sum(character > "\uffff" for character in text)
 
 
 def _size(raw: Any, text_page: Any, index: int) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
 from itertools import pairwise
 
 from structformer.document import MarkKind
@@ -71,7 +70,10 @@ class Blocks:
                 self._ends.setdefault((closing[1] or closing[2] or f"\\{closing[3]}").lower(), []).append(number)
             elif "#+" in line and (keyword := _KEYWORD.fullmatch(line)) is not None:
                 self._define(keyword[1].lower(), keyword[2])
-        self._region(self._properties(0, self._document_ids), headlines[0] if headlines else len(lines))
+        start, ids = self._properties(0)
+        for id in ids:
+            self._builder.add_anchor(id)
+        self._region(start, headlines[0] if headlines else len(lines))
         hidden = 0  # level of a heading that is not to be exported, with all below it
         for start, end in pairwise([*headlines, len(lines)]):
             level = len(lines[start]) - len(lines[start].lstrip("*"))
@@ -90,10 +92,6 @@ class Blocks:
             if not body.startswith("(eval"):
                 kept[key.lower() if name == "macro" else key] = body.strip()
 
-    def _document_ids(self, ids: list[str]) -> None:
-        for id in ids:
-            self._builder.add_anchor(id)
-
     def _section(self, number: int, end: int, level: int) -> bool:
         """Read a heading and what is its own; False where it is not to be exported."""
         title = self._lines[number][level:].strip()
@@ -107,19 +105,18 @@ class Blocks:
         start = number + 1
         while start < end and _PLANNING.fullmatch(self._lines[start]):
             start += 1
-        ids: list[str] = []
-        start = self._properties(start, ids.extend)
+        start, ids = self._properties(start)
         self._builder.open_heading(level, tuple(ids))
         self._inline.write(_COOKIE.sub("", title))
         self._builder.close_heading()
         self._region(start, end)
         return True
 
-    def _properties(self, number: int, take: Callable[[list[str]], object]) -> int:
-        """Read the drawer of properties that begins on a line, if one does; returns the number of the line after it."""
+    def _properties(self, number: int) -> tuple[int, list[str]]:
+        """The number of the line after the drawer of properties that begins on a line, if one does, and its ids."""
         lines = self._lines
         if number >= len(lines) or lines[number].strip().upper() != ":PROPERTIES:":
-            return number
+            return number, []
         ids: list[str] = []
         number += 1
         while number < len(lines) and (found := _PROPERTY.fullmatch(lines[number])) is not None:
@@ -130,8 +127,7 @@ class Blocks:
                 ids.append(found[2].strip())
                 self.ids.append(found[2].strip())
             number += 1
-        take(ids)
-        return number + (number < len(lines) and lines[number].strip().upper() == ":END:")
+        return number + (number < len(lines) and lines[number].strip().upper() == ":END:"), ids
 
     def _region(self, start: int, end: int) -> None:
         number = start

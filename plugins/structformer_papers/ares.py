@@ -88,12 +88,11 @@ class Places:
         if score is None:
             return None
         equal = [address for other, address in hits if other == score]
-        before = sum(self._number(address) < number for address in equal) if len(equal) > 1 else 0
+        before = 0
+        if len(equal) > 1:
+            before = sum(int(self._searcher.doc(address)[_NUMBER][0]) < number for address in equal)
         better = sum(1 for other, _ in hits if other > score)
         return 1 + better + before
-
-    def _number(self, address: tantivy.DocAddress) -> int:
-        return int(self._searcher.doc(address)[_NUMBER][0])
 
     def _address(self, number: int) -> tantivy.DocAddress | None:
         """Where the index has a document, so that not every document that is found has to be read."""

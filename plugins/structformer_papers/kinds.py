@@ -2,8 +2,6 @@
 torch.
 """
 
-from __future__ import annotations
-
 from structformer.models import Card, Defaults, RankerKind
 
 MASKED_AUTOENCODER = RankerKind(

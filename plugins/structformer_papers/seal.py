@@ -36,12 +36,7 @@ _ONE_LINE = frozenset({MarkKind.ITEM, MarkKind.TERM, MarkKind.DEFINITION, MarkKi
 Kept = Callable[[], bool]  # asked once of each element, in the order of the text
 
 
-def all_kept() -> bool:
-    """Keeps every element."""
-    return True
-
-
-def marked(view: DocumentView, number: int, kept: Kept = all_kept) -> str:
+def marked(view: DocumentView, number: int, kept: Kept = lambda: True) -> str:
     """A section with all below it between tags: headings, paragraphs, lists, tables, code and the rest of our typed
     blocks, under HTML's names. An element that is not kept goes with what is in it; a heading goes without its section.
     The section's own heading is left out.

@@ -559,9 +559,7 @@ class _Reader:
         elif isinstance(node, nodes.container) and "seealso" in node.get("classes", ()):
             self._related += 1
             builder.paragraph()
-            builder.open_mark(MarkKind.TITLE)
-            builder.text("See also:")
-            builder.close_mark(MarkKind.TITLE)
+            builder.marked_text(MarkKind.TITLE, "See also:")
             self._children(node, depth)
             builder.paragraph()
             self._related -= 1

@@ -35,9 +35,8 @@ def titles_by_label(tree: Any) -> dict[str, str]:
 
 def title_of_page(target: str, source: SourceFile) -> str:
     """The title of the page that a reference of a file leads to; "" where there is none in the ingested folder."""
-    above = (
-        source.path.count("/") if target.startswith("/") else 0
-    )  # which of the folders is the project's, nobody says
+    # which of the folders is the project's, nobody says
+    above = source.path.count("/") if target.startswith("/") else 0
     for place in (f"{'../' * number}{target.lstrip('/')}" for number in range(above, -1, -1)):
         for suffix in _PAGE_SUFFIXES:
             if (page := source.open(place + suffix)) is not None:

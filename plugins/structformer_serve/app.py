@@ -119,7 +119,7 @@ class Application:
             Route("/favicon.ico", _icon),
             Route("/feedback", self._feedback_form, methods=["POST"]),
             Route("/static/{name}", self._static),
-            Route("/widget.js", self._widget),
+            Route("/widget.js", _widget),
             Route("/api/search", self._search),
             Route("/api/section/{id:path}", self._section),
             Route("/api/document/{id:path}", self._document),
@@ -186,26 +186,15 @@ class Application:
     def _kept(self, asked: SearchRequest, answer: SearchAnswer) -> SearchAnswer:
         """An answer, which is kept as feedback where that is wanted."""
         if self._log is not None and not (asked.typing or asked.partial):
-            self._log.add(
-                {
-                    "event": "search",
-                    "query": asked.q,
-                    "index": answer.index,
-                    "shown": [hit.document for hit in answer.hits],
-                }
-            )
+            shown = [hit.document for hit in answer.hits]
+            self._log.add({"event": "search", "query": asked.q, "index": answer.index, "shown": shown})
         return answer
 
     async def _section(self, request: Request) -> Response:
         asked = SectionRequest.model_validate(_query(request))
         access, name = _access(request), _id(request)
-        return _json(
-            await self._in_thread(
-                lambda: self.service.section(
-                    name, access, section=asked.section, anchor=asked.anchor, children=asked.children
-                )
-            )
-        )
+        its = asked.model_dump()
+        return _json(await self._in_thread(lambda: self.service.section(name, access, **its)))
 
     async def _document(self, request: Request) -> Response:
         access, name = _access(request), _id(request)
@@ -242,16 +231,16 @@ class Application:
         await self._in_thread(lambda: kept.add(event))  # a disk may be slow
 
     async def _docsearch(self, request: Request) -> Response:
-        searches = docsearch.requests_of(await _body(request))
-        access = _access(request)
-        base = str(request.base_url).rstrip("/") + self.options.root
-        found = await self._in_thread(lambda: [self._as_docsearch(each, access, base) for each in searches])
-        return _json({"results": found})
+        return _json({"results": await self._docsearched(request, await _body(request))})
 
     async def _docsearch_one(self, request: Request) -> Response:
-        [search] = docsearch.requests_of({"requests": [await _body(request)]})
-        access, base = _access(request), str(request.base_url).rstrip("/") + self.options.root
-        return _json(await self._in_thread(lambda: self._as_docsearch(search, access, base)))
+        [found] = await self._docsearched(request, {"requests": [await _body(request)]})
+        return _json(found)
+
+    async def _docsearched(self, request: Request, body: Any) -> list[dict[str, Any]]:
+        searches, access = docsearch.requests_of(body), _access(request)
+        base = str(request.base_url).rstrip("/") + self.options.root
+        return await self._in_thread(lambda: [self._as_docsearch(each, access, base) for each in searches])
 
     def _as_docsearch(self, search: docsearch.Search, access: Access, base: str) -> dict[str, Any]:
         if search.request is None:
@@ -327,21 +316,7 @@ class Application:
         name = request.path_params["name"]
         if name not in STATIC:
             raise NotThere(f"no file {name!r}")
-        kept = _FOR_EVER if "v" in request.query_params else _SHORTLY
-        answer = Response(
-            static(name),
-            media_type=f"{STATIC[name]}; charset=utf-8",
-            headers={"cache-control": kept, "access-control-allow-origin": "*"},
-        )
-        return _unless_known(request, answer)
-
-    async def _widget(self, request: Request) -> Response:
-        answer = Response(
-            static("widget.js"),
-            media_type="text/javascript; charset=utf-8",
-            headers={"cache-control": _SHORTLY, "access-control-allow-origin": "*"},
-        )
-        return _unless_known(request, answer)
+        return _file(request, name, _FOR_EVER if "v" in request.query_params else _SHORTLY)
 
     async def _search_page(self, request: Request) -> Response:
         access = _access(request)
@@ -354,7 +329,9 @@ class Application:
             asked = SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
         except ValidationError as error:
             message = f"This cannot be searched for: {_reasons(error)}."
-            return _html(await self._in_thread(lambda: self._pages.invalid(access, message)), 400)
+            return _html(
+                await self._in_thread(lambda: self._pages.message(access, "This cannot be searched for", message)), 400
+            )
         if COMPARE in given.items():
             answer, comparison = await self._compared(asked, access)
         else:
@@ -437,6 +414,15 @@ def _failure(error: Exception) -> Response:
 
 async def _robots(request: Request) -> Response:
     return PlainTextResponse(ROBOTS, headers={"cache-control": _SHORTLY})
+
+
+async def _widget(request: Request) -> Response:
+    return _file(request, "widget.js", _SHORTLY)
+
+
+def _file(request: Request, name: str, kept: str) -> Response:
+    headers = {"cache-control": kept, "access-control-allow-origin": "*"}
+    return _unless_known(request, Response(static(name), 200, headers, f"{STATIC[name]}; charset=utf-8"))
 
 
 async def _icon(request: Request) -> Response:

@@ -5,21 +5,13 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePath
 
+_KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 STATIC = {
-    "page.css": "text/css",
-    "box.css": "text/css",
-    "page.js": "text/javascript",
-    "search-box.js": "text/javascript",
-    "widget.js": "text/javascript",
-    "box-button.css": "text/css",
-    "box-button.js": "text/javascript",
-    "box-places.js": "text/javascript",
-    "copying.js": "text/javascript",
-    "ask.css": "text/css",
-    "ask.js": "text/javascript",
-    "answer-markdown.js": "text/javascript",
-    "icon.svg": "image/svg+xml",
+    name: _KINDS[PurePath(name).suffix]
+    for name in """page.css box.css page.js search-box.js widget.js box-button.css box-button.js box-places.js
+    copying.js ask.css ask.js answer-markdown.js icon.svg""".split()
 }
 # Nothing of a search is for a crawler; what is written for language models is.
 ROBOTS = "User-agent: *\nAllow: /llms.txt\nDisallow: /\n"

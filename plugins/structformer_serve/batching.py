@@ -49,26 +49,20 @@ class BatchedEncoder:
 
     def submit(self, query: str) -> Future[EncodedQuery]:
         """The query's vector, when it is there; asked for again at once, it is kept."""
-        return self._known(query) or self._asked(query)
+        future: Future[EncodedQuery] = Future()
+        with self._lock:
+            vector = self._kept.get(query)
+            if vector is not None:
+                self._kept.move_to_end(query)
+        if vector is None:
+            self._queue.put((query, future))
+        else:
+            future.set_result(vector)
+        return future
 
     def close(self) -> None:
         """End the thread, after what was asked of it."""
         self._queue.put(None)
-
-    def _known(self, query: str) -> Future[EncodedQuery] | None:
-        with self._lock:
-            vector = self._kept.get(query)
-            if vector is None:
-                return None
-            self._kept.move_to_end(query)
-        future: Future[EncodedQuery] = Future()
-        future.set_result(vector)
-        return future
-
-    def _asked(self, query: str) -> Future[EncodedQuery]:
-        future: Future[EncodedQuery] = Future()
-        self._queue.put((query, future))
-        return future
 
     def _work(self) -> None:
         while (first := self._queue.get()) is not None:

@@ -91,10 +91,19 @@ class _Writer:
         else:
             self.blocks(block.children)
 
-    def _in(self, tag: str, block: Block, attributes: str = "") -> None:
+    def _in(self, tag: str, block: Block, attributes: str = "", *, whole: bool = False) -> None:
+        """whole: for a block that is none of the parts that it is among, which stands in one."""
         self._add(f"<{tag}{attributes}>")
-        self._content(block)
+        self._block(block) if whole else self._content(block)
         self._add(f"</{tag}>")
+
+    def _captions(self, tag: str, captions: Sequence[Block]) -> None:
+        if captions:
+            self._add(f"<{tag}>")
+            for caption in captions:
+                self._content(caption)
+                self._add(" " if caption is not captions[-1] else "")
+            self._add(f"</{tag}>")
 
     def _block(self, block: Block) -> None:
         match block.kind:
@@ -123,8 +132,10 @@ class _Writer:
                 self._note(block)
             case MarkKind.FIGURE:
                 self._figure(block)
+            case MarkKind.TITLE if all(child.kind is MarkKind.PARAGRAPH for child in block.children):
+                self._in("p", block, ' class="note-title"')
             case MarkKind.TITLE:
-                self._in("p", block, ' class="note-title"') if self._is_line(block) else self.blocks(block.children)
+                self.blocks(block.children)
             case _:  # a caption of nothing
                 self._in("div", block)
 
@@ -134,9 +145,6 @@ class _Writer:
         while begins > 0 and self._text[begins - 1] in " \t":
             begins -= 1
         return begins if begins == 0 or self._text[begins - 1] == "\n" else start
-
-    def _is_line(self, block: Block) -> bool:
-        return all(child.kind is MarkKind.PARAGRAPH for child in block.children)
 
     def _list(self, block: Block) -> None:
         ordered = bool(block.detail)
@@ -150,10 +158,7 @@ class _Writer:
             elif child.kind is MarkKind.ITEM:
                 self._in("li", child)
             else:
-                self._add('<li class="plain">')
-                self._block(child)
-                self._add("</li>")
-
+                self._in("li", child, ' class="plain"', whole=True)
         self._add(f"</{tag}>")
 
     def _definitions(self, block: Block) -> None:
@@ -162,22 +167,14 @@ class _Writer:
             if child.kind in (MarkKind.TERM, MarkKind.DEFINITION):
                 self._in("dt" if child.kind is MarkKind.TERM else "dd", child)
             else:
-                self._add("<dd>")
-                self._block(child)
-                self._add("</dd>")
-
+                self._in("dd", child, whole=True)
         self._add("</dl>")
 
     def _table(self, block: Block) -> None:
         captions = [child for child in block.children if child.kind is MarkKind.CAPTION]
         rows = [child for child in block.children if child.kind is not MarkKind.CAPTION]
         self._add('<div class="wide"><table>')
-        if captions:
-            self._add("<caption>")
-            for caption in captions:
-                self._content(caption)
-                self._add(" " if caption is not captions[-1] else "")
-            self._add("</caption>")
+        self._captions("caption", captions)
         heads = 0
         while heads < len(rows) and rows[heads].kind is MarkKind.ROW and rows[heads].detail:
             heads += 1
@@ -192,18 +189,14 @@ class _Writer:
     def _row(self, row: Block) -> None:
         self._add("<tr>")
         if row.kind is not MarkKind.ROW:
-            self._add("<td>")
-            self._block(row)
-            self._add("</td>")
+            self._in("td", row, whole=True)
         for cell in row.children if row.kind is MarkKind.ROW else ():
             if row.detail and cell.children:
                 self._in("th", cell, ' scope="col"')
             elif cell.kind is MarkKind.CELL:
                 self._in("td", cell, ' class="long"' if cell.end - cell.start > _LONG else "")
             else:
-                self._add("<td>")
-                self._block(cell)
-                self._add("</td>")
+                self._in("td", cell, whole=True)
         self._add("</tr>")
 
     def _code(self, block: Block) -> None:
@@ -233,10 +226,5 @@ class _Writer:
         captions = [child for child in block.children if child.kind is MarkKind.CAPTION]
         self._add("<figure>")
         self.blocks(child for child in block.children if child.kind is not MarkKind.CAPTION)
-        if captions:
-            self._add("<figcaption>")
-            for caption in captions:
-                self._content(caption)
-                self._add(" " if caption is not captions[-1] else "")
-            self._add("</figcaption>")
+        self._captions("figcaption", captions)
         self._add("</figure>")

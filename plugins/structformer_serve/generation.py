@@ -8,13 +8,12 @@ import json
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.did_you_mean import did_you_mean
-from structformer.document import Document
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import Fate
@@ -155,7 +154,7 @@ class Generation:
         self._batch = batch
         self._lock = threading.Lock()
         self._opening = threading.Lock()
-        self._read: OrderedDict[int, Document] = OrderedDict()
+        self.document = lru_cache(_DOCUMENTS)(self.corpus.document_at)  # whole, by its number
         self._allowed: OrderedDict[tuple[Any, ...], Allowed] = OrderedDict()
         self._encoders: dict[str, BatchedEncoder] = {}
         self._hidden = self.retriever.opened.curated.hide  # a file with a mistake is said now
@@ -273,19 +272,6 @@ class Generation:
     def number(self, document_id: str) -> int | None:
         """The number of a document by its id, None where there is none."""
         return self.retriever.opened.document_number(document_id)
-
-    def document(self, number: int) -> Document:
-        """A whole document by its number."""
-        with self._lock:
-            if number in self._read:
-                self._read.move_to_end(number)
-                return self._read[number]
-        document = self.corpus.document_at(number)
-        with self._lock:
-            self._read[number] = document
-            while len(self._read) > _DOCUMENTS:
-                self._read.popitem(last=False)
-        return document
 
     def close(self) -> None:
         """End the encoders' threads, once nobody asks any more."""

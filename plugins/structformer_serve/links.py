@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -60,27 +58,25 @@ class LinkTable:
 
     def __init__(self, graph: ReferenceGraph) -> None:
         self._graph = graph
-        self._kept: OrderedDict[tuple[str, int], _Table] = OrderedDict()
-        self._lock = threading.Lock()
+        # Not of a method, which would hold the graph until Python looks for circles.
+        self._table = lru_cache(_TABLES)(partial(_table, graph))
 
     def outgoing(self, document: int) -> Iterator[Edge]:
         """The links of a document, in the order of its text."""
-        return self._table(document, "source_document", self._graph.outgoing).edges(document)
+        return self._edges(document, "source_document")
 
     def incoming(self, document: int) -> Iterator[Edge]:
         """The links of other documents that lead to a document or a section of it."""
-        edges = self._table(document, "target_document", self._graph.incoming).edges(document)
-        return (edge for edge in edges if edge.source_document != NOWHERE)
+        return (edge for edge in self._edges(document, "target_document") if edge.source_document != NOWHERE)
 
     def texts(self, document: int, section: int, sources: Mask) -> list[str]:
         """What a section is called by links of these documents, each text once, in order of their sources; then the
         names that redirect to it, which belong to itself. sources: (documents,)
         """
-        edges = self._table(document, "target_document", self._graph.incoming).edges(document)
         return list(
             dict.fromkeys(
                 edge.text
-                for edge in edges
+                for edge in self._edges(document, "target_document")
                 if edge.target_section == section
                 and edge.text
                 and (edge.source_document == NOWHERE or sources[edge.source_document])
@@ -111,18 +107,12 @@ class LinkTable:
         its: npt.NDArray[np.int32] = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
         return its
 
-    def _table(self, document: int, by: str, read: Callable[[int], pa.Table]) -> _Table:
-        key = by, bisect_right(self._graph.corpus.starts, document) - 1
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        table = _Table(read(key[1]), by)
-        with self._lock:
-            self._kept[key] = table
-            while len(self._kept) > _TABLES:
-                self._kept.popitem(last=False)
-        return table
+    def _edges(self, document: int, by: str) -> Iterator[Edge]:
+        return self._table(bisect_right(self._graph.corpus.starts, document) - 1, by).edges(document)
+
+
+def _table(graph: ReferenceGraph, shard: int, by: str) -> _Table:
+    return _Table((graph.outgoing if by == "source_document" else graph.incoming)(shard), by)
 
 
 class VisibleNames:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
+from structformer.document import Section
 from structformer.notebook import set_off
 from structformer.pages import environment
 from structformer.text import visible
@@ -18,10 +19,9 @@ from structformer_serve.comparison import Comparison, Placed
 from structformer_serve.filters import Addresses, chips, facet_links
 from structformer_serve.http.access import Access
 from structformer_serve.openapi import example_call
-from structformer_serve.previews import preview
 from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status
-from structformer_serve.service import DocumentList, NotThere, SearchService, leading, read_address
-from structformer_serve.shelves import folder_label
+from structformer_serve.service import DocumentList, NotThere, Reading, SearchService, leading, read_address
+from structformer_serve.shelves import folder_label, prefixes
 
 _SHOWN = 8  # documents of a folder on the first page,
 _LONE = 60  # of a corpus that has no folders,
@@ -30,8 +30,41 @@ _LISTED = 300  # and documents of a page that lists a folder
 _LINKED = 6  # pages most linked
 _MORE = 30
 _OTHERS = 2  # sections of a document beside its best
+_ROOM = 4000  # characters of a preview after which no further section begins
+_LONGEST = 20_000  # characters of one section that a preview sets as a page; of a longer one its beginning is text
 _RIGHT_TO_LEFT = frozenset("ar arc arz azb ckb dv fa glk he ks mzn nqo pnb ps sd syr ug ur yi".split())
 COMPARE = ("compare", "1")  # what an address says of a search that is compared
+
+
+def preview(reading: Reading, section: int, root: str) -> dict[str, Any]:
+    """What a template shows of a section beside the results, with what is below it as far as there is room. root: what
+    precedes all paths. Raises NotThere.
+    """
+    document = reading.document
+    sections = list(document.root.walk_with_path())
+    if not 0 <= section < len(sections):
+        raise NotThere(f"{document.id} has no section {section}")
+    first, path = sections[section]
+    parts: list[dict[str, Any]] = []
+    room = _ROOM
+    for number, (part, its_path) in enumerate(sections[section:], section):
+        if room <= 0 or (number > section and len(its_path) <= len(path)):
+            break
+        room -= len(part.text)
+        parts.append({"title": part.title if number > section else "", "body": _body(reading, number, part, root)})
+    return {
+        "title": first.title or document.title or document.id,
+        "path": [document.title or document.id, *(step.title for step in path[1:-1] if step.title)] if section else [],
+        "read": read_address(document.id, section),
+        "parts": parts,
+        "cut": room <= 0,
+    }
+
+
+def _body(reading: Reading, number: int, part: Section, root: str) -> Markup:
+    if len(part.text) > _LONGEST:
+        return Markup("<p>{}</p>").format(escape(visible(part.text[:_ROOM])))
+    return section_html(part, leading(reading.links.get(number, ()), root))
 
 
 def marked(found: Found) -> Markup:
@@ -73,12 +106,6 @@ def moved(placed: Placed) -> Markup:
     words = {"same": "same place", "up": f"up {way} {place}", "down": f"down {way} {place}"}
     said = words.get(placed.moved) or placed.moved + (f", {gone} {place}" if place else "")
     return Markup('<span aria-hidden="true">{}</span> {}').format(signs[placed.moved], said)
-
-
-def _steps(folder: str) -> list[tuple[str, str]]:
-    """(name, path) of each folder down to this one."""
-    names = folder.split("/") if folder else []
-    return [(name, "/".join(names[: place + 1])) for place, name in enumerate(names)]
 
 
 def _how(status: Status, *, verdict: bool) -> str:
@@ -163,7 +190,8 @@ class PageMaker:
 
     def _above(self, folder: str) -> list[tuple[str, str]]:
         """(label, address) of each folder down to this one."""
-        return [(folder_label(name), self._folder(path)) for name, path in _steps(folder)]
+        above = prefixes(folder) if folder else []
+        return [(folder_label(path.rpartition("/")[2]), self._folder(path)) for path in above]
 
     def _folder(self, folder: str, **others: int) -> str:
         pairs = ([("folder", folder)] if folder else []) + list(others.items())
@@ -188,10 +216,6 @@ class PageMaker:
             .render(preview=shown, root=self.root)
         )
         return page.encode("utf-8", "backslashreplace")
-
-    def invalid(self, access: Access, message: str) -> bytes:
-        """The page of a query that cannot be searched for."""
-        return self._render("base.html", access, heading="This cannot be searched for", message=message)
 
     def search(
         self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: Comparison | None = None

@@ -320,7 +320,7 @@ class SearchService:
             index=current.id,
             title=document.title,
             url=web_address(metadata),
-            metadata=_plain(metadata),
+            metadata={str(key): value for key, value in metadata.items()},
             outline=[
                 OutlineEntry(
                     section=place,
@@ -643,10 +643,6 @@ def _language(current: Generation, metadata: Mapping[str, Any]) -> str:
     """The language of a document: its own, else that of most."""
     own = metadata.get("language")
     return own if isinstance(own, str) and own else current.language
-
-
-def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(key): value for key, value in metadata.items()}
 
 
 def default_title(workspace: Workspace) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from math import inf
 
 import numpy as np
@@ -52,7 +53,7 @@ class Shelves:
             index_rank = _index_rank(file)
             first = -1.0 if index_rank == 0 else rank
             folders.setdefault(folder, []).append((first, index_rank, _natural(file), number))
-            for above in _prefixes(folder):
+            for above in prefixes(folder):
                 self._ranks[above] = min(self._ranks.get(above, inf), rank)
         self._folders = {
             folder: np.array([number for *_, number in sorted(its)], np.int64) for folder, its in folders.items()
@@ -71,7 +72,7 @@ class Shelves:
     @property
     def _above(self) -> set[str]:
         """Folders that have folders."""
-        return {above for folder in self._folders for above in _prefixes(folder)[:-1]}
+        return {above for folder in self._folders for above in prefixes(folder)[:-1]}
 
     def beside(self, folder: str, number: int, seen: Mask) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The documents of a folder in front of one of them, and behind it, nearest first. seen: as in `view`."""
@@ -83,7 +84,11 @@ class Shelves:
     def _level(self, seen: Mask, folder: str) -> tuple[npt.NDArray[np.int64], list[Shelf]]:
         before = f"{folder}/" if folder else ""
         below: dict[str, list[npt.NDArray[np.int64]]] = {}
-        for name in self._in_order(before):
+        within = (name for name in self._folders if name and name.startswith(before))
+        # By name and number, each folder before those in it.
+        for name in sorted(
+            within, key=lambda name: [(self._ranks[above], _natural(above)) for above in prefixes(name)]
+        ):
             numbers = self._folders[name]
             if len(numbers := numbers[seen[numbers]]):
                 below.setdefault(before + name[len(before) :].partition("/")[0], []).append(numbers)
@@ -93,18 +98,10 @@ class Shelves:
             names = [before + name for name in newest_first(name[len(before) :] for name in names)]
         return own[seen[own]], [Shelf(name, np.concatenate(below[name])) for name in names]
 
-    def _in_order(self, before: str) -> Iterator[str]:
-        """The folders below, by name and number, each before those in it."""
-        return iter(sorted((name for name in self._folders if name and name.startswith(before)), key=self._order))
 
-    def _order(self, folder: str) -> list[tuple[float, list[tuple[int, int, str]]]]:
-        return [(self._ranks[above], _natural(above)) for above in _prefixes(folder)]
-
-
-def _prefixes(folder: str) -> list[str]:
+def prefixes(folder: str) -> list[str]:
     """The folders down to this one: a, a/b."""
-    steps = folder.split("/")
-    return ["/".join(steps[:end]) for end in range(1, len(steps) + 1)]
+    return list(accumulate(folder.split("/"), "{}/{}".format))
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

@@ -15,6 +15,8 @@ from typing import Any
 import yaml
 from structformer.retrieval import IndexedDocuments
 
+from structformer_serve.shelves import prefixes
+
 _FILES = ("sidebars.js", "sidebars.ts", "sidebars.mjs", "sidebars.cjs", "sidebars.json")
 _CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")
 _LARGEST, _DEEPEST = 200_000, 60  # bytes; nested lists
@@ -38,7 +40,7 @@ def sidebar_ranks(folder: Path, root: str, documents: IndexedDocuments) -> dict[
 
     root: what the ids of the site's own pages begin with."""
     names = {each.id for each in documents if _SUFFIX.search(each.id)}
-    folders = {above for name in names for above in _above(name)}
+    folders = {above for name in names for above in prefixes(name)[:-1]}
     places = {each: place for each in folders if (place := _category(folder / each)) is not None}
     base = folder / root
     listed = next((found for at in (base, base.parent) if (found := _sidebars(at))), None)
@@ -174,7 +176,8 @@ def _category(folder: Path) -> float | None:
 def _place(name: str, values: Mapping[str, Any], categories: Mapping[str, float]) -> list[tuple[float, str]]:
     """What Docusaurus sorts a page by: at each level the position, then the name."""
     parts = name.split("/")
-    steps = [(categories.get(above, _number(part)), part) for above, part in zip(_above(name), parts, strict=False)]
+    folders = zip(prefixes(name)[:-1], parts, strict=False)
+    steps = [(categories.get(above, _number(part)), part) for above, part in folders]
     own = values.get("sidebar_position")
     place = float(own) if isinstance(own, int | float) and not isinstance(own, bool) else _number(parts[-1])
     stem = _SUFFIX.sub("", parts[-1]).lower()
@@ -185,12 +188,6 @@ def _place(name: str, values: Mapping[str, Any], categories: Mapping[str, float]
 def _number(part: str) -> float:
     found = _NUMBERED.match(part)
     return float(found[1]) if found else inf
-
-
-def _above(name: str) -> list[str]:
-    """The folders of a page, the outer first."""
-    parts = name.split("/")[:-1]
-    return ["/".join(parts[: end + 1]) for end in range(len(parts))]
 
 
 def _docusaurus_id(name: str, values: Mapping[str, Any]) -> str:

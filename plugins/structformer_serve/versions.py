@@ -6,17 +6,8 @@ import re
 from collections.abc import Iterable
 
 _VERSION = re.compile(r"v?(?:ersion)?[-_ ]?(\d+(?:[._]\d+)*)[-._ ]?(.*)", re.IGNORECASE)
-_MOVING = (
-    "main",
-    "master",
-    "dev",
-    "development",
-    "nightly",
-    "next",
-    "latest",
-    "current",
-    "stable",
-)  # names, no numbers
+# Names, no numbers.
+_MOVING = tuple("main master dev development nightly next latest current stable".split())
 _PATCHED = re.compile(r"post|x$|lts", re.IGNORECASE)  # what comes after a number and is not before its release
 
 

@@ -132,7 +132,7 @@ class Fetcher:
                     if deadline.is_past:
                         return Answer(0, {}, problem=_LATE)
                     if not isinstance(error, httpx.ConnectError) or len(self.places) == 1:
-                        return Answer(0, {}, problem=_said(error))
+                        return Answer(0, {}, problem=" ".join(str(error).split()) or type(error).__name__)
                     self.places.pop(0)
 
     def _asked(
@@ -223,7 +223,3 @@ def _asked_to_wait(answer: Answer) -> float | None:
     except (ValueError, OverflowError):
         return None
     return min(max(seconds, 0.0), _LONGEST_WAIT)
-
-
-def _said(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

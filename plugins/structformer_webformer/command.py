@@ -5,31 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from structformer.cli import Output, OutputPath, common_options, force_option, threads_option
+from structformer.cli import Output, OutputPath, common_options, default_option, force_option, threads_option
 
 
 @click.command("webformer")
 @click.argument("target", metavar="FOLDER", type=OutputPath())
-@click.option(
-    "--base-model", default="auto", show_default=True, help="The model to start from: a folder or a name on the hub."
-)
-@click.option(
-    "--max-tokens", type=click.IntRange(32, 512), default=256, show_default=True, help="Tokens that a text may have."
-)
-@click.option(
-    "--batch-tokens",
-    type=click.IntRange(1024),
-    default=8192,
-    show_default=True,
-    help="Tokens in a step's texts; fewer take less memory.",
-)
-@click.option("--learning-rate", type=float, default=5e-5, show_default=True, help="The highest of the schedule.")
-@click.option("--epochs", type=click.IntRange(1), default=1, show_default=True, help="How often the corpus is read.")
+@default_option("--base-model", "auto", "The model to start from: a folder or a name on the hub.")
+@default_option("--max-tokens", 256, "Tokens that a text may have.", type=click.IntRange(32, 512))
+@default_option("--batch-tokens", 8192, "Tokens in a step's texts; fewer take less memory.", type=click.IntRange(1024))
+@default_option("--learning-rate", 5e-5, "The highest of the schedule.", type=float)
+@default_option("--epochs", 1, "How often the corpus is read.", type=click.IntRange(1))
 @click.option("--max-steps", type=click.IntRange(1), help="End after so many steps.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything that is drawn at random.")
-@click.option(
-    "--save-seconds", type=click.FloatRange(0), default=600.0, show_default=True, help="Seconds between checkpoints."
-)
+@default_option("--seed", 0, "Seed of everything that is drawn at random.", type=int)
+@default_option("--save-seconds", 600.0, "Seconds between checkpoints.", type=click.FloatRange(0))
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of a run with the same options.")
 @force_option("the folder that an earlier command wrote")
 @threads_option

@@ -49,9 +49,7 @@ def read_extracted(text: str, title: str, builder: TreeBuilder) -> None:
             if sign in _LIST_SIGNS:
                 builder.open_mark(MarkKind.ITEM)
         if in_see_also and bullet and "<" not in content and len(content) < 200:
-            builder.open_link(content.strip(), LinkKind.SEE_ALSO)
-            builder.flow(unescape(content))
-            builder.close_link()
+            builder.link_text(content.strip(), unescape(content), LinkKind.SEE_ALSO)
         else:
             _line(content, builder)
         if bullet:

@@ -10,10 +10,6 @@ _MAX_PADDED = 50  # characters; pages pad numbers
 _MAX_TITLE = 255  # a wiki's own limit, in bytes
 
 
-def _formatted(arguments: Sequence[str]) -> str:
-    return arguments[0]  # how a language groups digits changes nothing of what the number is
-
-
 def _plural(arguments: Sequence[str]) -> str:
     """The form for a number; of a language with more than two, the last, which most numbers have."""
     number, *forms = arguments
@@ -35,17 +31,9 @@ def _padded(arguments: Sequence[str], *, left: bool) -> str:
     return padding + text if left else text + padding
 
 
-def _if(arguments: Sequence[str]) -> str:
-    return (*arguments, "", "")[1 if arguments[0] else 2]
-
-
 def _if_equal(arguments: Sequence[str]) -> str:
     first, second, *branches = (*arguments, "")
     return (*branches, "", "")[0 if first == second else 1]
-
-
-def _if_error(arguments: Sequence[str]) -> str:
-    return arguments[2] if len(arguments) > 2 else arguments[0]
 
 
 def _switch(arguments: Sequence[str]) -> str:
@@ -66,7 +54,10 @@ def _switch(arguments: Sequence[str]) -> str:
 
 
 _FUNCTIONS: dict[str, Callable[[Sequence[str]], str]] = {
-    **dict.fromkeys("formatnum zahlenformat formateranum formatteernum formatanum форматчисла".split(), _formatted),
+    **dict.fromkeys(
+        "formatnum zahlenformat formateranum formatteernum formatanum форматчисла".split(),
+        lambda arguments: arguments[0],  # how a language groups digits changes nothing of what the number is
+    ),
     "lc": lambda arguments: arguments[0].lower(),
     "uc": lambda arguments: arguments[0].upper(),
     "lcfirst": lambda arguments: arguments[0][:1].lower() + arguments[0][1:],
@@ -74,9 +65,12 @@ _FUNCTIONS: dict[str, Callable[[Sequence[str]], str]] = {
     "padleft": lambda arguments: _padded(arguments, left=True),
     "padright": lambda arguments: _padded(arguments, left=False),
     "plural": _plural,
-    **dict.fromkeys(("#if", "#ifexist", "#wenn", "#si", "#om", "#als"), _if),
+    **dict.fromkeys(
+        ("#if", "#ifexist", "#wenn", "#si", "#om", "#als"),
+        lambda arguments: (*arguments, "", "")[1 if arguments[0] else 2],
+    ),
     **dict.fromkeys(("#ifeq", "#wenngleich"), _if_equal),
-    "#iferror": _if_error,
+    "#iferror": lambda arguments: arguments[2] if len(arguments) > 2 else arguments[0],
     **dict.fromkeys(("#switch", "#wechsel"), _switch),
 }
 _PAGE_NAMES = """pagename seitenname nompage nombredepágina nombredepagina nomepagina paginanaam sidnamn nazwastrony

@@ -234,9 +234,7 @@ def _tag_part(name: str, tag: str, inner: str, page: Page) -> str:
             "\n" + page.mark(Media(target.strip(), caption)) + "\n"
             for target, _, caption in (line.partition("|") for line in inner.strip().split("\n") if line.strip())
         )
-    if name == "hiero" or name == "includeonly":
-        return ""
-    return ""
+    return ""  # hiero, includeonly
 
 
 @dataclass(slots=True)
@@ -280,7 +278,10 @@ def _take_nested_templates(text: str, page: Page, site: Site, policy: str) -> st
             taken = 3 if min(count, frame.count) >= 3 else 2
             content = "".join(frame.parts)
             depth = len(stack)
-            result = _argument(content, depth) if taken == 3 else _template(content, page, site, policy, depth)
+            if taken == 3:  # a parameter shows its default
+                result = content.partition("|")[2] if depth <= _MAX_DEPTH else ""
+            else:
+                result = _template(content, page, site, policy, depth)
             count -= taken
             frame.count -= taken
             if frame.count >= 2:
@@ -296,11 +297,6 @@ def _take_nested_templates(text: str, page: Page, site: Site, policy: str) -> st
         stack[-1].parts.append("{" * frame.count)
         stack[-1].parts += frame.parts
     return "".join(stack[0].parts)
-
-
-def _argument(content: str, depth: int) -> str:
-    """A parameter shows its default."""
-    return content.partition("|")[2] if depth <= _MAX_DEPTH else ""
 
 
 def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> str:

@@ -569,9 +569,7 @@ class PageReader:
             builder.code(part.text, part.detail)
             builder.paragraph()
         elif (kind := kind or part.kind) is not None:
-            builder.open_mark(kind)
-            builder.flow(part.text)
-            builder.close_mark(kind)
+            builder.marked_text(kind, part.text)
         else:
             builder.flow(part.text)
 

@@ -36,44 +36,27 @@ REDIRECT = re.compile(
     re.IGNORECASE,
 )
 _INTERWIKI = {
-    **{
-        prefix: f"https://en.{name}.org/wiki/"
-        for prefix, name in (
-            ("w", "wikipedia"),
-            ("wikipedia", "wikipedia"),
-            ("wikt", "wiktionary"),
-            ("wiktionary", "wiktionary"),
-            ("b", "wikibooks"),
-            ("wikibooks", "wikibooks"),
-            ("q", "wikiquote"),
-            ("wikiquote", "wikiquote"),
-            ("s", "wikisource"),
-            ("wikisource", "wikisource"),
-            ("n", "wikinews"),
-            ("wikinews", "wikinews"),
-            ("v", "wikiversity"),
-            ("wikiversity", "wikiversity"),
-            ("voy", "wikivoyage"),
-        )
-    },
-    **{
-        prefix: f"https://{name}.wikimedia.org/wiki/"
-        for prefix, name in (
-            ("c", "commons"),
-            ("commons", "commons"),
-            ("m", "meta"),
-            ("meta", "meta"),
-            ("species", "species"),
-            ("wikispecies", "species"),
-        )
-    },
-    "d": "https://www.wikidata.org/wiki/",
-    "wikidata": "https://www.wikidata.org/wiki/",
-    "mw": "https://www.mediawiki.org/wiki/",
-    "doi": "https://doi.org/",
-    "rfc": "https://datatracker.ietf.org/doc/html/rfc",
-    "phab": "https://phabricator.wikimedia.org/",
-    "meatball": "http://www.usemod.com/cgi-bin/mb.pl?",
+    prefix: address
+    for address, prefixes in {
+        "https://en.wikipedia.org/wiki/": "w wikipedia",
+        "https://en.wiktionary.org/wiki/": "wikt wiktionary",
+        "https://en.wikibooks.org/wiki/": "b wikibooks",
+        "https://en.wikiquote.org/wiki/": "q wikiquote",
+        "https://en.wikisource.org/wiki/": "s wikisource",
+        "https://en.wikinews.org/wiki/": "n wikinews",
+        "https://en.wikiversity.org/wiki/": "v wikiversity",
+        "https://en.wikivoyage.org/wiki/": "voy",
+        "https://commons.wikimedia.org/wiki/": "c commons",
+        "https://meta.wikimedia.org/wiki/": "m meta",
+        "https://species.wikimedia.org/wiki/": "species wikispecies",
+        "https://www.wikidata.org/wiki/": "d wikidata",
+        "https://www.mediawiki.org/wiki/": "mw",
+        "https://doi.org/": "doi",
+        "https://datatracker.ietf.org/doc/html/rfc": "rfc",
+        "https://phabricator.wikimedia.org/": "phab",
+        "http://www.usemod.com/cgi-bin/mb.pl?": "meatball",
+    }.items()
+    for prefix in prefixes.split()
 }
 # Templates that stand on top of a section and name related pages, by what they say before the names.
 SEE_ALSO_TEMPLATES = SEE_ALSO_PHRASES | {"see also", "seealso", "see", "see-also", "further see"}
@@ -85,43 +68,33 @@ HATNOTES = frozenset(
     .split("|")
 )
 CHARACTERS = {
-    "!": "|",
-    "=": "=",
-    "'": "'",
-    "-": "",
-    "clear": "",
-    "·": " ·",
-    "•": " •",
-    "dot": " ·",
-    "ndash": "–",
-    "mdash": "—",
-    "emdash": "—",
-    "endash": "–",
-    "spaced ndash": " – ",
-    "snd": " – ",
-    "spnd": " – ",
-    "nbsp": " ",
-    "'s": "'s",
-    "(": "{",
-    ")": "}",
-    "((": "{{",
-    "))": "}}",
-    "!!": "||",
-    "--": "—",
-    "pipe": "|",
-    "c.": "c.",
-    "circa": "c.",
-    "e": "e",  # of XIX{{e}} siècle
-    "er": "er",
-    "re": "re",
-    "ère": "ère",
-    "n°": "no",
-    "av jc": "av. J.-C.",
-    "av. j.-c.": "av. J.-C.",
-    "pi": "π",
-    "dagger": "†",
-    "okina": "ʻ",
-    "hamza": "ʼ",
+    **{each: each for each in "= ' 's e er re ère".split()},  # "e" as of XIX{{e}} siècle
+    **{
+        name.replace("_", " "): shown
+        for shown, names in {
+            "|": "! pipe",
+            "": "- clear",
+            " ·": "· dot",
+            " •": "•",
+            "–": "ndash endash",
+            "—": "mdash emdash --",
+            " – ": "spaced_ndash snd spnd",
+            " ": "nbsp",
+            "{": "(",
+            "}": ")",
+            "{{": "((",
+            "}}": "))",
+            "||": "!!",
+            "c.": "c. circa",
+            "no": "n°",
+            "av. J.-C.": "av_jc av._j.-c.",
+            "π": "pi",
+            "†": "dagger",
+            "ʻ": "okina",
+            "ʼ": "hamza",
+        }.items()
+        for name in names.split()
+    },
 }
 
 

@@ -15,9 +15,8 @@ from structformer.formats import SourceFile, as_utf8
 
 _REFERENCE = re.compile(rb"&([A-Za-z_:\x80-\xff][\w.:\x80-\xff-]*);")
 _DECLARATION = re.compile(rb"""<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>""")
-_AS_ELEMENT = re.compile(
-    rb"""<entity\s+name=["']([^"']+)["'][^>]*>(.*?)</entity>""", re.DOTALL
-)  # a list of entities as XML
+# a list of entities as XML
+_AS_ELEMENT = re.compile(rb"""<entity\s+name=["']([^"']+)["'][^>]*>(.*?)</entity>""", re.DOTALL)
 _EXTERNAL = re.compile(
     rb"""<!ENTITY\s+(%\s+)?([^\s%"'<>]+)\s+(?:SYSTEM|PUBLIC\s+(?:"[\w\s'()+,./:=?;!*#@$%-]*"|'[\w\s()+,./:=?;!*#@$%-]*'))"""
     rb"""\s+(?:"([^"]*)"|'([^']*)')\s*>"""  # no NDATA

@@ -24,32 +24,29 @@ def _by_element(elements: Mapping[str, str]) -> dict[str, str]:
     return {key: value for value, keys in elements.items() for key in keys.split()}
 
 
-SHARED_MARKS: Mapping[str, str] = {
-    "table/table": "",
-    **_by_element(
-        {
-            "list": "ul",
-            "list @start 1": "ol",
-            "item": "li",
-            "definitions": "dl",
-            "term": "dt",
-            "definition": "dd",
-            "table": "table",
-            "row": "tr",
-            "row header": "thead/tr",
-            "cell": "td th",
-            "code @language @lang": "pre preformat code-block",
-            "quote": "blockquote",
-            "note": _NOTES,
-            "title": "note/title",
-            "figure": "figure",
-            "caption": "table/title figure/title caption figcaption",
-            "emphasis": "em i italic emphasis",
-            "strong": "strong b bold",
-            "code_span": "code tt monospace",
-        }
-    ),
-}
+SHARED_MARKS = {"table/table": ""} | _by_element(
+    {
+        "list": "ul",
+        "list @start 1": "ol",
+        "item": "li",
+        "definitions": "dl",
+        "term": "dt",
+        "definition": "dd",
+        "table": "table",
+        "row": "tr",
+        "row header": "thead/tr",
+        "cell": "td th",
+        "code @language @lang": "pre preformat code-block",
+        "quote": "blockquote",
+        "note": _NOTES,
+        "title": "note/title",
+        "figure": "figure",
+        "caption": "table/title figure/title caption figcaption",
+        "emphasis": "em i italic emphasis",
+        "strong": "strong b bold",
+        "code_span": "code tt monospace",
+    }
+)
 DOCBOOK_MARKS: Mapping[str, str] = {
     **SHARED_MARKS,
     **dict.fromkeys(("figure/screenshot", "figure/mediaobject", "screenshot/mediaobject"), ""),
@@ -84,14 +81,14 @@ DOCBOOK_MARKS: Mapping[str, str] = {
         }
     ),
 }
-JATS_MARKS: Mapping[str, str] = {
-    **SHARED_MARKS,
-    "alternatives/table": "",
-    **_by_element(
+JATS_MARKS = (
+    SHARED_MARKS
+    | {"alternatives/table": ""}
+    | _by_element(
         {
             "list": "list",
             "list 1": """list[list-type=order] list[list-type=alpha-lower] list[list-type=alpha-upper]
-            list[list-type=roman-lower] list[list-type=roman-upper]""",
+        list[list-type=roman-lower] list[list-type=roman-upper]""",
             "item": "list-item",
             "definitions": "def-list",
             "term": "def-item/term",
@@ -106,8 +103,8 @@ JATS_MARKS: Mapping[str, str] = {
             "formula": "disp-formula/tex-math disp-formula/math disp-formula/alternatives",
             "formula_span": "inline-formula",
         }
-    ),
-}
+    )
+)
 TEI_MARKS: Mapping[str, str] = {
     **{key: value for key, value in SHARED_MARKS.items() if key not in _NOTES.split()},
     # Elsewhere these stand in a line: a quotation in a sentence, a footnote.
@@ -135,29 +132,26 @@ TEI_MARKS: Mapping[str, str] = {
         }
     ),
 }
-DITA_MARKS: Mapping[str, str] = {
-    **SHARED_MARKS,
-    **_by_element(
-        {
-            "list": "sl steps-unordered choices",
-            "list 1": "steps substeps",
-            "item": "sli step substep choice",
-            "definitions": "parml",
-            "term": "pt",
-            "definition": "pd",
-            "table": "simpletable",
-            "row": "row strow",
-            "row header": "thead/row sthead",
-            "cell": "entry stentry",
-            "code @outputclass": "codeblock screen msgblock",
-            "quote": "lq",
-            "note @type": "note hazardstatement",
-            "figure": "fig",
-            "code_span": """codeph filepath cmdname varname apiname option parmname userinput systemoutput msgph synph
-            xmlelement xmlatt""",
-        }
-    ),
-}
+DITA_MARKS = SHARED_MARKS | _by_element(
+    {
+        "list": "sl steps-unordered choices",
+        "list 1": "steps substeps",
+        "item": "sli step substep choice",
+        "definitions": "parml",
+        "term": "pt",
+        "definition": "pd",
+        "table": "simpletable",
+        "row": "row strow",
+        "row header": "thead/row sthead",
+        "cell": "entry stentry",
+        "code @outputclass": "codeblock screen msgblock",
+        "quote": "lq",
+        "note @type": "note hazardstatement",
+        "figure": "fig",
+        "code_span": """codeph filepath cmdname varname apiname option parmname userinput systemoutput msgph synph
+        xmlelement xmlatt""",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

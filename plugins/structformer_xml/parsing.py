@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -27,6 +28,10 @@ _ENCODING = re.compile(r"""(<\?xml[^>]*?)\s+encoding\s*=\s*["'][^"']*["']""")
 _XLINK = "prefix xlink for"  # in what the parser says of one that is not declared
 _UTF_16 = {"utf-16-le": ("utf-16", "utf-16le"), "utf-16-be": ("utf-16", "utf-16be")}
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+_parser = partial(etree.XMLParser, load_dtd=False, no_network=True)
+_events = partial(etree.iterparse, resolve_entities="internal", load_dtd=False, no_network=True)
 
 
 class NotWellFormed(ReadError):
@@ -65,9 +70,7 @@ def parse(data: bytes, *, completed: bool = False) -> Any:
 
     completed: it holds entities from other files, whose text may use prefixes that only the whole document declares.
     """
-    parser = etree.XMLParser(
-        resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=False, remove_comments=False
-    )
+    parser = _parser(resolve_entities="internal", huge_tree=False, remove_comments=False)
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
@@ -90,14 +93,7 @@ def _not_well_formed(error: etree.XMLSyntaxError) -> ReadError:
 def parse_before_damage(data: bytes) -> Any:
     """The root element of a document that is not well-formed, as far as it is; None where not even that is."""
     root = None
-    events = etree.iterparse(
-        BytesIO(data),
-        events=("start",),
-        resolve_entities="internal",
-        load_dtd=False,
-        no_network=True,
-        huge_tree=b"<!ENTITY" not in data,
-    )
+    events = _events(BytesIO(data), events=("start",), huge_tree=b"<!ENTITY" not in data)
     with suppress(etree.XMLSyntaxError):
         for _, element in events:
             if root is None:
@@ -119,7 +115,7 @@ def _parse_huge(data: bytes, error: etree.XMLSyntaxError) -> Any:
     """
     if b"<!ENTITY" in data:
         raise ReadError(f"refused ({error.msg})", f"line {error.lineno}") from error
-    parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True)
+    parser = _parser(resolve_entities=False, huge_tree=True)
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as second:
@@ -129,9 +125,7 @@ def _parse_huge(data: bytes, error: etree.XMLSyntaxError) -> Any:
 
 
 def _parse_without_prefixes(data: bytes, error: etree.XMLSyntaxError) -> Any:
-    parser = etree.XMLParser(
-        resolve_entities="internal", load_dtd=False, no_network=True, huge_tree=False, recover=True
-    )
+    parser = _parser(resolve_entities="internal", huge_tree=False, recover=True)
     root = etree.fromstring(data, parser)
     others = [each for each in parser.error_log if each.level_name != "WARNING" and each.domain_name != "NAMESPACE"]
     if root is None or others:
@@ -153,7 +147,7 @@ def _with_xlinks(root: Any) -> Any:
 
 def _parse_with_parameters(data: bytes) -> Any:
     """A DTD built of parameter entities, which libxml2 takes for external when it may expand internal ones only."""
-    parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False)
+    parser = _parser(resolve_entities=False, huge_tree=False)
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
@@ -175,12 +169,9 @@ def stream(data: bytes) -> Iterator[tuple[str, Any]]:
 
     Comments and processing instructions are left out. Raises NotWellFormed, once all before the damage is given.
     """
-    parser = etree.iterparse(
+    parser = _events(
         BytesIO(data),
         events=("start", "end"),
-        resolve_entities="internal",
-        load_dtd=False,
-        no_network=True,
         huge_tree=b"<!ENTITY" not in data,
         remove_comments=True,
         remove_pis=True,

@@ -9,17 +9,8 @@ from structformer_xml.parsing import parse
 
 _TITLE_NAMES = ("title", "head", "heading", "name", "caption", "label", "header", "subject", "tit", "titel", "titre")
 _REFERENCES = {
-    "href": "",
-    "url": "",
-    "src": "",
-    "target": "",
-    "link": "",
-    "ref": "#",
-    "idref": "#",
-    "refid": "#",
-    "rid": "#",
-    "linkend": "#",
-    "to": "#",
+    **dict.fromkeys("href url src target link".split(), ""),
+    **dict.fromkeys("ref idref refid rid linkend to".split(), "#"),
 }
 
 

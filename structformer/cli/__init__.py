@@ -1,7 +1,5 @@
 """The command line: one module per command, which parses, calls the library and prints."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from structformer.lazy_names import lazy_names
@@ -12,6 +10,7 @@ if TYPE_CHECKING:
         OutputPath,
         WorkspacePath,
         common_options,
+        default_option,
         force_option,
         named,
         printable,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROGRESS_LINES", "Output", "OutputPath", "WorkspacePath", "as_text", "base_url_option",
-    "check_corpus", "chosen_options", "common_options", "force_option", "judged", "judged_option",
+    "check_corpus", "chosen_options", "common_options", "default_option", "force_option", "judged", "judged_option",
     "named", "of_first_process", "opened", "print_result", "printable", "read_mapping", "run_command", "save_config",
     "search_options", "seconds", "show", "show_hits", "show_search", "stale_option", "table",
     "threads_option", "training_flags", "watched",

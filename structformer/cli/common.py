@@ -129,6 +129,13 @@ class OutputPath(click.Path):
         super().__init__(path_type=Path)
 
 
+def default_option(
+    flag: str, default: Any, help: str, *, name: str = "", **more: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option whose help shows its default. name: of its parameter, where the flag does not say it."""
+    return click.option(*filter(None, (flag, name)), default=default, show_default=True, help=help, **more)
+
+
 def force_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """--force, as the commands have it that write where they are asked to. what: what it writes over."""
     return click.option("--force", is_flag=True, help=f"Write over {what}.")

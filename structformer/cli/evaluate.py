@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, OutputPath, common_options, printable, save_config, table
+from structformer.cli.common import Output, OutputPath, common_options, default_option, printable, save_config, table
 from structformer.cli.searching import fresh_index, stale_option
 
 if TYPE_CHECKING:
@@ -36,12 +36,8 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
             help="A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv); or a BEIR name or id of ir_datasets.",
         ),
         click.option("--dataset", metavar="ID", help="Queries and qrels of an ir_datasets id."),
-        click.option(
-            "--topic-parts",
-            default="title",
-            show_default=True,
-            metavar="LIST",
-            help="Parts of TREC topics to ask: title, desc, narr, comma-separated.",
+        default_option(
+            "--topic-parts", "title", "Parts of TREC topics to ask: title, desc, narr, comma-separated.", metavar="LIST"
         ),
     )
     for decorate in reversed(decorators):
@@ -96,16 +92,15 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     help="Fail (exit code 1) if the search is worse than this earlier TREC run: significantly (p < 0.05), or by "
     "more than --tolerance.",
 )
-@click.option(
+@default_option(
     "--tolerance",
+    0.05,
+    "For --no-worse-than: how much lower the first measure may be if that may be chance.",
     type=click.FloatRange(0, 1),
-    default=0.05,
-    show_default=True,
-    help="For --no-worse-than: how much lower the first measure may be if that may be chance.",
 )
 @click.option("--output", "folder", type=OutputPath(), help="Another folder for runs and reports.")
 @click.option("--force", is_flag=True, help="Write over an earlier evaluation of that name or folder.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the randomisation test.")
+@default_option("--seed", 0, "Seed of the randomisation test.", type=int)
 @stale_option
 @common_options
 @click.pass_context

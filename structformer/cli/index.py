@@ -11,6 +11,7 @@ import click
 from structformer.cli.common import (
     Output,
     common_options,
+    default_option,
     part_option,
     save_config,
     say_part,
@@ -32,26 +33,16 @@ if TYPE_CHECKING:
     help="structure (learned from the corpus here), a trained bi-encoder, base (untrained), or none; may be repeated.  "
     "[default: structure, and with torch the trained one where held-out questions show no loss, else base]",
 )
-@click.option(
-    "--language",
-    default="auto",
-    show_default=True,
-    help="Whose stemmer the lexical index uses; auto: most documents' own, else en.",
+@default_option("--language", "auto", "Whose stemmer the lexical index uses; auto: most documents' own, else en.")
+@default_option(
+    "--vector-bits", "32", "Bits of each number in a vector; 16 takes half the space.", type=click.Choice(["16", "32"])
 )
-@click.option(
-    "--vector-bits",
-    type=click.Choice(["16", "32"]),
-    default="32",
-    show_default=True,
-    help="Bits of each number in a vector; 16 takes half the space.",
-)
-@click.option(
+@default_option(
     "--nearest",
-    type=click.Choice(["auto", "exact", "approximate"]),
-    default="auto",
-    show_default=True,
-    help="Look at every vector, or at those that an index of them names; auto: the latter from half a million passages "
+    "auto",
+    "Look at every vector, or at those that an index of them names; auto: the latter from half a million passages "
     "on, where structformer[approximate] is installed.",
+    type=click.Choice(["auto", "exact", "approximate"]),
 )
 @click.option(
     "--base-model",

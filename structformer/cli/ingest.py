@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, common_options, part_option, printable, read_mapping, save_config, say_part
+from structformer.cli.common import (
+    Output,
+    common_options,
+    default_option,
+    part_option,
+    printable,
+    read_mapping,
+    save_config,
+    say_part,
+)
 from structformer.extras import TORCH, are_installed
 
 if TYPE_CHECKING:
@@ -54,25 +63,14 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     "--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]"
 )
 @click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: one per core]")
-@click.option(
+@default_option(
     "--engine",
-    default="local",
-    show_default=True,
-    help="Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
+    "local",
+    "Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
 )
-@click.option(
-    "--max-file-mb",
-    type=click.FloatRange(min=0, min_open=True),
-    default=32.0,
-    show_default=True,
-    help="Leave larger files out.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds of processor time that one file may take.",
+@default_option("--max-file-mb", 32.0, "Leave larger files out.", type=click.FloatRange(min=0, min_open=True))
+@default_option(
+    "--timeout", 60.0, "Seconds of processor time that one file may take.", type=click.FloatRange(min=0, min_open=True)
 )
 @click.option(
     "--include", multiple=True, metavar="GLOB", help="Read only files that match, as in .gitignore; may be repeated."
@@ -80,9 +78,7 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--exclude", multiple=True, metavar="GLOB", help="Leave out files and folders that match; may be repeated."
 )
-@click.option(
-    "--gitignore/--no-gitignore", default=True, show_default=True, help="Leave out what .gitignore files name."
-)
+@default_option("--gitignore/--no-gitignore", True, "Leave out what .gitignore files name.")
 @click.option(
     "--mapping",
     type=click.Path(path_type=Path),

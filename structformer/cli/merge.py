@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import Output, common_options
+from structformer.cli.common import Output, common_options, default_option
 
 
 @click.command("merge")
@@ -17,7 +17,7 @@ from structformer.cli.common import Output, common_options
 )
 @click.option("--drop", is_flag=True, help="Delete what the parts have made so far.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: one per core]")
-@click.option("--engine", default="local", show_default=True, help="Execution engine, as for ingest.")
+@default_option("--engine", "local", "Execution engine, as for ingest.")
 @common_options
 @click.pass_context
 def command(

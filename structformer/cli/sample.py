@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, common_options, part_option, printable, save_config, say_part, table
+from structformer.cli.common import (
+    Output,
+    common_options,
+    default_option,
+    part_option,
+    printable,
+    save_config,
+    say_part,
+    table,
+)
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
@@ -37,12 +46,7 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
     help=_DOCS["negatives_from"].help,
 )
 @click.option("--compat", type=click.Choice(["paper", "released-code"]), help=_DOCS["compat"].help)
-@click.option(
-    "--attention-model",
-    default="auto",
-    show_default=True,
-    help="HARP's and B-PROP's tasks: the model whose attention draws words.",
-)
+@default_option("--attention-model", "auto", "HARP's and B-PROP's tasks: the model whose attention draws words.")
 @click.option(
     "--llm",
     metavar="URL",
@@ -54,11 +58,10 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
 @click.option("--path", "paths", multiple=True, metavar="GLOB", help="For --llm: send only documents of such ids.")
 @click.option("--where", "settings", multiple=True, metavar="KEY=VALUE", help="For --llm: send only documents with it.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
-@click.option(
+@default_option(
     "--engine",
-    default="local",
-    show_default=True,
-    help="Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
+    "local",
+    "Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @part_option
@@ -70,13 +73,7 @@ def command(
     tasks: str | None,
     show: int,
     negatives: str | None,
-    min_words: int | None,
-    inner: str | None,
-    every_child: bool | None,
-    draws: int | None,
     held_out: float | None,
-    negatives_from: str | None,
-    compat: str | None,
     attention_model: str,
     workers: int | None,
     engine: str,
@@ -84,7 +81,7 @@ def command(
     part: str | None,
     workspace: Path,
     out: Output,
-    **writing: Any,
+    **given: Any,
 ) -> int:
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its reference graph.
 
@@ -99,16 +96,8 @@ def command(
     from structformer.sampling.tasks import chosen_tasks
     from structformer.workspace import Workspace
 
-    given = {
-        "min_words": min_words,
-        "negatives": negatives,
-        "inner": inner,
-        "every_child": every_child,
-        "draws": draws,
-        "negatives_from": negatives_from,
-        "compat": compat,
-    }
-    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    of_sampling = {each.name: given.pop(each.name, None) for each in fields(SamplingOptions)}
+    chosen = {key: value for key, value in of_sampling.items() if value is not None}
     if negatives is not None:
         if negatives != "all" and not negatives.isdecimal():
             raise click.BadParameter(f"{negatives!r}: write a number, or all", param_hint="--negatives")
@@ -128,12 +117,12 @@ def command(
             resolve_base_model(attention_model, "cross-encoder").location, Workspace(workspace).cache
         )
     request = SampleRequest(tuple(names), options, seed, held_out=held_out, weights=weights)
-    if any(writing.values()):
+    if any(given.values()):
         asking = [task.prepare for task in chosen_tasks(names) if task.prepare]
         if part is not None or not asking:
             raise click.UsageError("--llm and what goes with it are for --tasks written, without --part")
         for prepare in asking:
-            prepare(Workspace(workspace), request, writing, out)
+            prepare(Workspace(workspace), request, given, out)
     if part is not None:
         own = Part.parse(part)
         with out.progress("sampling") as progress:

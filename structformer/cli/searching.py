@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output
+from structformer.cli.common import Output, default_option
 
 if TYPE_CHECKING:
     from structformer.retrieval import Pipeline, Retriever
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """-k, --pipeline, --group, --path and --where."""
     decorators = (
-        click.option("-k", "count", type=click.IntRange(1, 1000), default=10, show_default=True, help="Hits to show."),
+        default_option("-k", 10, "Hits to show.", name="count", type=click.IntRange(1, 1000)),
         click.option(
             "--pipeline",
             metavar="SPEC",
@@ -53,12 +53,11 @@ def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def stale_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """--if-stale: what to do with an index that is older than the corpus."""
-    return click.option(
+    return default_option(
         "--if-stale",
+        "refuse",
+        "What to do when the index is older than the corpus.",
         type=click.Choice(["refuse", "rebuild"]),
-        default="refuse",
-        show_default=True,
-        help="What to do when the index is older than the corpus.",
     )(function)
 
 

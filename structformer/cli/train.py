@@ -10,7 +10,7 @@ import click
 
 from structformer.cli.common import Output, WorkspacePath, common_options, save_config, seconds
 from structformer.cli.training_view import of_first_process, print_result, watched
-from structformer.models.kinds import RankerKind, ranker_kinds
+from structformer.models.kinds import RankerKind, imported, ranker_kind, ranker_kinds
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
@@ -244,7 +244,6 @@ def command(
 
 def _own_trainer(ranker: str | None) -> Any:
     """What trains a kind of ranker that needs none of training's loop, None for the others. Raises UsageError."""
-    from structformer.models.kinds import imported, ranker_kind
 
     place = ranker_kind(ranker).trainer if ranker else ""
     return imported(place) if place else None

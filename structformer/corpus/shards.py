@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from structformer.corpus.rows import DOCUMENTS, SECTIONS, SOURCES, Row, group_sections
-from structformer.errors import WorkspaceError
 from structformer.storage.digests import sha256_of
+from structformer.storage.files import read_errors
 
 TABLES = ("sections", "documents", "sources")
 _ROW_GROUP_CHARACTERS = 4_000_000
@@ -111,12 +111,8 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
         return file.read(columns=columns)
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, pa.ArrowException) as error:
-        raise WorkspaceError(f"{path} cannot be read ({error}); ingest again with --fresh") from error
+def _reading(path: Path) -> AbstractContextManager[None]:
+    return read_errors(path, OSError, pa.ArrowException, advice="; ingest again with --fresh")
 
 
 def read_shard(folder: Path, *, links: bool = True) -> Iterator[tuple[Row, list[Row]]]:

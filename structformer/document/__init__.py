@@ -1,7 +1,5 @@
 """What is read of a file: the tree of its sections, its links, the parts of its texts. The standard library only."""
 
-from __future__ import annotations
-
 from structformer.document.blocks import (
     INLINE,
     VERBATIM,

@@ -1,7 +1,5 @@
 """Engines: the same function over many tasks, on this machine's cores or elsewhere."""
 
-from __future__ import annotations
-
 from structformer.engines.deadline import Deadline
 from structformer.engines.engine import Engine, Lost, Work
 from structformer.engines.local import LocalEngine

@@ -68,9 +68,7 @@ def main() -> None:
             with writing_errors(_target(task)):
                 result = getattr(importlib.import_module(module), function)(task, begin)
             send("done", result)
-        except KeyboardInterrupt:
-            return
-        except BrokenPipeError:
+        except (KeyboardInterrupt, BrokenPipeError):
             return  # nobody is left to hear of it
         except BaseException as error:
             send("error", (type(error).__name__, str(error)))
@@ -91,9 +89,8 @@ def _end_with(parent: int) -> None:
         import ctypes
 
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(
-                1, int(signal.SIGKILL)
-            )  # PR_SET_PDEATHSIG: also within a library that never returns
+            # PR_SET_PDEATHSIG: also within a library that never returns
+            ctypes.CDLL(None).prctl(1, int(signal.SIGKILL))
     if os.name == "posix":
         if os.getppid() != parent:
             os._exit(1)

@@ -1,7 +1,5 @@
 """Evaluation: judgements, runs, measures, significance, reports."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from structformer.lazy_names import lazy_names

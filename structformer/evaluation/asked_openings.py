@@ -100,11 +100,9 @@ def evaluate_by_structure(
     title, asked, answered = first_enough(retriever, None, ask)
     against = (str(as_pipeline(hybrid(STRUCTURE))),)
     how = Comparison(tuple(measures), against, title=title, caveat=CAVEAT, seed=seed, output=output)
-
-    def tables(number: int, shared: Floats, allowed: Mask) -> Mapping[str, Floats]:
-        return {STRUCTURE: shared}
-
-    return compare_ways(retriever, asked, answered, WITHOUT_PRETRAINED, tables, how, progress)
+    return compare_ways(
+        retriever, asked, answered, WITHOUT_PRETRAINED, lambda _, shared, __: {STRUCTURE: shared}, how, progress
+    )
 
 
 def compare_ways(

@@ -18,7 +18,7 @@ from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
-from structformer.notebook import notebook_progress
+from structformer.notebook import evaluation_html, notebook_progress
 from structformer.retrieval.opened import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
 from structformer.retrieval.rankings.run_files import Run, read_run, write_run
@@ -128,8 +128,6 @@ class Evaluation:
         return len(next(iter(self.rows[0].per_query.values()))) if self.rows else 0
 
     def _repr_html_(self) -> str:
-        from structformer.notebook import evaluation_html
-
         return evaluation_html(self)
 
     def as_dict(self) -> dict[str, Any]:
@@ -393,7 +391,7 @@ def compare_runs(
         intervals = dict(zip(per_query, ends, strict=True))
         rows.append(Row(each.pipeline, each.label, scores, per_query, each.run, intervals))
         if how.output:
-            name = _file_name(each.label)
+            name = "-".join("".join(c if c.isalnum() else " " for c in each.label).split()).lower()
             write_run(how.output / "runs" / f"{len(rows):02}-{name}.run", each.run, name)
     result = Evaluation(
         how.title,
@@ -496,10 +494,6 @@ def _compare(result: Evaluation, how: Comparison) -> None:
                 row.tests.setdefault(name, {})[measure] = test
                 if measure == first:
                     row.against[name] = test.difference, test.p
-
-
-def _file_name(text: str) -> str:
-    return "-".join("".join(c if c.isalnum() else " " for c in text).split()).lower()
 
 
 def write_by_query(path: Path, result: Evaluation) -> None:

@@ -27,7 +27,6 @@ from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid
-from structformer.retrieval.questions.pseudo_queries import PseudoQuery
 from structformer.retrieval.rankings.hybrid_score import (
     PARTS,
     Floats,
@@ -66,11 +65,7 @@ def evaluate_openings(
     _, index, weights = opened.encoder(UNTRAINED)
     untrained = load_untrained(encoder_place(workspace, UNTRAINED))
     search = UntrainedSearch(opened.units, opened.documents, opened.lexical, index, untrained)
-
-    def ask(questions: Sequence[PseudoQuery]) -> PseudoQueryScores:
-        return PseudoQueryScores(questions, search)
-
-    title, asked, answered = first_enough(retriever, held_out_by, ask)
+    title, asked, answered = first_enough(retriever, held_out_by, lambda drawn: PseudoQueryScores(drawn, search))
     if title == ALL_OPENINGS:
         models = []
     texts = [question.text for question in asked.questions]

@@ -1,7 +1,5 @@
 """What format plugins import: the protocol, the source, the tree builder; and what checks a format."""
 
-from __future__ import annotations
-
 from structformer.formats.builder import TreeBuilder, promote_to_root, stem_title
 from structformer.formats.encoding import BOMS, as_utf8, decoded, shown_encoding
 from structformer.formats.gc_pause import without_garbage_collection

@@ -533,9 +533,8 @@ def promote_to_root(root: Section, only: Section) -> None:
         mark.end += shift
     root.title = only.title
     root.text = "\n\n".join(text for text in (root.text, only.text) if text)
-    slug = github_slug(
-        only.title
-    )  # also without explicit anchors, so that a root that is a heading can be told from one that is none
+    # also without explicit anchors, so that a root that is a heading can be told from one that is none
+    slug = github_slug(only.title)
     root.anchors = tuple(dict.fromkeys((*root.anchors, *only.anchors, *((slug,) if slug else ()))))
     root.links += only.links
     root.marks += only.marks

@@ -19,19 +19,7 @@ _SCHEME = re.compile(
     re.IGNORECASE,
 )
 # Suffixes that links leave out. Those of installed formats are added; these are also met where no format reads them.
-_page_suffixes: tuple[str, ...] = (
-    ".md",
-    ".mdx",
-    ".markdown",
-    ".html",
-    ".htm",
-    ".xhtml",
-    ".xml",
-    ".tex",
-    ".wiki",
-    ".txt",
-    ".rst",
-)
+_page_suffixes = tuple(".md .mdx .markdown .html .htm .xhtml .xml .tex .wiki .txt .rst".split())
 # What templates add to the suffix of what they make: podman-run.1.md.in.
 _TEMPLATE_SUFFIXES = (".in", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".template")
 _ORDER = re.compile(r"(?:(?<=/)|^)\d+[-_. ]+(?=[^\d/-])")  # of pages in a sidebar: 01-setup.md is /setup
@@ -93,10 +81,8 @@ def without_template(path: str) -> str:
     lower = path.lower()
     if not lower.endswith(_TEMPLATE_SUFFIXES):
         return path
-    for suffix in _TEMPLATE_SUFFIXES:
-        if lower.endswith(suffix) and "." in path[: -len(suffix)].rpartition("/")[2][1:]:
-            return path[: -len(suffix)]
-    return path
+    made = (path[: -len(suffix)] for suffix in _TEMPLATE_SUFFIXES if lower.endswith(suffix))
+    return next((each for each in made if "." in each.rpartition("/")[2][1:]), path)
 
 
 def without_suffix(path: str) -> str:
@@ -109,10 +95,7 @@ def without_suffix(path: str) -> str:
     lower = path.lower()
     if not lower.endswith(_page_suffixes):
         return path
-    for suffix in _page_suffixes:
-        if lower.endswith(suffix):
-            return path[: -len(suffix)]
-    return path
+    return next(path[: -len(suffix)] for suffix in _page_suffixes if lower.endswith(suffix))
 
 
 def without_order(path: str) -> str:

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
-from structformer.errors import WorkspaceError
 from structformer.graph.name_tables import partition_count
+from structformer.storage.files import read_errors
 from structformer.storage.parquet import numbers, parquet_writer
 
 EDGES = pa.schema(
@@ -123,11 +123,9 @@ def read_incoming(path: Path, place: int) -> pa.Table:
     """The links to one shard's documents, rows of EDGES in order of their targets. place: the shard's in its group.
     Raises WorkspaceError.
     """
-    try:
-        with pq.ParquetFile(path) as file:
-            return file.read_row_group(place)
-    except (OSError, pa.ArrowException) as error:
-        raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer ingest` again") from error
+    again = ": run `structformer ingest` again"
+    with read_errors(path, OSError, pa.ArrowException, advice=again), pq.ParquetFile(path) as file:
+        return file.read_row_group(place)
 
 
 def incoming_texts(table: pa.Table) -> dict[tuple[int, int], list[str]]:

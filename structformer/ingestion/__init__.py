@@ -1,7 +1,5 @@
 """Ingestion: folders, files, archives and dumps to a corpus of documents and the graph of their references."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from structformer.lazy_names import lazy_names

@@ -67,11 +67,8 @@ def split_compression(path: str) -> tuple[str, str]:
 
 def archive_kind(path: str) -> str:
     """ "zip", "tar", "epub", "warc" or "" by a path's suffix, compression apart."""
-    bare = split_compression(path)[0].lower()
-    for suffix in (".zip", ".tar", ".epub", ".warc"):
-        if bare.endswith(suffix):
-            return suffix[1:]
-    return ""
+    _, dot, suffix = split_compression(path)[0].lower().rpartition(".")
+    return suffix if dot and suffix in ("zip", "tar", "epub", "warc") else ""
 
 
 @contextmanager
@@ -175,14 +172,8 @@ class Archive:
     def opened(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
         """(the members, one after the other; the neighbours). Raises ReadError when the archive itself is damaged."""
         try:
-            if self._kind in ("tar", "warc"):
-                with self._stream() as found:
-                    yield found
-            else:
-                with self._zip() as found:
-                    yield found
-        except ReadError:
-            raise
+            with self._stream() if self._kind in ("tar", "warc") else self._zip() as found:
+                yield found
         except _BROKEN as error:
             raise ReadError(f"damaged archive ({_reason(error)}): the rest is skipped") from error
 
@@ -297,8 +288,6 @@ class Archive:
                 if name not in seen:  # a page that was fetched again is the same page
                     seen.add(name)
                     yield Member(name, data or b"", problem, address)
-        except ReadError:
-            raise
         except _BROKEN as error:
             raise ReadError(
                 f"damaged archive after {len(seen)} pages ({_reason(error)}): the rest is skipped"
@@ -332,8 +321,6 @@ class Archive:
                     data = content.read() if content is not None else b""
                     self.budget.spend(len(data))
                     yield Member(name, data)
-        except ReadError:
-            raise
         except _BROKEN as error:
             raise ReadError(f"damaged archive after {count} members ({_reason(error)}): the rest is skipped") from error
 

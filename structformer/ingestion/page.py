@@ -54,7 +54,7 @@ def write_ingest_page(
         ],
         sources=sources,
         reasons=reasons,
-        documents=_listed(report.formats),
+        documents=", ".join(f"{count:,} {name}" for name, count in Counter(report.formats).most_common()),
         files=str(report.account),
         depths=histogram(_by_depth(depths), "depth", "sections"),
         lengths=histogram(lengths, "words of their own", "sections"),
@@ -69,10 +69,6 @@ def write_ingest_page(
     )
     write_bytes(folder / "report.html", page)
     return folder / "report.html"
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
 
 
 def _link(kind: str, counts: Mapping[str, int]) -> dict[str, Any]:

@@ -176,10 +176,8 @@ class _Rules:
 
     def __init__(self, wanted: FileFilter) -> None:
         self._gitignore = wanted.gitignore
-        self._include = self._exclude = None
-        if wanted.include or wanted.exclude:
-            self._include = _matcher(wanted.include) if wanted.include else None
-            self._exclude = _matcher(wanted.exclude) if wanted.exclude else None
+        self._include = _matcher(wanted.include) if wanted.include else None
+        self._exclude = _matcher(wanted.exclude) if wanted.exclude else None
         self._stack: list[tuple[str, Any]] = []
 
     @property

@@ -1,7 +1,5 @@
 """Rankers: models that score query-document pairs, where they start from, how they are saved and loaded."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from structformer.lazy_names import lazy_names

@@ -118,9 +118,7 @@ class AttentionWeights:
         return f"cuda:{self.place % devices}" if devices else "cpu"
 
 
-@lru_cache(maxsize=1)
-def _loaded(location: str, device: str) -> LastAttention:
-    return LastAttention(location, device)
+_loaded = lru_cache(maxsize=1)(LastAttention)
 
 
 @contextmanager

@@ -93,9 +93,7 @@ def first_piece_attention(location: str, texts: Sequence[str]) -> list[tuple[int
     return found
 
 
-@lru_cache(maxsize=1)
-def _loaded(location: str, device: str) -> LastAttention:
-    return LastAttention(location, device)
+_loaded = lru_cache(maxsize=1)(LastAttention)
 
 
 def _by_word(text: str, spans: Sequence[Sequence[int]], received: Iterable[float]) -> dict[str, float]:

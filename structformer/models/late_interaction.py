@@ -249,21 +249,16 @@ class LateInteraction:
 
     def similarity(self, queries: TokenVectors, documents: TokenVectors) -> torch.Tensor:
         """(queries, documents) float: every query's score with every document."""
-        return torch.stack(
-            [
-                self._max_sim(queries, documents.vectors[number], documents.mask[number])
-                for number in range(len(documents.mask))
-            ],
-            1,
+        products = (
+            self._token_similarity(queries.vectors, vectors[mask][None])
+            for vectors, mask in zip(documents.vectors, documents.mask, strict=True)
         )
+        return torch.stack([self._reduced(each, queries.mask) for each in products], 1)
 
     def pair_similarity(self, queries: TokenVectors, documents: TokenVectors) -> torch.Tensor:
         """(pairs,) float: query i's score with document i."""
         products = self._token_similarity(queries.vectors, documents.vectors)
         return self._reduced(products.masked_fill(~documents.mask[:, None, :], float("-inf")), queries.mask)
-
-    def _max_sim(self, queries: TokenVectors, document: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return self._reduced(self._token_similarity(queries.vectors, document[mask][None]), queries.mask)
 
     def _token_similarity(self, queries: torch.Tensor, documents: torch.Tensor) -> torch.Tensor:
         """(queries, query tokens, document tokens)."""

@@ -122,10 +122,7 @@ def today(name: str) -> str:
     """A tensor's name as transformers has it now."""
     while name.startswith(_WRAPPER):
         name = name.removeprefix(_WRAPPER)
-    for old, new in _OLD_NAMES.items():
-        if name.endswith(old):
-            return name.removesuffix(old) + new
-    return name
+    return next((name.removesuffix(old) + new for old, new in _OLD_NAMES.items() if name.endswith(old)), name)
 
 
 def old_config(location: str, body: str = "") -> dict[str, Any] | None:

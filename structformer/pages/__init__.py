@@ -1,7 +1,5 @@
 """The frame, the style and the charts that all pages share."""
 
-from __future__ import annotations
-
 from structformer.pages.charts import changes, curve, histogram, intervals, queries
 from structformer.pages.frame import environment, render
 

@@ -1,7 +1,5 @@
 """Retrieval: units, first stages, fusion, reranking, and the retriever that runs them."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from structformer.lazy_names import lazy_names

@@ -83,7 +83,9 @@ def build_index(
     advise(encoders_advice(workspace, corpus, encoders, in_python, language), say)
     if nearest == APPROXIMATE:
         faiss_module()
-    languages = CorpusLanguages(_languages(corpus, language))
+    languages = CorpusLanguages(
+        corpus_languages(corpus) if language == "auto" else (declared_code(language) or language,)
+    )
     with workspace.publishing("structformer index") as publication:
         corpus = Corpus.open(workspace)
         graph = ReferenceGraph.open(workspace, corpus)
@@ -150,11 +152,6 @@ def _largest(units: Units, documents: IndexedDocuments) -> dict[str, Any] | None
     if share < _LARGE or len(documents) < _FEWEST_DOCUMENTS:
         return None
     return {"document": documents[int(counts.argmax())].id, "share": round(share, 3)}
-
-
-def _languages(corpus: Corpus, chosen: str) -> tuple[str, ...]:
-    """The languages by which texts are stemmed."""
-    return corpus_languages(corpus) if chosen == "auto" else (declared_code(chosen) or chosen,)
 
 
 def encoders_advice(

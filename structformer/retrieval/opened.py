@@ -18,7 +18,7 @@ import numpy.typing as npt
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
 from structformer.models.kinds import RankerOptions, ranker_kind
-from structformer.models.onnx_encoder import export_in, exported
+from structformer.models.onnx_encoder import OnnxQueryEncoder, export_in, exported
 from structformer.models.registry import checked_model, compare_model, model_kind, read_record, trained_models
 from structformer.retrieval.curated import Curated, curated_file, read_curated
 from structformer.retrieval.documents.copies import Copies
@@ -414,8 +414,6 @@ def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
     """What encodes queries: the exported model where there is one, which needs no torch and starts sooner, else the
     torch model. Raises ModelError.
     """
-    from structformer.models.onnx_encoder import OnnxQueryEncoder
-
     kind = encoder_kind(workspace, name)
     if not kind.needs_torch:
         encoder: QueryEncoder = kind.load(encoder_place(workspace, name).queries)  # type: ignore[assignment]

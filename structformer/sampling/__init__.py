@@ -1,7 +1,5 @@
 """Sampling: document trees and the reference graph to Examples, by task, deterministic whatever the order of work."""
 
-from __future__ import annotations
-
 from structformer.sampling.collection import (
     CollectionCounts,
     Ground,

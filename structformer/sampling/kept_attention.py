@@ -12,6 +12,7 @@ import hashlib
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -117,17 +118,12 @@ class KeptPages:
     """
 
     def __init__(self, files: Sequence[Path], starts: Sequence[int]) -> None:
-        self._files = files
         self._starts = starts
-        self._open: dict[int, KeptRows] = {}
+        self._rows = lru_cache(maxsize=_OPEN_FILES)(lambda shard: KeptRows(files[shard]))
 
     def __getitem__(self, number: int) -> Row:
         shard = bisect_right(self._starts, number) - 1
-        if shard not in self._open:
-            if len(self._open) >= _OPEN_FILES:
-                self._open.pop(next(iter(self._open)))
-            self._open[shard] = KeptRows(self._files[shard])
-        return self._open[shard][number - self._starts[shard]]
+        return self._rows(shard)[number - self._starts[shard]]
 
 
 def forget_others(folder: Path, used: Iterable[Path]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import lru_cache
 from pathlib import Path
 
 from structformer.corpus import Corpus
@@ -58,8 +59,8 @@ class PageTable:
 
     def __init__(self, corpus: Corpus, folders: list[Path]) -> None:
         self._starts = corpus.starts
-        self._folders = folders
-        self._open: dict[tuple[int, str], Texts] = {}
+        # A big corpus has more parts than a process may have files open.
+        self._texts = lru_cache(maxsize=_OPEN_FILES)(lambda shard, name: Texts(folders[shard] / f"{name}.arrow"))
 
     @property
     def count(self) -> int:
@@ -76,8 +77,4 @@ class PageTable:
 
     def _text(self, column: str, number: int) -> str:
         shard = bisect_right(self._starts, number) - 1
-        if (shard, column) not in self._open:
-            if len(self._open) >= _OPEN_FILES:  # a big corpus has more parts than a process may have files open
-                self._open.pop(next(iter(self._open)))
-            self._open[shard, column] = Texts(self._folders[shard] / f"{column}.arrow")
-        return self._open[shard, column][number - self._starts[shard]]
+        return self._texts(shard, column)[number - self._starts[shard]]

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from structformer.errors import WorkspaceError
 from structformer.sampling.example import Census, Example
 from structformer.sampling.sets import chosen_set
-from structformer.storage.files import read_json
+from structformer.storage.files import read_errors, read_json
 from structformer.storage.seal import Sealed
 from structformer.workspace import Hold, Workspace
 
@@ -272,10 +271,8 @@ class Samples:
 
 def open_arrow(path: Path) -> pa.ipc.RecordBatchFileReader:
     """A memory-mapped Arrow file. Raises WorkspaceError on a broken one."""
-    try:
+    with read_errors(path, OSError, pa.ArrowException, advice="; run `structformer sample` again"):
         return pa.ipc.open_file(pa.memory_map(str(path)))
-    except (OSError, pa.ArrowException) as error:
-        raise WorkspaceError(f"{path} cannot be read ({error}); run `structformer sample` again") from error
 
 
 def write_examples(folder: Path, examples: Iterable[Example]) -> dict[str, int]:

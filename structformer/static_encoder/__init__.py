@@ -2,8 +2,6 @@
 
 Nothing here loads torch or a pretrained model."""
 
-from __future__ import annotations
-
 from structformer.static_encoder.encoder import StaticEncoder, unit
 from structformer.static_encoder.starting_vectors import signed
 from structformer.static_encoder.words import LONGEST, OF_UNSPACED, SATURATION, words_of

@@ -1,7 +1,5 @@
 """Files that are written whole or not at all, and that are known to be what was written."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from structformer.lazy_names import lazy_names

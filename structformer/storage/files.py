@@ -190,6 +190,17 @@ def read_json(path: Path, *, digest: bool = False) -> Any:
     return value
 
 
+@contextmanager
+def read_errors(
+    place: object, *errors: type[Exception], advice: str = ": run `structformer index` again"
+) -> Iterator[None]:
+    """Say of what cannot be read what mends it. Raises WorkspaceError in the place of these errors."""
+    try:
+        yield
+    except errors as error:
+        raise WorkspaceError(f"{place} cannot be read ({error}){advice}") from error
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file that a user wrote, with a byte-order mark too, as Windows' editors write it. Raises UsageError."""
     try:

@@ -1,7 +1,5 @@
 """Strings and nothing but strings: names, headings, passages, words."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from structformer.lazy_names import lazy_names

@@ -17,26 +17,11 @@ import tantivy
 from structformer.document import ALPHABETS
 from structformer.text.words import MOST_ASKED, RUN, bare_words, spaced
 
-_STEMMED = {
-    "ar": "arabic",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "fi": "finnish",
-    "fr": "french",
-    "hu": "hungarian",
-    "it": "italian",
-    "nl": "dutch",
-    "no": "norwegian",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sv": "swedish",
-    "ta": "tamil",
-    "tr": "turkish",
-}
+_STEMMED = dict(
+    pair.split("=")
+    for pair in """ar=arabic da=danish de=german el=greek en=english es=spanish fi=finnish fr=french hu=hungarian
+    it=italian nl=dutch no=norwegian pt=portuguese ro=romanian ru=russian sv=swedish ta=tamil tr=turkish""".split()
+)
 _MAX_QUERY_TERMS = 512
 _KEPT_FORMS = 20_000  # words whose stems are known already
 _OTHER_FORM = 0.3  # of a word's weight
@@ -116,9 +101,7 @@ def stemmed_text(text: str, language: str) -> str:
     return " ".join(_analyzer(language).analyze(spaced(text)))
 
 
-@cache
-def _analyzer(language: str) -> tantivy.TextAnalyzer:
-    return analyzer(language)
+_analyzer = cache(analyzer)
 
 
 def query_terms(words: Analyzer, query: str, cut: Cut = spaced) -> list[str]:

@@ -1,7 +1,5 @@
 """Training: Examples to rankers."""
 
-from __future__ import annotations
-
 from structformer.training.data.batching import Prepared, Reading, TokenBatch, in_order
 from structformer.training.judged.candidates import JudgedCandidates, candidate_documents
 from structformer.training.judged.development import DocumentTexts, judged_candidates, relevant_documents

@@ -159,26 +159,9 @@ class TrainingOptions:
         ):
             if value not in allowed:
                 raise UsageError(f"no {option} {value!r}; {did_you_mean(value, allowed)}")
-        for field_name in (
-            "max_seconds",
-            "max_steps",
-            "max_pairs",
-            "groups",
-            "accumulation",
-            "learning_rate",
-            "document_tokens",
-            "batch_tokens",
-            "eval_steps",
-            "save_steps",
-            "save_seconds",
-            "threads",
-            "group_size",
-            "dimensions",
-            "max_epochs",
-            "query_tokens",
-            "pair_query_tokens",
-            "questions",
-        ):
+        for field_name in """max_seconds max_steps max_pairs groups accumulation learning_rate document_tokens
+        batch_tokens eval_steps save_steps save_seconds threads group_size dimensions max_epochs query_tokens
+        pair_query_tokens questions""".split():
             value = getattr(self, field_name)
             if value is not None and value <= 0:
                 raise UsageError(f"{field_name} must be above 0")

@@ -1,7 +1,5 @@
 """The folder that holds everything made of a corpus, and what commands write outside it."""
 
-from __future__ import annotations
-
 from structformer.workspace.user_outputs import check_file, check_folder, check_place, new_file, new_folder
 from structformer.workspace.workspace import (
     ADVICE,

@@ -136,7 +136,7 @@ def check_place(target: Path, workspace: str | Path | Workspace | None = None) -
         for folder in (each, *each.parents):
             if _is_workspace(folder) or (workspace is not None and folder == Workspace(workspace).path.resolve()):
                 raise UsageError(f"{target} is in the workspace {folder}: write elsewhere")
-    for source in _sources(workspace):
+    for source in () if workspace is None else (each.path for each in Workspace(workspace).sources()):
         there = Path(source).resolve()
         if any(each == there or there in each.parents for each in places):
             raise UsageError(
@@ -151,10 +151,6 @@ def _is_workspace(folder: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(value, dict) and value.get("format") == FORMAT
-
-
-def _sources(workspace: str | Path | Workspace | None) -> list[str]:
-    return [] if workspace is None else [source.path for source in Workspace(workspace).sources()]
 
 
 def _recorded(folder: Path) -> set[str]:

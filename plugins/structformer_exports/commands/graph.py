@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import Output, OutputPath, common_options, force_option, printable, table
+from structformer.cli import Output, OutputPath, common_options, default_option, force_option, printable, table
 
 _SHOWN = 50
 _DEAD = {
@@ -56,7 +56,7 @@ def stats(workspace: Path, out: Output) -> None:
 
 
 @command.command("check")
-@click.option("--limit", type=click.IntRange(1), default=_SHOWN, show_default=True, help="Links shown.")
+@default_option("--limit", _SHOWN, "Links shown.", type=click.IntRange(1))
 @common_options
 def check(limit: int, workspace: Path, out: Output) -> int:
     """Dead links within the corpus, each with its page and section, and how many others only a rule found (--verbose

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import Output, common_options, printable, read_mapping
+from structformer.cli import Output, common_options, default_option, printable, read_mapping
 from structformer.document import Block, Document, inline_marks
 
 _DOCUMENTS = 20
@@ -24,7 +24,7 @@ _SHOWN = 60  # characters of a block
 @click.option("--format", "format_", metavar="NAME", help="Read files as this format.  [default: detected]")
 @click.option("--suggest-mapping", is_flag=True, help="Propose a mapping (TOML) for the vocabulary of an XML file.")
 @click.option("--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML.")
-@click.option("--limit", type=click.IntRange(1), default=_DOCUMENTS, show_default=True, help="Documents shown.")
+@default_option("--limit", _DOCUMENTS, "Documents shown.", type=click.IntRange(1))
 @common_options
 def command(
     source: str | None,

@@ -11,6 +11,7 @@ from structformer.cli import (
     check_corpus,
     chosen_options,
     common_options,
+    default_option,
     of_first_process,
     print_result,
     save_config,
@@ -20,14 +21,13 @@ from structformer.cli import (
 
 
 @click.command("distill")
-@click.option("--teacher", default="cross-encoder", show_default=True, help="A trained cross-encoder of the workspace.")
-@click.option(
+@default_option("--teacher", "cross-encoder", "A trained cross-encoder of the workspace.")
+@default_option(
     "--student",
-    "ranker",
+    "bi-encoder",
+    "The kind that learns: any that `train --ranker` takes; a cross-encoder from a smaller base model.",
+    name="ranker",
     metavar="KIND",
-    default="bi-encoder",
-    show_default=True,
-    help="The kind that learns: any that `train --ranker` takes; a cross-encoder from a smaller base model.",
 )
 @click.option("--task-mix", metavar="MIX", help="Tasks and weights whose Examples are scored.  [default: by ranker]")
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")

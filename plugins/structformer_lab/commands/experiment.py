@@ -12,6 +12,7 @@ from structformer.cli import (
     OutputPath,
     WorkspacePath,
     common_options,
+    default_option,
     force_option,
     judged,
     judged_option,
@@ -81,9 +82,7 @@ from structformer.did_you_mean import did_you_mean
     help="Where tables and runs go, a folder for each experiment.  [default: WORKSPACE/experiments]",
 )
 @force_option("an earlier experiment of that name in --output")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of training, of halving the queries, and of the test."
-)
+@default_option("--seed", 0, "Seed of training, of halving the queries, and of the test.", type=int)
 @common_options
 @click.pass_context
 def command(

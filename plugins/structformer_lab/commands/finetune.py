@@ -12,6 +12,7 @@ from structformer.cli import (
     check_corpus,
     chosen_options,
     common_options,
+    default_option,
     of_first_process,
     print_result,
     save_config,
@@ -36,21 +37,16 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Instead of judgements: lines of a query, a text that answers it and one that does not, between tabs.",
 )
-@click.option("--model", default="bi-encoder", show_default=True, help="The trained model to start from.")
-@click.option(
-    "--negatives",
-    type=click.IntRange(1),
-    default=7,
-    show_default=True,
-    help="Negatives of a query, from what BM25 finds for it, or from --candidates.",
+@default_option("--model", "bi-encoder", "The trained model to start from.")
+@default_option(
+    "--negatives", 7, "Negatives of a query, from what BM25 finds for it, or from --candidates.", type=click.IntRange(1)
 )
-@click.option(
+@default_option(
     "--of",
-    type=click.Choice(["passages", "documents"]),
-    default="passages",
-    show_default=True,
-    help="Learn from passages (a relevant document's best one) or documents (title, address and text, with negatives "
+    "passages",
+    "Learn from passages (a relevant document's best one) or documents (title, address and text, with negatives "
     "drawn at random from the query's candidates, as in the papers).",
+    type=click.Choice(["passages", "documents"]),
 )
 @click.option(
     "--candidates",

@@ -24,9 +24,7 @@ class Dialect:
 
     def recognised(self, text: str, path: str) -> bool:
         """Whether a page is of this dialect."""
-        if self.suffixes and path.lower().endswith(self.suffixes):
-            return True
-        for mark, pattern in self.marks.items():
-            if mark in text and (pattern is None or pattern.search(text) is not None):
-                return True
-        return False
+        return (bool(self.suffixes) and path.lower().endswith(self.suffixes)) or any(
+            mark in text and (pattern is None or pattern.search(text) is not None)
+            for mark, pattern in self.marks.items()
+        )

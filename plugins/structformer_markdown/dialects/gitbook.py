@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
 from structformer_markdown.dialects.shown import NOTE_ENDS, arguments, link, note
 
 _NAMES = (
@@ -13,10 +12,6 @@ _NAMES = (
     r"|updates?|prompt"
 )
 _BLOCK = re.compile(rf"\{{%[ \t]*(end)?({_NAMES})(?![\w-])([^%{{}}\n]*)%\}}")
-
-
-def _plain(text: str, page: Page) -> str:
-    return _BLOCK.sub(_block, text)
 
 
 def _block(found: re.Match[str]) -> str:
@@ -45,4 +40,4 @@ def _line_after(found: re.Match[str]) -> str:
 
 _ENDS = re.compile(rf"\{{%[ \t]*end(?:{_NAMES})[ \t]*%\}}|\{{%[ \t]*embed url=")
 
-DIALECT = Dialect("gitbook", _plain, {"{%": _ENDS})
+DIALECT = Dialect("gitbook", lambda text, page: _BLOCK.sub(_block, text), {"{%": _ENDS})

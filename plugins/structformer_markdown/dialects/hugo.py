@@ -6,7 +6,7 @@ import re
 
 from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import arguments, image, link
+from structformer_markdown.dialects.shown import arguments, code_block, image, link
 
 _SHORTCODE = re.compile(r"\{\{[<%](?![ \t]*/\*)([^{}]*)[>%]\}\}")
 _NAME = re.compile(r"[ \t\n]*(/?)[ \t]*([\w./-]*[\w-])")
@@ -93,10 +93,7 @@ def _code(rest: str, inside: str, page: Page) -> str:
     content = page.restored(inside).strip("\n")
     if content.lstrip().startswith(("```", "~~~")):
         return inside
-    words = rest.split()
-    language = words[0] if words and re.fullmatch(r"[\w+#.-]+", words[0]) else ""
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", content)), default=0))
-    return f"\n{fence}{language}\n{page.keep(content)}\n{fence}\n"
+    return f"\n{code_block(content, rest, page)}\n"
 
 
 DIALECT = Dialect("hugo", _plain, {"{{<": None, "{{%": None})

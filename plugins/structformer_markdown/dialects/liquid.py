@@ -12,7 +12,7 @@ from html import escape
 
 from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import arguments
+from structformer_markdown.dialects.shown import arguments, code_block, language_of
 
 _TAG = re.compile(r"\{%-?[ \t\n]*+([\w-]+)?((?:[^%{\n]|%(?!\})|\{(?!%)|\n(?![ \t]*\n))*+)%\}")
 _VARIABLE = re.compile(
@@ -35,13 +35,8 @@ _SHOWN = ("title", "content", "text", "caption", "alt", "description")
 _CONFIGURATIONS = ("_config.yml", "_config.yaml")
 
 
-def _markdown_code(content: str, language: str, page: Page) -> str:
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", content)), default=0))
-    return f"{fence}{language}\n{page.keep(content)}\n{fence}"
-
-
-def _html_code(content: str, language: str, page: Page) -> str:
-    return page.keep(f'<pre><code class="language-{language}">{escape(content)}</code></pre>')
+def _html_code(content: str, arguments: str, page: Page) -> str:
+    return page.keep(f'<pre><code class="language-{language_of(arguments)}">{escape(content)}</code></pre>')
 
 
 def without_liquid(text: str, page: Page) -> str:
@@ -49,7 +44,7 @@ def without_liquid(text: str, page: Page) -> str:
     return page.restored(_VARIABLE_LEFT.sub("", _plain(text.replace("\x00", "\ufffd"), page, _html_code)))
 
 
-def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = _markdown_code) -> str:
+def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_block) -> str:
     tags = list(_TAG.finditer(text)) if "{%" in text else []
     ends, branches = _matched(tags)
     out: list[str] = []
@@ -64,7 +59,7 @@ def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = _markd
             if name in ("raw", "verbatim"):
                 out.append(page.keep(inside))
             elif name != "comment":
-                out.append(_code(tag, inside, page, code))
+                out.append("\n" + code(page.restored(inside).strip("\n"), tag[2], page) + "\n")
             index, place = end, tags[end].end()
         elif name == "for" and end >= 0:
             loops += 1
@@ -118,13 +113,6 @@ def _matched(tags: Sequence[re.Match[str]]) -> tuple[dict[int, int], dict[int, i
             if len(parts) > second:
                 branches[parts[second]] = index
     return ends, branches
-
-
-def _code(opening: re.Match[str], inside: str, page: Page, code: Callable[[str, str, Page], str]) -> str:
-    """A block of code between two tags."""
-    words = opening[2].split()
-    language = words[0] if words and re.fullmatch(r"[\w+#.-]+", words[0]) else ""
-    return "\n" + code(page.restored(inside).strip("\n"), language, page) + "\n"
 
 
 def _tag(name: str, rest: str) -> str:

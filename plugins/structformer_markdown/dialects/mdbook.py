@@ -7,17 +7,12 @@ from __future__ import annotations
 import re
 
 from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
 from structformer_markdown.dialects.shown import arguments
 
 _LISTING = re.compile(
     r"""<Listing((?:\s+[\w-]+(?:=(?:"[^"]{0,2000}"|'[^']{0,2000}'|[^\s"'<>]+))?){0,20})\s*>|</Listing>"""
 )
 _TITLE = re.compile(r"\{\{#title[ \t][^{}\n]*\}\}")
-
-
-def _plain(text: str, page: Page) -> str:
-    return _TITLE.sub("", _LISTING.sub(_listing, text))
 
 
 def _listing(found: re.Match[str]) -> str:
@@ -28,4 +23,5 @@ def _listing(found: re.Match[str]) -> str:
     return f"\n{shown}\n" if shown else "\n"
 
 
-DIALECT = Dialect("mdbook", _plain, {"<Listing": None, "{{#title": None})
+_MARKS = {"<Listing": None, "{{#title": None}
+DIALECT = Dialect("mdbook", lambda text, page: _TITLE.sub("", _LISTING.sub(_listing, text)), _MARKS)

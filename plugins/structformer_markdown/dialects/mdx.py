@@ -91,7 +91,7 @@ def _without_statements(text: str, whole: bool) -> tuple[str, bool]:
         start = found.start()
         if start < checked:
             continue
-        prose = prose or _has_prose(text[checked:start])
+        prose = prose or any(line.strip() and not line.startswith("#") for line in text[checked:start].split("\n"))
         early = whole or imports or not prose
         end, checked = -1, start
         if (statement := _IMPORT.match(text, start)) is not None:
@@ -106,10 +106,6 @@ def _without_statements(text: str, whole: bool) -> tuple[str, bool]:
             out += [text[place:start], "\n" * text.count("\n", start, end)]
             place = checked = end
     return "".join((*out, text[place:])), imports
-
-
-def _has_prose(text: str) -> bool:
-    return any(line.strip() and not line.startswith("#") for line in text.split("\n"))
 
 
 def _statement_end(text: str, start: int, braces: dict[int, int], bounded: bool) -> tuple[int, bool]:
@@ -276,9 +272,8 @@ class _Components:
         if not is_component and tag.name not in _BLOCKS:
             return _html(tag) if tag.expressions else self._text[tag.start : tag.end]
         own_line = not before.strip() and not after.strip()
-        in_heading = tag.empty and before.lstrip(" ").startswith(
-            "#"
-        )  # a badge, which is not part of the heading's anchor
+        # a badge, which is not part of the heading's anchor
+        in_heading = tag.empty and before.lstrip(" ").startswith("#")
         shown = "" if tag.closing or in_heading else self._words(tag, own_line=own_line, is_component=is_component)
         if own_line:
             sign = ">" if tag.closing else "=" if tag.empty else "<"

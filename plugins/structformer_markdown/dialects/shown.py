@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from structformer_markdown.dialects.page import Page
+
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp")
 _SPOKEN = frozenset(
     "note tip info warning danger caution important hint attention error example question success "
@@ -62,6 +64,18 @@ def arguments(text: str) -> dict[str, str]:
     for match in _ARGUMENT.finditer(text):
         found.setdefault(match[1], next((group for group in match.groups()[1:] if group is not None), ""))
     return found
+
+
+def code_block(content: str, arguments: str, page: Page) -> str:
+    """A block of code in Markdown. arguments: of its tag, the first of which is the language."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", content)), default=0))
+    return f"{fence}{language_of(arguments)}\n{page.keep(content)}\n{fence}"
+
+
+def language_of(arguments: str) -> str:
+    """The language of a block of code, the first word of its tag; "" where that is none."""
+    words = arguments.split()
+    return words[0] if words and re.fullmatch(r"[\w+#.-]+", words[0]) else ""
 
 
 def link(text: str, target: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import Output, OutputPath, common_options, force_option, printable, table
+from structformer.cli import Output, OutputPath, common_options, default_option, force_option, printable, table
 
 
 @click.command("feedback")
@@ -15,12 +15,8 @@ from structformer.cli import Output, OutputPath, common_options, force_option, p
     type=OutputPath(),
     help="Write what was opened as judgements, a folder for `evaluate --beir` and `finetune`.",
 )
-@click.option(
-    "--least",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="For --judgements: how often a document must have been opened for a query.",
+@default_option(
+    "--least", 1, "For --judgements: how often a document must have been opened for a query.", type=click.IntRange(1)
 )
 @click.option("--write-query-log", type=OutputPath(), help="Write the queries, one a line, for `train --query-log`.")
 @force_option("the file that is there, and over judgements that an earlier run wrote")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from structformer.cli import Output, OutputPath, common_options, force_option, printable, table
+from structformer.cli import Output, OutputPath, common_options, default_option, force_option, printable, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,19 +22,17 @@ _SHOWN_VERBOSE = 100
 
 @click.command("gaps")
 @click.option("--output", "target", type=OutputPath(), help="Write a page with all of them, for a browser.")
-@click.option(
+@default_option(
     "--least",
+    1,
+    "Fewest searches in a group. 2 leaves out what was asked only once, so by one person.",
     type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Fewest searches in a group. 2 leaves out what was asked only once, so by one person.",
 )
-@click.option(
+@default_option(
     "--alike",
+    0.5,
+    "The least cosine of two questions of one group: higher for more and smaller groups.",
     type=click.FloatRange(0, 1),
-    default=0.5,
-    show_default=True,
-    help="The least cosine of two questions of one group: higher for more and smaller groups.",
 )
 @force_option("the file that --output names")
 @common_options

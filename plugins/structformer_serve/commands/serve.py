@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from structformer.cli import Output, common_options
+from structformer.cli import Output, common_options, default_option
 
 from structformer_serve.commands.ask_options import ask_options
 
@@ -25,8 +25,8 @@ _PACKAGES = ("starlette", "uvicorn", "mcp", "prometheus_client")
 def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of `serve` and `up`."""
     decorators = (
-        click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 for all."),
-        click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any free one."),
+        default_option("--host", "127.0.0.1", "Address to listen on; 0.0.0.0 for all."),
+        default_option("--port", 8765, "0: any free one.", type=click.IntRange(0, 65535)),
         click.option("--title", default="", help="What the page is headed with.  [default: the folder's name]"),
         click.option(
             "--host-name",
@@ -47,12 +47,11 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Path(path_type=Path),
             help="A TOML file of [[tokens]], each with the documents that it may see.",
         ),
-        click.option(
+        default_option(
             "--rate",
+            20.0,
+            "Requests a second for each client, 0 for any number; not on loopback.",
             type=click.FloatRange(0),
-            default=20.0,
-            show_default=True,
-            help="Requests a second for each client, 0 for any number; not on loopback.",
         ),
         click.option(
             "--connections",
@@ -73,19 +72,17 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
             is_flag=True,
             help="Keep searches and what is opened, in the workspace, without who asked; the page says so.",
         ),
-        click.option(
+        default_option(
             "--feedback-mb",
+            50,
+            "For --feedback: megabytes in a month, after which nothing more of it is kept.",
             type=click.IntRange(1),
-            default=50,
-            show_default=True,
-            help="For --feedback: megabytes in a month, after which nothing more of it is kept.",
         ),
-        click.option(
+        default_option(
             "--feedback-months",
+            12,
+            "For --feedback: months that are kept beside the current one; older ones are deleted.",
             type=click.IntRange(0),
-            default=12,
-            show_default=True,
-            help="For --feedback: months that are kept beside the current one; older ones are deleted.",
         ),
         click.option("--log", "logs", is_flag=True, help="A JSON line for each request, without its query."),
         click.option("--log-queries", is_flag=True, help="With the texts of queries in the log."),
@@ -141,11 +138,8 @@ def log_requests(wanted: bool) -> None:
     metavar="NAME=SPEC",
     help='A pipeline that requests may name beside "best" and "words". May be repeated.',
 )
-@click.option(
-    "--export/--no-export",
-    default=True,
-    show_default=True,
-    help="Export the encoder for onnxruntime first, so that the server needs no torch.",
+@default_option(
+    "--export/--no-export", True, "Export the encoder for onnxruntime first, so that the server needs no torch."
 )
 @common_options
 @click.pass_context

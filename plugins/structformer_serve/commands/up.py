@@ -10,7 +10,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
-from structformer.cli import Output, base_url_option, common_options, seconds
+from structformer.cli import Output, base_url_option, common_options, default_option, seconds
 from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import TORCH, require
 
@@ -36,15 +36,9 @@ _KEPT = "what is done is kept, and the same command goes on from there"
 
 @click.command("up")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option(
-    "--train",
-    "train_time",
-    default="5m",
-    show_default=True,
-    help="How long to train on the documents: 90s, 5m, none.",
-)
+@default_option("--train", "5m", "How long to train on the documents: 90s, 5m, none.", name="train_time")
 @click.option("--watch", is_flag=True, help="Read again what changes, and search it at once.")
-@click.option("--open/--no-open", "open_page", default=True, show_default=True, help="Open the page in a browser.")
+@default_option("--open/--no-open", True, "Open the page in a browser.", name="open_page")
 @click.option(
     "--base-model",
     metavar="NAME",

@@ -32,15 +32,11 @@ class ShortVectors:
 
 def short_vectors(encoder: StaticEncoder, texts: Iterable[str], passages: Floats, overviews: Floats) -> ShortVectors:
     """Everything that a search in files needs of an encoder. texts: all that is searched, whose words are known."""
-    words = sorted({word for text in texts for word in words_of(text)}, key=_utf16)
+    words = sorted({word for text in texts for word in words_of(text)}, key=lambda word: word.encode("utf-16-be"))
     basis = _principal(np.concatenate([_evenly(passages), _evenly(overviews)]))
     parts = [encoder.words(words[start : start + _AT_ONCE]) @ basis for start in range(0, len(words), _AT_ONCE)]
     of_words = np.concatenate([*parts, np.empty((0, basis.shape[1]), np.float32)]).astype(np.float32)
     return ShortVectors(words, of_words, unit(passages @ basis), unit(overviews @ basis))
-
-
-def _utf16(word: str) -> bytes:
-    return word.encode("utf-16-be")
 
 
 def _evenly(rows: Floats) -> Floats:

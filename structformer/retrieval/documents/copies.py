@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.document import pieces_of
-from structformer.errors import WorkspaceError
 from structformer.retrieval.documents.units import Unit, Units
+from structformer.storage.files import read_errors
 
 COPIES = "copies.npy"  # of an index: (documents,) the first document that each is a copy of
 ALIKE = 0.94  # share of the characters of two documents that stand in lines which both have
@@ -112,10 +112,8 @@ class Copies:
     def of(cls, units: Units) -> Copies:
         """Those of an index's documents. Raises WorkspaceError where they cannot be read."""
         path = units.path.with_name(COPIES)
-        try:
+        with read_errors(path, OSError, ValueError):
             return cls(np.load(path, mmap_mode="r", allow_pickle=False))
-        except (OSError, ValueError) as error:
-            raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
 
     def first(self, document: int) -> int:
         """The first document that this one is a copy of."""

@@ -24,12 +24,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from structformer.errors import WorkspaceError
 from structformer.retrieval.documents.corpus_languages import LANGUAGE, language_names
 from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.documents.units import IndexedDocument, IndexedDocuments
 from structformer.storage.digests import bytes_digest
-from structformer.storage.files import read_only
+from structformer.storage.files import read_errors, read_only
 from structformer.storage.parquet import numbers
 
 TABLE, FACETS = "documents.sqlite", "facets.npy"
@@ -193,13 +192,9 @@ class MetadataTable:
         self._folder = folder
         self._documents = documents
         self._lock = threading.Lock()
-        try:
+        with read_errors(folder / TABLE, sqlite3.Error):
             self._database = read_only(folder / TABLE)
             self._database.execute("SELECT number FROM ids LIMIT 1").fetchone()
-        except sqlite3.Error as error:
-            raise WorkspaceError(
-                f"{folder / TABLE} cannot be read ({error}): run `structformer index` again"
-            ) from error
 
     def number(self, document_id: str) -> int | None:
         """The number of the document of an id."""
@@ -260,22 +255,15 @@ class MetadataTable:
         return found
 
     def _rows(self, statement: str, values: tuple[str | int, ...]) -> list[Any]:
-        try:
-            with self._lock:
-                return self._database.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise WorkspaceError(
-                f"{self._folder / TABLE} cannot be read ({error}): run `structformer index` again"
-            ) from error
+        with read_errors(self._folder / TABLE, sqlite3.Error), self._lock:
+            return self._database.execute(statement, values).fetchall()
 
 
 def open_facets(folder: Path, listed: Sequence[Mapping[str, Any]]) -> list[Facet]:
     """An index's facets. listed: as its manifest has them. Raises WorkspaceError."""
-    try:
+    with read_errors(folder / FACETS, OSError, ValueError, LookupError, TypeError):
         bits = np.load(folder / FACETS, mmap_mode="r", allow_pickle=False)
         return [Facet(each["name"], tuple(each["values"]), bits[row]) for row, each in enumerate(listed)]
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise WorkspaceError(f"{folder / FACETS} cannot be read ({error}): run `structformer index` again") from error
 
 
 def _matched(ids: pa.Array, pattern: str) -> Mask:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structformer.errors import WorkspaceError
 from structformer.retrieval.documents.corpus_languages import LANGUAGE
 from structformer.retrieval.documents.units import IndexedDocument, Units
+from structformer.storage.files import read_errors
 from structformer.text.language_marks import language_marks
 from structformer.text.languages import declared_code, declared_variant, told_among
 
@@ -192,10 +192,8 @@ class Translations:
         be read.
         """
         path = units.path.with_name(TRANSLATIONS)
-        try:
+        with read_errors(path, OSError, ValueError, TypeError):
             return cls(np.load(path, mmap_mode="r", allow_pickle=False), languages)
-        except (OSError, ValueError, TypeError) as error:
-            raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
 
     def first(self, document: int) -> int:
         """The document that stands for this one and its translations."""

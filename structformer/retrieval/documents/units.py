@@ -19,8 +19,8 @@ from structformer.corpus import Corpus
 from structformer.corpus.rows import kept_metadata
 from structformer.corpus.site import Site
 from structformer.document import Document
-from structformer.errors import WorkspaceError
 from structformer.graph import ReferenceGraph
+from structformer.storage.files import read_errors
 from structformer.text.overview import overview
 from structformer.text.passages import NO_PROSE, Passage, Stretch, prose_of, section_passages, with_path
 
@@ -196,10 +196,8 @@ class _Table:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with read_errors(path, OSError, pa.ArrowException):
             self._file = pa.ipc.open_file(pa.memory_map(str(path)))
-        except (OSError, pa.ArrowException) as error:
-            raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
         batches = self._file.num_record_batches
         last = self._file.get_batch(batches - 1).num_rows if batches else 0
         self._count = (batches - 1) * _BATCH_ROWS + last if batches else 0

@@ -58,5 +58,5 @@ def likely_right(
 
 def likely_by_words(share: float) -> float:
     """The same of a search by words alone, by the share of the query that its first unit has (`LexicalIndex.share`)."""
-    grown = share**_POWER
+    grown = float(share**_POWER)
     return grown / (grown + _EVEN)

@@ -1,7 +1,5 @@
 """The stages of search pipelines, a module for each family."""
 
-from __future__ import annotations
-
 from structformer.retrieval.stages.dense import DENSE, DENSE_FUSION, HYBRID, LATE
 from structformer.retrieval.stages.lexical import LEXICAL
 from structformer.retrieval.stages.rerank import RERANK

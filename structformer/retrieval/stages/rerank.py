@@ -73,10 +73,6 @@ def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documen
         rescore(ranking, stage, scores, opened)
 
 
-def _needs(opened: OpenedIndex, stage: Stage) -> None:
-    opened.reranker(stage.model)
-
-
 OF = {"of": (SECTIONS, DOCUMENTS)}
 RERANK = StageKind(
     "rerank",
@@ -85,6 +81,6 @@ RERANK = StageKind(
     options={"k": 50, "of": SECTIONS},
     model="cross-encoder",
     choices=OF,
-    needs=_needs,
+    needs=lambda opened, stage: opened.reranker(stage.model),
     ranks=True,
 )

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structformer.errors import WorkspaceError
 from structformer.extras import MissingPackage, needed_for
 from structformer.retrieval.vectors.encoding import Vector, Vectors
-from structformer.storage.files import read_json, write_json
+from structformer.storage.files import read_errors, read_json, write_json
 
 APPROXIMATE_FROM = 500_000  # units; below, every vector is looked at, which takes 5 ms of a core for 100,000
 FEWEST = 1_000  # units that can be told apart by lists and codes
@@ -188,11 +187,9 @@ class ApproximateIndex:
         """path: of the vectors. Raises WorkspaceError where the index cannot be read, UsageError without faiss."""
         faiss = faiss_module()
         file, facts = approximate_files(path)
-        try:
+        with read_errors(file, RuntimeError, TypeError):
             self._index = faiss.read_index(str(file), faiss.IO_FLAG_READ_ONLY)
             self.measured = Approximation(**read_json(facts))
-        except (RuntimeError, TypeError) as error:
-            raise WorkspaceError(f"{file} cannot be read ({error}): run `structformer index` again") from error
         self._index.nprobe = self.measured.probes
 
     def candidates(self, queries: Vectors, k: int, weight: float) -> list[npt.NDArray[np.int64]]:

@@ -19,6 +19,7 @@ from structformer.retrieval.vectors.approximate import ApproximateIndex
 from structformer.retrieval.vectors.descriptions import Descriptions
 from structformer.retrieval.vectors.encoding import Vector, Vectors, product
 from structformer.retrieval.vectors.second_look import SecondLook
+from structformer.storage.files import read_errors
 
 _SEARCH_ROWS = 65_536
 
@@ -139,11 +140,9 @@ def _listed(units: npt.NDArray[np.int64], scores: Vectors) -> list[tuple[int, fl
 
 
 def _opened(path: Path) -> Vector:
-    try:
+    with read_errors(path, OSError, ValueError):
         # Copy-on-write: torch asks for arrays that may be written to.
         found: Vector = np.load(path, mmap_mode="c", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
     return found
 
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from structformer.errors import WorkspaceError
 from structformer.retrieval.documents.units import Units
 from structformer.retrieval.vectors.encoding import Vectors, digest_path, product
+from structformer.storage.files import read_errors
 
 DIMENSIONS = 96  # or as many as the encoder has
 LOOKED_AT = 100  # passages of a query
@@ -31,9 +32,8 @@ _SHARED, _FEWEST_SHARING = 0.1, 3  # of the documents
 _ALONE, _ALL_ALIKE = 0.1, 0.2
 _RECORD = struct.Struct("<8sII")  # a text's digest, its tokens, the check sum of their vectors
 Tokens = npt.NDArray[np.int8]
-EncodedQuery = tuple[
-    Vectors, Vectors | None
-]  # (dimensions,) its vector; (tokens, axes) of its tokens for a second look
+# (dimensions,) its vector; (tokens, axes) of its tokens for a second look
+EncodedQuery = tuple[Vectors, Vectors | None]
 See = Callable[[int, Vectors], None]
 
 
@@ -181,15 +181,13 @@ class SecondLook:
         """Raises WorkspaceError where they cannot be read, or are not all there."""
         self.weight = weight
         path = vectors.with_name(f"{vectors.stem}.tokens")
-        try:
+        with read_errors(path, OSError, ValueError, IndexError):
             self.axes: Vectors = np.load(path.with_name(f"{path.name}.axes.npy"), allow_pickle=False)
             self._starts = np.load(path.with_name(f"{path.name}.starts.npy"), allow_pickle=False)
             shape = int(self._starts[-1]), self.axes.shape[1]
             if path.stat().st_size != shape[0] * shape[1]:
                 raise ValueError("its size is another one")
             self._tokens: Tokens = np.memmap(path, np.int8, "r", shape=shape) if shape[0] else np.empty(shape, np.int8)
-        except (OSError, ValueError, IndexError) as error:
-            raise WorkspaceError(f"{path} cannot be read ({error}): run `structformer index` again") from error
 
     def __len__(self) -> int:
         return len(self._starts) - 1

@@ -19,7 +19,7 @@ from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.retrieval.documents.document_filter import unit_numbers
 from structformer.retrieval.documents.units import Units
 from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, is_installed, write_nearest
-from structformer.storage.files import fsync_folder, temporary_name
+from structformer.storage.files import fsync_folder, read_errors, temporary_name
 
 _CHUNK = 256
 _TOKENS_AT_ONCE = 131_072
@@ -89,11 +89,9 @@ class TokenIndex:
 
     def __init__(self, path: Path, ranker: LateInteraction, owners: npt.NDArray[np.int64]) -> None:
         self.ranker = ranker
-        try:
+        with read_errors(path, OSError, ValueError, advice=": delete it, and it is made again"):
             self._vectors = np.load(path, mmap_mode="r", allow_pickle=False)
             self._starts = np.load(_starts_path(path), allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise WorkspaceError(f"{path} cannot be read ({error}): delete it, and it is made again") from error
         if len(self._starts) != len(owners) + 1 or (len(self._starts) and self._starts[-1] != len(self._vectors)):
             raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")
         self._owners = owners

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, product
@@ -24,6 +24,7 @@ from structformer.retrieval.documents.units import IndexedDocument, Unit
 from structformer.retrieval.rankings.ranking import in_order
 from structformer.retrieval.words.bm25 import idf, saturation
 from structformer.retrieval.words.lone_characters import LoneCharacters
+from structformer.storage.files import read_errors
 from structformer.text.lexical_analysis import (
     Analyzer,
     Cut,
@@ -349,10 +350,7 @@ class _Searcher:
             return {}
         parsed = _any_of(atoms)
         if rows is not None:
-            among = tantivy.Query.term_set_query(self._schema, "number", sorted(map(int, rows)))
-            parsed = tantivy.Query.boolean_query(
-                [(tantivy.Occur.Must, parsed), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
-            )
+            parsed = self._among(parsed, "number", map(int, rows))
         return dict(self._found(parsed, max(1, self._searcher.num_docs if rows is None else len(rows))))
 
     def holds(self, word: str, documents: Collection[int] | None) -> bool:
@@ -406,14 +404,15 @@ class _Searcher:
         if parsed is None or k <= 0 or (documents is not None and not documents):
             return []
         if isinstance(documents, Allowed) and len(documents) > _TERMS:
-            of_units = len(documents.units) == self._searcher.num_docs
-            return self._run_and_leave_out(parsed, k, documents.units if of_units else documents.documents)
+            rows = documents.units if len(documents.units) == self._searcher.num_docs else documents.documents
+            return self._run_and_leave_out(parsed, k, rows)
         if documents is not None:
-            among = tantivy.Query.term_set_query(self._schema, "document", sorted(documents))
-            parsed = tantivy.Query.boolean_query(
-                [(tantivy.Occur.Must, parsed), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
-            )
+            parsed = self._among(parsed, "document", documents)
         return self._found(parsed, k)
+
+    def _among(self, parsed: tantivy.Query, field: str, numbers: Iterable[int]) -> tantivy.Query:
+        among = tantivy.Query.const_score_query(tantivy.Query.term_set_query(self._schema, field, sorted(numbers)), 0.0)
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in (parsed, among)])
 
     def _run_and_leave_out(self, parsed: tantivy.Query, k: int, rows: Mask) -> list[tuple[int, float]]:
         """The best of many rows: of all that are found, those that are not among them are left out."""
@@ -426,14 +425,10 @@ class _Searcher:
             limit *= 4
 
     def _found(self, parsed: tantivy.Query, k: int) -> list[tuple[int, float]]:
-        try:
+        with read_errors(f"the lexical index in {self._folder}", ValueError, OSError):
             hits = self._searcher.search(parsed, limit=k, count=False).hits
             numbers = self._searcher.fast_field_values("number", [address for _, address in hits])
             found = [(int(number or 0), float(score)) for number, (score, _) in zip(numbers, hits, strict=True)]
-        except (ValueError, OSError) as error:
-            raise WorkspaceError(
-                f"the lexical index in {self._folder} cannot be read ({error}): run `structformer index` again"
-            ) from error
         return in_order(found)
 
 

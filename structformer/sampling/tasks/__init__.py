@@ -13,10 +13,10 @@ from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.plugins import load_plugins
 from structformer.sampling.example import Census, Example, SamplingOptions
 from structformer.sampling.task import Task
-from structformer.sampling.tasks import classic, harp, spans, wikiformer
+from structformer.sampling.tasks import classic, harp, wikiformer
 from structformer.sampling.view import DocumentView
 
-_BUILT_IN = (*wikiformer.TASKS, *harp.TASKS, *classic.TASKS, *spans.TASKS)
+_BUILT_IN = (*wikiformer.TASKS, *harp.TASKS, *classic.TASKS)
 DEFAULT_TASKS = tuple(task.name for task in _BUILT_IN if task.default)
 
 

@@ -1,10 +1,11 @@
 """Classic pre-training tasks for retrieval: ICT (Lee et al., ACL 2019), BFS and WLP (Chang et al., ICLR 2020), ROP (Ma
-et al., WSDM 2021).
+et al., WSDM 2021), two spans of one document (Gao and Callan, ACL 2022).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from random import Random
 
 from structformer.document import word_count
@@ -140,6 +141,24 @@ def representative_words_prediction(here: Neighbourhood, rng: Random, census: Ce
         yield from word_set_examples("rop", here, text, drawn, rng, census)
 
 
+def two_spans(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
+    """Two random passages of the document, without their paths; the batch's other documents are what they differ from.
+
+    Source: Gao and Callan, ACL 2022, section 3.2. One Example a document and draw.
+    """
+    found = [
+        (number, passage.text)
+        for number, section in enumerate(view.sections)
+        for passage in section_passages(section)
+        if word_count(passage.text) >= view.options.min_words
+    ]
+    if len(found) < 2:
+        census.drop("spans", "fewer than two passages")
+        return
+    (_, first), (number, second) = (found[place] for place in in_random_order(rng, range(len(found)), 2))
+    yield Example("spans", (first,), (second,), view.document.id, (number,))
+
+
 def _passages(view: DocumentView) -> dict[int, list[Passage]]:
     """Each section's passages; lists of see-also links have none."""
     return {
@@ -204,24 +223,13 @@ def _other_pages(here: Neighbourhood, rng: Random, excluded: set[int]) -> list[s
     return list(dict.fromkeys(cut))
 
 
+_of_links = partial(
+    Task, family="classic", in_corpus=True, form=Form.PATH, source="Chang et al., ICLR 2020, section 3.2"
+)
 TASKS = (
     Task("ict", inverse_cloze, "classic", form=Form.PATH, source="Lee et al., ACL 2019, section 4", default=True),
-    Task(
-        "bfs",
-        body_first_selection,
-        "classic",
-        in_corpus=True,
-        form=Form.PATH,
-        source="Chang et al., ICLR 2020, section 3.2",
-    ),
-    Task(
-        "wlp",
-        wiki_link_prediction,
-        "classic",
-        in_corpus=True,
-        form=Form.PATH,
-        source="Chang et al., ICLR 2020, section 3.2",
-    ),
+    _of_links("bfs", body_first_selection),
+    _of_links("wlp", wiki_link_prediction),
     Task(
         "rop",
         representative_words_prediction,
@@ -233,4 +241,12 @@ TASKS = (
     ),
     # Overviews differ from passages in form, so passages cannot stand in for the batch's other overviews.
     Task("ovs", overview_selection, "classic", replaceable=False, default=True),
+    Task(
+        "spans",
+        two_spans,
+        "condenser",
+        replaceable=False,
+        long_query=True,
+        source="Gao and Callan, coCondenser, ACL 2022, section 3.2",
+    ),
 )

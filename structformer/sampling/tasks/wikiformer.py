@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from random import Random
 
@@ -152,9 +153,8 @@ def abstract_texts_identification(view: DocumentView, rng: Random, census: Censu
         return
     words = word_set(abstract)
     wanted = view.options.negatives
-    drawn = in_random_order(
-        rng, range(1, len(view.sections)), len(view.sections)
-    )  # the root is kin of all, so `negatives` cannot be asked
+    # the root is kin of all, so `negatives` cannot be asked
+    drawn = in_random_order(rng, range(1, len(view.sections)), len(view.sections))
     others = list(
         islice(
             (number for number in drawn if view.long_enough(number) and not nearly_equal(words, view.words(number))),
@@ -199,27 +199,10 @@ def long_texts_matching(here: Neighbourhood, rng: Random, census: Census) -> Ite
 
 
 _PAPER = "Su et al., Wikiformer, AAAI 2024"
+_task = partial(Task, family="wikiformer", default=True)
 TASKS = (
-    Task("srr", simulated_reranking, "wikiformer", needs=Need.NOTHING, source=f"{_PAPER}, eq. 3", default=True),
-    Task(
-        "rwi",
-        representative_words_identification,
-        "wikiformer",
-        needs=Need.NOTHING,
-        replaceable=False,
-        source=f"{_PAPER}, eq. 4",
-        default=True,
-    ),
-    Task(
-        "ati", abstract_texts_identification, "wikiformer", needs=Need.NOTHING, source=f"{_PAPER}, eq. 5", default=True
-    ),
-    Task(
-        "ltm",
-        long_texts_matching,
-        "wikiformer",
-        in_corpus=True,
-        long_query=True,
-        source=f"{_PAPER}, eq. 6",
-        default=True,
-    ),
+    _task("srr", simulated_reranking, needs=Need.NOTHING, source=f"{_PAPER}, eq. 3"),
+    _task("rwi", representative_words_identification, needs=Need.NOTHING, replaceable=False, source=f"{_PAPER}, eq. 4"),
+    _task("ati", abstract_texts_identification, needs=Need.NOTHING, source=f"{_PAPER}, eq. 5"),
+    _task("ltm", long_texts_matching, in_corpus=True, long_query=True, source=f"{_PAPER}, eq. 6"),
 )

@@ -112,21 +112,15 @@ def _about(task: str) -> str:
 
 
 def _figures(log: list[dict[str, Any]], training: dict[str, Any] | None) -> list[tuple[str, str]]:
-    seconds = sum(line["seconds"] for line in log)
-    found = [
-        (f"{len(log):,}", "steps"),
-        (f"{sum(line['pairs'] for line in log):,}", "pairs"),
-        (f"{sum(line['tokens'] for line in log):,}", "tokens"),
-    ]
+    pairs, tokens, padded, seconds, idle = (
+        sum(line[each] for line in log) for each in ("pairs", "tokens", "padded", "seconds", "idle")
+    )
+    found = [(f"{len(log):,}", "steps"), (f"{pairs:,}", "pairs"), (f"{tokens:,}", "tokens")]
     if seconds:
-        padded = sum(line["padded"] for line in log)
         found += [
-            (f"{sum(line['pairs'] for line in log) / seconds:,.1f}", "pairs a second"),
-            (
-                f"{1 - sum(line['tokens'] for line in log) / padded:.0%}" if padded else "0 %",
-                "of the tokens are padding",
-            ),
-            (f"{sum(line['idle'] for line in log) / seconds:.1%}", "of the time waiting for input"),
+            (f"{pairs / seconds:,.1f}", "pairs a second"),
+            (f"{1 - tokens / padded:.0%}" if padded else "0 %", "of the tokens are padding"),
+            (f"{idle / seconds:.1%}", "of the time waiting for input"),
         ]
     if training:
         found += [

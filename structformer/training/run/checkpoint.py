@@ -143,20 +143,20 @@ def read_state(folder: Path) -> dict[str, Any]:
     return state
 
 
+def _unusable(folder: Path, why: str) -> ModelError:
+    return ModelError(f"the checkpoint {folder} {why}; remove it, and an older one is taken")
+
+
 def read_weights(folder: Path) -> dict[str, torch.Tensor]:
     """A checkpoint's weights, on the CPU. Raises ModelError when they cannot be read or are not as they were
     written.
     """
     if not Checkpoints(folder.parent).is_complete(folder):
-        raise ModelError(
-            f"the checkpoint {folder} has changed since it was written; remove it, and an older one is taken"
-        )
+        raise _unusable(folder, "has changed since it was written")
     try:
         return load_file(folder / _WEIGHTS)
     except (OSError, SafetensorError) as error:
-        raise ModelError(
-            f"the checkpoint {folder} cannot be read ({error}); remove it, and an older one is taken"
-        ) from error
+        raise _unusable(folder, f"cannot be read ({error})") from error
 
 
 def read_optimizer(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
@@ -168,9 +168,7 @@ def read_optimizer(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
                 parameter, _, name = key.rpartition(_SEPARATOR)
                 found.setdefault(parameter, {})[name] = file.get_tensor(key)
     except (OSError, SafetensorError) as error:
-        raise ModelError(
-            f"the checkpoint {folder} cannot be read ({error}); remove it, and an older one is taken"
-        ) from error
+        raise _unusable(folder, f"cannot be read ({error})") from error
     return found
 
 

@@ -71,17 +71,8 @@ EVERY_TRAINING = (
 DEVELOPMENT = ("dev_queries", "dev_qrels", "dev_workspace", "dev_candidates")
 BOTH_SIDES = (
     *("loss", "margin", "group_size", "mlm", "mask_side", "whole_words", "hard_negatives", "teacher", "train_words"),
-    *(
-        "max_pairs",
-        "pair_query_tokens",
-        "document_tokens",
-        "size",
-        "similarity",
-        "mean_max_sim",
-        "sep_last",
-        "dimensions",
-        "pooling",
-    ),
+    *("max_pairs", "pair_query_tokens", "document_tokens", "size", "similarity", "mean_max_sim", "sep_last"),
+    *("dimensions", "pooling"),
     *("sampling", "train_from", *DEVELOPMENT),
 )
 CONCERNS = (
