@@ -31,7 +31,6 @@ from structformer.retrieval.rankings.hybrid_score import (
     PARTS,
     Floats,
     FusionWeights,
-    fusion_weights,
     reciprocal_rank_fusion,
 )
 from structformer.retrieval.retriever import Retriever
@@ -72,7 +71,6 @@ def evaluate_openings(
     vectors = {UNTRAINED: asked.vectors}
     for name in models:
         vectors[name] = torch.from_numpy(opened.encoder(name)[0].encode_queries(texts))
-    weights = fusion_weights(pretrained=True, structure=opened.has_structure, described=weights.described > 0)
     kept = index.descriptions
     owners = asked.owners.numpy()
 

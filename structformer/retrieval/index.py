@@ -92,6 +92,10 @@ class Index:
         """How well the encoder of a file of vectors reads the corpus, between 0 and 1 (vectors/reading.py)."""
         return float(self._made(vectors).get("reads", 1.0))
 
+    def own_outlines(self, vectors: Path) -> float:
+        """How far documents have outlines of their own, between 0 and 1 (vectors/second_look.py)."""
+        return float(self._made(vectors).get("own_outlines", 1.0))
+
     def _made(self, vectors: Path) -> dict[str, Any]:
         """What was found out when a file of vectors was made."""
         made: dict[str, Any] = read_json(self.path(f"dense/{vectors.stem}.made.json"))

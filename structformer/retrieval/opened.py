@@ -332,6 +332,7 @@ class OpenedIndex:
             structure=self.index.has_vectors(STRUCTURE),
             described=descriptions is not None,
             reads=self.index.reads(vectors),
+            own_outlines=self.index.own_outlines(vectors),
             look=look.weight if look else 0.0,
         )
         return encoder, DenseIndex(vectors, self.owners, nearest, descriptions, look), weights

@@ -38,11 +38,12 @@ from structformer.retrieval.vectors.encoder_places import (
 from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts, in_context
 from structformer.retrieval.vectors.reading import reading_share
 from structformer.retrieval.vectors.second_look import (
+    MOST_UNITS,
     SecondLook,
     TokenWriter,
     gives_tokens,
     look_files,
-    look_weight,
+    own_outlines,
     principal_axes,
 )
 from structformer.retrieval.words.lexical import LexicalIndex
@@ -109,7 +110,8 @@ def make_vectors(
     # Journals of other processes have no token vectors, and who needs these has too many passages to keep them. Of a
     # language that it never read, an encoder has pieces of words.
     is_read = needs_torch and not language_advice(corpus, place.base, "")
-    look = look_weight(units) if made is None and gives_tokens(model) and is_read else 0.0
+    own = own_outlines(units) if needs_torch else 1.0
+    look = own if made is None and gives_tokens(model) and is_read and 0 < len(units) <= MOST_UNITS else 0.0
     with journal, building_folder(folder) as building:
         path = building.folder / f"{place.vectors}.npy"
         kept = _axes_before(earlier, len(units)) if look else None
@@ -147,6 +149,7 @@ def make_vectors(
                 "reads": reading_share(units, np.load(path, mmap_mode="r"), model.encode_queries, lexical),
                 "of": len(units),
             }
+            facts["own_outlines"] = own
         write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
         weights = fusion_weights(pretrained=needs_torch)
         if is_approximate(manifest, len(units)):

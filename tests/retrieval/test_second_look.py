@@ -19,7 +19,7 @@ from structformer.retrieval.index import Index
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.rankings.hybrid_score import fusion_weights, looked_again
 from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts
-from structformer.retrieval.vectors.second_look import SecondLook, TokenWriter, look_weight, projected
+from structformer.retrieval.vectors.second_look import SecondLook, TokenWriter, own_outlines, projected
 
 from boats import TINY
 from conftest import write_pages
@@ -124,7 +124,12 @@ def test_where_all_pages_follow_one_outline_there_is_no_second_look(tmp_path, ou
     write_pages(tmp_path / "pages", pages_of(outline))
     ingest(tmp_path / "pages", tmp_path / "w", workers=1)
     build_index(tmp_path / "w", encoders=[])
-    assert look_weight(Retriever.open(tmp_path / "w").units) == (0.0 if outline else 1.0)
+    own = own_outlines(Retriever.open(tmp_path / "w").units)
+    assert own == (0.0 if outline else 1.0)
+    # Passages that are alike are told apart by their documents.
+    usual = fusion_weights(pretrained=True, structure=True).structure_overview
+    its = fusion_weights(pretrained=True, structure=True, own_outlines=own).structure_overview
+    assert its > usual if outline else its == usual
 
 
 @pytest.fixture

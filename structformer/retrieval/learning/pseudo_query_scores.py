@@ -25,6 +25,7 @@ from structformer.retrieval.rankings.hybrid_score import (
     scaled_weights,
 )
 from structformer.retrieval.vectors.dense import DenseIndex
+from structformer.retrieval.vectors.second_look import own_outlines
 from structformer.retrieval.words.lexical import LexicalIndex
 
 NOTHING = -1e9  # the score of what may not be found
@@ -50,7 +51,8 @@ class UntrainedSearch:
     def weights(self) -> FusionWeights:
         """Those of the parts that there are."""
         described = self.index.descriptions is not None
-        return fusion_weights(pretrained=True, structure=self.static is not None, described=described)
+        own = own_outlines(self.units)
+        return fusion_weights(pretrained=True, structure=self.static is not None, described=described, own_outlines=own)
 
 
 class PseudoQueryScores(AskedQuestions):

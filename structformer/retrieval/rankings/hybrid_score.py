@@ -78,6 +78,7 @@ class FusionWeights:
 
 PARTS = tuple(each.name for each in fields(FusionWeights))[:9]
 _WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.7, 0.5, 0.7, 0.15, 0.4, 0.1, 0.1)
+_OF_ONE_OUTLINE = 0.4  # `structure_overview` where all documents follow one
 _NOTHING_PRETRAINED = FusionWeights(
     dense=1.0, overview=1.0, lexical=0.8, document=0.6, present=0.2, called=0.2, static_alone=True
 )
@@ -95,16 +96,24 @@ STATIC_WORDS = 5  # up to as many words of a query the static encoder counts in 
 
 
 def fusion_weights(
-    *, pretrained: bool, structure: bool = False, described: bool = False, reads: float = 1.0, look: float = 0.0
+    *,
+    pretrained: bool,
+    structure: bool = False,
+    described: bool = False,
+    reads: float = 1.0,
+    own_outlines: float = 1.0,
+    look: float = 0.0,
 ) -> FusionWeights:
     """Those of every corpus, chosen on many at once (docs/why-it-works.md). pretrained: the encoder read other texts
     before; else it is the static one. structure: the static encoder takes part beside it; described: descriptions are
-    kept; reads: how well the encoder reads the corpus, between 0 and 1. One that can't has no say. look: how much a
-    second look counts here, between 0 and 1.
+    kept; reads: how well the encoder reads the corpus, between 0 and 1. One that can't has no say. own_outlines: how
+    far documents have outlines of their own, between 0 and 1. Where all follow one, their passages are alike, and what
+    structure taught of the document as a whole tells more. look: how much a second look counts, between 0 and 1.
     """
     if not pretrained:
         return _NOTHING_PRETRAINED
-    full, none = _WITH_PRETRAINED.as_array(), _UNREAD.as_array()
+    overview = own_outlines * _WITH_PRETRAINED.structure_overview + (1 - own_outlines) * _OF_ONE_OUTLINE
+    full, none = replace(_WITH_PRETRAINED, structure_overview=overview).as_array(), _UNREAD.as_array()
     shares = dict(zip(PARTS, (reads * full + (1 - reads) * none).tolist(), strict=True))
     weights = FusionWeights(look=reads * look * LOOK, **shares)
     if not structure:

@@ -26,7 +26,7 @@ from structformer.storage.files import read_errors
 
 DIMENSIONS = 96  # or as many as the encoder has
 LOOKED_AT = 100  # passages of a query
-_MOST_UNITS = 100_000  # 1.2 GB of token vectors
+MOST_UNITS = 100_000  # whose token vectors are kept: 1.2 GB
 _SAMPLE = 512  # passages whose token vectors give the axes
 _SHARED, _FEWEST_SHARING = 0.1, 3  # of the documents
 _ALONE, _ALL_ALIKE = 0.1, 0.2
@@ -59,12 +59,10 @@ def look_files(name: str) -> list[str]:
     return [f"dense/{name}.tokens{suffix}" for suffix in ("", ".starts.npy", ".axes.npy")]
 
 
-def look_weight(units: Units) -> float:
-    """How much a second look counts, between 0 and 1, by the outlines of the documents: 1 where few passages are under
-    a heading that a tenth of the documents have, 0 where a fifth are, or there are too many passages to keep theirs.
+def own_outlines(units: Units) -> float:
+    """How far documents have outlines of their own, between 0 and 1: 1 where few passages are under a heading that a
+    tenth of the documents have, 0 where a fifth are.
     """
-    if not 0 < len(units) <= _MOST_UNITS:
-        return 0.0
     own = [(unit.path[-1].casefold() if unit.path else "", unit.document) for unit in units]
     documents = len({document for _, document in own})
     having = Counter(heading for heading, _ in set(own))
@@ -175,7 +173,7 @@ def _known(vectors: Path, axes: Vectors) -> dict[bytes, Tokens]:
 
 
 class SecondLook:
-    """The token vectors of all units, beside an encoder's vectors. weight: see `look_weight`."""
+    """The token vectors of all units, beside an encoder's vectors. weight: how much it counts."""
 
     def __init__(self, vectors: Path, weight: float) -> None:
         """Raises WorkspaceError where they cannot be read, or are not all there."""
