@@ -24,7 +24,7 @@ _RUNS = re.compile(r"\*+|_+|~+")
 _HTML = re.compile(r"<[A-Za-z/!?]")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _BACKSLASH = re.compile(r"\\(?=[!-/:-@\[-`{-~\n])")
-_BRACKETS = re.compile(r"\[\[(?=\S)|\[\^[^\]\s]{1,100}\]|\[!|\]\(")
+_BRACKETS = re.compile(r"\[\[(?=\S)|\[\^[^\]\s]{1,100}\]|\[!|\]\(|(?<=\\)[\[\]()]")  # `\\[` begins a formula
 _LINE_BREAK = re.compile(r"(?<![ \t\r])[ \t\r]*\n\s*")
 _LONE_RETURN = re.compile(r"\r(?!\n)")  # ends a line in Markdown too
 _UNSAFE_IN_ADDRESS = re.compile(r"[\s()<>\\]")

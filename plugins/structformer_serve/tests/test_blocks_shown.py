@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from structformer import read
 from structformer.document import Link, LinkKind, MarkKind, Section, Source
@@ -106,6 +106,8 @@ def test_markdown_read_and_written_and_read_is_the_same(example):
 
 
 @given(st.text(alphabet="ab1 *_`[]()<>#-+.!\\&;~:|=\n", min_size=1, max_size=30).filter(str.strip))
+@example(r"\[1\]")
+@example(r"a \(b\) \[")
 def test_signs_in_plain_text_stay_signs(text):
     section = built(lambda builder: builder.verbatim(re.sub(r"\n\s*", "\n", text.strip())))
     paragraphs = [section.text[block.start : block.end] for block in section.blocks]
