@@ -339,8 +339,8 @@ def test_held_out_documents_give_no_examples(npm, tmp_path):
 def test_mistakes_are_named(workspace, tmp_path):
     with pytest.raises(
         UsageError,
-        match="no task xyz; choose from: acm, anchor-dr, ares-hard, ares-strict, ares-titles, ati, bfs, bprop, ict, ltm, "
-        "neighbours, ovs, php, qdm, rdp, rop, rop-released, rqp",
+        match="no task xyz; choose from: acm, anchor-dr, ares-hard, ares-strict, ares-titles, ati, bfs, bprop, "
+        "hlp-co-mention, hlp-dual-link, ict, ltm, neighbours, ovs, php, qdm, rdp, rop, rop-released, rqp",
     ):
         sample(workspace, ["srr", "xyz"])
     with pytest.raises(WorkspaceError, match=r"no corpus in .*run `structformer ingest"):
