@@ -16,7 +16,7 @@ def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documen
         if stage.option("of") == DOCUMENTS:
             found = _of_documents(opened, ranking.query, stage.k, found, documents)
         else:
-            share = opened.lexical.share(ranking.query, found[0][1]) if found else 0.0
+            share = opened.lexical.share(ranking.query, *found[0]) if found else 0.0
             ranking.likely = None if share is None else likely_by_words(share)
         ranking.add(stage.name, found)
 

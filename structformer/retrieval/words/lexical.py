@@ -296,27 +296,33 @@ class _Searcher:
         """The most that a row has of a query's words, in any form, function words apart, weighed by idf, as a share; 1
         of a query without such words.
         """
-        atoms = [(any_of, idf(found, self._searcher.num_docs)) for any_of, found in self._said(query)]
+        atoms = [(self._any(terms), idf(found, self._searcher.num_docs)) for terms, found in self._said(query)]
         best = self._run(_any_of(atoms), 1, documents) if atoms else []
         return best[0][1] / sum(weight for _, weight in atoms) if best else float(not atoms)
 
-    def share(self, query: str, score: float) -> float:
+    def share(self, query: str, row: int, score: float) -> float:
         """A row's score as a share of the idf of a query's words, function words apart: 0 where no row has any of them,
-        1 of a query without such words. A word that no row has is as rare as one that one row has.
+        at least 1 where this one has all, or there are none. A word that no row has is as rare as one that one row has.
         """
-        counts = [found for _, found in self._said(query)]
+        said = self._said(query)
+        counts = [found for _, found in said]
         worth = sum(idf(max(found, 1), self._searcher.num_docs) for found in counts)
-        return score / worth if any(counts) else float(not counts)
+        share = score / worth if any(counts) else float(not counts)
+        if not counts or share >= 1:
+            return share
+        its = [tantivy.Query.term_query(self._schema, "number", row)]
+        its += [self._any(terms, ("title", "path", "text")) for terms, _ in said]
+        has_all = self._run(tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in its]), 1, None)
+        return 1.0 if has_all else share
 
-    def _said(self, query: str) -> list[tuple[tantivy.Query, int]]:
-        """A query's words in any form, function words apart, and how many rows have each."""
-        said = []
-        for word in dict.fromkeys(self._telling(query)):
-            if terms := query_terms(self.analyzer, word):
-                each = [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "text", its)) for its in terms]
-                found = max(self._searcher.doc_freq("text", term) for term in terms)
-                said.append((tantivy.Query.boolean_query(each), found))
-        return said
+    def _said(self, query: str) -> list[tuple[list[str], int]]:
+        """The terms of each of a query's words, function words apart, and how many rows have it."""
+        found = (query_terms(self.analyzer, word) for word in dict.fromkeys(self._telling(query)))
+        return [(terms, max(self._searcher.doc_freq("text", term) for term in terms)) for terms in found if terms]
+
+    def _any(self, terms: Iterable[str], fields: Sequence[str] = ("text",)) -> tantivy.Query:
+        each = [tantivy.Query.term_query(self._schema, field, term) for field in fields for term in terms]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, its) for its in each])
 
     def _telling(self, query: str) -> list[str]:
         """A query's words without function words."""
@@ -534,11 +540,11 @@ class LexicalIndex:
         """
         return self._documents.coverage(query, documents)
 
-    def share(self, query: str, score: float) -> float | None:
-        """A unit's score as a share of what the query's words are worth by how rare they are. None of a script without
-        spaces, whose pairs of characters are often of two words.
+    def share(self, query: str, unit: int, score: float) -> float | None:
+        """A unit's score as a share of what the query's words are worth by how rare they are; at least 1 where it has
+        all of them. None of a script without spaces, whose pairs of characters are often of two words.
         """
-        return None if RUN.search(query) else self._units.share(query, score)
+        return None if RUN.search(query) else self._units.share(query, unit, score)
 
     def called(
         self, query: str, owners: npt.NDArray[np.int64], documents: Collection[int], names: Names | None = None

@@ -135,21 +135,24 @@ class Search {
   }
 
   /**
-   * How likely the first document is right, by how much of what the words are worth the best passage has (most); not said of scripts without
-   * spaces. missing: the words that no passage has.
+   * How likely the first document is right, by how much of what the words are worth the best passage has (most), which is enough where a passage
+   * has all; not said of scripts without spaces. missing: the words that no passage has.
    */
   async doubt(words, most) {
     const counts = []; // of each telling word, how many passages have it
     const missing = [];
+    let together; // passages that have all of them
     for (const word of words.slice(0, TYPED)) {
       if (this.nowhere.has(word) || (await this.unsaid(word))) continue;
       const passages = await this.having(word);
       if (!passages) missing.push(word);
       counts.push(passages);
+      const its = new Set([...(await this.postings(word, false, true))].map(([unit]) => unit));
+      together = together ? together.filter((unit) => its.has(unit)) : [...its];
     }
     if (words.some((word) => this.runs.test(word))) return { missing };
     const worth = counts.reduce((sum, passages) => sum + this.idf(Math.max(1, passages)), 0);
-    const share = missing.length < counts.length ? most / worth : counts.length ? 0 : 1;
+    const share = !counts.length || together.length ? Math.max(1, most / worth) : missing.length < counts.length ? most / worth : 0;
     const grown = share ** POWER;
     const likely = grown / (grown + EVEN);
     return { missing, likely, confident: likely >= DOUBTED };
