@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
-PAGES = {"mast.md": "# The mast\n\n## Mend the mast\n\nMend it with resin, an hour long.\n", "oar.md": "# Oar\n\nAn oar rows.\n"}
+PAGES = {
+    "mast.md": "# The mast\n\n## Mend the mast\n\nMend it with resin, an hour long.\n",
+    "oar.md": "# Oar\n\nAn oar rows.\n",
+}
 ANSWER = """### Steps
 
 Use **resin** and `x_y_z` [1]:
