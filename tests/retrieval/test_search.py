@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -252,3 +254,22 @@ def test_a_pipeline_names_the_model_that_is_not_there(harbour):
         Retriever.open(harbour).search("x y", pipeline=parse_pipeline("lexical >> rerank:gone"))
     with pytest.raises(UsageError, match="not a late-interaction model"):
         Retriever.open(harbour).search("x y", pipeline="late:bi-encoder")
+
+
+WHILE_TORCH_IS_IMPORTED = """
+import sys, threading
+import numpy as np
+from structformer.retrieval.vectors.encoding import product
+
+importing = threading.Thread(target=__import__, args=("torch",))
+importing.start()
+while importing.is_alive():
+    assert product(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)).sum() == 3
+assert "torch" in sys.modules
+assert product(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)).sum() == 3
+"""
+
+
+def test_a_search_goes_on_while_another_thread_imports_torch():
+    """As in `up`, where a newer index brings an encoder that needs it: both threads waited for each other for ever."""
+    subprocess.run([sys.executable, "-c", WHILE_TORCH_IS_IMPORTED], check=True, timeout=300)

@@ -54,7 +54,8 @@ def product(left: Any, right: Any) -> Any:
     times faster. By torch where it runs: numpy's own threads would wait for those of the encoder that has just run.
     """
     torch = sys.modules.get("torch")
-    if torch is None:
+    # While another thread imports it, half of it is there, and a call into it would hold both threads for ever.
+    if torch is None or getattr(torch.__spec__, "_initializing", False):
         return left @ right.astype(left.dtype, copy=False)
     ours = torch.from_numpy(left)
     return torch.mm(ours, torch.from_numpy(right).to(ours.dtype)).numpy()
