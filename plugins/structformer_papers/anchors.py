@@ -167,7 +167,7 @@ def anchor_retrieval(here: Neighbourhood, rng: Random, census: Census) -> Iterat
 def _among_random_pages(
     task: str, query: str, positive: str, section: int, here: Neighbourhood, rng: Random, other: int
 ) -> Example:
-    """section: the positive's; other: a document that is no negative."""
+    """section: the positive's; other: a document that must not be a negative."""
     options, text = here.view.options, here.pages.abstract
     others = here.random_pages(rng, {here.number, other}, text, options.wanted_negatives, options.min_words)
     documents = (positive, *map(text, others))

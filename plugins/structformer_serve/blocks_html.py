@@ -92,7 +92,7 @@ class _Writer:
             self.blocks(block.children)
 
     def _in(self, tag: str, block: Block, attributes: str = "", *, whole: bool = False) -> None:
-        """whole: for a block that is none of the parts that it is among, which stands in one."""
+        """whole: shows the block itself, not only what it holds."""
         self._add(f"<{tag}{attributes}>")
         self._block(block) if whole else self._content(block)
         self._add(f"</{tag}>")

@@ -65,7 +65,7 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
                     "200",
                     {
                         "description": "Server-sent events: refused; or sections, text as it comes, and done with "
-                        "the numbers that were cited; error in the place of what cannot be had.",
+                        "the numbers that were cited; error where the answer cannot be had.",
                         "content": {"text/event-stream": {"schema": {"type": "string"}}},
                     },
                 )

@@ -202,6 +202,9 @@ class OpenedIndex:
     def _run_stages(self, pipeline: Pipeline, rankings: list[Ranking], documents: Allowed | None) -> None:
         for stage in pipeline.stages if rankings else ():
             stage.kind.run(self, stage, rankings, documents)
+        if len(pipeline.stages) == 1 and (likely := pipeline.stages[0].kind.likely) is not None:
+            for ranking in rankings:
+                ranking.likely = likely(self, pipeline.stages[0], ranking)
 
     def _asked(self, query: str, documents: Allowed | None) -> Asked:
         """A query's parts, where they are what they look like: of `find -name` the corpus has `-name` itself, and what

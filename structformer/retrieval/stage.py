@@ -47,6 +47,8 @@ class StageKind:
     """Whether it sums standardised scores (hybrid_score.py), unless its option `weights` says otherwise."""
     ranks: bool = False
     """Whether it orders by its model's scores alone; tables then call it by the model's name."""
+    likely: Callable[[Any, Stage, Ranking], float | None] | None = None
+    """How likely a ranking's first document is right, asked where this is a pipeline's only stage."""
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the stage's name")

@@ -172,6 +172,9 @@ def test_a_search_is_in_doubt_where_no_page_has_the_words(tmp_path):
     retriever = Retriever.open(tmp_path / "w")
     assert retriever.search("clean the keel with fresh water").confident
     assert not retriever.search("bake a chocolate cake").confident
+    by_words = retriever.search("bake a chocolate cake", pipeline="lexical")
+    assert (by_words.confident, by_words.likely) == (False, 0.0)
+    assert retriever.search("bake a chocolate cake", pipeline="lexical >> bm25").likely is None  # another order's first
     lexical = retriever.opened.lexical
     has_it, lacks_it = ([("keel" in unit.text.lower()) for unit in retriever.units].index(has) for has in (True, False))
     assert lexical.share("keel", lacks_it, 0.3) == pytest.approx(3 / 2 * lexical.share("keel", lacks_it, 0.2))

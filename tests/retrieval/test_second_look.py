@@ -126,7 +126,7 @@ def test_where_all_pages_follow_one_outline_there_is_no_second_look(tmp_path, ou
     build_index(tmp_path / "w", encoders=[])
     own = own_outlines(Retriever.open(tmp_path / "w").units)
     assert own == (0.0 if outline else 1.0)
-    # Passages that are alike are told apart by their documents.
+    # Passages that look alike need their documents to tell them apart.
     usual = fusion_weights(pretrained=True, structure=True).structure_overview
     its = fusion_weights(pretrained=True, structure=True, own_outlines=own).structure_overview
     assert its > usual if outline else its == usual

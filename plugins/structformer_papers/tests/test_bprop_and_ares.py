@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -204,6 +205,14 @@ def test_the_regression_of_one_pair_by_hand():
     assert (weight, nothing) == pytest.approx((0.4011, 0.0), abs=1e-4)
 
 
+def vectors_of(words: Sequence[str], folder: Path) -> str:
+    """The file of a random vector for each word."""
+    path = folder / "vectors.txt"
+    matrix = np.random.default_rng(0).normal(size=(len(words), 8)).astype(np.float32)
+    write_word_vectors(path, WordVectors({word: number for number, word in enumerate(words)}, matrix))
+    return str(path)
+
+
 @pytest.fixture(scope="module")
 def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return boats(tmp_path_factory.mktemp("harbour"))
@@ -212,10 +221,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A vector for each part of a boat."""
-    path = tmp_path_factory.mktemp("vectors") / "vectors.txt"
-    matrix = np.random.default_rng(0).normal(size=(len(TOPICS), 8)).astype(np.float32)
-    write_word_vectors(path, WordVectors({word: number for number, word in enumerate(TOPICS)}, matrix))
-    return str(path)
+    return vectors_of(TOPICS, tmp_path_factory.mktemp("vectors"))
 
 
 def test_the_number_of_workers_changes_nothing(harbour, scratch, vectors):

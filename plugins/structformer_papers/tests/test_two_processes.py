@@ -9,7 +9,6 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -23,9 +22,9 @@ from structformer.workspace import Workspace
 
 from boats import LINKED, TINY, linked_pages
 from conftest import write_pages
-from structformer_exports import WordVectors, write_word_vectors
 from structformer_papers import structformer_rankers, structformer_tasks
 from structformer_papers.written_by_model import JOURNAL, asked_sections
+from test_bprop_and_ares import vectors_of
 
 pytestmark = pytest.mark.slow
 OF_TWO_QUERIES = {"bprop", "rop-released", "ares-hard", "ares-strict", "ares-titles"}  # which a document is asked by
@@ -59,10 +58,7 @@ for options in json.loads(sys.argv[2]):
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Of the words that ARES compares queries by."""
-    path = tmp_path_factory.mktemp("vectors") / "vectors.txt"
-    matrix = np.random.default_rng(0).normal(size=(len(LINKED), 8)).astype(np.float32)
-    write_word_vectors(path, WordVectors({word: number for number, word in enumerate(LINKED)}, matrix))
-    return str(path)
+    return vectors_of(list(LINKED), tmp_path_factory.mktemp("vectors"))
 
 
 @pytest.fixture(scope="module")

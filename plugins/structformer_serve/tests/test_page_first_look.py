@@ -135,7 +135,7 @@ def test_the_first_result_is_shown_beside_the_results_and_others_are_to_be_had(b
     page = boats.get("/?q=moor the boat").text
     preview = page.partition('<aside class="preview" aria-label="Preview">')[2]
     assert "moor --at &lt;quay&gt;" in preview
-    assert "Remove the old mooring line" in preview  # there is room for what stands below it
+    assert "Remove the old mooring line" in preview  # the sections below it are shown as far as there is room
     assert re.search(r'<article class="shown">\s*<h2><a href="/read/guide/moor.md"', page)
     part = boats.get("/preview/guide/moor.md?section=1")
     assert (part.status_code, texts(part.text)) == (200, "Moor Remove the old mooring line Coil the rope.")

@@ -15,10 +15,14 @@ def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documen
         found = opened.lexical.search(ranking.query, stage.k, documents)
         if stage.option("of") == DOCUMENTS:
             found = _of_documents(opened, ranking.query, stage.k, found, documents)
-        else:
-            share = opened.lexical.share(ranking.query, *found[0]) if found else 0.0
-            ranking.likely = None if share is None else likely_by_words(share)
         ranking.add(stage.name, found)
+
+
+def _likely(opened: OpenedIndex, stage: Stage, ranking: Ranking) -> float | None:
+    if stage.option("of") == DOCUMENTS:
+        return None
+    share = opened.lexical.share(ranking.query, *ranking.ranked[0]) if ranking.ranked else 0.0
+    return None if share is None else likely_by_words(share)
 
 
 def _of_documents(opened: OpenedIndex, query: str, k: int, units: Ranked, documents: Collection[int] | None) -> Ranked:
@@ -38,4 +42,5 @@ LEXICAL = StageKind(
     finds=True,
     options={"k": 200, "of": SECTIONS},
     choices={"of": (SECTIONS, DOCUMENTS)},
+    likely=_likely,
 )
