@@ -153,21 +153,21 @@ def _without_frame(blocks: list[Block]) -> list[Block]:
     return [*title.children, *content.children]
 
 
-def _paragraphs(text: str, start: int, end: int, ends: re.Pattern[str], kind: MarkKind) -> Iterator[Block]:
-    if start >= end:
-        return
-    drawn = " \t\r\n|" if kind in (MarkKind.ROW, MarkKind.TABLE) else None
+def _paragraphs(text: str, start: int, end: int, ends: re.Pattern[str], kind: MarkKind) -> list[Block]:
+    found: list[Block] = []
     part = text[start:end]
-    if not part.strip(drawn):
-        return
+    if not part or part.isspace():  # as between most blocks
+        return found
+    drawn = " \t\r\n|" if kind in (MarkKind.ROW, MarkKind.TABLE) else None
     position = 0
-    for found in (*ends.finditer(part), None):
-        stop = found.start() if found is not None else len(part)
+    for gap in (*ends.finditer(part), None):
+        stop = len(part) if gap is None else gap.start()
         piece = part[position:stop]
-        if piece.strip(drawn):
+        if says := piece.strip(drawn):
             first = start + position + len(piece) - len(piece.lstrip(drawn))
-            yield Block(MarkKind.PARAGRAPH, first, first + len(piece.strip(drawn)))
-        position = found.end() if found is not None else stop
+            found.append(Block(MarkKind.PARAGRAPH, first, first + len(says)))
+        position = stop if gap is None else gap.end()
+    return found
 
 
 def inline_marks(marks: Iterable[Mark]) -> list[Mark]:

@@ -1,6 +1,6 @@
 """Words as lexical search sees them (see words.py), stemmed by language.
 
-A corpus of several languages has each text stemmed by its own (`stemmed_text`), and a query by all of them, since a
+A corpus of several languages has each text stemmed by its own (`stemmed_words`), and a query by all of them, since a
 question of three words does not tell its language.
 """
 
@@ -96,9 +96,9 @@ def analyzer_of(languages: Sequence[str]) -> Analyzer:
     return analyzer(languages[0]) if len(languages) == 1 else AllForms(languages)
 
 
-def stemmed_text(text: str, language: str) -> str:
-    """The text's terms by its own language, for a field whose own analyzer stems nothing."""
-    return " ".join(_analyzer(language).analyze(spaced(text)))
+def stemmed_words(words: str, language: str) -> str:
+    """Words with blanks between them, stemmed by their own language, for a field whose own analyzer stems nothing."""
+    return " ".join(_analyzer(language).analyze(words))
 
 
 _analyzer = cache(analyzer)

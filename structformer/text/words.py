@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from structformer.document import MARKS, UNSPACED
 
 LONGEST = 255  # characters of a word or name that count
 MOST_ASKED = 200_000  # characters of a query
-_KEPT, _SHORT = 50_000, 40  # chunks of text whose words are known already, and their length
-_KEPT_LINES, _LONG_LINE = 4_000, 4_000  # the same of lines
+_KEPT, _SHORT = 200_000, 40  # chunks of text whose words are known already, and their length
 _MOST_PARTS = 8  # of a word: what has more is no name
 _MOST_NAMES = 16  # of a chunk
 # Default_Ignorable_Code_Point, as far as texts have them.
@@ -36,6 +35,7 @@ _PLAIN, _LEFT_OUT = str.maketrans(PLAIN), re.compile(f"[{LEFT_OUT}]")
 _UNSEEN = re.compile(f"[{IGNORABLE}]")
 _WORD = re.compile(f"[^\\W_][^\\W_]*(?:[{MARKS}]+[^\\W_]*)*")
 _ASCII_WORD = re.compile("[a-z0-9]+")
+_ASCII_LETTERS = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
 _PLAIN_CHUNK = re.compile("[(\"']*([A-Za-z][a-z]*)[)\"']*[.,;]?[)\"']*")  # one word with what is around it in prose
 # As it is written, with what cannot be seen.
 WRITTEN = re.compile(f"[^\\W_]+(?:[{MARKS}{IGNORABLE}]+[^\\W_]*)*")
@@ -54,6 +54,7 @@ _SIGNS = re.compile("[!#$%&*+\\-/:<=>?@\\\\^|~]+")
 _ONLY_BETWEEN = frozenset(("-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"))
 _OPERATOR = re.compile('(?<!\\S)(-?)["“„«]([^"“”„«»]+)["“”»](?!\\w)|(?<!\\S)-([^\\W\\d_]\\S*)')
 _SYMBOLS = frozenset(("So", "Sm", "Sc"))
+_Found = TypeVar("_Found")
 
 
 def normal(text: str) -> str:
@@ -80,17 +81,17 @@ def written_words(text: str) -> list[str]:
 
 def spaced(text: str) -> str:
     """A text's words and their other forms, with blanks between them; what cuts at blanks gives its terms."""
-    return _cut_all(text).spaced
+    return cut_text(text).spaced
 
 
 def bare_words(text: str) -> str:
     """A text's words alone, one after another."""
-    return _cut_all(text).words
+    return cut_text(text).words
 
 
 def names_of(text: str) -> str:
     """A text's names, whole and in pieces that are names, and its signs."""
-    return _cut_all(text).names
+    return cut_text(text).names
 
 
 class Asked(NamedTuple):
@@ -118,43 +119,76 @@ def asked(query: str) -> Asked:
     return Asked(text.strip(), *its)
 
 
-class _Cut(NamedTuple):
-    """A text without blanks."""
+class CutText(NamedTuple):
+    """A text as it is found: each field's words have blanks between them."""
 
     words: str
-    spaced: str
+    """Its words, one after another."""
+    forms: str
+    """Other forms of them: parts of camelCase, words without accents."""
     names: str
+    """Its names, whole and in pieces that are names, and its signs."""
+
+    @property
+    def spaced(self) -> str:
+        """The words, then their other forms."""
+        return f"{self.words} {self.forms}" if self.forms else self.words
 
 
-@lru_cache(2)  # a text is cut for several fields, one after another
-def _cut_all(text: str) -> _Cut:
-    return _joined([(_known_line if len(line) <= _LONG_LINE else _cut_line)(line) for line in text.split("\n")])
+@lru_cache(2)  # a query is cut for several fields, one after another
+def cut_text(text: str) -> CutText:
+    """A text's words, their other forms and its names."""
+    chunks = text.split()
+    others = list(filter(None, map(_known_others.__getitem__, chunks)))
+    if text.isascii() and max(map(len, chunks), default=0) <= LONGEST:
+        words = " ".join(text.lower().encode().translate(_ASCII_LETTERS).decode().split())
+    else:
+        words = _joined(map(_known_words.__getitem__, chunks))
+    return CutText(words, _joined(forms for forms, _ in others), _joined(names for _, names in others))
 
 
-def _cut_line(line: str) -> _Cut:
-    return _joined([(_known if len(chunk) <= _SHORT else _cut)(chunk) for chunk in line.split()])
+def cut_together(texts: Iterable[CutText]) -> CutText:
+    """What a text has that holds these, one after another."""
+    return CutText(*map(_joined, zip(*texts, strict=True)))
 
 
-def _joined(found: list[_Cut]) -> _Cut:
-    words, forms, names = zip(*found, strict=True) if found else ((), (), ())
-    return _Cut(" ".join(filter(None, words)), " ".join(filter(None, forms)), " ".join(filter(None, names)))
+def _joined(parts: Iterable[str]) -> str:
+    return " ".join(filter(None, parts))
 
 
-def _cut(chunk: str) -> _Cut:
-    if one := _PLAIN_CHUNK.fullmatch(chunk):  # as most are
-        word = one[1].lower()[:LONGEST]
-        return _Cut(word, word, "")
+class _Known(dict[str, _Found]):
+    """What `find` says of chunks of text without blanks; of the short ones it remembers the latest."""
+
+    def __init__(self, find: Callable[[str], _Found]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, chunk: str) -> _Found:
+        found = self._find(chunk)
+        if len(chunk) <= _SHORT:
+            if len(self) >= _KEPT:
+                self.clear()
+            self[chunk] = found
+        return found
+
+
+def _words_in(chunk: str) -> str:
     words = written_words(chunk)
+    return " ".join(words if chunk.isascii() else [pair for word in words for pair in _with_pairs(word)])
+
+
+def _others_in(chunk: str) -> tuple[str, str] | None:
+    """Other forms of a chunk's words, and its names; None where there are neither, as with most."""
+    if _PLAIN_CHUNK.fullmatch(chunk):
+        return None
     forms = [word.lower() for word in _camel_parts(chunk)] if _MAY_BE_CAMEL.search(chunk) else []
     if not chunk.isascii():
-        words = [pair for word in words for pair in _with_pairs(word)]
-        forms += [plain for word in words if (plain := folded(word)) != word and plain]
+        forms += [plain for word in _words_in(chunk).split() if (plain := folded(word)) != word and plain]
     its_names = list(dict.fromkeys(_names(normal(chunk))))[:_MOST_NAMES]
-    return _Cut(" ".join(words), " ".join([*words, *forms]), " ".join(its_names))
+    return (" ".join(forms), " ".join(its_names)) if forms or its_names else None
 
 
-_known = lru_cache(_KEPT)(_cut)
-_known_line = lru_cache(_KEPT_LINES)(_cut_line)  # a document's lines are cut for passages, then for the whole
+_known_words, _known_others = _Known(_words_in), _Known(_others_in)
 
 
 def _with_pairs(word: str) -> Iterator[str]:

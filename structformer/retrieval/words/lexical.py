@@ -33,11 +33,11 @@ from structformer.text.lexical_analysis import (
     any_term_query,
     lone_characters,
     query_terms,
-    stemmed_text,
+    stemmed_words,
     weighed_terms,
 )
 from structformer.text.stop_words import function_words
-from structformer.text.words import RUN, bare_words, names_of, spaced, written_words
+from structformer.text.words import RUN, CutText, bare_words, cut_text, cut_together, names_of, spaced, written_words
 
 # Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are
 # high by themselves; with boosts near 1 they drown the text. A text counts by its stemmed words and, a third as much,
@@ -107,11 +107,11 @@ class _Writer:
         self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)  # one thread keeps the order and so the ties
         self.count = 0
 
-    def add(self, texts: dict[str, str], of_document: int, language: str) -> None:
+    def add(self, words: dict[str, str], of_document: int, language: str) -> None:
         document = tantivy.Document()
-        for field, text in texts.items():
+        for field, its in words.items():
             by_language = self._several and field not in _CUTS
-            document.add_text(field, stemmed_text(text, language) if by_language else _CUTS.get(field, spaced)(text))
+            document.add_text(field, stemmed_words(its, language) if by_language else its)
         document.add_unsigned("number", self.count)
         document.add_unsigned("document", of_document)
         self._writer.add_document(document)
@@ -167,10 +167,13 @@ class LexicalWriter:
 
     def add(self, document: IndexedDocument, units: Sequence[Unit], language: str) -> None:
         """Index the next document with its units. language: its own, which counts where the corpus has several."""
+        number, whole = self._documents.count, [cut_text(document.title)]
         for unit in units:
-            self._units.add(_unit_texts(unit), self._documents.count, language)
-        text = document_text(document.title, units)
-        self._documents.add(dict.fromkeys(DOCUMENT_FIELDS, text), self._documents.count, language)
+            title, text = cut_text(unit.title), cut_text(unit.text)
+            self._units.add(_unit_words(unit, title, text), number, language)
+            whole += title, text
+        its = cut_together(whole)
+        self._documents.add({"text": its.spaced, _EXACT: its.words}, number, language)
 
     def close(self) -> None:
         """Commit both."""
@@ -451,14 +454,15 @@ def _explained(value: Any, name: str) -> float:
     return next((found for each in value.get("details") or () if (found := _explained(each, name))), 0.0)
 
 
-def _unit_texts(unit: Unit) -> dict[str, str]:
+def _unit_words(unit: Unit, title: CutText, text: CutText) -> dict[str, str]:
+    both = cut_together((title, text))
     return {
-        "title": unit.title,
-        "path": " ".join(unit.path),
-        "text": unit.text,
-        _EXACT: f"{unit.title}\n{unit.text}",
-        _NAMES: f"{unit.title}\n{unit.text}",
-        INCOMING: unit.incoming,
+        "title": title.spaced,
+        "path": spaced(" ".join(unit.path)),
+        "text": text.spaced,
+        _EXACT: both.words,
+        _NAMES: both.names,
+        INCOMING: spaced(unit.incoming),
     }
 
 

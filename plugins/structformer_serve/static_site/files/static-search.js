@@ -483,19 +483,20 @@ export function asked(query, runs, folding) {
   return { text, phrases: its(phrases), without: its(without) };
 }
 
-/** A text's words in order, with their other forms (spaced), and its names; of scripts without spaces (runs) pairs of characters. */
+/** A text's words in order, also with their other forms after them (spaced), and its names; of scripts without spaces (runs) pairs of characters. */
 export function cut(text, runs, { plain, left }) {
-  const found = { words: [], spaced: [], names: [] };
+  const found = { words: [], names: [] };
+  const forms = [];
   for (const chunk of text.replace(/\p{DI}/gu, "").split(/\s+/u)) {
     if (!chunk) continue;
     const words = (normal(chunk).match(WORD) || []).flatMap((word) => withPairs(word, runs));
     const parts = (chunk.normalize("NFKC").match(WORD) || []).flatMap(camelParts).map((part) => part.toLowerCase());
     const folded = words.map((word) => withoutMarks(word, plain, left)).filter((form, place) => form && form !== words[place]);
     found.words.push(...words);
-    found.spaced.push(...words, ...parts, ...folded);
+    forms.push(...parts, ...folded);
     found.names.push(...[...new Set(names(normal(chunk), runs))].slice(0, MOST_NAMES));
   }
-  return found;
+  return { ...found, spaced: [...found.words, ...forms] };
 }
 
 /** The names that a query's words are in one ("set timeout" in setTimeout); the first without a sign. */
