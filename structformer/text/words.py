@@ -48,8 +48,8 @@ _NAME = "[-.@$#%~/:^+&!\\\\]{{0,3}}{letters}(?:(?:->|[-.:/@+#~=\\\\&%$]{{1,3}}){
 _ASCII_NAME = re.compile(_NAME.format(letters="[a-z0-9_]+"))
 _ANY_NAME = re.compile(_NAME.format(letters=f"(?:[^\\W{UNSPACED}]+[{MARKS}]*)+"))
 _BEFORE = "-.@$#%~/:^+&!\\"
-_BETWEEN_PIECES = [re.compile(signs) for signs in ("=", ":?/+", "[:@]+", "\\.+")]
-_IN_PIECES = re.compile("[=/:@.]")
+_BETWEEN_PIECES = [re.compile(signs) for signs in ("[=&]", ":?\\\\+", ":?/+", "[:@]+", "\\.+")]
+_IN_PIECES = re.compile("[=&\\\\/:@.]")
 _SIGNS = re.compile("[!#$%&*+\\-/:<=>?@\\\\^|~]+")
 _ONLY_BETWEEN = frozenset(("-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"))
 _OPERATOR = re.compile('(?<!\\S)(-?)["“„«]([^"“”„«»]+)["“”»](?!\\w)|(?<!\\S)-([^\\W\\d_]\\S*)')

@@ -457,7 +457,7 @@ const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 const CAMEL = /[a-z][A-Z]|[0-9][A-Z][a-z]|[A-Z]{2}[a-z]{2}|^[A-Za-z]+[0-9]+$/;
 const PART = /[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 const BEFORE = /^[-.@$#%~/:^+&!\\]+/;
-const BETWEEN_PIECES = [/=/, /:?\/+/, /[:@]+/, /\.+/];
+const BETWEEN_PIECES = [/[=&]/, /:?\\+/, /:?\/+/, /[:@]+/, /\.+/];
 const SIGNS = /[!#$%&*+\-/:<=>?@\\^|~]+/g;
 const ONLY_BETWEEN = new Set(["-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"]);
 const OPERATOR = /(?<!\S)(-?)["“„«]([^"“”„«»]+)["”“»](?![\p{L}\p{N}_])|(?<!\S)-(\p{L}\S*)/gu;
