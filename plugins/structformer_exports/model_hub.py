@@ -72,7 +72,7 @@ def pull_model(workspace: str | Path | Workspace, repo: str, name: str = "") -> 
         if len(wanted) > _MAX_FILES:
             raise ModelError(f"{repo} has {len(wanted)} files, where a model has at most {_MAX_FILES}")
         name = name or repo.rpartition("/")[2]
-        with tempfile.TemporaryDirectory() as cache, workspace.replacing_model(name) as folder:
+        with workspace.replacing_model(name) as folder, tempfile.TemporaryDirectory(dir=folder) as cache:
             for each in wanted:
                 found = api.hf_hub_download(repo, each, revision=info.sha, cache_dir=cache)
                 target = folder / each

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Iterator, Sequence
 from html import escape
+from io import BytesIO
 from itertools import groupby
 from typing import Any
 
@@ -14,16 +16,77 @@ from structformer_office.package import safe_package
 _UNREADABLE = re.compile(rb"<dimension\b[^>]*/>|<v>\s*[+-]?[0-9]{1000,}[^<]*</v>")
 
 
+# One cell whose value is not of its kind costs openpyxl the whole file too.
+_CELL = re.compile(rb"<((?:\w+:)?c)(\s[^<>]*[^<>/])?>(.{0,40000}?)</\1>", re.DOTALL)
+_VALUE = re.compile(rb"<(?:\w+:)?v\b[^<>]*>([^<]*)<")
+_KIND, _PLACE = re.compile(rb"""\st=["'](\w*)["']"""), re.compile(rb"""\s(?:r|s)=["']([^"']*)["']""")
+_PLACED = re.compile(rb"<(?:\w+:)?(?:c|row)\s[^<>]*>")
+_PLACES = re.compile(b"[A-Z]{1,3}[1-9][0-9]{0,6}|[0-9]{1,9}")
+_NUMBER = re.compile(rb"\s*[+-]?[0-9]*\.?[0-9]*([eE][+-]?[0-9]+)?\s*")
+_TEXTS, _SHARED = "xl/sharedStrings.xml", re.compile(rb"<(?:\w+:)?si\b")
+
+
 def sheets_html(data: bytes) -> str:
-    """The sheets of an .xlsx file as HTML, one after the other; of formulas the values that were saved with them."""
+    """The sheets of an .xlsx file as HTML, one after the other; of formulas the values that were saved with them. A
+    value that is not of its cell's kind, a date in month 13 say, is text.
+    """
+    package = safe_package(data, _readable)
+    try:
+        return _html(package)
+    except (ValueError, IndexError):
+        return _html(safe_package(data, _Mended(package)))
+
+
+def _html(package: BytesIO) -> str:
     import openpyxl
 
-    book = openpyxl.load_workbook(safe_package(data, _readable), read_only=True, data_only=True, keep_links=False)
+    book = openpyxl.load_workbook(package, read_only=True, data_only=True, keep_links=False)
     return "\n".join(line for sheet in book.worksheets for line in _sheet(sheet))
 
 
 def _readable(name: str, part: bytes) -> bytes:
     return _UNREADABLE.sub(b"", part) if name.startswith("xl/worksheets/") else part
+
+
+class _Mended:
+    """Sheets in which each cell whose value is not of its kind has it as text."""
+
+    def __init__(self, package: BytesIO) -> None:
+        with zipfile.ZipFile(package) as parts:
+            its = parts.read(_TEXTS) if _TEXTS in parts.namelist() else b""
+        self._shared = len(_SHARED.findall(its))  # texts that cells name by number
+
+    def __call__(self, name: str, part: bytes) -> bytes:
+        if not name.startswith("xl/worksheets/"):
+            return part
+        return _CELL.sub(self._cell, _PLACED.sub(_placed, _readable(name, part)))
+
+    def _cell(self, found: re.Match[bytes]) -> bytes:
+        tag, said, content = found[1], found[2] or b"", found[3]
+        kind, value = _KIND.search(said), _VALUE.search(content)
+        if value is not None and not self._is_of(kind[1] if kind else b"n", value[1]):
+            said = _KIND.sub(b"", said) + b' t="str"'
+        return b"<%b%b>%b</%b>" % (tag, said, content, tag)
+
+    def _is_of(self, kind: bytes, value: bytes) -> bool:
+        if kind == b"d":
+            return _is_date(value.decode("ascii", "replace"))
+        if kind == b"s":
+            return value.isdigit() and int(value) < self._shared
+        return kind not in (b"n", b"b") or _NUMBER.fullmatch(value) is not None
+
+
+def _placed(found: re.Match[bytes]) -> bytes:
+    return _PLACE.sub(lambda place: place[0] if _PLACES.fullmatch(place[1]) else b"", found[0])
+
+
+def _is_date(value: str) -> bool:
+    from openpyxl.utils.datetime import from_ISO8601
+
+    try:
+        return from_ISO8601(value) is not None
+    except ValueError:
+        return False
 
 
 def _sheet(sheet: Any) -> Iterator[str]:

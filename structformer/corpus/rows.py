@@ -127,19 +127,22 @@ def document_rows(
     numbers: dict[int, int] = {}
     parents: dict[int, int] = {id(document.root): -1}
     rows: list[Row] = []
+    halved = False
     for number, section in enumerate(document.root.walk()):
         numbers[id(section)] = number
         for child in section.children:
             parents[id(child)] = number
         marks, details = packed_marks(section.marks)
+        title, text = storable(section.title), storable(section.text)
+        halved = halved or (title, text) != (section.title, section.text)
         rows.append(
             {
                 "document": 0,
                 "number": number,
                 "parent": parents[id(section)],
                 "level": max(-32768, min(32767, section.level)),
-                "title": storable(section.title),
-                "text": storable(section.text),
+                "title": title,
+                "text": text,
                 "anchors": [storable(anchor) for anchor in section.anchors],
                 "links": [
                     {
@@ -155,6 +158,8 @@ def document_rows(
                 "mark_details": [storable(detail) for detail in details],
             }
         )
+    if halved:
+        say("half of a surrogate pair in its text: kept as \N{REPLACEMENT CHARACTER}")
     row = {
         "number": 0,
         "id": storable(document.id),

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from typing import Any
+from unicodedata import category
 
 # Controls, formats (bidirectional ones among them), lone surrogates, line separators.
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
@@ -31,12 +31,9 @@ def visible(text: str, *, keep: str = "\n\t") -> str:
     if text.isprintable():
         return text
     return "".join(
-        c if c in keep or c in _JOINERS or not _is_unsafe(c) else c.encode("unicode_escape").decode() for c in text
+        c if c in keep or c in _JOINERS or category(c) not in _UNSAFE else c.encode("unicode_escape").decode()
+        for c in text
     )
-
-
-def _is_unsafe(character: str) -> bool:
-    return unicodedata.category(character) in _UNSAFE
 
 
 def safe_json(value: Any, *, indent: int | None = 1) -> str:
@@ -44,4 +41,4 @@ def safe_json(value: Any, *, indent: int | None = 1) -> str:
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if text.isprintable():
         return text
-    return "".join(c if c == "\n" or c in _JOINERS or not _is_unsafe(c) else json.dumps(c)[1:-1] for c in text)
+    return "".join(c if c == "\n" or c in _JOINERS or category(c) not in _UNSAFE else json.dumps(c)[1:-1] for c in text)

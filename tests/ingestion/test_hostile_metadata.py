@@ -89,6 +89,16 @@ def test_what_no_step_can_hold_is_kept_as_text(tmp_path, said, kept, problem):
     assert report.messages == ([("a.md", problem)] if problem else [])
 
 
+def test_half_a_surrogate_pair_in_a_text_is_said(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.jsonl").write_text(
+        '{"id": "a", "text": "half \\ud83d here"}\n{"id": "b", "text": "\\ud83d\\ude00"}\n'
+    )
+    report = ingest(tmp_path / "docs", tmp_path / "w")
+    assert report.messages == [("a.jsonl", "a: half of a surrogate pair in its text: kept as \ufffd")]
+    assert documents(tmp_path / "w")["b"].root.text == "\U0001f600"
+
+
 LONG = "9" * 5000
 
 

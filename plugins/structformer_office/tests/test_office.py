@@ -249,6 +249,29 @@ def test_what_a_sheet_says_of_itself_costs_no_sheet(part, old, new, tmp_path):
     assert shape(document)[0][2].startswith("name | length\ngig |")
 
 
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (b'<c r="B2" t="d"><v>2024-13-45</v></c>', "2024-13-45"),
+        (b'<c r="B2" t="d"><v>2024-01-05</v></c>', "2024-01-05"),
+        (b'<c r="B2"><v>four</v></c>', "four"),
+        (b"<c t='b'><v>true</v></c>", "true"),
+        (b'<c r="B2" t="s"><v>999</v></c>', "999"),
+        (b'<c r="B2" s="?"><v>4</v></c>', "4"),
+        (b'<c r="ABCDEF2"><v>4</v></c>', "4"),
+        (b'<c r="?"/><c r="C2" t="d"><v>32nd</v></c>', "32nd"),
+    ],
+)
+def test_a_cell_whose_value_is_not_of_its_kind_is_text(cell, shown, tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["name", "length"], ["gig", 4]):
+        book.active.append(row)
+    book.save(tmp_path / "list.xlsx")
+    whole = b'<c r="B2" t="n"><v>4</v></c>'
+    path = with_part(tmp_path / "list.xlsx", "xl/worksheets/sheet1.xml", lambda data: data.replace(whole, cell))
+    assert shape(only(path))[0][2].split("\n")[1].replace("| ", "").split() == ["gig", shown]
+
+
 def test_a_raised_run_may_say_how_far_in_per_cent(tmp_path):
     made = pptx.Presentation()
     slide = made.slides.add_slide(made.slide_layouts[1])
