@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -294,7 +295,8 @@ def evaluate(
     the others are compared with; `standard` adds BM25 and the best baseline, as far as they are among them. With
     `output`, writes runs in TREC's format, report.json, report.md and by_query.tsv there. Raises UsageError on an
     unknown measure, or when no query has a judgement."""
-    workspace, progress = Workspace(workspace), notebook_progress(progress)
+    workspace = Workspace(workspace)
+    watched = notebook_progress(progress) or (lambda row, done, total: None)
     # A wrong name fails before the work begins.
     Evaluator([parse_measure(name) for name in measures], judgements.qrels, judgements.subtopics)
     retriever = Retriever.open(workspace)
@@ -313,7 +315,7 @@ def evaluate(
         judgements = _by_sections(judgements, corpus, known)
         known = {unit.section_id for unit in retriever.units}
     found = [
-        FoundRun(str(each), name, _run(rank, each, asked, judgements.exclude, progress))
+        FoundRun(str(each), name, _run(rank, each, asked, judgements.exclude, partial(watched, name)))
         for each, name in zip(chosen, names, strict=True)
     ]
     for path in runs:
@@ -450,19 +452,19 @@ def _run(
     pipeline: Pipeline,
     queries: dict[str, str],
     exclude: dict[str, str],
-    progress: Callable[[str, int, int], None] | None,
+    progress: Callable[[int, int], None],
 ) -> Run:
     """The run, its scores replaced by falling ones, so that no tool breaks ties in another order than the ranking's."""
     run: Run = {}
     names = list(queries)
+    progress(0, len(names))
     for start in range(0, len(names), _CHUNK):
         part = names[start : start + _CHUNK]
         ranked = rank([queries[name] for name in part], pipeline, _DEPTH + 1, names=part)
         for name, documents in zip(part, ranked, strict=True):
             kept = [document for document, _ in documents if document != exclude.get(name)][:_DEPTH]
             run[name] = [(document, float(_DEPTH - place)) for place, document in enumerate(kept)]
-        if progress:
-            progress(label(pipeline), min(start + _CHUNK, len(names)), len(names))
+        progress(min(start + _CHUNK, len(names)), len(names))
     return run
 
 

@@ -173,8 +173,7 @@ class _Known(dict[str, _Found]):
 
 
 def _words_in(chunk: str) -> str:
-    words = written_words(chunk)
-    return " ".join(words if chunk.isascii() else [pair for word in words for pair in _with_pairs(word)])
+    return " ".join(pair for word in written_words(chunk) for pair in _with_pairs(word))
 
 
 def _others_in(chunk: str) -> tuple[str, str] | None:

@@ -149,7 +149,7 @@ def command(
         out = replace(out, quiet=True)
     for target, experiment in zip(targets, read, strict=True):
         placed = new_folder(target, workspace, force=force or own, own=own) if first else nullcontext(target)
-        with placed as made, out.progress(experiment.title) as progress:
+        with placed as made, out.stages() as progress:
             result = run_experiment(
                 workspace,
                 asked[0][1],
@@ -162,7 +162,7 @@ def command(
                 output=made,
                 say=out.note,
                 detail=lambda text: out.note(text) if out.verbose else None,
-                progress=lambda _, done, total: progress(done, total),
+                progress=lambda row, done, total: progress(f"scoring {row}", done, total),
             )
             if not first:
                 continue

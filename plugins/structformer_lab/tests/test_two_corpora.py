@@ -501,6 +501,8 @@ def test_the_page_of_eight_gpus_is_right_from_a_dump_to_the_tables(marco, tmp_pa
         report = json.loads((tmp_path / "marco" / "experiments" / name / "report.json").read_text())
         assert [row["label"] for row in report["rows"]] == ["BM25", "Wikiformer"]
     assert "drawing" not in done.stderr, "sample drew what the recipe asks for"
+    assert "scoring BM25: " in done.stderr, "which row is scored is said"
+    assert "scoring Wikiformer: " in done.stderr
 
 
 @pytest.mark.slow
