@@ -127,22 +127,19 @@ def document_rows(
     numbers: dict[int, int] = {}
     parents: dict[int, int] = {id(document.root): -1}
     rows: list[Row] = []
-    halved = False
     for number, section in enumerate(document.root.walk()):
         numbers[id(section)] = number
         for child in section.children:
             parents[id(child)] = number
         marks, details = packed_marks(section.marks)
-        title, text = storable(section.title), storable(section.text)
-        halved = halved or (title, text) != (section.title, section.text)
         rows.append(
             {
                 "document": 0,
                 "number": number,
                 "parent": parents[id(section)],
                 "level": max(-32768, min(32767, section.level)),
-                "title": title,
-                "text": text,
+                "title": storable(section.title),
+                "text": storable(section.text),
                 "anchors": [storable(anchor) for anchor in section.anchors],
                 "links": [
                     {
@@ -158,7 +155,7 @@ def document_rows(
                 "mark_details": [storable(detail) for detail in details],
             }
         )
-    if halved:
+    if any((row["title"], row["text"]) != (s.title, s.text) for row, s in zip(rows, document.sections(), strict=True)):
         say("half of a surrogate pair in its text: kept as \N{REPLACEMENT CHARACTER}")
     row = {
         "number": 0,

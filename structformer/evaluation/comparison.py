@@ -295,8 +295,7 @@ def evaluate(
     the others are compared with; `standard` adds BM25 and the best baseline, as far as they are among them. With
     `output`, writes runs in TREC's format, report.json, report.md and by_query.tsv there. Raises UsageError on an
     unknown measure, or when no query has a judgement."""
-    workspace = Workspace(workspace)
-    watched = notebook_progress(progress) or (lambda row, done, total: None)
+    workspace, watched = Workspace(workspace), notebook_progress(progress) or (lambda row, done, total: None)
     # A wrong name fails before the work begins.
     Evaluator([parse_measure(name) for name in measures], judgements.qrels, judgements.subtopics)
     retriever = Retriever.open(workspace)

@@ -130,8 +130,9 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
     """Names that a relative or root-absolute target may mean, best first.
 
     First as the file system has it, then as a generated site has it: pages without suffixes, each page a folder of its
-    own; a root-absolute one also from each folder above the page, as the root of a site in a repository, and with a
-    site's base path (`/docs/reference/run` for `reference/run`) in front.
+    own; a root-absolute one also from each folder above the page, as the root of a site in a repository, with a
+    site's base path in front (`/docs/run` for `run`), and without folders that the site leaves out (for `docs/text/run`
+    on a page in `docs/text`).
     """
     page, _ = split_fragment(target)
     page = normalize(page)
@@ -144,9 +145,12 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
         for above in reversed(list(PurePosixPath(document_path).parents)[:-1]):  # a site below the ingested folder
             joined = f"{above}/{page.strip('/')}"
             found += [joined, without_suffix(joined)]
-        parts = [part for part in page.split("/") if part]
-        for start in range(1, len(parts)):
-            tail = "/".join(parts[start:])
+        parts, own = [part for part in page.split("/") if part], PurePosixPath(document_path).parent.parts
+        tails = ["/".join(parts[start:]) for start in range(1, len(parts))]
+        if tails and parts[0] in own:
+            below = range(own.index(parts[0]) + 2, len(own) + 1)
+            tails[:0] = ["/".join((*own[:end], tails[0])) for end in below]
+        for tail in tails:
             found += [tail, without_suffix(tail)]
     yield from dict.fromkeys(found)
 

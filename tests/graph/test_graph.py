@@ -161,6 +161,8 @@ def test_links_to_files_that_are_no_documents_and_to_folders_are_not_dead(tmp_pa
         ("docs/guides/02-use.md", "setup", "docs/guides/01-setup.md"),
         ("docs/guides/02-use.md", "./01-setup.md", "docs/guides/01-setup.md"),
         ("a.md", "/docs/start", "start.md"),
+        ("src/docs/text/use/a.md", "/docs/setup", "src/docs/text/setup.md"),
+        ("src/docs/text/a.md", "/docs/use/setup", "src/docs/text/use/setup.md"),
     ],
 )
 def test_links_are_found_as_a_generated_site_has_them(tmp_path, page, target, path):
