@@ -42,7 +42,7 @@ from structformer_markdown.directives import (
 )
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark
 from structformer_markdown.front_matter import shown, split_front_matter
-from structformer_markdown.grammar import EXTENDED, MAX_NESTING, parse
+from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import may_hold_links, spans
 from structformer_markdown.raw_html import RawHtml
@@ -159,6 +159,8 @@ class MarkdownFormat:
                 builder.paragraph()
                 break
         env: dict[str, Any] = {} if strict else {EXTENDED: True}
+        if source.path.lower().endswith(".mdx"):
+            env[UNINDENTED] = True
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
             reader = _Reader(builder, extended=not strict)
@@ -274,7 +276,7 @@ class _Reader:
     def __init__(self, builder: TreeBuilder, *, extended: bool) -> None:
         self._builder = builder
         self._extended = extended
-        self._html = RawHtml(builder)
+        self._html = RawHtml(builder, marked=extended)
         self._list_depth = 0
         self._quotes: list[MarkKind] = []
         self._nested = 0

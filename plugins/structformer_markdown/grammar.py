@@ -29,6 +29,7 @@ _MAX_INLINE_NESTING = 8
 
 
 EXTENDED = "extended"  # key of the environment: whether bare URLs are links and formulas are not Markdown
+UNINDENTED = "unindented"  # the same: whether indented lines are no code, as in MDX
 _URL_SCHEME = re.compile(r"(?<![A-Za-z0-9])(?:https?|ftp)$")
 _URL = re.compile(r"://[^\s<>\[\]|`\\]*[^\s<>\[\]|`\\?!.,:*_~'\")]")
 _FOOTNOTE = re.compile(r"\n {0,3}(?:[>*+-]\s*|\d+[.)]\s*)*\[\^")
@@ -42,6 +43,8 @@ def parse(text: str, env: dict[str, Any]) -> list[Token]:
     """markdown-it's tokens. An inline token whose content holds no mark has no children: its content is its text."""
     text = "\n" + text  # so that every line begins after a line break; tokens' lines are counted from here
     unused = tuple(name for name, marks in _NEEDED.items() if not any(mark in text for mark in marks))
+    if UNINDENTED in env and "code" not in unused:
+        unused += ("code",)
     extra = tuple(name for name, (mark, pattern) in _EXTRA.items() if mark in text and pattern.search(text))
     if EXTENDED in env and any(mark in text for mark in FORMULA_MARKS):
         extra += ("formulas",)

@@ -57,11 +57,25 @@ _DEEPEST = 100  # open parts; what is nested deeper is text alone
 _LANGUAGE_CLASS = re.compile(r"(?<!\S)lang(?:uage)?-\S+")
 
 
-class RawHtml:
-    """Feeds fragments of raw HTML, in source order, into a TreeBuilder."""
+# Markdown between tags is text to CommonMark. Who leaves it there has a site that reads it, as MDX does.
+_WRITTEN = re.compile(
+    r"(?<![`\\])(?P<ticks>`{1,3})(?!`)(?P<code>.{1,300}?)(?<!`)(?P=ticks)(?!`)"
+    r"|(?P<image>!?)\[(?P<label>[^\[\]]{1,300})\]\((?P<target>[^()\s]{1,500})\)",
+    re.DOTALL,
+)
+_HEADING_LINE = re.compile(r"(?:\A|(?<=\n))[ \t]*(#{2,6})[ \t]+(?=\S|\Z)")
+_HEADING_ID = re.compile(r"[ \t]*\{#([\w:.-]+)\}[ \t]*\Z")
 
-    def __init__(self, builder: TreeBuilder) -> None:
+
+class RawHtml:
+    """Feeds fragments of raw HTML, in source order, into a TreeBuilder. marked: whether Markdown between tags is read,
+    as far as it cannot be meant otherwise: code, links, headings.
+    """
+
+    def __init__(self, builder: TreeBuilder, *, marked: bool) -> None:
         self._builder = builder
+        self._marked = marked
+        self._in_line = False  # of a heading in Markdown
         self._hidden = ""
         self._anchors_open: list[bool] = []
         self._link_is_open = False
@@ -81,8 +95,55 @@ class RawHtml:
                 token = token.replace("\u00ad", "") if "\u00ad" in token else token
                 if self._builder.in_mark(MarkKind.CODE):
                     self._builder.verbatim(token)
+                elif self._marked and not self._builder.in_mark(MarkKind.CODE_SPAN):
+                    self._lines(token)
                 else:
                     self._builder.flow(token)
+        if self._in_line:
+            self._end_line()
+
+    def _lines(self, text: str) -> None:
+        """Text with headings in Markdown, each of which ends with its line, whatever tags there are in it."""
+        while text:
+            if self._in_line:
+                line, end, text = text.partition("\n")
+                if (named := _HEADING_ID.search(line)) is not None:
+                    self._builder.add_anchor(named[1])
+                    line = line[: named.start()]
+                self._inline(line)
+                if end:
+                    self._end_line()
+            elif (heading := _HEADING_LINE.search(text)) is not None and not self._builder.in_heading:
+                self._inline(text[: heading.start()])
+                self.forget()
+                self._builder.open_heading(len(heading[1]))
+                self._in_line, text = True, text[heading.end() :]
+            else:
+                self._inline(text)
+                return
+
+    def _end_line(self) -> None:
+        self._in_line = False
+        self._builder.close_heading()
+
+    def _inline(self, text: str) -> None:
+        builder, place = self._builder, 0
+        for found in _WRITTEN.finditer(text) if "`" in text or "](" in text else ():
+            builder.flow(text[place : found.start()])
+            place = found.end()
+            if found["image"]:
+                builder.add_image(found["target"], found["label"])
+            elif found["target"] and not self._link_is_open:
+                builder.open_link(found["target"])
+                self._inline(found["label"])
+                builder.close_link()
+            elif found["label"]:
+                self._inline(found["label"])
+            else:
+                builder.open_mark(MarkKind.CODE_SPAN)
+                builder.flow(found["code"])
+                builder.close_mark(MarkKind.CODE_SPAN)
+        builder.flow(text[place:])
 
     def enter(self) -> None:
         """A part of the Markdown begins: no tag in it ends what is open around it."""

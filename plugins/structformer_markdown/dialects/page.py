@@ -110,11 +110,13 @@ class Page:
         while (found := _LITERAL.search(text, place)) is not None:
             name = found[1].lower()
             end = -1
-            if name not in never:
+            in_span = text.count("`", text.rfind("\n", place, found.start()) + 1 or place, found.start()) % 2
+            if name not in never and not in_span:
                 closing = re.compile(f"</{name}[ \t]*>", re.IGNORECASE).search(text, found.end())
                 end = closing.end() if closing else -1
             if end < 0:
-                never.add(name)
+                if not in_span:
+                    never.add(name)
                 end = found.end()
                 out.append(text[place:end])
             else:

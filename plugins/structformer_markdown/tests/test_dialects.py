@@ -95,6 +95,33 @@ def test_components_in_markdown_hold_markdown_too_but_html_does_not():
     assert text("<DIV>\nUse **x**.\n</DIV>\n") == "Use **x**."
 
 
+def test_code_links_and_headings_in_markdown_between_html_tags_are_read():
+    found = page(
+        "<dl>\n<dt>\n### <code>-n</code> <var>node</var> {#n}\n</dt>\n<dd>\nSet `a_b` or [the [x]](y) as in [`c`](z).\n"
+        "![chart](p.png) # of masts\n</dd>\n</dl>\n"
+    )
+    [section] = found.root.children
+    assert (section.title, section.anchors[0]) == ("-n node", "n")
+    assert section.text == "Set a_b or [the [x]](y) as in c. chart # of masts"
+    assert targets(found) == [("z", "c"), ("p.png", "chart")]
+    assert [section.text[m.start : m.end] for m in section.marks if m.kind is MarkKind.CODE_SPAN] == ["a_b", "c"]
+    assert text("<pre>\n## a `b` [c](d)\n</pre>\n") == "## a `b` [c](d)"
+    assert text("<p><code>`x`</code></p>\n") == "`x`"
+    [strict] = read(b"<div>\n## a `b`\n</div>\n", format="markdown", flavor="commonmark")
+    assert strict.root.text == "## a `b`"
+
+
+def test_a_tag_in_code_begins_no_script():
+    assert text("Use `<script>` here.\n\n:::note\nTake `</script>`.\n:::\n") == (
+        "Use <script> here.\n\nNote: Take </script>."
+    )
+
+
+def test_indented_lines_are_no_code_in_mdx():
+    found = mdx("<table>\n<tr>\n<td>\n\n      Default: `5`.\n\n</td>\n</tr>\n</table>\n")
+    assert found.root.text == "Default: 5."
+
+
 def test_labels_and_titles_of_components_are_text_and_their_addresses_links():
     found = mdx(
         '<Tabs>\n<TabItem label="Apple">\n\nRed.\n\n</TabItem>\n</Tabs>\n\n'
