@@ -18,6 +18,7 @@ _KEPT = re.compile("\x00([0-9]+)\x00")  # no text that is read holds a NUL
 _CONTAINER = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)]|:|!!!|\?\?\?\+?|===[!+]?|:::+)(?:[ \t]|\Z)|:::|\[\^|</?[A-Z])")
 _TICKS = re.compile(r"(?<!\\)\\*(`+)|\n[ \t]*(?=\n)")
 _LITERAL = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
+_NEAR = 2000  # characters before a tag that may open a span of code around it
 _FARTHEST = 3  # folders above a page where its site's configuration is looked for
 _LONGEST_VALUE = 300
 _LONGEST_CONFIGURATION = 100_000
@@ -110,7 +111,8 @@ class Page:
         while (found := _LITERAL.search(text, place)) is not None:
             name = found[1].lower()
             end = -1
-            in_span = text.count("`", text.rfind("\n", place, found.start()) + 1 or place, found.start()) % 2
+            near = max(0, found.start() - _NEAR)
+            in_span = text.count("`", max(near, text.rfind("\n", near, found.start())), found.start()) % 2
             if name not in never and not in_span:
                 closing = re.compile(f"</{name}[ \t]*>", re.IGNORECASE).search(text, found.end())
                 end = closing.end() if closing else -1

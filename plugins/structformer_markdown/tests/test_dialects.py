@@ -112,8 +112,8 @@ def test_code_links_and_headings_in_markdown_between_html_tags_are_read():
 
 
 def test_a_tag_in_code_begins_no_script():
-    assert text("Use `<script>` here.\n\n:::note\nTake `</script>`.\n:::\n") == (
-        "Use <script> here.\n\nNote: Take </script>."
+    assert text("A `<style>` or `<script>` here.\n\n:::note\nTake `</script>`.\n:::\n") == (
+        "A <style> or <script> here.\n\nNote: Take </script>."
     )
 
 
