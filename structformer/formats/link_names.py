@@ -23,6 +23,7 @@ _page_suffixes = tuple(".md .mdx .markdown .html .htm .xhtml .xml .tex .wiki .tx
 # What templates add to the suffix of what they make: podman-run.1.md.in.
 _TEMPLATE_SUFFIXES = (".in", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".template")
 _ORDER = re.compile(r"(?:(?<=/)|^)\d+[-_. ]+(?=[^\d/-])")  # of pages in a sidebar: 01-setup.md is /setup
+_VERSION = re.compile(r"<[^<>]+>|\{\{.+\}\}|latest|next|stable|current|master|main|v?\d[\w.]*")  # in an address
 INDEX_STEMS = frozenset({"index", "readme", "_index", "default"})
 
 
@@ -142,16 +143,15 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
         if joined is not None:
             found += [joined or ".", without_suffix(joined) or "."]
     if page.startswith("/"):
-        for above in reversed(list(PurePosixPath(document_path).parents)[:-1]):  # a site below the ingested folder
-            joined = f"{above}/{page.strip('/')}"
-            found += [joined, without_suffix(joined)]
         parts, own = [part for part in page.split("/") if part], PurePosixPath(document_path).parent.parts
-        tails = ["/".join(parts[start:]) for start in range(1, len(parts))]
-        if tails and parts[0] in own:
-            below = range(own.index(parts[0]) + 2, len(own) + 1)
-            tails[:0] = ["/".join((*own[:end], tails[0])) for end in below]
-        for tail in tails:
-            found += [tail, without_suffix(tail)]
+        paths = ["/".join((*own[:end], *parts)) for end in range(1, len(own) + 1)]  # a site below the ingested folder
+        for start, part in enumerate(parts[:-1], 1):
+            version = bool(_VERSION.fullmatch(parts[start]) and (parts[start + 1 :] or parts[start][0] in "<{"))
+            if part in own and (start == 1 or version):
+                rest, place = parts[start + version :], own.index(part) + 1
+                paths += ["/".join((*own[:end], *rest)) for end in range(place, len(own) + 1 if rest else place + 1)]
+        paths += ["/".join(parts[start:]) for start in range(1, len(parts))]
+        found += [name for path in paths for name in (path, without_suffix(path))]
     yield from dict.fromkeys(found)
 
 

@@ -163,6 +163,9 @@ def test_links_to_files_that_are_no_documents_and_to_folders_are_not_dead(tmp_pa
         ("a.md", "/docs/start", "start.md"),
         ("src/docs/text/use/a.md", "/docs/setup", "src/docs/text/setup.md"),
         ("src/docs/text/a.md", "/docs/use/setup", "src/docs/text/use/setup.md"),
+        ("sources/boat/use/a.md", "/docs/boat/<BOAT_VERSION>/rig/", "sources/boat/rig.md"),
+        ("sources/boat/use/a.md", "/docs/boat/<BOAT_VERSION>/", "sources/boat/_index.md"),
+        ("boat/a.md", "/boat/latest/use/rig", "boat/use/rig.md"),
     ],
 )
 def test_links_are_found_as_a_generated_site_has_them(tmp_path, page, target, path):

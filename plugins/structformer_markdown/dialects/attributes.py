@@ -15,6 +15,7 @@ _SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\](?:\(\))?({_LIST})")
 _DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
 _NAME = re.compile(r"#([\w:.-]+)")
 _AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?({_LIST})[ \t]*$", re.MULTILINE)
+_ALONE = re.compile(rf"(?<=[^\s\x00|])\n[ \t]+({_LIST})[ \t]*$", re.MULTILINE)  # the last line of an item
 
 
 def _plain(text: str, page: Page) -> str:
@@ -23,6 +24,7 @@ def _plain(text: str, page: Page) -> str:
     def span(found: re.Match[str]) -> str:
         return _anchors(found[2]) + (f"[{found[1]}]" if found[1] in defined else found[1])
 
+    text = _ALONE.sub(lambda found: _anchors(found[1]), text)
     return _AT_END.sub(lambda found: found[1] + _anchors(found[2]), _SPAN.sub(span, text))
 
 
@@ -30,4 +32,6 @@ def _anchors(attributes: str) -> str:
     return "".join(map(anchor, _NAME.findall(attributes)))
 
 
-DIALECT = Dialect("attributes", _plain, {"{.": re.compile(r"(?<!\{)\{\.[\w-]"), "{#": re.compile(r"[\])]\{#[\w-]")})
+DIALECT = Dialect(
+    "attributes", _plain, {"{.": re.compile(r"(?<!\{)\{\.[\w-]"), "{#": re.compile(r"[\])]\{#[\w-]|\n[ \t]+\{#[\w-]")}
+)

@@ -117,6 +117,12 @@ def test_a_tag_in_code_begins_no_script():
     )
 
 
+def test_attributes_on_an_item_s_last_line_name_it():
+    found = page("# T\n\n* A mast, which is\n  tall.\n  {#mast}\n\n* See [it](#mast).\n")
+    assert found.root.text == "A mast, which is tall.\nSee it."
+    assert "mast" in found.root.anchors
+
+
 def test_indented_lines_are_no_code_in_mdx():
     found = mdx("<table>\n<tr>\n<td>\n\n      Default: `5`.\n\n</td>\n</tr>\n</table>\n")
     assert found.root.text == "Default: 5."
