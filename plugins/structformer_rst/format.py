@@ -31,6 +31,7 @@ from structformer.formats import (
 from structformer_rst.glossary import Glossary, is_term, term_anchor
 from structformer_rst.objects import SCOPES, SIGNED, Objects, is_object, last_part, object_names, target_of
 from structformer_rst.option_lines import is_option, without_options
+from structformer_rst.site_text import with_site_text
 from structformer_rst.unnamed import (
     GENERATED,
     UNNAMED_CLASS,
@@ -101,6 +102,7 @@ _LINES = ("start-line", "end-line")
 _BOUNDS = frozenset({*_LINES, "start-after", "end-before"})
 _TOCTREES = re.compile(r"^([ \t]*)\.\.[ \t]+toctree::[^\n]*((?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*$))*)", re.MULTILINE)
 _PAGE_SUFFIXES = (".rst", ".txt", ".md", "")
+_MOST_UP = 8  # folders above a page
 _MAX_INCLUDED = 200
 _MARKS = {
     nodes.bullet_list: MarkKind.LIST,
@@ -274,7 +276,12 @@ def _includes(data: bytes) -> list[str]:
     if b"include::" not in data:
         return []
     found = _INCLUDES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
-    return [each[2] for each in found if _is_whole(_options(each))]
+    return [place for each in found if _is_whole(_options(each)) for place in _places(each[2])]
+
+
+def _places(target: str) -> list[str]:
+    """Where an included file may be: a path from the root is one from Sphinx's folder, here or above."""
+    return ["../" * up + target.lstrip("/") for up in range(_MOST_UP, -1, -1)] if target.startswith("/") else [target]
 
 
 def _options(directive: re.Match[str]) -> dict[str, str]:
@@ -300,6 +307,8 @@ def _piece(text: str, options: Mapping[str, str]) -> str:
 # What begins a list's item or names a footnote; docutils makes a number of it, and Python none of over 4,300 digits.
 _LONG_NUMBER = re.compile(r"^([ \t]*(?:\.\. \[|\()?)(?=\d{1000})", re.MULTILINE)
 
+_CATALOGUE = re.compile(r'^msgid "', re.MULTILINE)  # of translations (gettext), which quote the pages
+
 
 class RstFormat:
     """Sections, targets, references and text, of plain reStructuredText and of Sphinx's."""
@@ -313,7 +322,7 @@ class RstFormat:
         """Certainty that a file of unknown suffix is reStructuredText, from its first bytes."""
         text = head.decode("utf-8", "replace")
         strong = (r"^\.\. [\w:-]+::(?:\s|$)", r"^\.\. _[^:\n]+:", r"(?:^|\W):[\w:]+:`[^`\n]+`")
-        if not any(re.search(sign, text, re.MULTILINE) for sign in strong):
+        if not any(re.search(sign, text, re.MULTILINE) for sign in strong) or _CATALOGUE.search(text):
             return 0.0  # what is left, other markups have too
         signs = (
             r"^\.\. [\w:-]+::(?:\s|$)",
@@ -328,7 +337,7 @@ class RstFormat:
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Raises ReadError where docutils gives up."""
         text = _with_includes(decode(source).replace("\r\n", "\n"), source)
-        text = _LONG_NUMBER.sub(r"\1\\", text)
+        text = _LONG_NUMBER.sub(r"\1\\", with_site_text(text, source))
         if not text.strip():
             source.warn("empty: no document")
             return
@@ -423,7 +432,7 @@ def _with_includes(text: str, source: SourceFile, taken: frozenset[str] = frozen
 
     def included(found: re.Match[str]) -> str:
         options = _options(found)
-        opened = source.open(found[2])
+        opened = next((file for place in _places(found[2]) if (file := source.open(place)) is not None), None)
         problem = ""
         if opened is None or opened.path in taken or len(taken) >= _MAX_INCLUDED:
             problem = "it is not in the ingested folder, or includes itself"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from structformer.document import Document
+from structformer.document import Document, LinkKind
 from structformer.formats.source import SourceFile
 
 from conftest import write_pages
@@ -102,6 +102,48 @@ def test_included_files_are_parts():
     assert document.root.text == "From b."
     assert source.warnings == ["line 6: ../out is not included: it is not in the ingested folder, or includes itself"]
     assert RstFormat().parts(folder.source("a.rst")) == {"b.txt"}
+
+
+def test_an_included_path_from_the_root_is_one_from_the_folder_of_the_pages():
+    folder = Folder({"docs/use/a.rst": "A\n=\n\n.. include:: /parts/b.txt\n", "docs/parts/b.txt": "From *b*.\n"})
+    source = folder.source("docs/use/a.rst")
+    [document] = RstFormat().read(source, {})
+    assert (document.root.text, source.warnings) == ("From b.", [])
+    assert RstFormat().parts(source) == {"docs/parts/b.txt"}
+
+
+CONF = '''
+version = "2." + "1"
+release = made()
+rst_prolog = """
+.. |boat| replace:: Gig |br| of |version|
+.. |other| image:: x.png
+.. _yard: https://yard.example
+"""
+rst_epilog = f".. |br| raw:: html\\n\\n   <br>\\n"
+rst_epilog += "Not a definition.\\n"
+'''
+
+
+def test_what_sphinx_puts_around_every_page_is_known():
+    page = "A\n=\n\nThe |boat| |br| (|version|, |other|) at the yard_, |mine| and |Two  Words|.\n\n.. |mine| replace:: own\n.. |two words| replace:: |unknown| ones\n"
+    source = Folder({"docs/use/a.rst": page, "docs/conf.py": CONF}).source("docs/use/a.rst")
+    [document] = RstFormat().read(source, {})
+    assert document.root.text == "The Gig of 2.1 (2.1, other) at the yard, own and unknown ones."
+    assert [link.target for link in document.root.links if link.kind is LinkKind.HYPERLINK] == ["https://yard.example"]
+
+
+@pytest.mark.parametrize("conf", ["rst_prolog = (", "rst_prolog = 1\nrst_prolog += '.. |x'", "\0", "x = " + "(" * 5000])
+def test_a_damaged_conf_py_does_no_harm(conf):
+    source = Folder({"a.rst": "A\n=\n\nText |x|.\n", "conf.py": conf}).source("a.rst")
+    [document] = RstFormat().read(source, {})
+    assert document.root.text.startswith("Text ")
+
+
+def test_a_catalogue_of_translations_is_no_document():
+    head = b'msgid ""\nmsgstr ""\n\n#: a.rst:3\nmsgid "See :ref:`there` and ``this``, `that`_"\nmsgstr ""\n'
+    assert RstFormat().sniff(head, "a.po") == 0
+    assert RstFormat().sniff(head.replace(b"msgid", b"text"), "a") > 0
 
 
 def test_escapes_are_gone_from_texts_titles_targets_and_names():

@@ -1,0 +1,95 @@
+"""What Sphinx puts before and behind every page: the substitutions and targets of `rst_prolog` and `rst_epilog`, and
+`|version|`, `|release|` and `|project|`, from the texts that conf.py names. It is read, never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from functools import lru_cache
+
+from structformer.errors import ReadError
+from structformer.formats import SourceFile
+
+_FARTHEST = 5  # folders above a page where its conf.py is looked for
+_LONGEST = 1_000_000
+_SETTINGS = ("rst_prolog", "rst_epilog")
+_READ = frozenset(("replace", "unicode", "image", "date"))  # what defines a name here; `raw` does so for a browser
+_NAMES = ("version", "release", "project")
+_REFERENCE = re.compile(r"\|(?! )([^|\n]{1,100})(?<! )\|")
+_DEFINITION = re.compile(r"^\.\. (?:\|([^|\n]+)\||_[^:\n]+:)[^\n]*(?:\n[ \t]+[^\n]+)*", re.MULTILINE)
+_OWN = re.compile(r"^[ \t]*\.\. \|([^|\n]+)\|[ \t]+([\w-]+)::([^\n]*(?:\n[ \t]+[^\n]+)*)", re.MULTILINE)
+
+
+def with_site_text(text: str, source: SourceFile) -> str:
+    """The page with the definitions behind it that it lacks. A name in a definition that nobody defines is a word:
+    docutils gives up on it.
+    """
+    if "|" not in text and "`_" not in text:
+        return text
+    defined = {_name(found[1]) for found in _OWN.finditer(text)}
+    added = [whole for name, whole in _definitions(_configuration(source)) if name not in defined]
+    if added:
+        text = "\n\n".join((text, *added, ""))
+    known = {_name(found[1]) for found in _OWN.finditer(text) if found[2] in _READ or found[2] == "raw"}
+
+    def readable(found: re.Match[str]) -> str:
+        if found[2] == "raw":  # mostly a break
+            return f"{found[0][: found.start(2) - found.start()]}unicode:: 0x20" + "\n" * found[3].count("\n")
+        said = _REFERENCE.sub(lambda name: name[0] if _name(name[1]) in known else name[1], found[3])
+        return found[0][: found.start(3) - found.start()] + said
+
+    return _OWN.sub(readable, text)
+
+
+def _name(name: str) -> str:
+    """Names of substitutions are alike in any case, however they are spaced."""
+    return " ".join(name.lower().split())
+
+
+def _configuration(source: SourceFile) -> bytes:
+    for up in range(min(source.path.count("/"), _FARTHEST) + 1):
+        if (opened := source.open("../" * up + "conf.py")) is not None:
+            try:
+                return opened.read()[:_LONGEST]
+            except ReadError:
+                return b""
+    return b""
+
+
+@lru_cache(maxsize=16)
+def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
+    """(name, "" of a target; definition) of all that a conf.py defines."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of its strings' escapes
+            tree = ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    texts: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and target.id in (*_SETTINGS, *_NAMES):
+                    before = texts.get(target.id, "") if isinstance(node, ast.AugAssign) else ""
+                    texts[target.id] = before + _text(node.value)
+    found = {}
+    for name in _NAMES:
+        if texts.get(name, "").strip():
+            found[name] = f".. |{name}| replace:: {' '.join(texts[name].split())}"
+    for setting in _SETTINGS:
+        for each in _DEFINITION.finditer(texts.get(setting, "")):
+            found[_name(each[1]) if each[1] else each[0]] = each[0]
+    return tuple(("" if whole.startswith(".. _") else name, whole) for name, whole in found.items())
+
+
+def _text(value: ast.expr) -> str:
+    """The text that an expression is as far as it is written out."""
+    if isinstance(value, ast.Constant):
+        return value.value if isinstance(value.value, str) else ""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        return _text(value.left) + _text(value.right)
+    if isinstance(value, ast.JoinedStr):
+        return "".join(map(_text, value.values))
+    return ""
