@@ -88,8 +88,12 @@ def checked_model(workspace: str | Path | Workspace, name: str) -> Path:
     folder = model_folder(workspace, name)
     if not folder.exists():
         read_record(workspace, name)
-    compare_model(Workspace(workspace), folder, f"train {name} again")
+    compare_model(Workspace(workspace), folder, _advice(name))
     return folder
+
+
+def _advice(name: str) -> str:
+    return "run `structformer index` again" if name == "structure" else f"train {name} again"
 
 
 def compare_model(workspace: Workspace, folder: Path, advice: str) -> None:
@@ -109,7 +113,7 @@ def read_record(workspace: str | Path | Workspace, name: str) -> ModelRecord:
     write.
     """
     folder = model_folder(workspace, name)
-    sealed = Sealed(folder, f"train {name} again", Workspace(workspace).stamps)
+    sealed = Sealed(folder, _advice(name), Workspace(workspace).stamps)
     if not sealed.has(RECORD):
         models = trained_models(workspace)
         if meant := nearest(name, models):

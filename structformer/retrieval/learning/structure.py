@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
-from structformer.errors import ModelError, UsageError
+from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import ModelRecord, checked_model, read_record, trained_models, write_record
 from structformer.retrieval.documents.units import IndexedDocuments, Units
@@ -235,19 +235,18 @@ class IndexStructure:
         self._lessons: StructureLessons | None = None
 
     def make(self, progress: Progress | None = None) -> bool:
-        """Make the workspace's static encoder if there is none. Learn it again, from its vectors and with its options,
-        if more than a fifth of the texts are new. False if there is nothing to learn from.
+        """Make the workspace's static encoder if there is no whole one. Learn it again, from its vectors and with its
+        options, if more than a fifth of the texts are new. False if there is nothing to learn from.
 
         Raises UsageError where another kind of model has its name.
         """
         workspace = self._workspace
         corpus = Corpus.open(workspace)
         options, start = StructureOptions(), None
-        if STRUCTURE in trained_models(workspace):
+        if STRUCTURE in trained_models(workspace) and (folder := self._whole()) is not None:
             record = read_record(workspace, STRUCTURE)
             if ranker_kind(record.kind).needs_torch:
                 raise UsageError(f"{workspace.model(STRUCTURE)} is a {record.kind}: give it another name")
-            folder = checked_model(workspace, STRUCTURE)
             if new_share((unit.ranker_text for unit in self._units), folder / VECTORS) <= _STALE:
                 return True
             options = StructureOptions.of(record.training["options"]).repeatable
@@ -256,8 +255,14 @@ class IndexStructure:
             learned = self._drawn(options).learned(start=start, progress=progress)
         except ModelError:
             return False
-        save_structure(workspace, learned, options, corpus, STRUCTURE)
+        save_structure(workspace, learned, options, corpus, STRUCTURE, keep=start is None)
         return True
+
+    def _whole(self) -> Path | None:
+        try:
+            return checked_model(self._workspace, STRUCTURE)
+        except WorkspaceError:  # damaged: it goes to models/earlier
+            return None
 
     def halves(self) -> tuple[StaticEncoder, StaticEncoder] | None:
         """Two encoders learned like the workspace's own, one from documents with even numbers, one from those with odd
