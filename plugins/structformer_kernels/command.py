@@ -22,10 +22,10 @@ def command(
     workspace: Path,
     out: Output,
 ) -> int:
-    """Write the corpus's commonest n-graphs to FILE, for train --ranker duet --base-model FILE.
+    """Write the corpus's commonest n-graphs, which DUET reads.
 
-    An n-graph is one to five letters in a row of a word. The file is of the form of the list that DUET's authors have
-    published."""
+    They go to FILE, for train --ranker duet --base-model FILE. An n-graph is one to five letters in a row of a word.
+    The file is of the form of the list that DUET's authors have published."""
     from structformer.corpus import Corpus
     from structformer.workspace import new_file
 

@@ -37,10 +37,10 @@ def command(
     workspace: Path,
     out: Output,
 ) -> int:
-    """Pre-train a base model on the corpus's trees, and write it to FOLDER, for train --base-model FOLDER.
+    """Pre-train a base model on the corpus's trees.
 
-    Sections and blocks take the place of a web page's elements: the model learns masked words, and what is
-    beside, above and below what."""
+    It is written to FOLDER, for train --base-model FOLDER. Sections and blocks take the place of a web page's elements:
+    the model learns masked words, and what is beside, above and below what."""
     from dataclasses import asdict
 
     from structformer_webformer.pretraining import PretrainingOptions, pretrain
