@@ -170,11 +170,13 @@ def _refusal(error: Exception) -> JSONRPCError:
     """JSON-RPC's answer to a line that is not a message, to its id where Python can read one: half of a surrogate pair,
     as a cut emoji leaves it, is no JSON, but the rest of its line is.
     """
-    number, line = None, error.errors()[0]["input"] if isinstance(error, ValidationError) else ""
-    with suppress(ValueError, RecursionError):
-        value = json.loads(line) if isinstance(line, str) else line
-        number = value.get("id") if isinstance(value, dict) else None
-    number = number if type(number) in (int, str) else None
+    number = None
+    for line in [each["input"] for each in error.errors()] if isinstance(error, ValidationError) else ():
+        with suppress(ValueError, RecursionError):
+            value = json.loads(line) if isinstance(line, str) else line
+            number = number or (value.get("id") if isinstance(value, dict) else None)
+    if type(number) not in (int, str) or any("\ud800" <= each <= "\udfff" for each in str(number)):
+        number = None  # no answer can hold half of a pair
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=PARSE_ERROR, message="the line is no JSON-RPC"))
 
 

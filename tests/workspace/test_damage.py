@@ -127,7 +127,7 @@ def test_a_model_without_its_record_is_named_and_no_other_ranks_in_its_place(wor
     record = Workspace(workspace).models / "structure" / "structformer.json"
     kept = record.read_bytes()
     record.unlink()
-    with pytest.raises(WorkspaceError, match=r"structformer\.json is missing: train structure again"):
+    with pytest.raises(WorkspaceError, match=r"structformer\.json is missing: run `structformer index` again"):
         Retriever.open(workspace).search("tie a bowline")
     record.write_bytes(kept)
 

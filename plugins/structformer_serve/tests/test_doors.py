@@ -112,6 +112,8 @@ def test_a_line_that_is_no_message_is_answered_by_an_error(workspace):
         '{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "\\ud83d"}}}',
         '{"jsonrpc": "2.0", "id":',
         "[1]",
+        '{"jsonrpc": "2.0", "id": "half \\ud83d", "method": "ping"}',
+        '{"jsonrpc": "2.0", "id": "odd", "method": 5}',
         '{"jsonrpc": "2.0", "id": "last", "method": "ping"}',
     ]
     command = [sys.executable, "-m", "structformer", "mcp", "-w", str(workspace)]
@@ -125,6 +127,8 @@ def test_a_line_that_is_no_message_is_answered_by_an_error(workspace):
         (7, -32700),
         (None, -32700),
         (None, -32700),
+        (None, -32700),
+        ("odd", -32700),
         ("last", None),
     ]
 

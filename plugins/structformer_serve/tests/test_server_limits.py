@@ -168,6 +168,9 @@ def test_a_client_that_leaves_before_its_body_is_whole_is_not_a_fault(harbour):
         assert counted(port, 'structformer_requests_total{route="other",status="499"}') == 3
 
 
+UNREAD = 'structformer_connections_closed_total{reason="sending"}'
+
+
 def test_clients_that_read_nothing_of_a_large_answer_leave_the_places_free(tmp_path):
     page = "# Mast\n\n" + "\n\n".join(f"## Part {number}\n\n{'A mast carries sails. ' * 400}" for number in range(200))
     folder = workspace(tmp_path, {"mast.md": page})
@@ -175,10 +178,11 @@ def test_clients_that_read_nothing_of_a_large_answer_leave_the_places_free(tmp_p
         with never_read(port, 8, "/api/section/mast.md?children=true"):
             wait_until(lambda: counted(port, 'structformer_requests_total{route="/api/section/{id:path}"') >= 8)
             wait_until(lambda: not application.metrics.active._value.get())
-            assert application.metrics.connections._value.get() >= 8
+            opened = application.metrics.connections._value.get()
+            assert opened + counted(port, UNREAD) >= 8, "a loaded machine may have closed some by now"
             assert set(ask(port, 10).statuses) == {200}
             wait_until(lambda: not application.metrics.connections._value.get(), 20)
-        assert counted(port, 'structformer_connections_closed_total{reason="sending"}') == 8
+        assert counted(port, UNREAD) == 8
 
 
 def test_a_client_that_reads_slowly_gets_all_of_a_large_answer(tmp_path):
