@@ -10,6 +10,7 @@ import sqlite3
 import sys
 import threading
 import time
+import warnings
 from typing import Any, NamedTuple, NoReturn
 
 import click
@@ -165,6 +166,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 a usage error, 130 interrupted."""
     if watched := arguments is None and os.name == "posix":
         _end_when_interrupted()
+        warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"  # no line of ours
     asked = next(iter(arguments or sys.argv[1:]), "")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows another, and ends nothing

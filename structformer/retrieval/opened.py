@@ -373,7 +373,9 @@ class OpenedIndex:
         return self.metadata.number(name)
 
     def allowed(self, where: Filter | None) -> Allowed | None:
-        """The documents that a filter lets through; None for all."""
+        """The documents that a filter lets through; None for all. Raises UsageError on what is no Filter."""
+        if not isinstance(where, Filter | None):
+            raise UsageError(f"where is a Filter, not {type(where).__name__}")
         return Allowed(self.metadata.matching(where.paths, where.metadata), self.owners) if where else None
 
     def reranker(self, name: str) -> Scorer:

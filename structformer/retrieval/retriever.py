@@ -75,8 +75,8 @@ class Retriever:
 
         Raises UsageError on a query without a word, and on k below 1.
         """
-        if k < 1:
-            raise UsageError(f"k={k}: ask for 1 hit or more")
+        if not isinstance(k, int | np.integer) or k < 1:
+            raise UsageError(f"k={k!r}: ask for 1 hit or more")
         query, used = checked_query(query), self.pipeline(pipeline)
         try:
             ranking = self.rank([query], used, where=where)[0]
@@ -290,8 +290,10 @@ def _made_vectors(index: Index, encoder: str) -> Path:
 
 def checked_query(query: str) -> str:
     """The query, U+FFFD for what UTF-8 cannot hold: bytes of another encoding, half an emoji. Raises UsageError when it
-    has neither a word nor a sign.
+    has neither a word nor a sign, or is no text.
     """
+    if not isinstance(query, str):
+        raise UsageError(f"a query is text, not {type(query).__name__}")
     query = query.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     if not spaced(query) and not names_of(query):
         raise UsageError("the query has no words")

@@ -114,6 +114,22 @@ def test_hits_say_whether_they_are_what_was_asked_for(workspace: Path):
         retriever.search("knots", 0)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (((None,), {}), "a query is text, not NoneType"),
+        (((b"mast",), {}), "a query is text, not bytes"),
+        ((("mast",), {"k": 1.5}), "k=1.5: ask for 1 hit or more"),
+        ((("mast",), {"where": {"a": None}}), "where is a Filter, not dict"),
+        ((("mast",), {"where": []}), "where is a Filter, not list"),
+    ],
+)
+def test_arguments_of_another_type_are_named(workspace, arguments, said):
+    positional, named = arguments
+    with pytest.raises(structformer.UsageError, match=said):
+        structformer.Retriever.open(workspace).search(*positional, **named)
+
+
 def test_hits_without_confidence_are_shown_as_the_nearest():
     hit = structformer.Hit("a.md", "A", ("A",), "", "what it says", "what it says", 0.1)
     assert "nothing found with confidence; the nearest:" in shown(structformer.Hits([hit], query="b", likely=0.1))
