@@ -290,7 +290,7 @@ def _made_vectors(index: Index, encoder: str) -> Path:
 
 def checked_query(query: str) -> str:
     """The query, U+FFFD for what UTF-8 cannot hold: bytes of another encoding, half an emoji. Raises UsageError when it
-    has neither a word nor a sign, or is no text.
+    has neither a word nor a sign, or is not text.
     """
     if not isinstance(query, str):
         raise UsageError(f"a query is text, not {type(query).__name__}")
