@@ -111,20 +111,25 @@ class Page:
         while (found := _LITERAL.search(text, place)) is not None:
             name = found[1].lower()
             end = -1
-            near = max(0, found.start() - _NEAR)
-            in_span = text.count("`", max(near, text.rfind("\n", near, found.start())), found.start()) % 2
-            if name not in never and not in_span:
+            if not self._is_in_span(text, found.start()) and name not in never:
                 closing = re.compile(f"</{name}[ \t]*>", re.IGNORECASE).search(text, found.end())
-                end = closing.end() if closing else -1
-            if end < 0:
-                if not in_span:
+                if closing is None:
                     never.add(name)
+                else:
+                    end = closing.end()
+            if end < 0:
                 end = found.end()
                 out.append(text[place:end])
             else:
                 out += [text[place : found.start()], self._kept_lines(text[found.start() : end])]
             place = end
         return "".join((*out, text[place:]))
+
+    @staticmethod
+    def _is_in_span(text: str, place: int) -> bool:
+        """Whether a span of code is open there, by its line so far."""
+        near = max(0, place - _NEAR)
+        return text.count("`", max(near, text.rfind("\n", near, place)), place) % 2 == 1
 
     def _kept_lines(self, text: str) -> str:
         return "\n".join(self.keep(line) if line.strip() else line for line in text.split("\n"))

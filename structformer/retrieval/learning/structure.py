@@ -235,8 +235,8 @@ class IndexStructure:
         self._lessons: StructureLessons | None = None
 
     def make(self, progress: Progress | None = None) -> bool:
-        """Make the workspace's static encoder if there is no whole one. Learn it again, from its vectors and with its
-        options, if more than a fifth of the texts are new. False if there is nothing to learn from.
+        """Make the workspace's static encoder if it is missing or damaged. Learn it again, from its vectors and with
+        its options, if more than a fifth of the texts are new. False if there is nothing to learn from.
 
         Raises UsageError where another kind of model has its name.
         """
