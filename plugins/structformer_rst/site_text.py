@@ -49,13 +49,11 @@ def _name(name: str) -> str:
 
 
 def _configuration(source: SourceFile) -> bytes:
-    for up in range(min(source.path.count("/"), _FARTHEST) + 1):
-        if (opened := source.open("../" * up + "conf.py")) is not None:
-            try:
-                return opened.read()[:_LONGEST]
-            except ReadError:
-                return b""
-    return b""
+    opened = source.above("conf.py", _FARTHEST)
+    try:
+        return opened.read()[:_LONGEST] if opened is not None else b""
+    except ReadError:
+        return b""
 
 
 @lru_cache(maxsize=16)

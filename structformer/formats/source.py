@@ -97,6 +97,11 @@ class SourceFile:
                 return None
         return opened
 
+    def above(self, name: str, farthest: int) -> SourceFile | None:
+        """The nearest file of a name, beside this one or in a folder up to `farthest` above it; None when none is."""
+        places = ("../" * up + name for up in range(min(self.path.count("/"), farthest) + 1))
+        return next((opened for place in places if (opened := self.open(place)) is not None), None)
+
     def companions(self, suffix: str) -> list[SourceFile]:
         """All files of the ingested root with a suffix, as entity files and bibliographies are that no file names."""
         if self._neighbours is None:

@@ -37,14 +37,13 @@ def published(metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
     """
     if not any(key == "uid" or key.startswith("ms.") for key in metadata):
         return
-    for up in range(min(source.path.count("/"), _FARTHEST) + 1):
-        if (settings := source.open("../" * up + "docfx.json")) is not None:
-            folder = settings.path.rpartition("/")[0]
-            for within, path in _folders(settings):
-                inside = join(folder, within)
-                if path and inside is not None and source.path.startswith(f"{inside}/" if inside else ""):
-                    yield f"{path}/{source.path[len(inside) :].lstrip('/')}"
-            return
+    if (settings := source.above("docfx.json", _FARTHEST)) is None:
+        return
+    folder = settings.path.rpartition("/")[0]
+    for within, path in _folders(settings):
+        inside = join(folder, within)
+        if path and inside is not None and source.path.startswith(f"{inside}/" if inside else ""):
+            yield f"{path}/{source.path[len(inside) :].lstrip('/')}"
 
 
 def _folders(settings: SourceFile) -> tuple[tuple[str, str], ...]:

@@ -62,14 +62,11 @@ class Page:
         return None
 
     def _loaded(self, name: str) -> Mapping[str, str] | None:
-        for up in range(min(self.path.count("/"), _FARTHEST) + 1):
-            opened = self._source.open("../" * up + name)
-            if opened is not None:
-                try:
-                    return _mapping(opened.read())
-                except ReadError:
-                    return {}
-        return None
+        opened = self._source.above(name, _FARTHEST)
+        try:
+            return _mapping(opened.read()) if opened is not None else None
+        except ReadError:
+            return {}
 
     def _without_blocks(self, text: str) -> str:
         indents = not self.path.lower().endswith(".mdx")  # where four columns make code
