@@ -1,23 +1,25 @@
 """Training: pairs a second beside sentence-transformers' trainers, and what a kill costs.
 
-    python benchmarks/training.py throughput CORPUS_WORKSPACE [--steps 20] [--model minilm]
+    python benchmarks/training.py throughput CORPUS_WORKSPACE [--steps 20] [--model minilm] [--groups 16 128]
     python benchmarks/training.py kills DOCUMENTS [--times 50]
     python benchmarks/training.py preparation CORPUS_WORKSPACE
     python benchmarks/training.py memory CORPUS_WORKSPACE [--layers 1]
     python benchmarks/training.py reading [--gigabytes 1]
 
 throughput: the same base model, Examples, lengths, precision and threads for ours and the peer, runs taken in turns;
-prints pairs a second and the ratio. kills: `structformer train` with a checkpoint every step, killed (SIGKILL, with all
-it started) at random points, then resumed until it ends; prints how many came to the weights of the undisturbed run.
-preparation: chunks of 32 Examples of Wikiformer's tasks as a GPU gets them; prints tokens a second of a processor and
-the share of padding. memory: what such chunks keep for their gradients, whole and batch by batch. reading: Examples
-that are not in the page cache, shuffled as training does and over the whole corpus; prints milliseconds and bytes from
-the disk an Example, and their share of the time that an H100 learns from one. What is over 100 % is waited for.
-"""
+prints pairs a second and the ratio; on a GPU, where both learn in bf16, also tokens a second, MFU and peak memory.
+--model bert-base: BERT-base's size with random weights, which cost what the learned ones cost. kills: `structformer
+train` with a checkpoint every step, killed (SIGKILL, with all it started) at random points, then resumed until it ends;
+prints how many came to the weights of the undisturbed run. preparation: chunks of 32 Examples of Wikiformer's tasks as
+a GPU gets them; prints tokens a second of a processor and the share of padding. memory: what such chunks keep for their
+gradients, whole and batch by batch. reading: Examples that are not in the page cache, shuffled as training does and
+over the whole corpus; prints milliseconds and bytes from the disk an Example, and their share of the time that an H100
+learns from one. What is over 100 % is waited for."""
 
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import os
 import platform
@@ -33,7 +35,7 @@ from contextlib import nullcontext
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def command(*arguments: object) -> list[str]:
@@ -107,27 +109,54 @@ def digest(model: Path) -> str:
     return hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest()
 
 
-def throughput(workspace: Path, steps: int, rounds: int, model: str, rankers: list[str]) -> None:
+def throughput(workspace: Path, steps: int, rounds: int, model: str, groups: dict[str, int]) -> None:
     """Pairs a second of ours and of the peer, in turns."""
     import torch
 
-    for ranker in rankers:
-        ours, theirs, idle = [], [], []
+    for ranker, number in groups.items():
+        learning = Learned(workspace, ranker, number, steps, model)
+        ours, theirs = [], []
         for _ in range(rounds):
-            speed, waited = our_speed(workspace, ranker, steps, model)
-            ours.append(speed)
-            idle.append(waited)
-            theirs.append(peer_speed(workspace, ranker, steps, model))
-        ratios = sorted(mine / other for mine, other in zip(ours, theirs, strict=True))
+            ours.append(our_speed(learning))
+            theirs.append(peer_speed(learning))
+        ratios = sorted(mine.pairs / other.pairs for mine, other in zip(ours, theirs, strict=True))
         peer = "CrossEncoderTrainer" if ranker == "cross-encoder" else "SentenceTransformerTrainer"
-        print(f"\n{ranker}: pairs/s, medians of {rounds} rounds of {steps} steps, {torch.get_num_threads()} threads")
-        print(f"{'structformer':28} {statistics.median(ours):8.2f}")
-        print(f"{peer:28} {statistics.median(theirs):8.2f}")
+        where = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{torch.get_num_threads()} threads"
+        print(f"\n{ranker}: medians of {rounds} rounds of {steps} steps of {number} Examples, {where}")
+        print(f"{'':28} {'pairs/s':>10} {'tokens/s':>10} {'peak GB':>8}")
+        for name, speeds in (("structformer", ours), (peer, theirs)):
+            pairs = statistics.median(speed.pairs for speed in speeds)
+            tokens = statistics.median(speed.tokens for speed in speeds)
+            memory = max((speed.memory for speed in speeds if speed.memory), default=None)
+            taken = "not known" if memory is None else f"{memory / 1e9:.2f}"
+            print(f"{name:28} {pairs:10,.1f} {tokens:10,.0f} {taken:>8}")
+        used = [speed.mfu for speed in ours if speed.mfu is not None]
         print(
-            f"{'ratio':28} {statistics.median(ratios):8.2f}  ({ratios[0]:.2f} - {ratios[-1]:.2f}); "
-            f"waiting for input {max(idle):.2%}",
+            f"{'ratio':28} {statistics.median(ratios):10.2f}  ({ratios[0]:.2f} - {ratios[-1]:.2f}); "
+            f"MFU {f'{statistics.median(used):.1%}' if used else 'not known'}; "
+            f"waiting for input {max(speed.idle for speed in ours):.2%}",
             flush=True,
         )
+
+
+class Learned(NamedTuple):
+    """What ours and the peer learn from."""
+
+    workspace: Path
+    ranker: str
+    groups: int
+    steps: int
+    model: str
+
+
+class Speed(NamedTuple):
+    """Of a training, its start and end left out; memory: the most bytes that tensors took of the GPU."""
+
+    pairs: float
+    tokens: float
+    memory: int | None
+    mfu: float | None = None
+    idle: float = 0.0
 
 
 GROUPS = {"cross-encoder": 4, "bi-encoder": 32}
@@ -135,34 +164,78 @@ MIX = {"cross-encoder": {"srr": 1.0, "ict": 1.0}, "bi-encoder": {"srr": 1.0, "ic
 TOKENS = {"cross-encoder": 256, "bi-encoder": 256}
 
 
-def our_speed(workspace: Path, ranker: str, steps: int, model: str) -> tuple[float, float]:
-    """(pairs a second, share of the time that training waited for input) of structformer's trainer, start and end left
-    out.
-    """
+def random_bert_base(folder: Path) -> Path:
+    """A model of BERT-base's size with random weights and MiniLM's tokenizer, whose vocabulary is BERT's."""
+    from structformer.models.base import resolve_base_model
+    from structformer.models.loading import load_tokenizer
+    from transformers import BertConfig, BertModel
+
+    BertModel(BertConfig()).save_pretrained(folder)
+    load_tokenizer(resolve_base_model("minilm", "bi-encoder").location).save_pretrained(folder)
+    return folder
+
+
+def forget_gpu() -> None:
+    """Free what an earlier training took of the GPU, and measure from here."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+
+
+def gpu_peak() -> int | None:
+    """Bytes."""
+    import torch
+
+    return int(torch.cuda.max_memory_allocated()) if torch.cuda.is_available() else None
+
+
+def our_speed(learned: Learned) -> Speed:
+    """structformer's trainer."""
+    import torch
     from structformer.training import Listener, RunMode, TrainingOptions, train_ranker
 
+    forget_gpu()
     seen: list[Any] = []
     options = TrainingOptions(
-        ranker=ranker,
-        base_model=model,
-        mix=MIX[ranker],
-        groups=GROUPS[ranker],
-        document_tokens=TOKENS[ranker],
-        max_steps=steps,
+        ranker=learned.ranker,
+        base_model=learned.model,
+        mix=MIX[learned.ranker],
+        groups=learned.groups,
+        document_tokens=TOKENS[learned.ranker],
+        max_steps=learned.steps,
         max_seconds=None,
-        precision="no",
+        precision="bf16" if torch.cuda.is_available() else "no",
         interpolate=False,
         name="speed",
         max_epochs=1000,
         save_seconds=1e6,
     )
-    train_ranker(workspace, options, RunMode(listener=Listener(step=seen.append)))
-    return seen[-1].pairs_per_second, seen[-1].idle
+    train_ranker(learned.workspace, options, RunMode(listener=Listener(step=seen.append)))
+    log = read_steps(learned.workspace / "models" / "speed" / "training.jsonl")
+    used = [step["mfu"] for step in log if "mfu" in step]
+    tokens = sum(step["tokens"] for step in log) / sum(step["pairs"] for step in log)
+    return Speed(
+        seen[-1].pairs_per_second,
+        seen[-1].pairs_per_second * tokens,
+        gpu_peak(),
+        statistics.median(used) if used else None,
+        seen[-1].idle,
+    )
 
 
-def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
-    """Pairs a second of sentence-transformers' trainer on the same Examples in the same order, with the same
-    lengths.
+def read_steps(path: Path) -> list[dict[str, Any]]:
+    """A training's steps, as its log has them."""
+    from structformer.training.report.logs import read_log
+
+    return list(read_log(path))
+
+
+def peer_speed(learned: Learned) -> Speed:
+    """sentence-transformers' trainer on the same Examples in the same order, with the same lengths. Its tokens are not
+    counted.
     """
     import torch
     from datasets import Dataset
@@ -170,8 +243,10 @@ def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
     from structformer.sampling import Samples
     from structformer.training.data.example_order import ExampleOrder
 
-    samples = Samples.open(workspace)
-    order = ExampleOrder(samples, MIX[ranker], GROUPS[ranker], 0)
+    forget_gpu()
+    _, ranker, groups, steps, model = learned
+    samples = Samples.open(learned.workspace)
+    order = ExampleOrder(samples, MIX[ranker], groups, 0)
     steps_of = [order.examples(order.places(step)) for step in range(steps)]
     location = resolve_base_model(model, ranker).location
     folder = tempfile.mkdtemp()
@@ -184,6 +259,7 @@ def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
         "logging_strategy": "no",
         "disable_tqdm": True,
         "use_cpu": not torch.cuda.is_available(),
+        "bf16": torch.cuda.is_available(),
         "warmup_steps": 0.1,
         "dataloader_drop_last": False,
     }
@@ -199,7 +275,7 @@ def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
         ]
         pairs = sum(len(example.documents) for example in examples)
         encoder = CrossEncoder(location, num_labels=1, max_length=TOKENS[ranker])
-        arguments = CrossEncoderTrainingArguments(per_device_train_batch_size=GROUPS[ranker], **common)
+        arguments = CrossEncoderTrainingArguments(per_device_train_batch_size=groups, **common)
         trainer: Any = CrossEncoderTrainer(
             model=encoder, args=arguments, train_dataset=Dataset.from_list(rows), loss=ListNetLoss(encoder)
         )
@@ -216,7 +292,7 @@ def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
         pairs = len(examples)
         encoder_ = SentenceTransformer(location)
         encoder_.max_seq_length = TOKENS[ranker]
-        arguments_ = SentenceTransformerTrainingArguments(per_device_train_batch_size=GROUPS[ranker], **common)
+        arguments_ = SentenceTransformerTrainingArguments(per_device_train_batch_size=groups, **common)
         loss = MultipleNegativesRankingLoss(encoder_)
         trainer = SentenceTransformerTrainer(
             model=encoder_, args=arguments_, train_dataset=Dataset.from_list(rows), loss=loss
@@ -225,7 +301,7 @@ def peer_speed(workspace: Path, ranker: str, steps: int, model: str) -> float:
         trainer.train().metrics["train_runtime"]
     )  # its own figure, without what it does before the first step
     shutil.rmtree(folder)
-    return pairs / seconds
+    return Speed(pairs / seconds, float("nan"), gpu_peak())
 
 
 GPU_GROUPS, GPU_TOKENS, LARGEST_GROUP = 32, 512, 32
@@ -413,7 +489,8 @@ def main() -> None:
     speed.add_argument("--steps", type=int, default=20)
     speed.add_argument("--rounds", type=int, default=3)
     speed.add_argument("--model", default="minilm")
-    speed.add_argument("--rankers", nargs="+", default=["cross-encoder", "bi-encoder"])
+    speed.add_argument("--rankers", nargs="+", default=list(GROUPS))
+    speed.add_argument("--groups", nargs="+", type=int, help="Examples of a step, of each ranker")
     killing = commands.add_parser("kills")
     killing.add_argument("documents", type=Path)
     killing.add_argument("--times", type=int, default=50)
@@ -439,7 +516,11 @@ def main() -> None:
     elif arguments.what == "reading":
         reading(arguments.gigabytes)
     else:
-        throughput(arguments.workspace, arguments.steps, arguments.rounds, arguments.model, arguments.rankers)
+        groups = arguments.groups or [GROUPS[ranker] for ranker in arguments.rankers]
+        with tempfile.TemporaryDirectory() as folder:
+            model = str(random_bert_base(Path(folder))) if arguments.model == "bert-base" else arguments.model
+            by_ranker = dict(zip(arguments.rankers, groups, strict=True))
+            throughput(arguments.workspace, arguments.steps, arguments.rounds, model, by_ranker)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("structformer.models")
 _SHOWN = 3  # names of weights in a line
-_TELLING = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # what does not fit is told, and refused here
+# In float32 whatever the file has: a GPU's bfloat16 is chosen for a run, not by a file. What does not fit is told, and
+# refused here.
+_WEIGHTS = {"dtype": "float32", "output_loading_info": True, "ignore_mismatched_sizes": True}
 # Heads for other uses of an encoder: that they take no part in this one goes without saying.
 _OTHER_HEADS = (
     *("cls.", "classifier.", "pre_classifier.", "score.", "lm_head.", "vocab_", "predictions.", "qa_outputs."),
@@ -74,9 +76,7 @@ def load_encoder(location: str, *, attention: str | None = None, body: str = "")
         plain = BertConfig(**{name: value for name, value in config.to_dict().items() if name != "model_type"})
         model, found = _load_tensors(AutoModel, location, tensors, plain, **chosen)
     elif weights.plain:
-        model, found = _load_model(
-            AutoModel, location, use_safetensors=True, config=config, dtype="float32", **chosen, **_within(body)
-        )
+        model, found = _load_model(AutoModel, location, use_safetensors=True, config=config, **chosen, **_within(body))
     else:
         model, found = _load_tensors(AutoModel, location, weights.tensors(), config, **chosen)
     # BERT's pooling of [CLS] takes no part where a bi-encoder pools by itself.
@@ -85,8 +85,9 @@ def load_encoder(location: str, *, attention: str | None = None, body: str = "")
 
 
 def load_classifier(location: str, *, fresh_head: bool = False) -> tuple[Any, str]:
-    """The encoder with a one-label head (AutoModelForSequenceClassification), and what is to be said of the head.
-    fresh_head: whether one of random weights may take the place of one that the file lacks.
+    """The encoder with a one-label head (AutoModelForSequenceClassification), in float32 whatever its file has, and
+    what is to be said of the head. fresh_head: whether one of random weights may take the place of one that the file
+    lacks.
 
     The heads of other forms that published rankers have become that one. Raises ModelError when it cannot be loaded,
     and where any of its weights would be random but may not.
@@ -146,15 +147,13 @@ def _load_tensors(
     with _model_errors(location, "weights"):
         with torch.device("meta"):
             architecture = type(kind.from_config(config, trust_remote_code=False))
-        loaded = architecture.from_pretrained(
-            None, config=config, state_dict=tensors, dtype="float32", **_TELLING, **options
-        )
+        loaded = architecture.from_pretrained(None, config=config, state_dict=tensors, **_WEIGHTS, **options)
     return _of_one_size(location, *loaded)
 
 
 def _load_model(kind: Any, location: str, **options: Any) -> tuple[Any, dict[str, Any]]:
     """A model, and what transformers says of its weights."""
-    return _of_one_size(location, *_load(kind, location, "weights", **_TELLING, **options))
+    return _of_one_size(location, *_load(kind, location, "weights", **_WEIGHTS, **options))
 
 
 def _of_one_size(location: str, model: Any, found: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

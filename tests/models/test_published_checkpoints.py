@@ -174,6 +174,27 @@ def test_a_checkpoint_scores_as_its_own_module_does(tmp_path, form, write, caplo
     assert model_kind(tmp_path, location) == "cross-encoder"
 
 
+@pytest.mark.parametrize("stored", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("form", FORMS, ids=lambda each: each.__name__)
+def test_weights_stored_in_half_precision_are_read_in_full(tmp_path, form, stored):
+    torch.manual_seed(1)
+    weights = {name: value.to(stored) if value.is_floating_point() else value for name, value in form()[0].items()}
+    in_full = {name: value.float() if value.is_floating_point() else value for name, value in weights.items()}
+    half, whole = (
+        CrossEncoder.load(checkpoint(tmp_path / name, each, in_safetensors, **{harp: HARP}.get(form, {})))
+        for name, each in (("half", weights), ("whole", in_full))
+    )
+    np.testing.assert_array_equal(half.score(*PAIRS), whole.score(*PAIRS))
+    assert {parameter.dtype for parameter in half.model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("ranker", [CrossEncoder, BiEncoder, LateInteraction], ids=lambda each: each.__name__)
+def test_a_base_stored_in_half_precision_is_learned_from_in_full(tmp_path, ranker):
+    weights = {name: value.half() if value.is_floating_point() else value for name, value in without_head().items()}
+    begun = ranker.start(checkpoint(tmp_path, weights, in_safetensors), "learned", RankerOptions(MAX_TOKENS))
+    assert {parameter.dtype for parameter in begun.model.parameters()} == {torch.float32}
+
+
 def test_a_head_whose_sign_nobody_knows_is_refused_with_the_way_to_say_it(tmp_path):
     location = checkpoint(tmp_path / "other", harp()[0], architectures=["OtherBertForPreTraining"])
     for load in (CrossEncoder.load, lambda at: CrossEncoder.start(at, "cross-encoder", RankerOptions(MAX_TOKENS))):
