@@ -33,7 +33,7 @@ from structformer.training.run import loop
 from structformer.training.run.gradients import Learning, learn
 from structformer.training.run.memory import fitted, read_twice, tried
 from structformer.training.run.option_defaults import load_ranker, make_objective, resolve
-from structformer.training.run.planning import measure, steps_of_pairs
+from structformer.training.run.planning import measure, measured_enough, steps_of_pairs
 
 from boats import TINY, boats
 
@@ -338,6 +338,19 @@ def test_a_process_measures_the_part_of_a_step_that_will_be_its_own(monkeypatch)
     found, _ = measure(objective, order, SimpleNamespace(precision="no"), "cpu", None, options, processes=8)
     assert set(seen) == {4}, "64 Examples in 2 chunks for each of 8 processes"
     assert found.pairs_per_second * found.seconds == pytest.approx(3 * 64)
+
+
+def test_the_first_step_of_a_gpu_which_loads_its_kernels_is_no_measure_of_the_others():
+    assert not measured_enough([16.0], "cuda", 30)  # 5 % of 30 seconds are taken, but nothing is known
+    assert not measured_enough([16.0, 0.2, 0.2], "cuda", 30)
+    assert measured_enough([16.0, 4.2], "cuda", 30)
+    assert measured_enough([16.0], "cpu", 30)
+
+
+def test_no_attention_is_used_that_plans_anew_for_every_shape(corpus):
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    objective_of(corpus, "cross-encoder", "softmax")
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
 def test_pairs_are_counted_step_by_step():
