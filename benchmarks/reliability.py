@@ -409,6 +409,8 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", default=[*KILLS, "lock", "publish", "flips"])
     parser.add_argument("--attack", nargs="*", metavar="NAME", help="All attacks, or these.")
     arguments = parser.parse_args()
+    # A job in the background of a script ignores it, and so would all commands that are begun here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if arguments.attack is not None:
         attack(arguments.documents, arguments.attack)
     others: dict[str, Callable[[Path], object]] = {"lock": lock, "publish": publish, "flips": flips}

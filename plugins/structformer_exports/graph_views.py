@@ -56,10 +56,10 @@ def checked_links(workspace: str | Path) -> Iterator[CheckedLink]:
     site = corpus.site
     with closing(NameTables(graph.folder / "names")) as names:
         for number, document in enumerate(corpus.documents()):
-            candidates = format_of(document).resolve
+            read_by = format_of(document)
             for section, path in document.root.walk_with_path():
                 for link in section.links:
-                    outcome, _, _ = resolve_link(candidates(link, document), link, document, number, names, site)
+                    outcome, _, _ = resolve_link(read_by, link, document, number, names, site)
                     if outcome in FAILURES or outcome in FOUND_BY:
                         title = " > ".join(each.title for each in path)
                         yield CheckedLink(document.id, title, link.kind.value, link.target, link.text, outcome)

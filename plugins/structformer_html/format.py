@@ -133,7 +133,15 @@ class HtmlFormat:
         yield from link_names(document.id, document.source.path, link.target)
         canonical = document.metadata.get("canonical")
         if isinstance(canonical, str) and not is_external(link.target) and not link.target.startswith("#"):
-            yield from url_names(urljoin(canonical, link.target))
+            yield from url_names(_joined(canonical, link.target))
+
+
+def _joined(base: str, target: str) -> str:
+    """A target as seen from an address; as it is where one of them is damaged."""
+    try:
+        return urljoin(base, target)
+    except ValueError:
+        return target
 
 
 def _is_redirect(document: Document, target: str) -> bool:
@@ -237,7 +245,4 @@ class _Head:
                 if "/" in self._base and not target.startswith("/")
                 else target
             )
-        try:
-            return urljoin(self._base, target)
-        except ValueError:
-            return target
+        return _joined(self._base, target)

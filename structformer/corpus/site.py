@@ -21,9 +21,22 @@ FOLDER, BARE, HTML, FILE, MIRROR = RULES = ("folder", "bare", "html", "file", "m
 GIVEN = "given"  # by the user, who may also say that there is none
 _FILE = "site.json"
 _OWN_ADDRESS = ("permalink", "slug", "url")  # keys of front matter
-ADDRESS = re.compile(r"https?://[^/\s]+")
+_ADDRESS = re.compile(r"https?://[^/\s]+(?:/\S*)?")
 PAGE = re.compile(r"\.(?:html?|xhtml)$", re.IGNORECASE)
 HOST = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a site or page."""
+    try:
+        return _ADDRESS.fullmatch(text) is not None and urlsplit(text).port != 0
+    except ValueError:  # of brackets or a port that no host has
+        return False
+
+
+def _check_address(text: str) -> None:
+    if not is_address(text):
+        raise UsageError(f"{text!r} is not an address: write https://...")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +57,8 @@ class Site:
     """What its generator's settings call it; "" if they do not."""
 
     def __post_init__(self) -> None:
-        if self.base_url and not ADDRESS.match(self.base_url):
-            raise UsageError(f"{self.base_url!r} is not an address: write https://...")
+        if self.base_url:
+            _check_address(self.base_url)
         if self.rule not in RULES:
             raise UsageError(f"no URL rule {self.rule!r}; {did_you_mean(self.rule, RULES)}")
 
@@ -80,10 +93,13 @@ class Site:
 
     def moved(self, address: str, id: str, base_url: str) -> str:
         """A document's address on a copy of this site at base_url: its id there if it has no address on this site.
-        Without base_url the address stays, or is the id.
+        Without base_url the address stays, or is the id. It may be relative. Raises UsageError where it is a damaged
+        one.
         """
         if not base_url:
             return address or quote(id, errors="surrogatepass")
+        if ":" in base_url:
+            _check_address(base_url)
         here, there = (f"{each.rstrip('/')}/" for each in (self.base_url, base_url))
         if self.base_url and address.startswith(here):
             return there + address[len(here) :]

@@ -14,6 +14,7 @@ from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import bootstrap_interval, randomisation_test
 from structformer.retrieval.rankings.run_files import Run, read_run
+from structformer.text.lines import as_number
 
 TOLERANCE = 0.05
 _SIGNIFICANT = 0.05
@@ -79,10 +80,10 @@ def gate(
 def _bound(text: str, first: str) -> Bound:
     name, sign, number = text.rpartition(">=")
     try:
-        least = float(number)
+        least = as_number(number)
     except ValueError:
         least = math.nan
-    if not math.isfinite(least) or (sign and not name.strip()):
+    if math.isnan(least) or (sign and not name.strip()):
         raise UsageError(f"{text!r} is not a bound: write 0.7, or a measure with its bound, as RR@10>=0.6")
     return Bound(str(parse_measure(name.strip())) if sign else first, least)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -27,6 +28,7 @@ from structformer.storage.parquet import parquet_writer
 from structformer.text.language_marks import language_marks
 from structformer.text.languages import ENGLISH
 
+log = logging.getLogger(__name__)
 _EXAMPLES = 5
 _ROWS_AT_ONCE = 20_000
 FAILURES = ("unresolved", "ambiguous", "dead_anchor")
@@ -126,12 +128,12 @@ def _document_edges(
     number: int, document: Document, names: NameTables, site: Site, resolution: Resolution
 ) -> Iterator[dict[str, Any]]:
     resolved: dict[tuple[str, str], tuple[str, int, int]] = {}
-    candidates = format_of(document).resolve
+    read_by = format_of(document)
     for section_number, section in enumerate(document.sections()):
         for link in section.links:
             key = (link.kind.value if link.kind is LinkKind.CITATION else "", link.target)
             if key not in resolved:
-                resolved[key] = resolve_link(candidates(link, document), link, document, number, names, site)
+                resolved[key] = resolve_link(read_by, link, document, number, names, site)
             outcome, target, target_section = resolved[key]
             if outcome == "dead_anchor":
                 resolution.count(link.kind.value, "dead_anchor", document.id, link.target)
@@ -153,14 +155,13 @@ def _document_edges(
 
 
 def resolve_link(
-    candidates: Iterable[str], link: Link, document: Document, number: int, names: NameTables, site: Site
+    read_by: Format, link: Link, document: Document, number: int, names: NameTables, site: Site
 ) -> tuple[str, int, int]:
-    """(outcome, target document, target section), the numbers -1 without a target. candidates: the names that the link
-    may mean, by its document's format. The outcome is one of `FOUND_BY` where a rule found what no name says as it is
-    written.
+    """(outcome, target document, target section), the numbers -1 without a target. read_by: knows the names that the
+    link may mean. The outcome is one of `FOUND_BY` where a rule found what no name says as it is written.
     """
     tried: list[str] = []
-    found = _by_names(_noted(candidates, tried), document, number, names)
+    found = _by_names(_noted(read_by, link, document, tried), document, number, names)
     if found[0] != "unresolved":
         return found
     if (tried and tried[0].startswith("//")) or is_external(link.target):
@@ -176,10 +177,13 @@ def resolve_link(
     return outcome, target[0], target[1]
 
 
-def _noted(names: Iterable[str], tried: list[str]) -> Iterator[str]:
-    for name in names:
-        tried.append(name)
-        yield name
+def _noted(read_by: Format, link: Link, document: Document, tried: list[str]) -> Iterator[str]:
+    try:
+        for name in read_by.resolve(link, document):
+            tried.append(name)
+            yield name
+    except Exception as error:  # a plugin's mistake, or an address that nobody has thought of, costs this link alone
+        log.warning("%s: the link %r has no name (%s: %s)", document.id, link.target, type(error).__name__, error)
 
 
 def _untranslated(names: Iterable[str], document_id: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from structformer.corpus.site import ADDRESS, BARE, FOLDER, HOST, HTML, MIRROR, PAGE, Site
+from structformer.corpus.site import BARE, FOLDER, HOST, HTML, MIRROR, PAGE, Site, is_address
 from structformer.formats.link_names import page_suffixes
 from structformer.formats.source import open_file
 from structformer.ingestion.site_settings import READERS, Settings, site_name
@@ -123,7 +123,8 @@ def _placed(settings: Settings, folder: Path, given: Path, source: Source) -> Si
         root = label + _path(_inside(pages, base))
     else:
         root, within = label, within + _path(_inside(base, pages))
-    return Site(settings.base_url, settings.rule, root, within, name=settings.name)
+    base_url = settings.base_url if is_address(settings.base_url) else ""
+    return Site(base_url, settings.rule, root, within, name=settings.name)
 
 
 def _inside(folder: Path, other: Path) -> tuple[str, ...]:
@@ -162,7 +163,7 @@ def _is_mirror(folder: Path) -> bool:
 
 def _sitemap(text: str) -> Site:
     """The site of a sitemap: the folder that all its addresses share, and the rule that most of them follow."""
-    addresses = _LOCATION.findall(text)
+    addresses = [*filter(is_address, _LOCATION.findall(text))]
     hosts = {urlsplit(address)[:2] for address in addresses}
     if len(hosts) != 1:
         return Site()
@@ -171,4 +172,4 @@ def _sitemap(text: str) -> Site:
     shared = posixpath.commonpath([path[: path.rfind("/") + 1] for path in paths]).rstrip("/")
     ends = Counter(HTML if PAGE.search(path) else FOLDER if path.endswith("/") else BARE for path in paths)
     base_url = f"{scheme}://{host}{shared}/"
-    return Site(base_url if ADDRESS.match(base_url) else "", ends.most_common(1)[0][0])
+    return Site(base_url, ends.most_common(1)[0][0])

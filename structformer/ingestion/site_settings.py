@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from structformer.corpus.site import ADDRESS, BARE, FOLDER, HTML
+from structformer.corpus.site import BARE, FOLDER, HTML, is_address
 from structformer.formats.included import without_spans
 
 _TOP_LEVEL = re.compile(r"^([\w-]+)[ \t]*:[ \t]*(\S.*)$", re.MULTILINE)
@@ -144,7 +144,7 @@ READERS: dict[str, Callable[[str], Settings]] = {
 
 def _address(host: str, base: str = "") -> str:
     """An address of a host and the path of the site there; "" where the first is none."""
-    if not ADDRESS.match(host):
+    if not is_address(host):
         return ""
     return f"{host.rstrip('/')}/{base.strip('/')}".rstrip("/") + "/" if base else host
 

@@ -43,7 +43,10 @@ def warc_pages(stream: BinaryIO, limit: int) -> Iterator[tuple[str, str, bytes |
 
 def page_name(address: str, kind: str) -> str:
     """A file's name for a page: its host and path, with the suffix that its kind has."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:  # of brackets, or signs that no host has
+        parts = urlsplit(f"//unknown/{address.partition('://')[2]}")
     path = unquote(parts.path).strip("/")
     if not path or parts.path.endswith("/"):
         path = f"{path}/index".strip("/")

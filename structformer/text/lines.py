@@ -1,13 +1,17 @@
-"""The lines of a text file."""
+"""The lines of a text file, and the numbers in them."""
 
 from __future__ import annotations
 
 import gzip
+import math
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from structformer.errors import UsageError
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
 def lines_of(path: Path) -> Iterator[str]:
@@ -23,4 +27,11 @@ def lines_of(path: Path) -> Iterator[str]:
         raise UsageError(f"{path} cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 (byte {error.start})") from error
-    yield from text.split("\n") if "\r" not in text else text.splitlines()
+    yield from text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def as_number(text: str) -> float:
+    """A number in a table. Raises ValueError, also where Python would know one: 1_000, inf, 1e999, other digits."""
+    if not _NUMBER.fullmatch(text) or not math.isfinite(value := float(text)):
+        raise ValueError(f"{text[:20]!r} is not a number")
+    return value

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from structformer.errors import UsageError
 from structformer.text.languages import ENGLISH
+from structformer.text.lines import lines_of
 
 _CODE = re.compile(r"[a-z]{2}")
 
@@ -47,9 +48,8 @@ def stop_words_of(chosen: str) -> frozenset[str]:
         import stopwordsiso
 
         return frozenset(stopwordsiso.stopwords(chosen))
-    path = chosen
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"stop_words: {path} cannot be read ({error})") from error
+        lines = [*lines_of(Path(chosen))]
+    except UsageError as error:
+        raise UsageError(f"stop_words: {error}") from error
     return frozenset(line.strip().lower() for line in lines if line.strip() and not line.startswith("#"))

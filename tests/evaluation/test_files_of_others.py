@@ -36,13 +36,29 @@ def test_a_run_is_read_packed_and_in_three_columns(tmp_path):
     ("text", "said"),
     [
         ("q Q0 a 1 2 x\nq Q0 b 2 1 x\nq Q0 a 3 1 x\n", "line 3: the query 'q' has 'a' on line 1 already"),
-        ("q Q0 a 1 nan x\n", "line 1: a score that is not a number"),
+        ("q Q0 a 1 nan x\n", "line 1: a score that is not a number: 'nan'"),
+        ("q Q0 a 1 2 x\nq Q0 b 2 1_000 x\n", "line 2: a score that is not a number: '1_000'"),
+        ("q Q0 a 1 -inf x\n", "line 1: a score that is not a number"),
+        ("q Q0 a 1 1e999 x\n", "line 1: a score that is not a number"),
+        ("q\ta\t１\n", "line 1: a score that is not a number"),
         ("q Q0 a 1 x\n", "line 1: not TREC's"),
     ],
 )
 def test_what_no_order_follows_from_is_refused_by_its_line(tmp_path, text, said):
     with pytest.raises(UsageError, match=said):
         read_run(written(tmp_path, "a.run", text))
+
+
+@pytest.mark.parametrize("grade", ["1_0", "inf", "nan", "0.5", "٣", "1e7", ""])
+def test_a_judgement_without_a_whole_grade_is_refused_by_its_line(tmp_path, grade):
+    with pytest.raises(UsageError, match=r"qrels, line 2: neither .* with a whole grade"):
+        read_qrels(written(tmp_path, "qrels", f"q 0 a 1\nq 0 b {grade}\n"))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_only_the_ends_of_lines_end_lines(tmp_path, end):
+    queries = written(tmp_path, "q.tsv", f"1\tsalt\u2028and\x0csea{end}2\tthe mast\x85{end}")
+    assert read_queries(queries) == {"1": "salt\u2028and\x0csea", "2": "the mast"}
 
 
 def test_a_run_of_other_ids_is_said():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer import Corpus
+from structformer.corpus.site import Site
+from structformer.document import Link, LinkKind
 from structformer.errors import WorkspaceError
-from structformer.graph import ReferenceGraph, build_graph
+from structformer.graph import NameTables, ReferenceGraph, build_graph, resolve_link
 from structformer.ingestion import ingest
 from structformer.text.headings import github_slug, letters_and_digits
 
@@ -280,3 +284,56 @@ def test_pages_are_found_where_docfx_publishes_their_folder(tmp_path):
 @pytest.mark.parametrize("settings", ["[", "{}", '{"build": {"content": [{"src": 1}]}}', '{"build": {"content": [3]}}'])
 def test_damaged_settings_of_docfx_do_no_harm(tmp_path, settings):
     assert edges(tmp_path, {"docfx.json": settings, "a.md": "---\nuid: a\n---\n# A\n\n[x](#a)\n"}) != []
+
+
+DAMAGED = [
+    "http://[x",
+    "//[z/",
+    "http://e\u2100.org/",
+    "http://e.org:99999999/",
+    "http://e.org:x/",
+    "https://",
+    "[x",
+    "%zz",
+]
+PAGES_OF = {
+    "a.html": "<html><head><link rel=canonical href='{0}'><base href='{0}'></head><h1>Mast</h1>"
+    "<p><a href='{0}'>it</a> <a href='missing.html'>this</a></p></html>",
+    "b.html": "<html><head><link rel=canonical href='{0}'></head><h1>Sail</h1><p><a href='missing.html'>this</a></p></html>",
+    "c.md": "# Boat\n\n[it](<{0}>) [r] <{0}> ![p](<{0}>)\n\n[r]: <{0}>\n",
+    "d.rst": "Rope\n====\n\n`it <{0}>`_ {0}\n\n.. image:: {0}\n",
+    "e.adoc": "= Deck\n\nlink:{0}[it] image::{0}[] {0}[it]\n",
+    "f.org": "* Keel\n[[{0}][it]] [[{0}]]\n",
+    "g.wiki": "== Hull ==\n[{0} it] [[{0}]]\n",
+    "h.tex": "\\section{{Bow}} \\href{{{0}}}{{it}} \\url{{{0}}}\n",
+    "i.xml": "<article xmlns:xlink='http://www.w3.org/1999/xlink'><title>Stern</title>"
+    "<para><link xlink:href='{0}'>it</link><ulink url='{0}'>it</ulink></para></article>",
+}
+
+
+@pytest.mark.parametrize("base_url", ["", "https://e.org/docs/"])
+def test_a_damaged_address_costs_no_more_than_its_link(tmp_path, base_url):
+    for number, address in enumerate(DAMAGED):
+        write_pages(tmp_path / "pages" / str(number), {name: text.format(address) for name, text in PAGES_OF.items()})
+    write_pages(tmp_path / "pages", {"good.md": "# Good\n\n[the boat](0/c.md)\n"})
+    report = ingest(tmp_path / "pages", tmp_path / "w", site=Site(base_url))
+    assert (report.documents, report.messages) == (len(DAMAGED) * len(PAGES_OF) + 1, [])
+    documents = [document.id for document in Corpus.open(tmp_path / "w").documents()]
+    assert any(
+        documents[edge["source_document"]] == "good.md" and documents[edge["target_document"]] == "0/c.md"
+        for edge in ReferenceGraph.open(tmp_path / "w").edges()
+    )
+
+
+def test_a_format_that_fails_at_a_link_costs_that_link_and_is_named(workspace, caplog):
+    class Failing:
+        def resolve(self, link, document):
+            yield "nowhere"
+            raise ZeroDivisionError("by zero")
+
+    corpus, graph = Corpus.open(workspace), ReferenceGraph.open(workspace)
+    document = next(corpus.documents())
+    link = Link(LinkKind.HYPERLINK, "odd", "odd")
+    with closing(NameTables(graph.folder / "names")) as names:
+        assert resolve_link(Failing(), link, document, 0, names, corpus.site) == ("unresolved", -1, -1)
+    assert f"{document.id}: the link 'odd' has no name (ZeroDivisionError: by zero)" in caplog.text

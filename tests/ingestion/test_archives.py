@@ -263,6 +263,7 @@ def test_a_web_archive_is_the_pages_that_were_fetched(tmp_path):
         ),
         "https://docs.e.org/gone": ("404 Not Found", "text/html", "<h1>Gone</h1><p>text</p>"),
         "https://docs.e.org/logo.png": ("200 OK", "image/png", "PNG"),
+        "http://[x/odd/": ("200 OK", "text/html", "<h1>Odd</h1><p>text</p>"),
     }
     (tmp_path / "crawl.warc.gz").write_bytes(crawl(pages))
     report = ingest(tmp_path / "crawl.warc.gz", tmp_path / "w")
@@ -271,6 +272,7 @@ def test_a_web_archive_is_the_pages_that_were_fetched(tmp_path):
     assert found == {
         "crawl.warc.gz/docs.e.org/index.html": "https://docs.e.org/",
         "crawl.warc.gz/docs.e.org/a/b.php.html": "https://docs.e.org/a/b.php",
+        "crawl.warc.gz/unknown/[x/odd/index.html": "http://[x/odd/",
     }
     assert report.links["hyperlink"]["resolved"] == 2
     (tmp_path / "cut.warc.gz").write_bytes(crawl(pages)[:-200])

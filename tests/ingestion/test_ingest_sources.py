@@ -263,6 +263,7 @@ def test_settings_that_were_read_are_named_and_can_be_left_unread(docs, tmp_path
 
 
 ODD = ["", "\x00\xff", "{" * 100_000, "/*" * 90_000, 'a = "' * 30_000, "docs: {" * 20_000, "[a]\n" * 40_000]
+ODD += ["site_url: http://[x", "site_url: https://e.org:99999/", 'baseURL = "http://[::1"', "url: 'https://e org'"]
 ODD += [f"site_url: https://e.org/\ndocs_dir: {path}" for path in ("y" * 5000, "x/" * 9000, "../../..")]
 
 

@@ -104,9 +104,15 @@ def test_hits_carry_addresses_and_a_later_ingest_keeps_the_site(tmp_path, capsys
     assert json.loads(capsys.readouterr().out)["hits"][0]["url"] == hit.url
 
 
-def test_what_is_no_address_is_refused(tmp_path):
+@pytest.mark.parametrize("text", ["ftp://e.org", "http://[x", "https://e.org:99999", "https://e org/", "https://"])
+def test_what_is_no_address_is_refused(text):
     with pytest.raises(UsageError, match="write https"):
-        Site("ftp://e.org")
+        Site(text)
+    with pytest.raises(UsageError, match="write https"):
+        Site().moved("", "a.md", text)
+
+
+def test_a_rule_that_there_is_not_is_refused():
     with pytest.raises(UsageError, match="choose from: folder"):
         Site("https://e.org", "odd")
 

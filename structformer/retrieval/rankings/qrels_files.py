@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from structformer.errors import UsageError
-from structformer.text.lines import lines_of
+from structformer.text.lines import as_number, lines_of
 
 Qrels = dict[str, dict[str, int]]
 _HIGHEST = 10_000  # grade: trec_eval keeps a count for every grade up to the highest
@@ -50,7 +50,7 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
 
 def _grade(text: str) -> int:
     """A whole number, as 1.0 too, as tables are exported. Raises ValueError."""
-    grade = float(text)
+    grade = as_number(text)
     if not grade.is_integer() or abs(grade) > _HIGHEST:
         raise ValueError
     return int(grade)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
 from structformer.errors import UsageError
 from structformer.storage.files import write_bytes
-from structformer.text.lines import lines_of
+from structformer.text.lines import as_number, lines_of
 
 Run = dict[str, list[tuple[str, float]]]
 
@@ -26,16 +25,16 @@ def read_run(path: Path) -> tuple[str, Run]:
         fields = [each.strip() for each in fields]
         try:
             if len(fields) == 3:
-                query, document, rank = fields
-                score = -float(rank)
+                query, document, written = fields
             else:
                 query, _, document, _, written, tag = fields
-                score = float(written)
         except ValueError:
             form = "not TREC's `query Q0 document rank score tag`, nor `query document rank`"
             raise UsageError(f"{path}, line {number}: {form}") from None
-        if math.isnan(score):
-            raise UsageError(f"{path}, line {number}: a score that is not a number")
+        try:
+            score = as_number(written) if len(fields) > 3 else -as_number(written)
+        except ValueError:
+            raise UsageError(f"{path}, line {number}: a score that is not a number: {written[:40]!r}") from None
         score, first = found.setdefault(query, {}).setdefault(document, (score, number))
         if first != number:
             raise UsageError(f"{path}, line {number}: the query {query!r} has {document!r} on line {first} already")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
-from typing import TypeVar
 
 import numpy as np
 
@@ -15,9 +14,9 @@ from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel
 from structformer.models.chosen_base import choose_base, chosen_base, keep_base, usable_pair
 from structformer.retrieval.documents.units import shard_units
+from structformer.retrieval.vectors.reading import evenly
 from structformer.workspace import Workspace
 
-T = TypeVar("T")
 _PASSAGES, _SHARDS = 64, 8
 _CHARACTERS = 200  # of a passage: what a query model reads of a query
 _LEAST = 0.5  # of two models without a common space 1 in 64 passages meets its own
@@ -51,7 +50,8 @@ def check_pair(workspace: Workspace, base: BaseModel, queries: BaseModel) -> Non
             f"{queries.name} makes vectors of {asking.dimensions} numbers and {base.name} of {reading.dimensions}: "
             "a query model must share the vector space of its base"
         )
-    texts = _evenly(list(dict.fromkeys(_passages(workspace))), _PASSAGES)
+    every = list(dict.fromkeys(_passages(workspace)))
+    texts = [every[number] for number in evenly(len(every), _PASSAGES)]
     if not texts:
         return
     nearest = (asking.encode_queries(texts) @ reading.encode_documents(texts).T).argmax(1)
@@ -67,12 +67,6 @@ def _passages(workspace: Workspace) -> Iterator[str]:
     """The beginnings of passages from several parts of the corpus."""
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
-    for shard in _evenly(range(len(corpus.shards)), _SHARDS):
+    for shard in evenly(len(corpus.shards), _SHARDS).tolist():
         for _, units in islice(shard_units(corpus, graph, shard), _PASSAGES):
             yield from (unit.text[:_CHARACTERS] for unit in units if unit.text.strip())
-
-
-def _evenly(items: Sequence[T], most: int) -> list[T]:
-    """At most so many of the items, evenly spaced."""
-    count = min(most, len(items))
-    return [items[number * len(items) // count] for number in range(count)]

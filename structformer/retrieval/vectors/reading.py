@@ -30,14 +30,14 @@ def reading_share(
     those of queries. A corpus that has too few passages of several sentences gets 1.
     """
     asked: list[tuple[int, str]] = []
-    for number in _evenly(len(units), 4 * _ASKED).tolist():
+    for number in evenly(len(units), 4 * _ASKED).tolist():
         its = [each for each in sentences(units[number].text) if _SHORTEST <= len(each) <= _LONGEST]
         if len(its) >= _FEWEST_SENTENCES:
             asked.append((number, its[len(its) // 2]))
     asked = asked[:: max(1, len(asked) // _ASKED)][:_ASKED]
     if len(asked) < _FEWEST_ASKED:
         return 1.0
-    compared = np.union1d(_evenly(len(units), _COMPARED), [number for number, _ in asked])
+    compared = np.union1d(evenly(len(units), _COMPARED), [number for number, _ in asked])
     table = np.asarray(vectors[compared], np.float32)
     found = encode([sentence for _, sentence in asked]) @ table.T
     own = found[np.arange(len(asked)), np.searchsorted(compared, [number for number, _ in asked])]
@@ -50,6 +50,6 @@ def reading_share(
     return round(float(np.clip(share, 0.0, 1.0)), 3)
 
 
-def _evenly(count: int, most: int) -> npt.NDArray[np.int64]:
+def evenly(count: int, most: int) -> npt.NDArray[np.int64]:
     """At most so many numbers below `count`, spread evenly."""
     return np.unique(np.linspace(0, count - 1, min(most, count)).astype(np.int64)) if count else np.empty(0, np.int64)
