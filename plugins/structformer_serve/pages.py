@@ -17,6 +17,7 @@ from structformer_serve.assets import assets
 from structformer_serve.blocks_html import section_html
 from structformer_serve.comparison import Comparison, Placed
 from structformer_serve.filters import Addresses, chips, facet_links
+from structformer_serve.generation import BEST, WORDS
 from structformer_serve.http.access import Access
 from structformer_serve.openapi import example_call
 from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status
@@ -221,9 +222,9 @@ class PageMaker:
         self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: Comparison | None = None
     ) -> bytes:
         """The page of a search and its answer. comparison: with what the search that it is compared with finds."""
-        kept = [*(("path", each) for each in request.path), *(("where", each) for each in request.where)]
-        kept += [COMPARE] if comparison else []
-        address = Addresses(self.root, request.q, dict([COMPARE]) if comparison else {})
+        way = [COMPARE] if comparison else [("pipeline", request.pipeline)] if request.pipeline != BEST else []
+        kept = [*(("path", each) for each in request.path), *(("where", each) for each in request.where), *way]
+        address = Addresses(self.root, request.q, dict(way))
         return self._render(
             "search.html",
             access,
@@ -236,7 +237,7 @@ class PageMaker:
             linked=[] if answer.hits else self._entries(self.service.most_linked(access, _LINKED), 0, _LINKED),
             preview=self._first_preview(access, answer) if comparison is None else None,
             comparison=comparison,
-            switch=self._switch(request, compared=comparison is not None) if answer.hits else None,
+            switches=self._switches(request, answer, compared=comparison is not None),
             facets=facet_links(answer, request, address),
             chips=chips(request, address),
             cleared=address([], []),
@@ -254,14 +255,19 @@ class PageMaker:
         except NotThere:  # a newer index has come between the search and its page
             return None
 
-    def _switch(self, request: SearchRequest, *, compared: bool) -> dict[str, str] | None:
-        """The link between one list and two; None where there is nothing to compare with."""
-        other = self.service.current.other
-        if not other:
-            return None
-        address = Addresses(self.root, request.q, {} if compared else dict([COMPARE]))
-        label = "Show one list" if compared else f"Compare with the {other} search"
-        return {"address": address(request.path, request.where), "label": label}
+    def _switches(self, request: SearchRequest, answer: SearchAnswer, *, compared: bool) -> list[tuple[str, str]]:
+        """(label, address) of the other ways to search: by words alone or by meaning too, and one list or two."""
+        current = self.service.current
+        ways: list[tuple[str, dict[str, str]]] = []
+        if current.searches_by_meaning and request.pipeline == WORDS:
+            ways.append(("By meaning too", {}))
+        elif current.searches_by_meaning and not compared:
+            ways.append(("By words alone", {"pipeline": WORDS}))
+        if compared and answer.hits:
+            ways.append(("Show one list", {}))
+        elif current.other and answer.hits:
+            ways.append((f"Compare with the {current.other} search", dict([COMPARE])))
+        return [(label, Addresses(self.root, request.q, way)(request.path, request.where)) for label, way in ways]
 
     def api(self, access: Access, described: dict[str, Any]) -> bytes:
         """The page of the API. described: as OpenAPI has it."""

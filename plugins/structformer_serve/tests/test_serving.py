@@ -1040,6 +1040,19 @@ def test_the_trained_and_the_untrained_search_stand_side_by_side(trained, tmp_pa
         assert "untrained" in found.get("/openapi.json").text
 
 
+def test_a_link_searches_by_words_alone_and_the_next_query_stays_with_it(served, tmp_path):
+    address = "/?q=mend+the+mast&amp;path=docs%2F%2A&amp;pipeline=words"
+    assert f'<a href="{address}">By words alone</a>' in served.get("/?q=mend the mast&path=docs/*").text
+    page = served.get("/?q=mend the mast&pipeline=words").text
+    assert '<a href="/?q=mend+the+mast">By meaning too</a>' in page
+    assert '<input type="hidden" name="pipeline" value="words">' in page
+    by_words = served.get("/api/search", params={"q": "mend the mast", "pipeline": "words"}).json()["hits"]
+    assert re.findall(r'<h2><a href="[^"]*" data-document="([^"]+)"', page) == [hit["document"] for hit in by_words]
+    with client(workspace(tmp_path, {"mast.md": "# Mast\n\nMend the mast.\n"})) as found:
+        page = found.get("/?q=mast").text
+        assert "By words alone" not in page and "By meaning too" not in page
+
+
 def test_filters_and_permissions_hold_in_both_lists(trained, tmp_path):
     (tmp_path / "tokens.toml").write_text(TOKENS.replace("mast.md", "*-volume.md"))
     with client(trained, ServerOptions(tokens=read_tokens(tmp_path / "tokens.toml"))) as found:
