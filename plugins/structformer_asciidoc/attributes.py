@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+from structformer.formats import is_external
 
 # What Asciidoctor defines when it makes HTML, for conditions that ask; and its names for characters.
 _DEFINED = "asciidoctor backend-html5 basebackend-html doctype-article empty blank zwsp wj"
@@ -23,8 +25,10 @@ _SHORTHAND = re.compile(r"([#.%])([^#.%]+)")
 class Attributes:
     """The attributes of a document: what is given from outside holds whatever the document says."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
+    def __init__(self, given: Mapping[str, str], image: Callable[[str], str] | None = None) -> None:
+        """image: where an image is, where the folder of images does not tell."""
         self._fixed = dict(given)
+        self._image = image
         self._values = {**_GIVEN, **given}
         self._left = _MOST_SPELT
 
@@ -62,6 +66,18 @@ class Attributes:
         else:
             self._values[name] = self.spelt_out(entry[4] or "")
         return True
+
+    @property
+    def own(self) -> dict[str, str]:
+        """Those that lines have defined."""
+        return {name: value for name, value in self._values.items() if value != _GIVEN.get(name)}
+
+    def image(self, target: str) -> str:
+        """The path of an image as seen from the document, or its address."""
+        folder = self.get("imagesdir").rstrip("/")
+        if self._image is not None:
+            return self._image(target)
+        return target if not folder or is_external(target) or target.startswith("/") else f"{folder}/{target}"
 
     @property
     def level_offset(self) -> int:

@@ -467,7 +467,8 @@ class Blocks:
         builder.open_mark(MarkKind.FIGURE)
         target = self._attributes.spelt_out(target)
         if name == "image":
-            builder.add_image(target, self._attributes.spelt_out(element.named.get("alt") or element.value(0, "alt")))
+            text = self._attributes.spelt_out(element.named.get("alt") or element.value(0, "alt"))
+            builder.add_image(self._attributes.image(target), text)
         elif name in _MEDIA:
             builder.add_link(target, "", LinkKind.EMBED)
         builder.line()

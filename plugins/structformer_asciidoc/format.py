@@ -21,9 +21,9 @@ from structformer.formats import (
     path_names,
 )
 
-from structformer_asciidoc.attributes import Attributes
 from structformer_asciidoc.blocks import Blocks
 from structformer_asciidoc.preprocessing import antora_path, lines_of, parts
+from structformer_asciidoc.site_attributes import attributes_of
 
 _SIGNS = re.compile(
     r"^(?:={1,5} \S|:!?\w[\w-]*:(?: |$)|\[\[[\w-]+\]\]$|ifn?def::|include::|image::|\S.*::$|\|===$"
@@ -63,11 +63,11 @@ class AsciiDocFormat:
         """One Document. Option `attributes`: those that hold whatever the file says."""
         given = dict(pair.partition("=")[::2] for pair in str(options.get("attributes", "")).split(",") if pair)
         fixed = {name.strip().lower(): value for name, value in given.items()}
-        lines = list(lines_of(source, Attributes(fixed)))
+        lines = list(lines_of(source, attributes_of(source, fixed)))
         if not any(lines):
             source.warn("empty: no document")
             return
-        attributes = Attributes(fixed)
+        attributes = attributes_of(source, fixed)
         builder = TreeBuilder()
         reader = Blocks(builder, attributes)
         reader.read(lines)

@@ -40,6 +40,9 @@ _BRACKET = re.compile(r"(?<!\\)[\[\]]")
 _STEMS = frozenset({"stem", "latexmath", "asciimath"})
 _UNSHOWN = frozenset({"indexterm", "footnoteref"})
 _SHOWN = frozenset({"kbd", "btn", "indexterm2"})
+_READ_ON = re.compile(
+    r"quotes|macros|normal|(?:\A|,)[qmn]+(?:,|\Z)"
+)  # what is passed through is marked up all the same
 _DEEPEST = 8
 
 
@@ -179,7 +182,7 @@ class Inline:
             positional, named = element_attributes(text)
             alternative = named.get("alt") or (positional or [""])[0]
             if name == "image":
-                builder.add_image(target, alternative)
+                builder.add_image(self._attributes.image(target), alternative)
             elif "alt" in named:
                 builder.flow(alternative)
         elif name == "anchor":
@@ -194,6 +197,8 @@ class Inline:
             builder.flow(" (")
             self._write(text, depth + 1)
             builder.flow(")")
+        elif name == "pass" and _READ_ON.search(target):
+            self._write(text, depth + 1)
         elif name in _STEMS or name == "pass" or (name == "menu" and target):
             if name in _STEMS:
                 builder.open_mark(MarkKind.FORMULA_SPAN)

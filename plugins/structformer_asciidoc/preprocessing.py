@@ -9,14 +9,20 @@ from structformer.formats import SourceFile, decode, included_files, is_external
 
 from structformer_asciidoc.attributes import Attributes, element_attributes, number
 
-_DIRECTIVE = re.compile(r"(\\?)(include|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]")
+_DIRECTIVE = re.compile(r"(\\?)(include(?:-\w+)?|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]")
 _OPERATOR = re.compile(r"([=!<>]=|[<>])")
 _TAG = re.compile(r"\b(tag|end)::([^\s\[\]:]+)\[\](?!\S)")
 _MOST_NESTED = 64
 _INCLUDES = re.compile(r"^include::([^\[\s{][^\[\n{]*)\[([^\]\n]*)\]", re.MULTILINE)
 _PIECE = re.compile(r"\b(?:tags?|lines)\s*=")
 _TITLED = re.compile(r"(?:\s|//[^\n]*\n|\[[^\n]*\]\n|:[\w-]+:[^\n]*\n)*+(?:= \S|[^\n]+\n={4,}[ \t]*(?:\n|\Z))")
-_FAMILIES = {"partial$": "partials", "example$": "examples", "page$": "pages", "attachment$": "attachments"}
+_FAMILIES = {
+    "partial$": "partials",
+    "example$": "examples",
+    "page$": "pages",
+    "attachment$": "attachments",
+    "image$": "images",
+}
 _ANTORA = re.compile(r"(?:(?:.*/)?modules/)([^/]+)/")
 
 
@@ -43,6 +49,11 @@ def lines_of(source: SourceFile, attributes: Attributes) -> Iterator[str]:
             if not any(skipping):
                 attributes.enter(line)
                 yield line[1:] if directive else line
+        elif directive[2].startswith("include-"):
+            if not any(skipping) and not any(each.startswith(directive[2]) for each in source.warnings):
+                source.warn(
+                    f"{directive[2]}::{directive[3]}: what an extension would include, left out like its others"
+                )
         elif directive[2] != "include":
             kept = _condition(directive, skipping, attributes)
             if kept and not any(skipping):
@@ -106,8 +117,15 @@ def _included(directive: re.Match[str], attributes: Attributes, around: list[Sou
     return None
 
 
-def antora_path(path: str, target: str) -> str:
-    """The target of an include as a path relative to a file's folder: Antora names the families of a module's files."""
+def module_path(path: str) -> re.Match[str] | None:
+    """The part of a path down to the files of a module of Antora's; None of a file that is in none."""
+    return _ANTORA.match(path)
+
+
+def antora_path(path: str, target: str, images: str = "images") -> str:
+    """The target of an include as a path relative to a file's folder: Antora names the families of a module's files.
+    images: the folder of a module's images.
+    """
     family = next((name for name in _FAMILIES if name in target), "")
     module = _ANTORA.match(path)
     if not family or module is None:
@@ -115,7 +133,7 @@ def antora_path(path: str, target: str) -> str:
     names, _, inner = target.partition(family)
     name = names.rstrip(":").rpartition(":")[2] or module[1]
     up = path.count("/", module.start(1))
-    return "../" * up + f"{name}/{_FAMILIES[family]}/{inner}"
+    return "../" * up + f"{name}/{images if family == 'image$' else _FAMILIES[family]}/{inner}"
 
 
 def _pieces(lines: list[str], how: dict[str, str]) -> list[str]:

@@ -318,6 +318,78 @@ def test_pages_of_an_antora_site_find_each_other(tmp_path):
     assert "old.adoc" in read_from(files, "modules/rig/pages/sails.adoc").names
 
 
+ANTORA = """\
+name: boats
+title: Boats
+asciidoc:
+  attributes:
+    site: https://e.org
+    api: '{site}/api/{page-component-name}'
+    soft: as the site says@
+    hard: as the site says
+    gone: ~
+    flag: true
+    number: 7
+"""
+PLAYBOOK = "site: {title: All}\nasciidoc:\n  attributes: {gone: here, yard: 'Fair {gone}', site: https://other.org}\n"
+
+
+def test_what_an_antora_site_says_of_attributes_holds_on_its_pages():
+    page = """= Mast
+:soft: as the page says
+:hard: as the page says
+
+{api}/Mast.html[`Mast`], {soft}, {hard}, {gone}, {yard}, {number}.
+ifdef::flag[A flag.]
+"""
+    files = {
+        "docs/antora.yml": ANTORA,
+        "antora-playbook.yml": PLAYBOOK,
+        "docs/modules/ROOT/pages/rig/mast.adoc": page,
+        "docs/other/mast.adoc": page,
+    }
+    document = read_from(files, "docs/modules/ROOT/pages/rig/mast.adoc")
+    said = "Mast, as the page says, as the site says, {gone}, Fair here, 7. A flag."
+    assert document.root.text == said
+    assert [link.target for link in document.links()] == ["https://e.org/api/boats/Mast.html"]
+    assert "{api}/Mast.html" in read_from(files, "docs/other/mast.adoc").root.text  # is of no module
+    for damaged in ("a: [", "- 1", "asciidoc: 7", "asciidoc: {attributes: [1]}", "\x00\xff", "a: &a [*a]"):
+        files["docs/antora.yml"] = damaged
+        assert "{api}" in read_from(files, "docs/modules/ROOT/pages/rig/mast.adoc").root.text
+
+
+@pytest.mark.parametrize("folder", ["images", "assets/images"])
+def test_an_image_of_an_antora_site_is_in_its_module(folder):
+    files = {
+        "antora.yml": "name: a\n",
+        "modules/ROOT/pages/rig/mast.adoc": "= Mast\n\nimage::mast.png[]\n\nAn image:deck/sail.png[sail], image:hull:keel.png[].\n",
+        f"modules/ROOT/{folder}/mast.png": "",
+        f"modules/ROOT/{folder}/deck/sail.png": "",
+        f"modules/hull/{folder}/keel.png": "",
+    }
+    found = [link.target for link in read_from(files, "modules/ROOT/pages/rig/mast.adoc").links()]
+    places = ("ROOT", "mast.png"), ("ROOT", "deck/sail.png"), ("hull", "keel.png")
+    assert found == [f"../../../{module}/{folder}/{name}" for module, name in places]
+
+
+def test_an_image_is_in_the_folder_of_images():
+    document = read(":imagesdir: ./img\n\nimage::a.png[]\n\nimage:b.png[] image:https://e.org/c.png[] image:/d.png[]\n")
+    assert [link.target for link in document.links()] == ["./img/a.png", "./img/b.png", "https://e.org/c.png", "/d.png"]
+
+
+def test_what_is_passed_through_is_marked_up_where_it_says_so():
+    assert read("Use pass:q[`${{mast}}` and *sail*], pass:[*deck*] and pass:a,q[`keel`].").root.text == (
+        "Use ${{mast}} and sail, *deck* and keel."
+    )
+
+
+def test_what_an_extension_would_include_is_left_out_and_said_once():
+    source = SourceFile("a.adoc", b"Text.\n\ninclude-code::./Mast[tag=a]\n\ninclude-code::./Sail[]\n\nMore.\n")
+    [document] = AsciiDocFormat().read(source, {})
+    assert document.root.text == "Text.\n\nMore."
+    assert source.warnings == ["include-code::./Mast: what an extension would include, left out like its others"]
+
+
 def test_attributes_that_multiply_each_other_stay_small():
     lines = [":a0: " + "x" * 100, *(f":a{n + 1}: {{a{n}}}{{a{n}}}{{a{n}}}{{a{n}}}" for n in range(20)), "", "{a20}"]
     assert len(read("\n".join(lines)).root.text) < 5_000_000

@@ -1,0 +1,78 @@
+"""The attributes that hold on every page of an Antora site, and where the images of its modules are. A component's
+antora.yml and the playbook above it say them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import yaml
+from structformer.errors import ReadError
+from structformer.formats import SourceFile, is_external
+
+from structformer_asciidoc.attributes import Attributes
+from structformer_asciidoc.preprocessing import antora_path, module_path
+
+_FARTHEST = 12  # folders above a page
+_PLAYBOOKS = ("antora-playbook.yml", "antora-playbook.yaml", "playbook.yml", "site.yml")
+_LONGEST = 200_000  # bytes of settings
+_MOST = 2000  # attributes
+_IMAGE_FOLDERS = ("images", "assets/images")  # of a module; the second is the older one
+_CALLED = {"name": "page-component-name", "title": "page-component-title", "version": "page-component-version"}
+
+
+def attributes_of(source: SourceFile, given: dict[str, str]) -> Attributes:
+    """The attributes that a page begins with. given: those that hold whatever a file says."""
+    component = source.above("antora.yml", _FARTHEST) if module_path(source.path) else None
+    if component is None:
+        return Attributes(given)
+    playbook = next((found for name in _PLAYBOOKS if (found := source.above(name, _FARTHEST)) is not None), None)
+    settled, begins_with = _site(_data(playbook), _data(component))
+    attributes = Attributes({**settled, **given}, image=lambda target: _image(source, target))
+    for name, value in begins_with.items():
+        attributes.enter(f":{name}: {value}")
+    return attributes
+
+
+def _data(source: SourceFile | None) -> bytes:
+    try:
+        return b"" if source is None else source.read()[:_LONGEST]
+    except ReadError:
+        return b""
+
+
+@lru_cache(maxsize=16)
+def _site(playbook: bytes, component: bytes) -> tuple[dict[str, str], dict[str, str]]:
+    """The attributes that no page changes, and those that a page may: their values end with @."""
+    spelt, soft = Attributes({}), set[str]()
+    for said in map(_loaded, (playbook, component)):
+        asciidoc = said.get("asciidoc")
+        named = asciidoc.get("attributes") if isinstance(asciidoc, dict) else None
+        own = {key: said[name] for name, key in _CALLED.items() if isinstance(said.get(name), str)}
+        for name, value in [*own.items(), *(named.items() if isinstance(named, dict) else ())][:_MOST]:
+            if value is False or value is None:
+                spelt.enter(f":!{name}:")
+                continue
+            text = "" if value is True else " ".join(str(value).split())
+            spelt.enter(f":{name}: {text.removesuffix('@')}")
+            (soft.add if text.endswith("@") else soft.discard)(str(name).lower())
+    values = spelt.own
+    return {k: v for k, v in values.items() if k not in soft}, {k: v for k, v in values.items() if k in soft}
+
+
+def _loaded(data: bytes) -> dict[str, Any]:
+    try:
+        said = yaml.load(data.decode("utf-8", "replace"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _image(source: SourceFile, target: str) -> str:
+    """An image's path as seen from a page of a module."""
+    if is_external(target) or target.startswith("/"):
+        return target
+    module, _, inner = target.replace("image$", "").rpartition(":")
+    places = [antora_path(source.path, f"{module}:image${inner}".lstrip(":"), images=each) for each in _IMAGE_FOLDERS]
+    return next((place for place in places if source.open(place) is not None), places[0])
