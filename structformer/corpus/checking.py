@@ -10,7 +10,7 @@ from pathlib import Path
 from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
 from structformer.storage.digests import fast_digest
-from structformer.storage.files import read_json
+from structformer.storage.files import is_temporary, read_json
 from structformer.storage.seal import SEAL, Sealed
 from structformer.workspace import ADVICE, Workspace
 from structformer.workspace.workspace import BASE, BASE_ADVICE, MODEL_RECORD
@@ -60,7 +60,8 @@ def _problems(workspace: Workspace) -> Iterator[Problem]:
             for text in Corpus.open(workspace).check():
                 yield Problem(text, "ingest again with --fresh")
     for folder in (*sorted(workspace.models.glob("*")), *sorted(workspace.earlier_models.glob("*"))):
-        if any((folder / name).is_file() for name in (SEAL, MODEL_RECORD)):
+        is_model = any((folder / name).is_file() for name in (SEAL, MODEL_RECORD))
+        if is_model and not is_temporary(folder.name):  # what a kill has left, the next writer deletes
             for text in Sealed(folder, advice := f"train {folder.name} again").problems():
                 yield Problem(text, advice)
     for state in (state for run in workspace.runs() for state in sorted(run.glob("*/state.json"))):

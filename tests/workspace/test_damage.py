@@ -16,6 +16,7 @@ from structformer.retrieval.hits import Filter
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.retriever import Retriever
 from structformer.sampling import Samples, sample
+from structformer.storage.files import temporary_name
 from structformer.workspace import Workspace
 
 PAGES = 12
@@ -141,3 +142,14 @@ def test_damaged_vectors_are_made_again_and_not_kept_by_the_next_index(workspace
     build_index(workspace, encoders=["structure"])
     assert (place.folder("index") / "dense" / vectors.name).read_bytes() == good
     assert answers(workspace) == whole
+
+
+def test_what_a_kill_has_left_of_a_model_is_no_damage(workspace):
+    left = Workspace(workspace).models / temporary_name()
+    left.mkdir(parents=True)
+    (left / "seal.json").write_text('{"files": {"model.safetensors": "1"}')
+    assert check_workspace(workspace) == []
+    left.rename(left.with_name("mine"))
+    assert [problem.advice for problem in check_workspace(workspace)] == ["train mine again"]
+    (left.with_name("mine") / "seal.json").unlink()
+    left.with_name("mine").rmdir()
