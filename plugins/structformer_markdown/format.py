@@ -153,17 +153,13 @@ class MarkdownFormat:
                 return
             body = plain_markdown(body, source, options.get("dialect"))
         builder = TreeBuilder()
-        for key in _SUMMARY_KEYS:
-            if isinstance(summary := metadata.get(key), str):
-                builder.text(" ".join(summary.split()))
-                builder.paragraph()
-                break
         env: dict[str, Any] = {} if strict else {EXTENDED: True}
         if source.path.lower().endswith(".mdx"):
             env[UNINDENTED] = True
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
             reader = _Reader(builder, extended=not strict)
+            _read_summary(metadata, reader, builder)
             reader.read(parse(body, env))
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
         title = shown(metadata.get("title")).strip()
@@ -232,6 +228,18 @@ def _title_block(block: str) -> dict[str, Any]:
     if len(lines) > 1 and lines[1]:
         found["author"] = lines[1]
     return found
+
+
+def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBuilder) -> None:
+    """Begin with what the front matter says of a page, without its marks of code and links where it has some."""
+    summary = next((value for key in _SUMMARY_KEYS if isinstance(value := metadata.get(key), str)), "")
+    text = " ".join(summary.split())
+    tokens = parse(text, {}) if "<" not in text and any(mark in text for mark in "`[*") else []
+    if [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]:
+        reader.read(tokens)
+    else:
+        builder.text(text)
+    builder.paragraph()
 
 
 def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_before: int) -> None:

@@ -132,9 +132,38 @@ def test_front_matter_gives_title_metadata_and_a_first_sentence():
     assert found.metadata["date"] == "2024-01-02"
 
 
+@pytest.mark.parametrize(
+    ("text", "title", "sections"),
+    [
+        ("## Borrowing\n\nText.\n\n### Rules\n\nx\n", "Borrowing", ["Borrowing", "Rules"]),  # an mdBook's chapter
+        ("### Borrowing\n\nText.\n", "Borrowing", ["Borrowing"]),
+        ("## Borrowing\n\nx\n\n## Lending\n\nx\n", "document", ["document", "Borrowing", "Lending"]),
+        ("Text.\n\n## Borrowing\n\nx\n", "document", ["document", "Borrowing"]),
+        ("### Rules\n\nx\n\n## Borrowing\n\nx\n", "document", ["document", "Rules", "Borrowing"]),
+        ("---\ntitle: Books\n---\n## Borrowing\n\nx\n", "Books", ["Books", "Borrowing"]),
+    ],
+)
+def test_a_heading_that_a_page_begins_with_and_all_others_are_below_is_its_title(text, title, sections):
+    found = document(text)
+    assert (found.title, [section.title for section in found.sections()]) == (title, sections)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("'Prints by `fmt.Print`, *all* of [it](b.md).'", "Prints by fmt.Print, all of it."),
+        ("'Opens `<a>`.'", "Opens `<a>`."),
+        ("'- a `b`'", "- a `b`"),
+        ("'2 * 3 = 6 and a_b_c'", "2 * 3 = 6 and a_b_c"),
+    ],
+)
+def test_what_front_matter_says_of_a_page_is_read_as_its_text(said, shown):
+    assert document(f"---\ntitle: T\ndescription: {said}\n---\nText.\n").root.text == f"{shown}\n\nText."
+
+
 def test_toml_front_matter_and_what_merely_looks_like_it():
     assert document("+++\ntitle = 'T'\n+++\nx\n").title == "T"
-    assert document("---\nFoo\n---\nBar\n").root.children[0].title == "Foo"
+    assert document("---\nFoo\n---\nBar\n").title == "Foo"
 
 
 def test_front_matter_with_templating_still_gives_its_plain_lines():
