@@ -454,8 +454,8 @@ class TreeBuilder:
                 link.target, link.text = without_controls(link.target), without_controls(link.text)
         root = self.root
         tops = [section for section in self._order[1:] if section.level == 1]
-        if not tops and not title:
-            tops = _heading_of_all(root)
+        if not tops and not title and len(root.children) == 1 and not root.text:
+            tops = root.children  # mdBook's chapters begin with a second level
         # A heading without a letter names nothing, so it stays a section of its own.
         same = title is None or " ".join(title.split()).casefold() == (tops[0].title.casefold() if tops else "")
         if (
@@ -478,13 +478,6 @@ class TreeBuilder:
             language=language,
             metadata=metadata or {},
         )
-
-
-def _heading_of_all(root: Section) -> list[Section]:
-    """The heading that a document begins with, where all others are below it: mdBook's chapters begin with a second
-    level.
-    """
-    return root.children if len(root.children) == 1 and not root.text else []
 
 
 def _without_signs(text: str, links: list[Link]) -> tuple[str, list[Link]]:
