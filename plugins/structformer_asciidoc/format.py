@@ -15,6 +15,7 @@ from structformer.formats import (
     SourceFile,
     TreeBuilder,
     is_external,
+    join,
     link_names,
     name_references,
     normalize,
@@ -63,7 +64,8 @@ class AsciiDocFormat:
         """One Document. Option `attributes`: those that hold whatever the file says."""
         given = dict(pair.partition("=")[::2] for pair in str(options.get("attributes", "")).split(",") if pair)
         fixed = {name.strip().lower(): value for name, value in given.items()}
-        lines = list(lines_of(source, attributes_of(source, fixed)))
+        taken = set[str]()
+        lines = list(lines_of(source, attributes_of(source, fixed), taken))
         if not any(lines):
             source.warn("empty: no document")
             return
@@ -80,6 +82,10 @@ class AsciiDocFormat:
             language=attributes.get("lang") or None,
             metadata=metadata,
         )
+        for link in document.links():
+            path, mark, anchor = link.target.partition("#")
+            if anchor and path and join(source.path.rpartition("/")[0], path) in taken:
+                link.target = mark + anchor  # what is included is of this document
         _settle(document, reader.texts)
         anchors = (anchor for section in document.sections() for anchor in section.anchors)
         aliases = (alias.strip() for alias in attributes.get("page-aliases").split(",") if alias.strip())

@@ -21,7 +21,7 @@ _START = re.compile(
     | \[\[\[(?P<biblio>[\w:.-]{1,200}+)(?:,(?P<label>[^\]\n]{0,200}+))?\]\]\]
     | \[\[(?P<anchor>[\w:.-]{1,200}+)(?:,[^\]\n]{0,200}+)?\]\]
     | (?P<term>\(\(\(?)(?=[^\s()])
-    | (?<![\w/])(?P<url><?(?:https?|ftp|irc)://[^\s<>\[\]]+)
+    | (?<![\w/])(?P<url>(?:<?(?:https?|ftp|irc)://[^\s<>\[\]]|\{\w[\w-]{0,99}\}(?=[^\s<>\[\]]{0,500}\[))[^\s<>\[\]]*)
     | (?P<macro>footnote(?:ref)?|(?<![\w:/.-])[a-zA-Z](?:(?!footnote)\w){0,30}+):
       (?P<target>(?![\s:])[^\s\[\]]{0,1000}+)\[
     | (?P<roles>\[[^\[\]\n]{1,100}\])?(?P<wide>\*\*|__|``|\#\#|\+\+)
@@ -222,6 +222,8 @@ class Inline:
 
     def _link(self, target: str, text: str, depth: int, kind: LinkKind = LinkKind.HYPERLINK) -> None:
         builder, shown = self._builder, _shown(text)
+        if target.startswith("{"):  # an address that begins with an attribute which only the site's build knows
+            target = f"//{target}"
         if builder.in_link:
             self._write(shown, depth + 1)
             return

@@ -26,11 +26,11 @@ _FAMILIES = {
 _ANTORA = re.compile(r"(?:(?:.*/)?modules/)([^/]+)/")
 
 
-def lines_of(source: SourceFile, attributes: Attributes) -> Iterator[str]:
+def lines_of(source: SourceFile, attributes: Attributes, taken: set[str]) -> Iterator[str]:
     """The lines that a document is made of. If what is included changes the levels of its headings, lines before
     and after it set `leveloffset`.
 
-    attributes: those that conditions ask for; they change as lines say so.
+    attributes: those that conditions ask for; they change as lines say so. taken: gets the paths of included files.
     """
     open_files = [(source, iter(_lines(source)))]
     after: list[str] = [""]  # what follows each file's last line
@@ -62,6 +62,7 @@ def lines_of(source: SourceFile, attributes: Attributes) -> Iterator[str]:
             included = _included(directive, attributes, [file for file, _ in open_files])
             _, how = element_attributes(directive[4])
             if included is not None:
+                taken.add(included.path)
                 offset = how.get("leveloffset", "")
                 open_files.append((included, iter(_pieces(_lines(included), how))))
                 after.append(f":leveloffset: {attributes.level_offset}" if offset else "")
