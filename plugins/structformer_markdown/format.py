@@ -234,12 +234,18 @@ def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBui
     """Begin with what the front matter says of a page, without its marks of code and links where it has some."""
     summary = next((value for key in _SUMMARY_KEYS if isinstance(value := metadata.get(key), str)), "")
     text = " ".join(summary.split())
-    tokens = parse(text, {}) if "<" not in text and any(mark in text for mark in "`[*") else []
-    if [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]:
-        reader.read(tokens)
+    told = _inline_of(text, {}) if "<" not in text else None
+    if told:
+        reader.read([told])
     else:
         builder.text(text)
     builder.paragraph()
+
+
+def _inline_of(text: str, env: dict[str, Any]) -> Token | None:
+    """What a line says with its marks; None of a text that is more than a paragraph, or has none."""
+    tokens = parse(text, env) if any(mark in text for mark in "`[*") else []
+    return tokens[1] if [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"] else None
 
 
 def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_before: int) -> None:
@@ -288,6 +294,7 @@ class _Reader:
         self._list_depth = 0
         self._quotes: list[MarkKind] = []
         self._nested = 0
+        self._of_terms = False  # in a glossary, whose terms are places
         self._anchors: list[str] = []  # of what comes next
         self.names: list[str] = []  # of the document, by what is in it
         self.has_unnamed = False
@@ -310,7 +317,9 @@ class _Reader:
                     self._content(token.content, token.children)
                     self._builder.close_mark(MarkKind.FIGURE)
                 else:
-                    if self._anchors and not self._builder.in_heading:
+                    if self._of_terms and tokens[index - 1].type == "dt_open":
+                        self._label([token.content])
+                    elif self._anchors and not self._builder.in_heading:
                         self._label([])
                     self._content(token.content, token.children)
             elif kind == "paragraph_open" or kind == "paragraph_close":
@@ -419,7 +428,8 @@ class _Reader:
         elif argument:
             if has_title:
                 self._open(MarkKind.TITLE)
-            self._text(argument, "")
+            told = _inline_of(argument, {EXTENDED: True})
+            self._content(argument, told.children if told else None)
             if has_title:
                 self._close(MarkKind.TITLE)
             self._block()
@@ -427,7 +437,9 @@ class _Reader:
             self._builder.text("See also: ")
         if self._nested < _MAX_DIRECTIVES:
             self._nested += 1
+            around, self._of_terms = self._of_terms, name == "glossary"
             self.read(parse("\n".join(lines), {EXTENDED: True}))
+            self._of_terms = around
             self._nested -= 1
         else:
             self._builder.verbatim("\n".join(lines))
@@ -485,7 +497,8 @@ class _Reader:
             builder.close_link()
             return
         if name in FILE_ROLES and not builder.in_link:
-            builder.open_link(target)
+            # A page of another project, by intersphinx, is elsewhere.
+            builder.open_link(f"//{target}" if name != "download" and re.match(r"[\w.-]+:(?!\s)", target) else target)
             builder.text(shown.lstrip("!~"))
             builder.close_link()
             return

@@ -57,6 +57,7 @@ _NAMED = re.compile(r"(.*?)\s*(?<!\x00)<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = frozenset("ref doc numref any term download".split())
 _PATHS = frozenset({"doc", "download"})
+_OF_OTHERS = re.compile(r"[\w.-]+:(?!\s)")  # a page of another project, by intersphinx
 _TITLED = frozenset("ref doc numref".split())  # those that show the title of what they point to
 # Directives whose content is not reStructuredText.
 _CODE = frozenset(
@@ -141,6 +142,8 @@ def _role(
         if target in GENERATED and kind in _TITLED:
             return [nodes.inline(rawtext, shown if named else GENERATED[target])], []
         anchor = term_anchor(target) if kind == "term" else target
+        if kind == "doc" and _OF_OTHERS.match(target):
+            anchor = f"//{target}"
         reference = nodes.reference(rawtext, shown, refuri=anchor if kind in _PATHS else f"#{anchor}")
         if not named and kind in _TITLED:
             reference["classes"].append(UNNAMED_CLASS)

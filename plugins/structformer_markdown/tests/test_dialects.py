@@ -221,17 +221,33 @@ def test_what_myst_does_not_show_is_no_text():
 
 
 def test_roles_refer_to_places_files_and_works():
-    source = (
-        "By {eq}`one`, {numref}`Fig. %s <two>`, {doc}`b`, {download}`data <a.csv>` and {cite:p}`Pear2020,Fig1999`.\n"
-    )
+    source = "By {eq}`one`, {numref}`Fig. %s <two>`, {doc}`b`, {doc}`c <werkzeug:c>`, {download}`data <a.csv>` and {cite:p}`Pear2020,Fig1999`.\n"
     assert links(page(f"# T\n\n{source}")) == [
         ("xref", "#one", "one"),
         ("xref", "#two", "Fig. %s"),
         ("hyperlink", "b", "b"),
+        ("hyperlink", "//werkzeug:c", "c"),
         ("hyperlink", "a.csv", "data"),
         ("citation", "Pear2020", "Pear2020"),
         ("citation", "Fig1999", "Fig1999"),
     ]
+
+
+@pytest.mark.parametrize("name", ["note", "hint", "admonition", "dropdown", "card"])
+def test_the_title_of_a_directive_has_marks(name):
+    found = page(f"# T\n\n:::{{{name}}} Use `a_b` or [this](b.md)\nText.\n:::\n")
+    assert found.root.text == "Use a_b or this\n\nText."
+    assert links(found) == [("hyperlink", "b.md", "this")]
+    assert page(f"# T\n\n:::{{{name}}} - a_b * c\nText.\n:::\n").root.text == "- a_b * c\n\nText."
+
+
+def test_the_terms_of_a_glossary_are_places_on_any_page(tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\n{term}`Main Sail`, {term}`the sheet <sheet>`, {term}`Oar`\n")
+    (tmp_path / "b.md").write_text(
+        "# B\n\n:::{glossary}\nMain sail\n: The large one.\n\nsheet\n: A rope.\n:::\n\nOar\n: None.\n"
+    )
+    report = ingest(tmp_path, tmp_path / "w", workers=1)
+    assert (report.links["xref"]["resolved"], report.links["xref"]["dead_anchor"]) == (3, 1)
 
 
 def test_a_reference_without_words_shows_the_title_of_its_target():

@@ -269,6 +269,11 @@ def test_references_to_objects_lead_to_any_page(tmp_path, run):
     assert counts == {"resolved": 16, "external": 5, "file": 0, "unresolved": 1, "ambiguous": 0, "dead_anchor": 0}
 
 
+def test_a_page_of_another_project_is_elsewhere():
+    document = read("See :doc:`the test client <werkzeug:test>`, :doc:`deploying/index` and :download:`a <a:b.zip>`.\n")
+    assert [link.target for link in document.links()] == ["//werkzeug:test", "deploying/index", "a:b.zip"]
+
+
 def test_a_page_without_words_of_its_own_is_called_by_its_title():
     folder = Folder(
         {
