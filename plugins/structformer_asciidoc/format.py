@@ -65,11 +65,12 @@ class AsciiDocFormat:
         given = dict(pair.partition("=")[::2] for pair in str(options.get("attributes", "")).split(",") if pair)
         fixed = {name.strip().lower(): value for name, value in given.items()}
         taken = set[str]()
-        lines = list(lines_of(source, attributes_of(source, fixed), taken))
+        begun = attributes_of(source, fixed)
+        lines = list(lines_of(source, begun(), taken))
         if not any(lines):
             source.warn("empty: no document")
             return
-        attributes = attributes_of(source, fixed)
+        attributes = begun()
         builder = TreeBuilder()
         reader = Blocks(builder, attributes)
         reader.read(lines)

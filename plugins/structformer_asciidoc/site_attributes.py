@@ -4,6 +4,7 @@ antora.yml and the playbook above it say them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -22,17 +23,21 @@ _IMAGE_FOLDERS = ("images", "assets/images")  # of a module; the second is the o
 _CALLED = {"name": "page-component-name", "title": "page-component-title", "version": "page-component-version"}
 
 
-def attributes_of(source: SourceFile, given: dict[str, str]) -> Attributes:
-    """The attributes that a page begins with. given: those that hold whatever a file says."""
+def attributes_of(source: SourceFile, given: dict[str, str]) -> Callable[[], Attributes]:
+    """What makes the attributes that a page begins with. given: those that hold whatever a file says."""
     component = source.above("antora.yml", _FARTHEST) if module_path(source.path) else None
     if component is None:
-        return Attributes(given)
+        return lambda: Attributes(given)
     playbook = next((found for name in _PLAYBOOKS if (found := source.above(name, _FARTHEST)) is not None), None)
     settled, begins_with = _site(_data(playbook), _data(component))
-    attributes = Attributes({**settled, **given}, image=lambda target: _image(source, target))
-    for name, value in begins_with.items():
-        attributes.enter(f":{name}: {value}")
-    return attributes
+
+    def begun() -> Attributes:
+        attributes = Attributes({**settled, **given}, image=lambda target: _image(source, target))
+        for name, value in begins_with.items():
+            attributes.enter(f":{name}: {value}")
+        return attributes
+
+    return begun
 
 
 def _data(source: SourceFile | None) -> bytes:
