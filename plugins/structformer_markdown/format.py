@@ -20,6 +20,7 @@ from structformer.formats import (
     normalize,
     path_candidates,
     path_names,
+    promote_to_root,
     split_fragment,
     wiki_name,
     without_garbage_collection,
@@ -92,6 +93,7 @@ _SPAN_OPENS = {"em_open": MarkKind.EMPHASIS, "strong_open": MarkKind.STRONG}
 _SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
 _NAMED_PARTS = ("link_close", "code_inline", "image")  # behind which attributes may stand
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
+_FARTHEST_BOOK = 5  # folders above a chapter
 _BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
 _ANY_CASE = "any case:"  # before the names of a path in lower case, as some sites have their addresses
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
@@ -172,6 +174,9 @@ class MarkdownFormat:
             metadata=metadata,
             promote=True,  # the title of the front matter and the heading name the same page, in whatever words
         )
+        if not title and not strict and _is_chapter(document, source):
+            promote_to_root(document.root, document.root.children[0])
+            document.title = document.root.title
         if reader.has_unnamed:
             here = {anchor for section in document.sections() for anchor in section.anchors}
             name_references(document, lambda label, _: "" if label in here else " ".join(re.split(r"[\W_]+", label)))
@@ -228,6 +233,12 @@ def _title_block(block: str) -> dict[str, Any]:
     if len(lines) > 1 and lines[1]:
         found["author"] = lines[1]
     return found
+
+
+def _is_chapter(document: Document, source: SourceFile) -> bool:
+    """Whether a page is of an mdBook and begins with a heading, of any level, that all others are below."""
+    begins = len(document.root.children) == 1 and not document.root.text and document.root.children[0].level > 1
+    return begins and source.above("book.toml", _FARTHEST_BOOK) is not None
 
 
 def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBuilder) -> None:

@@ -436,8 +436,7 @@ class TreeBuilder:
         metadata: dict[str, Any] | None = None,
         promote: bool | None = None,
     ) -> Document:
-        """The finished Document. Its title is, in order: `title`, the first level-1 heading, the heading that it begins
-        with if all others are below it, the file's stem.
+        """The finished Document. Its title is, in order: `title`, the first level-1 heading, the file's stem.
 
         promote: make a level-1 heading that comes first and is the only one the root; None does so unless `title` says
         that the document is called otherwise, so that the heading is a section of it."""
@@ -452,10 +451,8 @@ class TreeBuilder:
             section.anchors = tuple(map(without_controls, section.anchors))
             for link in section.links:
                 link.target, link.text = without_controls(link.target), without_controls(link.text)
-        root = self.root
         tops = [section for section in self._order[1:] if section.level == 1]
-        if not tops and not title and len(root.children) == 1 and not root.text:
-            tops = root.children  # mdBook's chapters begin with a second level
+        root = self.root
         # A heading without a letter names nothing, so it stays a section of its own.
         same = title is None or " ".join(title.split()).casefold() == (tops[0].title.casefold() if tops else "")
         if (

@@ -97,7 +97,7 @@ def test_components_in_markdown_hold_markdown_too_but_html_does_not():
 
 def test_code_links_and_headings_in_markdown_between_html_tags_are_read():
     found = page(
-        "Options.\n\n<dl>\n<dt>\n### <code>-n</code> <var>node</var> {#n}\n</dt>\n<dd>\nSet `a_b` or [the [x]](y) as in [`c`](z).\n"
+        "<dl>\n<dt>\n### <code>-n</code> <var>node</var> {#n}\n</dt>\n<dd>\nSet `a_b` or [the [x]](y) as in [`c`](z).\n"
         "![chart](p.png) # of masts\n</dd>\n</dl>\n"
     )
     [section] = found.root.children

@@ -6,6 +6,9 @@ import pytest
 from structformer import Document, LinkKind, read
 from structformer.errors import ReadError, UsageError
 
+from reading import Folder
+from structformer_markdown.format import MarkdownFormat
+
 
 def document(text: str | bytes) -> Document:
     [found] = read(text.encode() if isinstance(text, str) else text, format="markdown")
@@ -135,17 +138,20 @@ def test_front_matter_gives_title_metadata_and_a_first_sentence():
 @pytest.mark.parametrize(
     ("text", "title", "sections"),
     [
-        ("## Borrowing\n\nText.\n\n### Rules\n\nx\n", "Borrowing", ["Borrowing", "Rules"]),  # an mdBook's chapter
+        ("## Borrowing\n\nText.\n\n### Rules\n\nx\n", "Borrowing", ["Borrowing", "Rules"]),
         ("### Borrowing\n\nText.\n", "Borrowing", ["Borrowing"]),
-        ("## Borrowing\n\nx\n\n## Lending\n\nx\n", "document", ["document", "Borrowing", "Lending"]),
-        ("Text.\n\n## Borrowing\n\nx\n", "document", ["document", "Borrowing"]),
-        ("### Rules\n\nx\n\n## Borrowing\n\nx\n", "document", ["document", "Rules", "Borrowing"]),
+        ("## Borrowing\n\nx\n\n## Lending\n\nx\n", "a", ["a", "Borrowing", "Lending"]),
+        ("Text.\n\n## Borrowing\n\nx\n", "a", ["a", "Borrowing"]),
+        ("### Rules\n\nx\n\n## Borrowing\n\nx\n", "a", ["a", "Rules", "Borrowing"]),
         ("---\ntitle: Books\n---\n## Borrowing\n\nx\n", "Books", ["Books", "Borrowing"]),
     ],
 )
-def test_a_heading_that_a_page_begins_with_and_all_others_are_below_is_its_title(text, title, sections):
-    found = document(text)
+def test_a_chapter_of_an_mdbook_is_called_by_the_heading_that_all_others_are_below(text, title, sections):
+    files = {"book.toml": "[book]\n", "src/part/a.md": text, "other/a.md": text}
+    [found] = MarkdownFormat().read(Folder(files).source("src/part/a.md"), {})
     assert (found.title, [section.title for section in found.sections()]) == (title, sections)
+    [alone] = MarkdownFormat().read(Folder({"a.md": "## Borrowing\n\nText.\n"}).source("a.md"), {})
+    assert (alone.title, alone.root.children[0].title) == ("a", "Borrowing")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +169,7 @@ def test_what_front_matter_says_of_a_page_is_read_as_its_text(said, shown):
 
 def test_toml_front_matter_and_what_merely_looks_like_it():
     assert document("+++\ntitle = 'T'\n+++\nx\n").title == "T"
-    assert document("---\nFoo\n---\nBar\n").title == "Foo"
+    assert document("---\nFoo\n---\nBar\n").root.children[0].title == "Foo"
 
 
 def test_front_matter_with_templating_still_gives_its_plain_lines():
