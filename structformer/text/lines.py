@@ -32,6 +32,6 @@ def lines_of(path: Path) -> Iterator[str]:
 
 def as_number(text: str) -> float:
     """A number in a table. Raises ValueError, also where Python would know one: 1_000, inf, 1e999, other digits."""
-    if not _NUMBER.fullmatch(text) or not math.isfinite(value := float(text)):
+    if not _NUMBER.fullmatch(text.strip()) or not math.isfinite(value := float(text)):
         raise ValueError(f"{text[:20]!r} is not a number")
     return value
