@@ -196,6 +196,7 @@ def our_speed(learned: Learned) -> Speed:
     """structformer's trainer."""
     import torch
     from structformer.training import Listener, RunMode, TrainingOptions, train_ranker
+    from structformer.training.report.logs import read_log
 
     forget_gpu()
     seen: list[Any] = []
@@ -214,7 +215,7 @@ def our_speed(learned: Learned) -> Speed:
         save_seconds=1e6,
     )
     train_ranker(learned.workspace, options, RunMode(listener=Listener(step=seen.append)))
-    log = read_steps(learned.workspace / "models" / "speed" / "training.jsonl")
+    log = read_log(learned.workspace / "models" / "speed" / "training.jsonl")
     used = [step["mfu"] for step in log if "mfu" in step]
     tokens = sum(step["tokens"] for step in log) / sum(step["pairs"] for step in log)
     return Speed(
@@ -224,13 +225,6 @@ def our_speed(learned: Learned) -> Speed:
         statistics.median(used) if used else None,
         seen[-1].idle,
     )
-
-
-def read_steps(path: Path) -> list[dict[str, Any]]:
-    """A training's steps, as its log has them."""
-    from structformer.training.report.logs import read_log
-
-    return list(read_log(path))
 
 
 def peer_speed(learned: Learned) -> Speed:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("structformer.models")
 _SHOWN = 3  # names of weights in a line
-# In float32 whatever the file has: a GPU's bfloat16 is chosen for a run, not by a file. What does not fit is told, and
-# refused here.
+# Weights are float32 whatever type the file stores: a run chooses bfloat16, not a file. transformers reports what does
+# not fit, and `_of_one_size` refuses it.
 _WEIGHTS = {"dtype": "float32", "output_loading_info": True, "ignore_mismatched_sizes": True}
 # Heads for other uses of an encoder: that they take no part in this one goes without saying.
 _OTHER_HEADS = (
@@ -159,8 +159,8 @@ def _load_model(kind: Any, location: str, **options: Any) -> tuple[Any, dict[str
 def _of_one_size(location: str, model: Any, found: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     import torch
 
-    # cuDNN's attention, which torch prefers on newer GPUs, plans anew for every shape of a batch: on an H200 a chunk
-    # of 14 new shapes took 4.2 s where one of known shapes took 1.1. Texts have hundreds; other kernels plan nothing.
+    # cuDNN's attention, torch's first choice on newer GPUs, builds a new plan for every batch shape: on an H200, 14 new
+    # shapes took 4.2 s and known ones 1.1 s. Texts come in hundreds of shapes, and the other kernels need no plan.
     torch.backends.cuda.enable_cudnn_sdp(False)
     if found["mismatched_keys"]:
         names = [each if isinstance(each, str) else each[0] for each in found["mismatched_keys"]]
