@@ -58,14 +58,16 @@ class TexReader:
         self._formulas = Formulas(cursor, output, self.references, self.numbering)
         self._tables = Tables(cursor, output)
         self._typography = Typography(cursor, output, self._tables)
-        sections = Sections(cursor, output, self.numbering)
+        self._sections = Sections(cursor, output, self.numbering)
         theorems = Theorems(cursor, output, self.numbering)
         verbatim = Verbatim(cursor, output)
         lists = (self._formulas, verbatim, self.bibliography, self._tables)
-        self._environments = Environments(cursor, output, self._macros, self.numbering, sections, theorems, *lists)
+        self._environments = Environments(
+            cursor, output, self._macros, self.numbering, self._sections, theorems, *lists
+        )
         parts = (
             *(self, self.front_matter, self._macros, self._branches, self._inputs, self.references, self.bibliography),
-            *(self._typography, sections, theorems, verbatim, self._environments, Fonts(cursor, output)),
+            *(self._typography, self._sections, theorems, verbatim, self._environments, Fonts(cursor, output)),
             *(Glossary(cursor, output), Quantities(cursor, output), Algorithms(cursor, output)),
         )
         self._parts: dict[type, Any] = {type(part): part for part in parts}
@@ -187,7 +189,7 @@ class TexReader:
             cursor.drop(DROPPED[bare])
         elif name == bare and self._typography.rare_symbol(name, start):
             return
-        else:
+        elif not self.references.read_own(bare) and not self._sections.read_own(bare, start):
             cursor.skip_option()  # an unknown command's options are not text; its arguments are
 
     # -- commands that only TeX needs ------------------------------------------------------------------------------

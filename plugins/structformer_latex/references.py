@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import ClassVar
 
 from structformer.document import LinkKind
@@ -15,6 +16,7 @@ from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
 
 _WITH_KIND = frozenset("autoref Autoref cref Cref vref Vref thref fullref zref crefrange Crefrange".split())
+_KEY = re.compile(r"(?:\[[^\[\]]*\])*\{[^{}\\$%\s]+\}")
 _WITH_TITLE = frozenset({"nameref", "titleref"})
 
 
@@ -50,6 +52,17 @@ class References(Part):
     def _label(self, name: str) -> None:
         if not self._output.only_definitions:
             self.add_label(self._cursor.argument())
+
+    def read_own(self, name: str) -> bool:
+        """A command that no file here defines, and that its name and its key tell to be the author's \\label or \\ref:
+        \\seclabel{intro}, \\figref{fig:x}.
+        """
+        own = next((each for end, each in _OWN.items() if name.endswith(end)), None)
+        if own is None or not _KEY.match(self._cursor.text, self._cursor.position):
+            return False
+        self._cursor.skip_optionals()
+        own(self, name)
+        return True
 
     # -- references ------------------------------------------------------------------------------------------------
 
@@ -148,3 +161,7 @@ class References(Part):
         ("url nolinkurl path hyperdef email doi", _shown_address),
         ("orcidlink orcidlinkf orcidlinkc orcidlinki", _orcid),
     )
+
+
+# What an author's own commands do, by what their names end with.
+_OWN: dict[str, Callable[[References, str], None]] = {"label": References._label, "ref": References._reference}

@@ -11,6 +11,8 @@ from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
 
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\\par(?![a-zA-Z])|\Z")
+_OWN = re.compile(r"(?:sub){0,2}section$|chapter$", re.IGNORECASE)
+_TITLED = re.compile(r"(?:\[[^\[\]\n]*\])*\{\s*[^\s}]")  # not \closesection{}
 _UNNUMBERED = ("add", "minisec", "frametitle")  # beginnings of names
 
 
@@ -31,6 +33,23 @@ class Sections(Part):
         if self._cursor.optional() is not None:
             self._cursor.optional()
         self.open(level, self._cursor.argument())
+
+    def read_own(self, name: str, start: int) -> bool:
+        """A command that no file here defines, on a line of its own, and that its name tells to be the author's
+        \\section: \\mysection{Title}, \\bookchapter{id}{Title}. start: where it is in the text.
+        """
+        cursor = self._cursor
+        found = _OWN.search(name)
+        line = cursor.text[cursor.text.rfind("\n", 0, start) + 1 : start]
+        if found is None or line.strip() or not _TITLED.match(cursor.text, cursor.position):
+            return False
+        cursor.skip_optionals()
+        title = cursor.argument()
+        while cursor.text.startswith("{", cursor.position):
+            title = cursor.argument()
+        self._output.flush_footnotes()
+        self.open(SECTIONS[found[0].lower()], title)
+        return True
 
     def open(self, level: int, title: str) -> None:
         """Begin a section. title: LaTeX."""

@@ -164,7 +164,7 @@ class FoundDocument(Found):
     language: str = Field(description="Its language's code, as far as that is known, else that of most documents.")
     sections: list[Found] = Field(description="Its other sections that were found, best first.")
     also_at: list[Copy] = Field(
-        description="Documents that say the same, or without `group` sections, as far as they were found too."
+        description="Copies and versions, or without `group` sections that say the same, as far as they were found too."
     )
     also_in: list[TranslationOut] = Field(description="With `group` its translations, as far as they were found too.")
 

@@ -53,7 +53,7 @@ class Hit:
     section: int = 0
     """Its number in the document, from the root's 0."""
     also_at: tuple[Place, ...] = ()
-    """Other sections among what was found that say the same; with grouping, documents that are copies of this one."""
+    """Other sections among what was found that say the same; with grouping, copies and versions of this document."""
     also_in: tuple[Translation, ...] = ()
     """With grouping, the document's translations among what was found."""
     is_code: bool = False

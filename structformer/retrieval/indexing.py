@@ -105,7 +105,7 @@ def build_index(
                 for unit in its_units:
                     units.add(unit)
                 lexical.add(document, its_units, its_language)
-                copies.add(document.title, (unit.text for unit in its_units))
+                copies.add(document.id, document.title, (unit.text for unit in its_units))
                 if progress:
                     progress("words", number, corpus.document_count)
         lexical.close()

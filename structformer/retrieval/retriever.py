@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,7 @@ from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.descriptions import ITSELF
 from structformer.text.languages import declared_code
 from structformer.text.lexical_analysis import lone_characters
+from structformer.text.version_marks import Order, names_version, version_of
 from structformer.text.words import names_of, spaced
 from structformer.workspace import Workspace
 
@@ -108,8 +109,8 @@ class Retriever:
         return f"Retriever({str(self.workspace)!r}, {len(self.documents)} documents, {self.default_pipeline()})"
 
     def hits(self, ranking: Ranking, k: int, *, group: bool = False, sections: int | None = None) -> list[Hit]:
-        """A ranking's first sections as hits, or with `group` its first documents. Copies and translations of a hit are
-        not hits of their own. sections: how many of a document, at most; None: all.
+        """A ranking's first sections as hits, or with `group` its first documents. Copies, versions and translations of
+        a hit are not hits of their own. sections: how many of a document, at most; None: all.
         """
         seen: set[tuple[int, int]] = set()
         found: dict[Any, dict[int, Ranked]] = {}  # by what they say, then by what says it: a document, or a unit
@@ -142,30 +143,51 @@ class Retriever:
         language = asked_in(ranking.query, {self._language(each) for its in several for each in its})
         hits: list[Hit] = []
         for alike in found.values():
-            shown = self._shown(alike, language) if group and language else next(iter(alike))
+            shown = self._shown(alike, language, ranking.query)
             first, *others = (self._hit(number, score, ranking, matches) for number, score in alike.pop(shown)[:last])
             elsewhere = self._elsewhere(shown, alike) if group else (self._places(alike), ())
             hits.append(replace(first, sections=tuple(others), also_at=elsewhere[0], also_in=elsewhere[1]))
         return hits
 
-    def _shown(self, documents: Collection[int], language: str) -> int:
-        """Which of a page's copies and translations is shown: the best one in the query's language, else the best."""
-        its = (document for document in documents if declared_code(self._language(document)) == language)
-        return next(its, next(iter(documents)))
+    def _shown(self, alike: Mapping[int, Ranked], language: str, query: str) -> int:
+        """Which of a page's copies, versions and translations is shown, or of sections that say the same: of those in
+        the query's language, else of all, the version that the query names, else the newest that has what was found in
+        the best one at the same place; of several the best.
+
+        alike: their units, by documents or by the first of them.
+        """
+        if len(alike) == 1:
+            return next(iter(alike))
+        of = {each: self.units[found[0][0]] for each, found in alike.items()}
+        its = [each for each, unit in of.items() if language and self._language_code(unit.document) == language]
+        best, *rest = its or of
+        words = frozenset(word.strip("?!.,;:()'\"") for word in query.lower().split())
+        places = {of[best].anchor, of[best].path[1:]} - {""}
+
+        def preferred(number: int) -> tuple[bool, bool, Order]:
+            unit = of[number]
+            at_place = number == best or bool(places & {unit.anchor, unit.path[1:]})
+            return names_version(unit.document_id, words), at_place, version_of(unit.document_id)[1]
+
+        return max((best, *rest), key=preferred)
 
     def _language(self, document: int) -> str:
         return self.opened.translations.language(self.opened.copies.first(document))
+
+    def _language_code(self, document: int) -> str:
+        return declared_code(self._language(document))
 
     def _places(self, units: Iterable[int]) -> tuple[Place, ...]:
         found = (self.units[number] for number in units)
         return tuple(dict.fromkeys(Place(unit.document_id, unit.anchor) for unit in found))
 
     def _elsewhere(self, shown: int, others: Iterable[int]) -> tuple[tuple[Place, ...], tuple[Translation, ...]]:
-        """A document's copies and its translations among others."""
+        """A document's copies, the newest version first, and its translations among others."""
         copies = self.opened.copies
         also_at, also_in = [], []
-        for document in others:
-            its = self.documents[document].id
+        ids = {document: self.documents[document].id for document in others}
+        for document in sorted(ids, key=lambda each: version_of(ids[each])[1], reverse=True):
+            its = ids[document]
             if copies.first(document) == copies.first(shown):
                 also_at.append(Place(its))
             else:

@@ -17,6 +17,7 @@ from structformer.retrieval.indexing import build_index
 from structformer.retrieval.learning.structure_pairs import structure_pairs
 from structformer.retrieval.questions.pseudo_queries import draw_pseudo_queries
 from structformer.retrieval.vectors.descriptions import drawn_descriptions
+from structformer.text.version_marks import version_of
 from structformer.workspace import Workspace
 
 MOOR = [
@@ -142,7 +143,7 @@ def test_sections_of_copies_that_differ_are_two_hits(tmp_path):
     assert retriever.opened.copies.others(retriever.opened.document_number("v2/faq.md"))
     hits = retriever.search("tie the bow and the stern", pipeline="lexical")
     found = [(hit.document_id, [place.address for place in hit.also_at]) for hit in hits if hit.title == "Moored"]
-    assert sorted(found) == [("v1/faq.md", ["v3/faq.md#moored"]), ("v2/faq.md", [])]
+    assert sorted(found) == [("v2/faq.md", []), ("v3/faq.md", ["v1/faq.md#moored"])]
     [ranked] = retriever.rank_documents(["why does train say nothing was gained"], "lexical")
     assert {"v1/faq.md", "v2/faq.md", "v3/faq.md"} <= {document for document, _ in ranked}
 
@@ -207,7 +208,7 @@ class _Texts:
 def groups(documents: list[list[str]], titles: list[str] | None = None) -> list[int]:
     finder = CopyFinder()
     for number, texts in enumerate(documents):
-        finder.add(titles[number] if titles else f"Page {number}", texts)
+        finder.add(f"{number}.md", titles[number] if titles else f"Page {number}", texts)
     return finder.first_of_each(_Texts(documents)).tolist()  # type: ignore[arg-type]
 
 
@@ -227,3 +228,97 @@ def test_a_group_is_named_by_its_first_document_and_equal_ones_share_it(document
         assert found[first] == first
         if sum(map(len, documents[number])) >= 200:
             assert all(found[other] == first for other in range(number) if documents[other] == documents[number])
+
+
+# ----------------------------------------------------------------------------------------------------- versions of a page
+
+
+def install(version: str, *more: str) -> str:
+    """A page that says half of the same in each version."""
+    return page("Moor", [*MOOR[:4], *(f"Release {version} changes the rule {number}." for number in range(4)), *more])
+
+
+def of_versions(folder: Path, pages: dict[str, str]) -> Retriever:
+    for path, content in pages.items():
+        (folder / "docs" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "docs" / path).write_text(content)
+    ingest(folder / "docs", folder / "w")
+    build_index(folder / "w", encoders=[])
+    return Retriever.open(folder / "w")
+
+
+OLD_ALONE = "## Capstan\n\nA capstan heaves the cable in."
+
+
+@pytest.mark.parametrize(
+    "newest_first",
+    [
+        ["2.10/moor.md", "2.9/moor.md", "1.0/moor.md", "next/moor.md"],
+        ["docs/moor.md", "docs/v3/moor.md", "docs/v2.1/moor.md"],
+        ["stable/moor.md", "1.1/moor.md", "1.1-rc1/moor.md", "main/moor.md"],
+        ["versioned_docs/version-2.0/moor.md", "versioned_docs/version-1.0/moor.md", "docs/moor.md"],
+        ["v2/2.20/moor.md", "v2/2.3/moor.md", "v1/1.76/moor.md"],
+    ],
+)
+def test_versions_of_a_page_are_one_result_and_the_newest_is_shown(tmp_path, newest_first):
+    pages = {path: install(path) for path in newest_first} | {"row.md": page("Row", [ROW, "A boat is rowed."])}
+    retriever = of_versions(tmp_path, pages)
+    hits = retriever.search("a second line from the stern keeps the boat", group=True, pipeline="lexical")
+    assert hits[0].document_id == newest_first[0]
+    assert {place.document_id for place in hits[0].also_at} == {*newest_first[1:]}
+    assert {hit.document_id for hit in hits[1:]} <= {"row.md"}
+
+
+def test_the_version_that_a_query_names_is_shown(tmp_path):
+    pages = {path: install(path) for path in ("docs/3.0/moor.md", "docs/2.1/moor.md", "docs/1.0/moor.md")}
+    retriever = of_versions(tmp_path, pages)
+    for query in ("moor the boat in v2.1", "2.1: boat", "the boat (2.1)?"):
+        assert retriever.search(query, group=True, pipeline="lexical")[0].document_id == "docs/2.1/moor.md"
+
+
+def test_what_only_an_old_version_has_is_found_there(tmp_path):
+    pages = {"2/moor.md": install("2", "## Fender\n\nA fender."), "1/moor.md": install("1", OLD_ALONE)}
+    hit = of_versions(tmp_path, pages).search("capstan", group=True, pipeline="lexical")[0]
+    assert (hit.document_id, hit.anchor) == ("1/moor.md", "capstan")
+
+
+def test_equal_sections_are_shown_in_the_newest_version_without_grouping_too(tmp_path):
+    pages = {f"{version}/moor.md": page("Moor", LONG) for version in ("1.0", "1.9", "1.10")}
+    hit = of_versions(tmp_path, pages).search("fenders keep the hull", pipeline="lexical")[0]
+    assert hit.document_id == "1.10/moor.md"
+
+
+def test_a_filter_leaves_versions_alone(tmp_path):
+    pages = {f"{version}/moor.md": install(version) for version in ("1.0", "2.0")}
+    retriever = of_versions(tmp_path, pages)
+    [hit] = retriever.search("the boat", group=True, pipeline="lexical", where=Filter(paths=("1.0/*",)))
+    assert (hit.document_id, hit.also_at) == ("1.0/moor.md", ())
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {"1.0/notes.md": page("Notes", MOOR[:4]), "1.1/notes.md": page("Notes", MOOR[4:])},  # they say other things
+        {"1/moor.md": page("Moor", MOOR), "2/tie.md": page("Moor", [*MOOR[:4], ROW])},  # other names
+        {"1/moor.md": page("Moor", MOOR), "2/moor.md": page("Tie", [*MOOR[:4], ROW])},  # other titles
+        {"left/moor.md": page("Moor", MOOR), "right/moor.md": page("Moor", [*MOOR[:4], ROW])},  # no versions
+    ],
+)
+def test_pages_that_are_no_versions_of_each_other(tmp_path, pages):
+    hits = of_versions(tmp_path, pages).search("boat line", group=True, pipeline="lexical")
+    assert {hit.document_id for hit in hits} == set(pages)
+    assert [hit.also_at for hit in hits] == [(), ()]
+
+
+def test_of_versions_the_newest_is_asked(tmp_path):
+    retriever = of_versions(tmp_path, {f"{version}/moor.md": install(version) for version in ("1.9", "1.10", "1.2")})
+    copies, newest = retriever.opened.copies, retriever.opened.document_number("1.10/moor.md")
+    assert copies.first_of_each.tolist() == [newest] * 3
+
+
+@given(st.lists(st.text(alphabet="v12.x-_/adm", max_size=12), max_size=6))
+def test_a_mark_of_a_version_is_taken_out_whole(parts):
+    document_id = "/".join([*parts, "page.md"])
+    family, _ = version_of(document_id)
+    assert family.endswith("page.md")
+    assert version_of(family)[0].split("/")[-1] == "page.md"

@@ -213,17 +213,17 @@ def test_what_a_page_declares_counts_and_variants_are_told_apart_where_readers_d
 
 def test_copies_of_a_page_and_of_its_translation_are_one_result(tmp_path):
     other = INSTALL["fr"].replace("une seule commande", "deux commandes, dont la seconde est la plus longue de toutes")
-    pages = {f"v{number}/{language}/a.md": INSTALL[language] for number in (1, 2) for language in ("en", "de")}
-    workspace = indexed(tmp_path, {**pages, "v1/fr/a.md": INSTALL["fr"], "v2/fr/a.md": other})
-    # The second French version is no copy of the first, and so is not what the page is in French.
-    assert together(workspace) == [{*pages, "v1/fr/a.md"}]
+    pages = {f"{copy}/{language}/a.md": INSTALL[language] for copy in ("one", "two") for language in ("en", "de")}
+    workspace = indexed(tmp_path, {**pages, "one/fr/a.md": INSTALL["fr"], "two/fr/a.md": other})
+    # The second French page is no copy of the first, and so is not what the page is in French.
+    assert together(workspace) == [{*pages, "one/fr/a.md"}]
     [hit, _] = found(workspace, "how do I install the server: serveur Server")
-    assert hit.document_id == "v1/en/a.md"
-    assert [place.document_id for place in hit.also_at] == ["v2/en/a.md"]
+    assert hit.document_id == "one/en/a.md"
+    assert [place.document_id for place in hit.also_at] == ["two/en/a.md"]
     assert {each.document_id: each.language for each in hit.also_in} == {
-        "v1/de/a.md": "de",
-        "v2/de/a.md": "de",
-        "v1/fr/a.md": "fr",
+        "one/de/a.md": "de",
+        "two/de/a.md": "de",
+        "one/fr/a.md": "fr",
     }
 
 

@@ -165,6 +165,26 @@ def paper(body: str, preamble: str = "") -> str:
     return f"\\documentclass{{article}}{preamble}\\begin{{document}}{body}\\end{{document}}"
 
 
+def test_an_authors_own_commands_for_labels_and_references_are_told_by_their_names():
+    body = r"""\section{Moor}\seclabel{moor} Tie the bow.
+\section{Row}\mylabel[sec]{row} See \secref{moor}, \myref[long]{row} and \tideref{low water}."""
+    document = one(paper(body), "latex")
+    assert [section.anchors for section in document.root.children] == [("moor",), ("row",)]
+    assert [link.target for link in document.links()] == ["#moor", "#row"]
+    assert document.root.children[1].text == "See 1, 2 and low water."
+
+
+def test_an_authors_own_commands_for_headings_are_told_by_their_names():
+    body = r"""\bookchapter[short]{har}{The \emph{Harbour}} Quays.
+  \mysection{Moor}
+Tie the bow. A \crosssection{cut} is no heading.
+\SubSection{Springs} They hold."""
+    (chapter,) = one(paper(body), "latex").root.children
+    (moor,) = chapter.children
+    assert [chapter.title, moor.title, moor.children[0].title] == ["The Harbour", "Moor", "Springs"]
+    assert moor.text == "Tie the bow. A cut is no heading."
+
+
 def test_references_show_what_latex_prints():
     body = r"""\section{Curves}\label{s}\begin{thm}\label{t}True.\end{thm}As in Theorem~\ref{t} (see \eqref{e}), \cref{t,u} and \nameref{u}.
 \begin{equation}a=b\label{e}\end{equation}\section{Solution to \ref{t}}\label{u}\subsection{Deep}\label{d}\autoref{d}, not \ref{gone} .

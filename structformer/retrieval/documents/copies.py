@@ -1,5 +1,5 @@
-"""Documents that say the same: a page under several names, versions of one page that hardly differ, what a generator
-writes twice. They are one result, with the places where it also is.
+"""Documents that say the same: a page under several names, versions of one page, what a generator writes twice. They
+are one result, with the places where it also is.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import numpy.typing as npt
 from structformer.document import pieces_of
 from structformer.retrieval.documents.units import Unit, Units
 from structformer.storage.files import read_errors
+from structformer.text.version_marks import Order, version_of
 
-COPIES = "copies.npy"  # of an index: (documents,) the first document that each is a copy of
+COPIES = "copies.npy"  # of an index: (documents,) the document that stands for each and its copies
 ALIKE = 0.94  # share of the characters of two documents that stand in lines which both have
+VERSIONS_ALIKE = 0.3  # the same of the shorter one, where ids say that they are a version and the next one of a page
 _SHORT = 200  # characters, below which only documents of one title are copies: "To be written." says nothing
 _SKETCH = 8  # lines of a document by which those that may be its copies are found
 _MOST_WITH_LINE = 16  # documents that are kept for one line: a licence says nothing about the page
@@ -27,7 +29,9 @@ _Lines = dict[bytes, int]  # the characters of each line by its digest
 
 
 class CopyFinder:
-    """Finds the copies among documents that it is shown one after the other. It remembers 200 bytes of each."""
+    """Finds the copies among documents that it is shown one after the other, and versions of them. It remembers 220
+    bytes of each.
+    """
 
     def __init__(self) -> None:
         self._bounds = array("q", [0])  # of each document's units
@@ -35,9 +39,16 @@ class CopyFinder:
         self._titles: list[bytes] = []
         self._digests: list[bytes] = []
         self._sketches: list[bytes] = []
+        self._families = array("Q")  # ids without what may name a version
+        self._versions = array("i")
+        self._orders: dict[Order, int] = {}
 
-    def add(self, title: str, texts: Iterable[str]) -> None:
+    def add(self, document_id: str, title: str, texts: Iterable[str]) -> None:
         """Look at the next document: the texts of its units."""
+        family, order = version_of(document_id)
+        digest = hashlib.blake2b(family.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
+        self._families.append(int.from_bytes(digest, "little"))
+        self._versions.append(self._orders.setdefault(order, len(self._orders)))
         texts = list(texts)
         lines = _lines(texts)
         size = sum(lines.values())
@@ -51,9 +62,47 @@ class CopyFinder:
         self._sketches.append(b"".join(sorted(lines)[:_SKETCH]) if size >= _SHORT else b"")
 
     def first_of_each(self, units: Units) -> npt.NDArray[np.int32]:
-        """(documents,) For each one the number of the first that it is a copy of, which may be itself.
+        """(documents,) For each one the number of that which stands for it and its copies, which may be itself: the
+        newest version, and of several the first.
 
         units: those of all the documents that were added."""
+        return self._with_versions(self._copies(units), units)
+
+    def _with_versions(self, first: npt.NDArray[np.int32], units: Units) -> npt.NDArray[np.int32]:
+        """`first` with the versions of each document, for which the newest stands."""
+        orders = list(self._orders)
+        rank = np.argsort(sorted(range(len(orders)), key=orders.__getitem__)).astype(np.int32)
+        versions = rank[np.frombuffer(self._versions, np.int32)] if orders else rank
+        families = np.frombuffer(self._families, np.uint64)
+        by_family = np.lexsort((versions, families))
+        same = families[by_family[1:]] == families[by_family[:-1]]
+        of: dict[int, int] = {}  # what a group joined
+
+        def standing(document: int) -> int:
+            document = int(first[document])
+            while document in of:
+                document = of[document]
+            return document
+
+        for at in np.flatnonzero(same).tolist():
+            one, other = by_family[at : at + 2].tolist()
+            groups = standing(one), standing(other)
+            if groups[0] != groups[1] and self._are_versions(one, other, units):
+                of[max(groups)] = min(groups)
+        joined = np.fromiter(map(standing, range(len(first))), np.int32, len(first)) if of else first
+        newest = joined.copy()
+        by_version = np.lexsort((-np.arange(len(joined)), versions))  # of equal ones the first comes last
+        newest[joined[by_version]] = by_version
+        return newest[joined]
+
+    def _are_versions(self, one: int, other: int, units: Units) -> bool:
+        if self._titles[one] != self._titles[other]:
+            return False
+        lines = self._lines_of(one, units), self._lines_of(other, units)
+        common = sum(length for line, length in lines[0].items() if line in lines[1])
+        return common >= VERSIONS_ALIKE * min(sum(its.values()) for its in lines) > 0
+
+    def _copies(self, units: Units) -> npt.NDArray[np.int32]:
         first = np.arange(len(self._sizes), dtype=np.int32)
         equal: dict[bytes, int] = {}
         with_line: dict[bytes, list[int]] = {}
@@ -101,7 +150,7 @@ class Copies:
     """Which documents are copies of which."""
 
     def __init__(self, first: npt.NDArray[np.int32]) -> None:
-        """first: (documents,) the first document that each is a copy of, itself where it is none."""
+        """first: (documents,) the document that stands for each and its copies, itself where it has none."""
         self.first_of_each = first
         self._groups: dict[int, list[int]] = {}
         copied = np.unique(first[first != np.arange(len(first))])
@@ -116,11 +165,11 @@ class Copies:
             return cls(np.load(path, mmap_mode="r", allow_pickle=False))
 
     def first(self, document: int) -> int:
-        """The first document that this one is a copy of."""
+        """The document that stands for this one and its copies."""
         return int(self.first_of_each[document]) if self._groups else document
 
     def is_copy(self, document: int) -> bool:
-        """Whether it is a copy of an earlier one."""
+        """Whether another one stands for it."""
         return self.first(document) != document
 
     def others(self, document: int) -> tuple[int, ...]:

@@ -1,0 +1,64 @@
+"""Marks of a version in documents' ids: 2.1/a.md, v3/a.md, latest/a.md, versioned_docs/version-1.0/a.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+
+Order = tuple[tuple[int, tuple[int, ...], bool], ...]
+"""Of an id's marks from the outermost on; the version that one should read has the greatest."""
+
+_NUMBERED = re.compile(
+    r"(?:version|release|ver|rel|v)?[-_.]?([0-9]{1,8}(?:[-_.][0-9]{1,8}){0,4})(?:[-_.]?(?:x|lts)|([-_.]?[a-z]{1,10}[-_.]?[0-9]{0,4}))?"
+)
+_COMING = frozenset(
+    "canary dev devel develop development edge head main master next nightly preview trunk unreleased".split()
+)
+_PRESENT = frozenset({"current", "latest", "lts", "stable"})
+_LONGEST = 24  # characters of a mark
+_RELEASED = "versioned_docs"  # Docusaurus' folder of released versions, beside that of the one to come
+UNMARKED: Order = ((3, (), True),)
+
+
+def version_of(document_id: str) -> tuple[str, Order]:
+    """A document's id without the folders that may name its version, and their order. What looks like such a folder
+    need be none: `1/list.md`.
+    """
+    *folders, name = document_id.split("/")
+    kept: list[str] = []
+    marks = []
+    for folder in folders:
+        if mark := _mark(folder):
+            if kept and kept[-1].endswith(_RELEASED):
+                kept[-1] = kept[-1].removesuffix(_RELEASED).rstrip("_") or "docs"
+                mark = 4, *mark[1:]
+            marks.append(mark)
+        else:
+            kept.append(folder)
+    return "/".join([*kept, name]), tuple(marks) or UNMARKED
+
+
+def names_version(document_id: str, words: AbstractSet[str]) -> bool:
+    """Whether a query of these words in lower case names the version of a document."""
+    folders = (folder.lower() for folder in document_id.split("/")[:-1])
+    return any(not words.isdisjoint(_written(folder)) for folder in folders if _mark(folder))
+
+
+def _written(folder: str) -> tuple[str, ...]:
+    """How people write a version."""
+    number = folder.lstrip("_abcdefghijklmnopqrstuvwxyz.-")
+    return folder, number, f"v{number}"
+
+
+def _mark(folder: str) -> tuple[int, tuple[int, ...], bool] | None:
+    """The order of the version that a folder may name; None where it names none."""
+    name = folder.lower().lstrip("_")
+    if len(name) > _LONGEST:
+        return None
+    if name in _COMING:
+        return 0, (), True
+    if name in _PRESENT:
+        return 2, (), True
+    if found := _NUMBERED.fullmatch(name):
+        return 1, tuple(int(each) for each in re.split(r"[-_.]", found[1])), found[2] is None
+    return None
