@@ -148,6 +148,7 @@ class Copy(BaseModel):
     document: str
     anchor: str
     read: str = Field(description="Where its document is read on this server.")
+    version: str = Field("", description="Where the hit is another version of it: its own, as its id calls it.")
 
 
 class TranslationOut(Copy):

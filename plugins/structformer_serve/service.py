@@ -40,7 +40,7 @@ from structformer.retrieval import (
     web_address,
     what_parts_give,
 )
-from structformer.text import WRITTEN, language_name, visible
+from structformer.text import WRITTEN, language_name, version_name, visible
 from structformer.workspace import Workspace
 
 from structformer_serve.as_markdown import as_markdown, unlinked
@@ -305,7 +305,7 @@ class SearchService:
             document_title=(its.title if its else "") or hit.document_id,
             language=_language(current, its.values() if its else {}),
             sections=[_found(each, explained) for each in hit.sections],
-            also_at=[_copy(place) for place in hit.also_at],
+            also_at=[_copy(place, hit.document_id) for place in hit.also_at],
             also_in=[_translation(each) for each in hit.also_in],
         )
 
@@ -563,13 +563,16 @@ def _found(hit: Hit, explained: _Explained | None) -> Found:
     )
 
 
-def _copy(place: Place) -> Copy:
-    return Copy(document=place.document_id, anchor=place.anchor, read=read_address(place.document_id, 0))
+def _copy(place: Place, of: str) -> Copy:
+    document = place.document_id
+    return Copy(
+        document=document, anchor=place.anchor, read=read_address(document, 0), version=version_name(document, of)
+    )
 
 
 def _translation(found: Translation) -> TranslationOut:
     name = language_name(found.language)
-    return TranslationOut(**_copy(found).model_dump(), language=found.language, language_name=name)
+    return TranslationOut(**_copy(found, found.document_id).model_dump(), language=found.language, language_name=name)
 
 
 def read_address(document_id: str, section: int) -> str:

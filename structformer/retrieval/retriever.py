@@ -159,7 +159,7 @@ class Retriever:
         if len(alike) == 1:
             return next(iter(alike))
         of = {each: self.units[found[0][0]] for each, found in alike.items()}
-        its = [each for each, unit in of.items() if language and self._language_code(unit.document) == language]
+        its = [each for each in of if language and declared_code(self._language(of[each].document)) == language]
         best, *rest = its or of
         words = frozenset(word.strip("?!.,;:()'\"") for word in query.lower().split())
         places = {of[best].anchor, of[best].path[1:]} - {""}
@@ -173,9 +173,6 @@ class Retriever:
 
     def _language(self, document: int) -> str:
         return self.opened.translations.language(self.opened.copies.first(document))
-
-    def _language_code(self, document: int) -> str:
-        return declared_code(self._language(document))
 
     def _places(self, units: Iterable[int]) -> tuple[Place, ...]:
         found = (self.units[number] for number in units)

@@ -9,7 +9,8 @@ Order = tuple[tuple[int, tuple[int, ...], bool], ...]
 """Of an id's marks from the outermost on; the version that one should read has the greatest."""
 
 _NUMBERED = re.compile(
-    r"(?:version|release|ver|rel|v)?[-_.]?([0-9]{1,8}(?:[-_.][0-9]{1,8}){0,4})(?:[-_.]?(?:x|lts)|([-_.]?[a-z]{1,10}[-_.]?[0-9]{0,4}))?"
+    r"(?:version|release|ver|rel|v)?[-_.]?((?!0[0-9])[0-9]{1,8}(?:[-_.][0-9]{1,8}){0,4})"
+    r"(?:[-_.]?(?:x|lts|ga|final)|([-_.]?(?:alpha|beta|a|b|dev|m|milestone|pre|preview|rc|snapshot)[-_.]?[0-9]{0,4}))?"
 )
 _COMING = frozenset(
     "canary dev devel develop development edge head main master next nightly preview trunk unreleased".split()
@@ -38,16 +39,19 @@ def version_of(document_id: str) -> tuple[str, Order]:
     return "/".join([*kept, name]), tuple(marks) or UNMARKED
 
 
+def version_name(document_id: str, other: str) -> str:
+    """What a document's id calls its version where `other` is the same page in another one: "2.1"; else ""."""
+    if version_of(document_id)[0] != version_of(other)[0]:
+        return ""
+    elsewhere = other.split("/")
+    return "/".join(each for each in document_id.split("/")[:-1] if _mark(each) and each not in elsewhere)
+
+
 def names_version(document_id: str, words: AbstractSet[str]) -> bool:
     """Whether a query of these words in lower case names the version of a document."""
-    folders = (folder.lower() for folder in document_id.split("/")[:-1])
-    return any(not words.isdisjoint(_written(folder)) for folder in folders if _mark(folder))
-
-
-def _written(folder: str) -> tuple[str, ...]:
-    """How people write a version."""
-    number = folder.lstrip("_abcdefghijklmnopqrstuvwxyz.-")
-    return folder, number, f"v{number}"
+    marks = [folder.lower() for folder in document_id.split("/")[:-1] if _mark(folder)]
+    numbers = [mark.lstrip("_abcdefghijklmnopqrstuvwxyz.-") for mark in marks]
+    return not words.isdisjoint([*marks, *numbers, *(f"v{number}" for number in numbers)])
 
 
 def _mark(folder: str) -> tuple[int, tuple[int, ...], bool] | None:

@@ -301,6 +301,7 @@ def test_a_filter_leaves_versions_alone(tmp_path):
         {"1.0/notes.md": page("Notes", MOOR[:4]), "1.1/notes.md": page("Notes", MOOR[4:])},  # they say other things
         {"1/moor.md": page("Moor", MOOR), "2/tie.md": page("Moor", [*MOOR[:4], ROW])},  # other names
         {"1/moor.md": page("Moor", MOOR), "2/moor.md": page("Tie", [*MOOR[:4], ROW])},  # other titles
+        {"01/moor.md": page("Moor", MOOR), "02-tie/moor.md": page("Moor", [*MOOR[:4], ROW])},  # chapters
         {"left/moor.md": page("Moor", MOOR), "right/moor.md": page("Moor", [*MOOR[:4], ROW])},  # no versions
     ],
 )

@@ -355,3 +355,16 @@ def test_a_page_names_others_about_the_same_that_may_be_seen(tmp_path):
     assert [each.document for each in service.document("bend.md", few).related] == ["loop.md"]
     with TestClient(Application(service, watch=False).asgi, base_url="http://localhost:8765") as found:
         assert "Related to this page" in found.get("/read/bend.md").text
+
+
+def test_versions_of_a_page_are_one_result_that_names_the_others(tmp_path):
+    moor = "# Moor\n\n" + "".join(f"Moor the boat at berth {number} with two lines.\n\n" for number in range(9))
+    pages = {f"v{version}/moor.md": f"{moor}Since {version}.\n" for version in ("1.9", "1.10", "2.0")}
+    with served(tmp_path, {**pages, "row.md": "# Row\n\nRow the boat.\n"}) as found:
+        page = found.get("/?q=moor+the+boat").text
+        [hit] = [each for each in found.get("/api/search?q=moor+the+boat").json()["hits"] if each["also_at"]]
+    assert hit["document"] == "v2.0/moor.md"
+    assert [each["version"] for each in hit["also_at"]] == ["v1.10", "v1.9"]
+    others = ", ".join(f'<a href="/read/{version}/moor.md">{version}</a>' for version in ("v1.10", "v1.9"))
+    assert f"Also in versions {others}</p>" in page
+    assert "2 copies of them" in page

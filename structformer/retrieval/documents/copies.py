@@ -96,11 +96,10 @@ class CopyFinder:
         return newest[joined]
 
     def _are_versions(self, one: int, other: int, units: Units) -> bool:
-        if self._titles[one] != self._titles[other]:
-            return False
         lines = self._lines_of(one, units), self._lines_of(other, units)
         common = sum(length for line, length in lines[0].items() if line in lines[1])
-        return common >= VERSIONS_ALIKE * min(sum(its.values()) for its in lines) > 0
+        least = VERSIONS_ALIKE * min(sum(its.values()) for its in lines)
+        return self._titles[one] == self._titles[other] and common >= least > 0
 
     def _copies(self, units: Units) -> npt.NDArray[np.int32]:
         first = np.arange(len(self._sizes), dtype=np.int32)
