@@ -40,7 +40,7 @@ from structformer.retrieval import (
     web_address,
     what_parts_give,
 )
-from structformer.text import WRITTEN, language_name, version_name, visible
+from structformer.text import WRITTEN, language_name, visible
 from structformer.workspace import Workspace
 
 from structformer_serve.as_markdown import as_markdown, unlinked
@@ -72,6 +72,7 @@ from structformer_serve.schemas import (
 )
 from structformer_serve.shelves import Shelf
 from structformer_serve.step_progress import StepProgress
+from structformer_serve.versions import version_name
 
 _SECTIONS = 3  # of a document, in an answer
 _INCOMING = 100  # links to a document that are listed

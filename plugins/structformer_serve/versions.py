@@ -1,9 +1,11 @@
-"""The order of versions: the newest first."""
+"""The order of versions: the newest first. What a page's version is called."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+
+from structformer.text import version_of
 
 _VERSION = re.compile(r"v?(?:ersion)?[-_ ]?(\d+(?:[._]\d+)*)[-._ ]?(.*)", re.IGNORECASE)
 # Names, no numbers.
@@ -21,6 +23,14 @@ def newest_first(names: Iterable[str]) -> list[str]:
     latest, come before all of them; what is not a version comes last.
     """
     return sorted(sorted(names), key=_newness, reverse=True)
+
+
+def version_name(document_id: str, other: str) -> str:
+    """What a document's id calls its version where `other` is the same page in another one: "2.1"; else ""."""
+    if version_of(document_id)[0] != version_of(other)[0]:
+        return ""
+    elsewhere = {*other.split("/")}
+    return "/".join(each for each in document_id.split("/")[:-1] if each not in elsewhere and "_docs" not in each)
 
 
 def _newness(name: str) -> tuple[int, tuple[int, ...], int, str]:

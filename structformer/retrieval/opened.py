@@ -201,10 +201,16 @@ class OpenedIndex:
 
     def _run_stages(self, pipeline: Pipeline, rankings: list[Ranking], documents: Allowed | None) -> None:
         for stage in pipeline.stages if rankings else ():
-            stage.kind.run(self, stage, rankings, documents)
+            stage.kind.run(self, self._wide(stage), rankings, documents)
         if len(pipeline.stages) == 1 and (likely := pipeline.stages[0].kind.likely) is not None:
             for ranking in rankings:
                 ranking.likely = likely(self, pipeline.stages[0], ranking)
+
+    def _wide(self, stage: Stage) -> Stage:
+        """The stage as it finds the same number of pages where most documents are copies."""
+        if not stage.kind.finds or "k" in dict(stage.options) or self.copies.of_a_page < 2:
+            return stage
+        return replace(stage, options=(*stage.options, ("k", stage.k * self.copies.of_a_page)))
 
     def _asked(self, query: str, documents: Allowed | None) -> Asked:
         """A query's parts, where they are what they look like: of `find -name` the corpus has `-name` itself, and what

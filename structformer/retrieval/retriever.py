@@ -152,9 +152,7 @@ class Retriever:
     def _shown(self, alike: Mapping[int, Ranked], language: str, query: str) -> int:
         """Which of a page's copies, versions and translations is shown, or of sections that say the same: of those in
         the query's language, else of all, the version that the query names, else the newest that has what was found in
-        the best one at the same place; of several the best.
-
-        alike: their units, by documents or by the first of them.
+        the best one at the same place; of several the best. alike: their units by documents, or by their first unit.
         """
         if len(alike) == 1:
             return next(iter(alike))

@@ -39,14 +39,6 @@ def version_of(document_id: str) -> tuple[str, Order]:
     return "/".join([*kept, name]), tuple(marks) or UNMARKED
 
 
-def version_name(document_id: str, other: str) -> str:
-    """What a document's id calls its version where `other` is the same page in another one: "2.1"; else ""."""
-    if version_of(document_id)[0] != version_of(other)[0]:
-        return ""
-    elsewhere = other.split("/")
-    return "/".join(each for each in document_id.split("/")[:-1] if _mark(each) and each not in elsewhere)
-
-
 def names_version(document_id: str, words: AbstractSet[str]) -> bool:
     """Whether a query of these words in lower case names the version of a document."""
     marks = [folder.lower() for folder in document_id.split("/")[:-1] if _mark(folder)]

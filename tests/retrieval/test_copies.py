@@ -311,6 +311,16 @@ def test_pages_that_are_no_versions_of_each_other(tmp_path, pages):
     assert [hit.also_at for hit in hits] == [(), ()]
 
 
+def test_pages_of_many_versions_leave_room_for_others(tmp_path):
+    """200 sections are looked at, and 6 versions have 240 with the word."""
+    parts = "".join(f"\n## Part {number}\n\nThe halyard {number}.\n" for number in range(40))
+    pages = {f"{version}.0/moor.md": install(version, parts) for version in "123456"}
+    pages |= {f"{version}.0/row{number}.md": f"# Row {number}\n\nRow on, and on, and mind the halyard as you row on.\n"
+              for version in "123456" for number in range(3)}  # fmt: skip
+    hits = of_versions(tmp_path, pages).search("halyard", group=True, pipeline="lexical")
+    assert {hit.document_id for hit in hits} == {"6.0/moor.md", *(f"6.0/row{number}.md" for number in range(3))}
+
+
 def test_of_versions_the_newest_is_asked(tmp_path):
     retriever = of_versions(tmp_path, {f"{version}/moor.md": install(version) for version in ("1.9", "1.10", "1.2")})
     copies, newest = retriever.opened.copies, retriever.opened.document_number("1.10/moor.md")

@@ -21,6 +21,7 @@ from structformer.text.version_marks import Order, version_of
 COPIES = "copies.npy"  # of an index: (documents,) the document that stands for each and its copies
 ALIKE = 0.94  # share of the characters of two documents that stand in lines which both have
 VERSIONS_ALIKE = 0.3  # the same of the shorter one, where ids say that they are a version and the next one of a page
+_MOST_OF_A_PAGE = 10
 _SHORT = 200  # characters, below which only documents of one title are copies: "To be written." says nothing
 _SKETCH = 8  # lines of a document by which those that may be its copies are found
 _MOST_WITH_LINE = 16  # documents that are kept for one line: a licence says nothing about the page
@@ -153,6 +154,8 @@ class Copies:
         self.first_of_each = first
         self._groups: dict[int, list[int]] = {}
         copied = np.unique(first[first != np.arange(len(first))])
+        # How many documents a page is on average, in whole numbers; a search has room for no more.
+        self.of_a_page = min(_MOST_OF_A_PAGE, round(len(first) / max(1, len(np.unique(first)))))
         for number in np.flatnonzero(np.isin(first, copied)).tolist():
             self._groups.setdefault(int(first[number]), []).append(number)
 
