@@ -15,7 +15,8 @@ from urllib.parse import unquote
 # A word and a colon alone don't tell: wikis have "Category:Ships". These schemes need no slashes.
 _SCHEME = re.compile(
     r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?//|(?:mailto|tel|sms|javascript|data|doi|urn|news|geo|magnet|xmpp|sip|sips|skype|bitcoin|callto|about|"
-    r"file|view-source|irc|nntp|ldap|ws|wss|cid|mid|tag|info|arxiv|pmid|orcid|isbn|olink|xref):",
+    r"file|view-source|irc|nntp|ldap|ws|wss|cid|mid|tag|info|arxiv|pmid|orcid|isbn|olink|xref|vscode|vscode-insiders|cursor|"
+    r"jetbrains|obsidian|spotify|whatsapp|webcal|facetime|chrome|ms-[a-z-]+|web\+[a-z]+|did|swh|pkg|hdl):",
     re.IGNORECASE,
 )
 # Suffixes that links leave out. Those of installed formats are added; these are also met where no format reads them.

@@ -337,3 +337,14 @@ def test_a_format_that_fails_at_a_link_costs_that_link_and_is_named(workspace, c
     with closing(NameTables(graph.folder / "names")) as names:
         assert resolve_link(Failing(), link, document, 0, names, corpus.site) == ("unresolved", -1, -1)
     assert f"{document.id}: the link 'odd' has no name (ZeroDivisionError: by zero)" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "address", ["mailto:a@example.org", "vscode:mcp/install?x", "ms-settings:display", "web+app:x"]
+)
+def test_addresses_of_other_programs_lead_outside_and_words_with_a_colon_do_not(tmp_path, address):
+    assert edges(tmp_path, {"a.md": f"# A\n\n[open]({address}) [ship](<Class:Ships>)\n"}) == []
+    assert {kind: count for kind, count in statistics(tmp_path)["links"]["hyperlink"].items() if count} == {
+        "external": 1,
+        "unresolved": 1,
+    }
