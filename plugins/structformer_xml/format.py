@@ -42,13 +42,15 @@ _OTHERS = re.compile(
 # Drawings, stylesheets, schemas and settings, by the first element.
 _NO_DOCUMENTS = frozenset(
     b"""svg mxfile stylesheet schema plist wsdl ncx container opensearchdescription urlset sitemapindex opml
-    browserconfig relationships web-app testsuites testsuite coverage""".split()
+    browserconfig relationships web-app testsuites testsuite coverage xliff tmx""".split()
 )
 _SETTINGS = re.compile(  # elements that are documents of other vocabularies too
     rb"<(?:project\b[^>]*(?:\bdefault=|maven|msbuild|\bsdk=|toolsversion)|package\b[^>]*(?:opf|nuspec)"
     rb"|book\b[^>]*devhelp|beans\b[^>]*springframework|manifest\b[^>]*android|resources\b[^>]*android"
+    rb"|project\b[^>]*>\s*<meta>|grammar\b[^>]*relaxng\.org|resources\b[^>]*>\s*(?:<!--.*?-->\s*)*<string"
+    rb"|root\b[^>]*>\s*(?:<!--.*?-->\s*)*<(?:xsd:schema|resheader|data name=)"
     rb"|configuration>\s*<(?:configsections|runtime|startup|system))",
-    re.IGNORECASE,
+    re.IGNORECASE | re.DOTALL,
 )
 _HEAD = 4096
 _DOCBOOK = re.compile(rb"DocBook|docbook\.org/ns")

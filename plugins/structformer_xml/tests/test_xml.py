@@ -256,12 +256,30 @@ def test_references_by_bare_ids_show_what_they_lead_to():
         "OpenSearchDescription xmlns='x'",
         "package xmlns='http://www.idpf.org/2007/opf'",
         "project xmlns='http://maven.apache.org/POM/4.0.0'",
+        "xliff xmlns='urn:oasis:names:tc:xliff:document:1.2'",
+        "grammar xmlns='http://relaxng.org/ns/structure/1.0'",
     ],
 )
 def test_drawings_stylesheets_and_settings_are_no_documents(name):
     source = SourceFile("a.xml", f"<?xml version='1.0'?><{name}><title>T</title></{name.split()[0]}>".encode())
     assert list(XmlFormat().read(source, {})) == []
     assert source.warnings == [f"{name.split()[0].rpartition(':')[2]}: not a document"]
+
+
+@pytest.mark.parametrize(
+    ("page", "settings"),
+    [
+        ("<project version='25'><meta><String>boat</String></meta></project>", True),
+        ("<resources><!-- of an app --><string name='a'>Boats</string></resources>", True),
+        ("<root><resheader name='v'/><data name='a'><value>Boats</value></data></root>", True),
+        ("<root><title>Boats</title><p>They float.</p></root>", False),
+        ("<project><title>Boats</title><p>They float.</p></project>", False),
+        ("<resources><title>Boats</title><p>They float.</p></resources>", False),
+    ],
+)
+def test_settings_are_told_from_documents_with_the_same_first_element(page, settings):
+    assert list(XmlFormat().read(SourceFile("a.xml", page.encode()), {})) == [] or not settings
+    assert settings or one(page, "xml").title == "Boats"
 
 
 def test_elements_without_any_text_are_no_document():
