@@ -28,7 +28,7 @@ from structformer.formats import (
 )
 
 from structformer_html import has_prose
-from structformer_markdown.dialects import chosen_names, docfx, plain_markdown
+from structformer_markdown.dialects import chosen_names, docfx, liquid, plain_markdown
 from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS
 from structformer_markdown.dialects.templates import is_template
 from structformer_markdown.directives import (
@@ -270,7 +270,10 @@ def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_befor
 
 def _names(document: Document, source: SourceFile) -> tuple[str, ...]:
     path = document.source.path
-    places = [name for each in (path, *docfx.published(document.metadata, source)) for name in path_names(each)]
+    paths = [path, *docfx.published(document.metadata, source), *liquid.published(path)]
+    if isinstance(own := document.metadata.get("id"), str) and own and "/" not in own:  # as Docusaurus publishes it
+        paths.append(f"{path.rpartition('/')[0]}/{own}".lstrip("/"))
+    places = [name for each in paths for name in path_names(each)]
     names = list(places)
     if isinstance(uid := document.metadata.get("uid"), str):
         names.append(normalize(f"xref:{uid}"))

@@ -7,7 +7,7 @@ loop's, and makes a target that begins with it lead outside.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from structformer_markdown.dialects.dialect import Dialect
@@ -16,7 +16,8 @@ from structformer_markdown.dialects.shown import arguments, code_block, language
 
 _TAG = re.compile(r"\{%-?[ \t\n]*+([\w-]+)?((?:[^%{\n]|%(?!\})|\{(?!%)|\n(?![ \t]*\n))*+)%\}")
 _VARIABLE = re.compile(
-    r"""(\]\([ \t]*<?|\]:[ \t]*<?|\b(?:href|src)=["']?)?(?<!\$)\{\{(?![<%{#])-?([^{}\n]*)-?\}\}([^\s<>()"'{}]*)"""
+    r"""(\]\([ \t]*<?|\]:[ \t]*<?|\b(?:href|src)=["']?)?(?<!\$)"""
+    r"""\{\{(?![<%{#])-?((?:[^{}\n]|\n(?![ \t]*\n))*)-?\}\}([^\s<>()"'{}]*)"""
 )
 _VARIABLE_LEFT = re.compile(r"\{\{[^{}\n]*\}\}")
 _TEXT = re.compile(r"""[ \t]*(?:"([^"]*)"|'([^']*)')[ \t]*(?:\|(.*))?""")
@@ -32,11 +33,24 @@ _CONDITIONS = frozenset({"if", "unless", "case", "for"})
 _BRANCHES = frozenset({"else", "elsif", "elif", "when"})
 _LITERAL = frozenset({"raw", "verbatim", "highlight", "codeblock", "comment"})
 _SHOWN = ("title", "content", "text", "caption", "alt", "description")
+_DATED = re.compile(r"(.*/)?(\d{4})-(\d\d)-(\d\d)-([^/]+)")
 _CONFIGURATIONS = ("_config.yml", "_config.yaml")
 
 
 def _html_code(content: str, arguments: str, page: Page) -> str:
     return page.keep(f'<pre><code class="language-{language_of(arguments)}">{escape(content)}</code></pre>')
+
+
+def published(path: str) -> Iterator[str]:
+    """Where Jekyll publishes a page of a collection or a post, and Docusaurus a post, as paths: docs/a.md for
+    _docs/a.md, 2016/04/19/a.md for _posts/2016-04-19-a.md.
+    """
+    plain = re.sub(r"(?<![^/])_+(?=[^/]+/)", "", path)
+    if plain != path:
+        yield plain
+    if dated := _DATED.fullmatch(path):
+        folder, *date, name = dated.groups("")
+        yield "/".join((f"{folder.removesuffix('_posts/')}{date[0]}", *date[1:], name))
 
 
 def without_liquid(text: str, page: Page) -> str:

@@ -1,5 +1,5 @@
 """Pandoc, Quarto, R Markdown: references (`@fig-x`, `[@key]`, `\\@ref(fig:x)`), notes in the line (`^[...]`), raised
-and lowered text (`x^2^`, `H~2~O`), line blocks, grid and simple tables.
+and lowered text (`x^2^`, `H~2~O`), line blocks, grid and simple tables, commands of LaTeX (`\\index{x}`).
 
 Source: Pandoc's manual. A table becomes one of bars, each cell one line.
 """
@@ -20,6 +20,10 @@ _REFERENCE = re.compile(rf"(?<![\w\\@./\]\"'=]){_KEY}|\\@ref\(([\w:.-]+)\)")
 _CITED = re.compile(r"\[([^\[\]\n@]{0,200}(?<![\w.])@[^\[\]]{1,1000})\](?![(\[{:])")
 _NOTE = re.compile(r"(?<=[\w.,;:!?)”\"*\0])\^\[(?=[^\[\]\n]*\s)")
 _SCRIPT = re.compile(r"(?<=[^\s^~])(?:\^([^\s^~\[\]]{1,100})\^|(?<!~)~([^\s^~\[\]]{1,100})~(?!~))")
+# Of LaTeX in the text, what is no formula: it shows nothing, but for letters of another kind and links.
+_COMMAND = re.compile(r"(?<!\\)\\([a-zA-Z]+)\*?(?:\[[^\[\]\n]*\])*((?:\{[^{}\n]*\})+)")
+_BREAK = re.compile(r"^[ \t]*\\[a-zA-Z]+[ \t]*$", re.MULTILINE)
+_SHOWS = re.compile(r"emph|text\w+|underline|mbox|href|url|footnote")
 _LINE_BLOCK = re.compile(r"(?:\A|(?<=\n\n))(?:\|(?:[ \t][^\n]*[^\n|\s])?[ \t]*(?:\n(?=[|\n])|\n?\Z))+")
 _GRID_LINE = re.compile(r"[ \t]*\+(?:[-=:]{3,}\+)+[ \t]*")
 _RULES = re.compile(r"[ ]{0,3}-{2,}(?:[ ]+-{2,})+[ ]*")
@@ -38,10 +42,16 @@ def _plain(text: str, page: Page) -> str:
         text = _LINE_BLOCK.sub(_lines, text)
     if "^" in text or "~" in text:
         text = _SCRIPT.sub(lambda found: f"<sup>{found[1]}</sup>" if found[1] else f"<sub>{found[2]}</sub>", text)
+    if "\\" in text:
+        text = _BREAK.sub("", _COMMAND.sub(_shown, text))
     if "@" in text:
         text = _CITED.sub(lambda found: found[1], text)
         text = _REFERENCE.sub(_reference, text)
     return text
+
+
+def _shown(found: re.Match[str]) -> str:
+    return found[2][1:-1].rpartition("}{")[2] if _SHOWS.fullmatch(found[1]) else ""
 
 
 def _reference(found: re.Match[str]) -> str:

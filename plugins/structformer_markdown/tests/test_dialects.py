@@ -606,3 +606,35 @@ def test_a_comment_that_looks_like_a_note_does_no_harm():
     root = page("a\n\n<!--note-->\n\nb\n\n<!--/note-->\n\n<!--note x title-->\n").root
     assert (root.text, root.marks) == ("a\n\nb", [])
     assert text("a\n\n<!--/structformer-note-->\n\n<!--structformer-note x title-->") == "a"
+
+
+def test_pages_of_collections_and_posts_are_found_where_jekyll_and_docusaurus_publish_them(tmp_path):
+    pages = {
+        "_docs/ci/actions.md": "# Actions\n\n[post](/news/2016/04/19/released/) [usage](/docs/usage/)\n",
+        "_docs/usage.md": "# Usage\n\n[post](/2016/04/19/released.html)\n",
+        "_posts/2016-04-19-released.md": "# Released\n\n[actions](/docs/ci/actions/)\n",
+        "blog/2020-01-02-new.md": "# New\n\n[old](/blog/2019/12/31/old)\n",
+        "blog/2019-12-31-old.md": "# Old\n\nOld.\n",
+        "guide/a.md": "---\nid: first\n---\n# First\n\nOne.\n",
+        "v1/guide/a.md": "---\nid: first\n---\n# First\n\nAnother.\n",
+        "guide/b.md": "# Second\n\n[first](first) [the same](./first)\n",
+        "docs/x.md": "# X\n\n[post](/2016/04/19/released)\n",
+    }
+    counts = resolved(tmp_path, pages)
+    assert (counts["resolved"], counts["unresolved"], counts["ambiguous"]) == (8, 0, 0)
+
+
+def test_a_variable_of_liquid_may_go_over_two_lines():
+    document = page("[#1338]({{ site.repository\n}}/issues/1338) is mended.\n\nUse {{ site.name\n}} here.")
+    assert document.root.text == "#1338 is mended.\n\nUse  here."
+
+
+def test_commands_of_latex_in_r_markdown_show_what_pandoc_shows():
+    source = r"""Pandoc\index{Pandoc} is \textbf{good}, \href{https://a.example}{here}. Keep `\index{x}` and $\mathrm{x}$.
+
+\newpage
+
+\begin{center}
+Centred.
+\end{center}"""
+    assert text(source, "book.Rmd") == "Pandoc is good, here. Keep \\index{x} and $\\mathrm{x}$.\n\nCentred."
