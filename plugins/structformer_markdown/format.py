@@ -210,6 +210,8 @@ class MarkdownFormat:
             anchor = f"#{normalize(fragment)}" if fragment else ""
             if "/" not in page:
                 yield from (name + anchor for name in _names_below(document.source.path, page))
+                if "." in page and not anchor:  # a rule of a specification
+                    yield f"{_label_name(page)}#{page}"
             yield wiki_name(page) + anchor
             for name in link_names(document.id, document.source.path, link.target):
                 path, separator, anchor = name.partition("#")

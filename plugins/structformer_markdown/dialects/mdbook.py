@@ -1,5 +1,5 @@
-"""mdBook, as the Rust book uses it: `<Listing number="1-1" caption="...">`, `{{#title}}`. Includes are followed
-before.
+"""mdBook, as Rust's books use it: `<Listing number="1-1" caption="...">`, `{{#title}}`, rules of a specification, whose
+names stand on lines of their own (`r[items.fn]`). Includes are followed before.
 """
 
 from __future__ import annotations
@@ -7,12 +7,19 @@ from __future__ import annotations
 import re
 
 from structformer_markdown.dialects.dialect import Dialect
+from structformer_markdown.dialects.page import Page
 from structformer_markdown.dialects.shown import arguments
 
 _LISTING = re.compile(
     r"""<Listing((?:\s+[\w-]+(?:=(?:"[^"]{0,2000}"|'[^']{0,2000}'|[^\s"'<>]+))?){0,20})\s*>|</Listing>"""
 )
 _TITLE = re.compile(r"\{\{#title[ \t][^{}\n]*\}\}")
+_RULE = re.compile(r"^r\[([\w-]+(?:\.[\w-]+)*)\][ \t]*$", re.MULTILINE)
+
+
+def _plain(text: str, page: Page) -> str:
+    text = _RULE.sub(r"(\1)=\n\n(r-\1)=\n", text)  # as MyST names what comes next
+    return _TITLE.sub("", _LISTING.sub(_listing, text))
 
 
 def _listing(found: re.Match[str]) -> str:
@@ -23,5 +30,4 @@ def _listing(found: re.Match[str]) -> str:
     return f"\n{shown}\n" if shown else "\n"
 
 
-_MARKS = {"<Listing": None, "{{#title": None}
-DIALECT = Dialect("mdbook", lambda text, page: _TITLE.sub("", _LISTING.sub(_listing, text)), _MARKS)
+DIALECT = Dialect("mdbook", _plain, {"<Listing": None, "{{#title": None, "r[": _RULE})

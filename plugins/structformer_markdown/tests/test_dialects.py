@@ -638,3 +638,14 @@ def test_commands_of_latex_in_r_markdown_show_what_pandoc_shows():
 Centred.
 \end{center}"""
     assert text(source, "book.Rmd") == "Pandoc is good, here. Keep \\index{x} and $\\mathrm{x}$.\n\nCentred."
+
+
+def test_rules_of_a_specification_are_places_that_links_find_in_other_chapters(tmp_path):
+    pages = {
+        "fn.md": "r[items.fn]\n# Functions\n\nr[items.fn.body]\nA function has a body.\n",
+        "attributes.md": "# Attributes\n\nOf [bodies] and [functions][items.fn]; see [it](fn.md#r-items.fn.body).\n\n"
+        "[bodies]: items.fn.body\n[items.fn]: items.fn\n",
+    }
+    assert text(pages["fn.md"], "fn.md") == "A function has a body."
+    counts = resolved(tmp_path, pages)
+    assert (counts["resolved"], counts["unresolved"], counts["dead_anchor"]) == (3, 0, 0)
