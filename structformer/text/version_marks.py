@@ -9,7 +9,7 @@ Order = tuple[tuple[int, tuple[int, ...], bool], ...]
 """Of an id's marks from the outermost on; the version that one should read has the greatest."""
 
 _NUMBERED = re.compile(
-    r"(?:version|release|ver|rel|v)?[-_.]?((?!0[0-9])[0-9]{1,8}(?:[-_.][0-9]{1,8}){0,4})"
+    r"(?:version|release|ver|rel|v)?[-_. ]?((?!0[0-9])[0-9]{1,8}(?:[-_.][0-9]{1,8}){0,4})"
     r"(?:[-_.]?(?:x|lts|ga|final)|([-_.]?(?:alpha|beta|a|b|dev|m|milestone|pre|preview|rc|snapshot)[-_.]?[0-9]{0,4}))?"
 )
 _COMING = frozenset(
@@ -22,14 +22,12 @@ UNMARKED: Order = ((3, (), True),)
 
 
 def version_of(document_id: str) -> tuple[str, Order]:
-    """A document's id without the folders that may name its version, and their order. What looks like such a folder
-    need be none: `1/list.md`.
-    """
+    """A document's id without the folders that may name its version (`1/list.md` need not), and their order."""
     *folders, name = document_id.split("/")
     kept: list[str] = []
     marks = []
     for folder in folders:
-        if mark := _mark(folder):
+        if mark := version_order(folder):
             if kept and kept[-1].endswith(_RELEASED):
                 kept[-1] = kept[-1].removesuffix(_RELEASED).rstrip("_") or "docs"
                 mark = 4, *mark[1:]
@@ -41,14 +39,16 @@ def version_of(document_id: str) -> tuple[str, Order]:
 
 def names_version(document_id: str, words: AbstractSet[str]) -> bool:
     """Whether a query of these words in lower case names the version of a document."""
-    marks = [folder.lower() for folder in document_id.split("/")[:-1] if _mark(folder)]
+    marks = [folder.lower() for folder in document_id.split("/")[:-1] if version_order(folder)]
     numbers = [mark.lstrip("_abcdefghijklmnopqrstuvwxyz.-") for mark in marks]
     return not words.isdisjoint([*marks, *numbers, *(f"v{number}" for number in numbers)])
 
 
-def _mark(folder: str) -> tuple[int, tuple[int, ...], bool] | None:
-    """The order of the version that a folder may name; None where it names none."""
-    name = folder.lower().lstrip("_")
+def version_order(name: str) -> tuple[int, tuple[int, ...], bool] | None:
+    """The order of the version that a name may be; None where it is none: latest and the like come before numbers, 1.10
+    before 1.9, a release before its candidates, main and next last.
+    """
+    name = name.lower().lstrip("_")
     if len(name) > _LONGEST:
         return None
     if name in _COMING:
