@@ -64,6 +64,15 @@ ALL_FURNITURE_CLASSES = FURNITURE_CLASSES | CONTENTS_CLASSES
 FURNITURE_IDS = frozenset(
     {"toc", "catlinks", "footer", "site-nav", "sidebar", "navbar", "breadcrumbs", "cookie-banner", "mw-navigation"}
 )
+# Elements of pages written by hand that are menus and tables of contents by their class or id, if they hold little but
+# links.
+MENUS = frozenset({"div", "ul", "ol", "dl", "table", "td", "center"})
+MENU = re.compile(
+    r"(?:^|[\s_-])(?:\w*menu\d?|nav|navbar|navigation|navlinks|navheading|\w*toc\d?|topbar|breadcrumbs?|sidebar)(?=$|[\s_-])",
+    re.IGNORECASE,
+)
+FEWEST_LINKS = 3
+MOST_MENUS = 40  # of a page that are looked at
 SEE_ALSO_CLASSES = frozenset({"seealso", "see-also", "related-topics", "related-links", "relatedlinks", "seealsolist"})
 RELATED = frozenset({"related", "see-also", "seealso"})
 SIGNS = SEE_ALSO_CLASSES | NOTE_WORDS | {"math", "figure"}

@@ -168,7 +168,8 @@ def _name(document: Document, head: _Head) -> None:
     better.
     """
     root = document.root
-    is_heading = bool(root.anchors) and (
+    several = any(child.level == 1 for child in root.children)  # the first of which only lends its title to the root
+    is_heading = (bool(root.anchors) and not several) and (
         root.title != stem_title(document.source.path) or github_slug(root.title) in root.anchors
     )
     if is_texinfo(head.metadata.get("generator")):

@@ -26,6 +26,8 @@ from structformer_html.elements import (
     HEADINGS,
     MATHML,
     MAYBE_FURNITURE,
+    MENU,
+    MENUS,
     MOSTLY_LINKS,
     NEVER,
     NUMBERS_OF_LINES,
@@ -42,7 +44,7 @@ from structformer_html.elements import (
 )
 
 _LEVEL = re.compile("[1-9][0-9]?")
-_IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES = 1, 2, 4, 8  # of a class
+_IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES, _MAY_BE_MENU = 1, 2, 4, 8, 16  # of a class
 _LAYOUT_ROLES = frozenset({"presentation", "none"})
 _NUMBER = re.compile(r"\s*([+-]?[0-9]{1,9})\s*")
 # Of a note, which stands before its title or in its place.
@@ -118,6 +120,7 @@ class Page:
         self._heading_element = ""
         self._in_article = int(content)
         self._in_drawing = 0
+        self._is_contents = contents
         self._furniture_classes = (FURNITURE_CLASSES if contents else ALL_FURNITURE_CLASSES) | more_furniture
         self._starts: dict[str, Callable[[str, Attributes], None]] = {
             **dict.fromkeys(PARAGRAPHS, lambda name, element: builder.paragraph()),
@@ -189,6 +192,14 @@ class Page:
             or (name in MAYBE_FURNITURE and not self._in_article)
         )
 
+    def may_be_menu(self, name: str, element: Attributes) -> bool:
+        """Whether an element is a menu or a table of contents by its class or id, if it holds links."""
+        if name not in MENUS or not self._without_furniture or self._is_contents:
+            return False
+        classes, identifier = element.get("class"), element.get("id")
+        of_class = classes and (self._classes.get(classes) or self._classified(classes)) & _MAY_BE_MENU
+        return bool(of_class or (identifier and MENU.search(identifier)))
+
     def _classified(self, classes: str) -> int:
         """What is to be done with elements of a class, found once a page."""
         words = classes.split()
@@ -196,6 +207,7 @@ class Page:
         signs = not SIGNS.isdisjoint(words) or "highlight-" in classes or "language-" in classes
         found = _IS_KNOWN | _SAYS_SOMETHING * signs | _NUMBERS_LINES * numbers
         found |= _IS_FURNITURE * (not self._furniture_classes.isdisjoint(words))
+        found |= _MAY_BE_MENU * (MENU.search(classes) is not None)
         self._classes[classes] = found
         return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from selectolax.lexbor import LexborNode
 
-from structformer_html.elements import HEADINGS, SOMETIMES_SKIPPED, SPANS
+from structformer_html.elements import FEWEST_LINKS, HEADINGS, MOST_MENUS, MOSTLY_LINKS, SOMETIMES_SKIPPED, SPANS
 from structformer_html.main_content import is_page_header
 from structformer_html.page import Attributes, Page
 
@@ -22,6 +22,7 @@ def read_tree(roots: Iterable[LexborNode], page: Page) -> None:
 
 
 def _walk(root: LexborNode, page: Page) -> None:
+    menus = _Menus(root)
     start, end, say, skips, span_text = page.start, page.end, page.text, page.skips, page.span_text
     above: list[tuple[LexborNode, str]] = []
     node = root
@@ -47,6 +48,7 @@ def _walk(root: LexborNode, page: Page) -> None:
                 and (
                     skips(name, attributes)
                     or (name == "aside" and page.skips_aside(node))
+                    or (attributes and page.may_be_menu(name, attributes) and menus.holds(node))
                     or (name == "header" and page.may_skip_header and is_page_header(node))
                     or (name == "a" and _is_link_to_skip(node, attributes, page))
                     or (attributes and page.may_number_lines(attributes) and _holds_numbers(node))
@@ -81,6 +83,29 @@ def _walk(root: LexborNode, page: Page) -> None:
             end(name)
         else:
             return
+
+
+class _Menus:
+    """Tells menus from other elements of their names."""
+
+    def __init__(self, root: LexborNode) -> None:
+        self._root = root
+        self._size = -1
+        self._looked_at = 0
+
+    def holds(self, node: LexborNode) -> bool:
+        """Whether an element holds links, next to nothing else, and not most of what there is."""
+        if node.mem_id == self._root.mem_id or self._looked_at == MOST_MENUS:
+            return False
+        self._looked_at += 1
+        links = node.css("a[href]")
+        if len(links) < FEWEST_LINKS:
+            return False
+        if self._size < 0:
+            self._size = len(" ".join(self._root.text(deep=True).split()))
+        size = len(" ".join(node.text(deep=True).split()))
+        linked = sum(len(each.text(deep=True).strip()) for each in links)
+        return MOSTLY_LINKS * size < linked and 2 * size < self._size
 
 
 def _holds_numbers(node: LexborNode, depth: int = 5) -> bool:

@@ -350,3 +350,40 @@ def test_what_a_page_shows_of_words_and_numbers():
     document = one(page, "html")
     assert document.root.text == "Software of 10³ kg, 2⁻⁵ m, H2O, the 1st\n\n3 1/2 cups, (a+1)²=√(x+4)"
     assert outline(document)[-1] == (1, "Foo")
+
+
+MENU = '<ul><li><a href="a.html">Home</a><li><a href="b.html">Moorings</a><li><a href="c.html">Charts</a></ul>'
+TEXT = "<p>A boat is moored by two lines, one from the bow and one from the stern, and by springs.</p>" * 3
+
+
+@pytest.mark.parametrize(
+    "mark", ["class='menu mainmenu'", "id=navbar", "class=submenu", "class='fancy_toc'", "id=toc2"]
+)
+def test_menus_of_pages_written_by_hand_are_left_out(mark):
+    document = one(f"<body><div {mark}>{MENU}</div><h1>Moor</h1>{TEXT}<div {mark}>{MENU}</div>", "html")
+    assert document.root.text.count("Moorings") == 0
+    assert list(document.links()) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<h1>Moor</h1>{TEXT}<div class=menu><p>Soup of the day, with bread and butter.</p>{MENU}</div>",  # a menu of food
+        f"<h1>Moor</h1>{TEXT}<div class=menus>{MENU}</div>",
+        f"<h1>Moor</h1><div class=menu>{MENU}</div>",  # of which the page is made
+        f"<h1>Moor</h1>{TEXT}<div class=menu><a href=a.html>Moorings</a></div>",
+    ],
+)
+def test_what_is_called_a_menu_and_is_none_stays(page):
+    assert "Moorings" in one(f"<body>{page}", "html").root.text
+
+
+def test_menus_in_menus_are_looked_at_in_linear_time():
+    page = "<div class=menu>" * 200 + MENU + "words " * 20_000 + "</div>" * 200
+    assert "Moorings" in one(f"<body>{page}", "html").root.text
+
+
+def test_of_several_first_headings_none_is_the_pages():
+    document = one("<title>SELECT</title><div id=top></div><h1>1. Overview</h1>A.<h1>2. Rows</h1>B.", "html")
+    assert [document.title, document.root.title] == ["SELECT", "SELECT"]
+    assert [child.title for child in document.root.children] == ["1. Overview", "2. Rows"]
