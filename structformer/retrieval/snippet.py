@@ -17,27 +17,32 @@ _UNSPACED = re.compile(f"[{SPACELESS}]")
 _PART = re.compile(f"[{SPACELESS}]+|(?:[^\\W{SPACELESS}]|[{MARKS}{IGNORABLE}])+")
 
 
-class Matches(dict[str, bool]):
+class Matches:
     """Whether words are matches of a query: looked up once each, since a page of results passes thousands of them.
-
     terms: the query's; words_of gives a text's terms as the lexical index has them. lone: terms that are characters,
     which match in any word (see lexical_analysis.py)."""
 
     def __init__(
         self, terms: Iterable[str], words_of: Callable[[str], Collection[str]], lone: Iterable[str] = ()
     ) -> None:
-        super().__init__()
-        self._wanted = set(terms)
+        self._wanted = frozenset(terms)
         self._words_of = words_of
+        self._seen: set[str] = set()
+        self._found: set[str] = set()
         self.lone = frozenset(lone)
 
-    def __missing__(self, word: str) -> bool:
-        found = self[word] = not self._wanted.isdisjoint(self._words_of(word))
-        return found
+    def of(self, words: Collection[str]) -> list[bool]:
+        """Whether each of some words matches."""
+        wanted, words_of = self._wanted, self._words_of
+        new = {*words} - self._seen
+        self._found.update(word for word in new if not wanted.isdisjoint(words_of(word)))
+        self._seen |= new
+        found = self._found
+        return [word in found for word in words]
 
-    def have(self, word: str) -> bool:
-        """Whether a word matches, or one of its characters does."""
-        return self[word] or not self.lone.isdisjoint(word)
+    def have(self, words: Collection[str]) -> list[bool]:
+        """Whether each of some words matches, or one of its characters does."""
+        return [its or not self.lone.isdisjoint(word) for its, word in zip(self.of(words), words, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +84,16 @@ def _of_prose(text: str, matches: Matches) -> tuple[int, Snippet]:
     """(number of matching words, the snippet)."""
     if text.isascii():
         words = text.split()
-        flags = [matches[word] for word in words]
+        flags = matches.of(words)
         place = _place(flags, _WORDS)
         shown = " ".join(words[place : place + _WORDS])
     else:
         spans = pieces_of(text)
         words = [text[start:end] for start, end in spans]
         # A pair of characters that is a term begins at the first of them.
-        flags = [
-            matches[_with_next(text, spans, at)] or not matches.lone.isdisjoint(words[at]) for at in range(len(spans))
-        ]
+        flags = matches.of([_with_next(text, spans, at) for at in range(len(spans))])
+        if matches.lone:
+            flags = [its or not matches.lone.isdisjoint(word) for its, word in zip(flags, words, strict=True)]
         place = _place(flags, _WORDS)
         last = min(len(spans), place + _WORDS) - 1
         shown = " ".join(text[spans[place][0] : spans[last][1]].split()) if spans else ""
@@ -100,7 +105,7 @@ def _of_prose(text: str, matches: Matches) -> tuple[int, Snippet]:
 def _of_code(text: str, matches: Matches) -> tuple[int, Snippet]:
     """(number of matching words, the lines that hold most of them)."""
     lines = text.split("\n")
-    counts = [sum(matches.have(word) for word in _PART.findall(line)) for line in lines]
+    counts = [sum(matches.have(_PART.findall(line))) for line in lines]
     place = _place(counts, _LINES)
     shown = dedent("\n".join(line[:_LINE] for line in lines[place : place + _LINES])).strip("\n")
     return sum(counts[place : place + _LINES]), Snippet(shown, tuple(_matching(shown, matches)), is_code=True)
@@ -129,25 +134,24 @@ def _with_next(text: str, words: Sequence[tuple[int, int]], number: int) -> str:
 
 def _matching(shown: str, matches: Matches) -> Iterator[tuple[int, int]]:
     """The [start, end) of every matching word, of overlapping pairs of characters as one."""
+    parts = list(_PART.finditer(shown))
+    words = matches.have([part[0] for part in parts])
     found: list[tuple[int, int]] = []
-    for part in _PART.finditer(shown):
-        for first, last in _places(part, matches):
+    for part, its in zip(parts, words, strict=True):
+        spaceless = not part[0].isascii() and _UNSPACED.match(part[0])
+        for first, last in _pairs(part, matches) if spaceless else [part.span()] if its else ():
             if found and found[-1][1] >= first:
                 first = found.pop()[0]
             found.append((first, last))
     yield from found
 
 
-def _places(part: re.Match[str], matches: Matches) -> Iterator[tuple[int, int]]:
-    """A word where it matches; in a run of characters each one, and each pair, that does."""
+def _pairs(part: re.Match[str], matches: Matches) -> Iterator[tuple[int, int]]:
+    """In a run of characters each one, and each pair, that matches."""
     start, end = part.span()
-    if not _UNSPACED.match(part[0]):
-        if matches.have(part[0]):
-            yield start, end
-        return
-    for place, character in enumerate(part[0], start):
-        pair = part.string[place : min(place + 2, end)]
-        if matches[pair] and (len(pair) == 2 or end - start == 1):
+    pairs = [part.string[place : min(place + 2, end)] for place in range(start, end)]
+    for place, pair, its in zip(range(start, end), pairs, matches.of(pairs), strict=True):
+        if its and (len(pair) == 2 or end - start == 1):
             yield place, place + len(pair)
-        elif character in matches.lone:
+        elif pair[0] in matches.lone:
             yield place, place + 1

@@ -30,9 +30,7 @@ _Lines = dict[bytes, int]  # the characters of each line by its digest
 
 
 class CopyFinder:
-    """Finds the copies among documents that it is shown one after the other, and versions of them. It remembers 220
-    bytes of each.
-    """
+    """Finds copies and versions among documents that it is shown one after the other: it keeps 220 bytes of each."""
 
     def __init__(self) -> None:
         self._bounds = array("q", [0])  # of each document's units
@@ -64,9 +62,7 @@ class CopyFinder:
 
     def first_of_each(self, units: Units) -> npt.NDArray[np.int32]:
         """(documents,) For each one the number of that which stands for it and its copies, which may be itself: the
-        newest version, and of several the first.
-
-        units: those of all the documents that were added."""
+        newest version, and of several the first. units: those of all the documents that were added."""
         return self._with_versions(self._copies(units), units)
 
     def _with_versions(self, first: npt.NDArray[np.int32], units: Units) -> npt.NDArray[np.int32]:

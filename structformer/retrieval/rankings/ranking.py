@@ -1,11 +1,10 @@
-"""Rankings: units with scores, best first; what is equal is in the order of the index, decided here and nowhere
-else.
-"""
+"""Rankings: units with scores, best first. What is equal is in the order of the index, as this module alone decides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TypeVar
 
 Ranked = list[tuple[int, float]]
@@ -44,7 +43,7 @@ def is_confident(likely: float | None) -> bool:
 
 def in_order(scored: Iterable[tuple[int, float]]) -> Ranked:
     """(number, score) pairs, best first; equal scores in the order of their numbers."""
-    return sorted(scored, key=lambda item: (-item[1], item[0]))
+    return sorted(sorted(scored), key=itemgetter(1), reverse=True)  # twice by C is faster than once by Python
 
 
 def top_k(scores: Mapping[int, float], k: int) -> Ranked:
