@@ -1,5 +1,5 @@
-"""mdBook, as Rust's books use it: `<Listing number="1-1" caption="...">`, `{{#title}}`, rules of a specification, whose
-names stand on lines of their own (`r[items.fn]`). Includes are followed before.
+"""mdBook, as Rust's books use it: `<Listing number="1-1" caption="...">`, `{{#title}}`, rules of a specification, each
+with its name on a line before it (`r[items.fn]`). Includes are followed before.
 """
 
 from __future__ import annotations
