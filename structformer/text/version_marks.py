@@ -38,10 +38,10 @@ def version_of(document_id: str) -> tuple[str, Order]:
 
 
 def names_version(document_id: str, words: AbstractSet[str]) -> bool:
-    """Whether a query of these words in lower case names the version of a document."""
-    marks = [folder.lower() for folder in document_id.split("/")[:-1] if version_order(folder)]
-    numbers = [mark.lstrip("_abcdefghijklmnopqrstuvwxyz.-") for mark in marks]
-    return not words.isdisjoint([*marks, *numbers, *(f"v{number}" for number in numbers)])
+    """Whether a query of these words in lower case names the version of a document, by more than a digit."""
+    marks = [mark for mark in document_id.lower().split("/")[:-1] if (order := version_order(mark)) and order[0] == 1]
+    numbers = [mark.lstrip("_abcdefghijklmnopqrstuvwxyz.- ") for mark in marks]
+    return not words.isdisjoint([*(each for each in (*marks, *numbers) if len(each) > 1), *(f"v{n}" for n in numbers)])
 
 
 def version_order(name: str) -> tuple[int, tuple[int, ...], bool] | None:

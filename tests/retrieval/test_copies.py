@@ -276,6 +276,21 @@ def test_the_version_that_a_query_names_is_shown(tmp_path):
         assert retriever.search(query, group=True, pipeline="lexical")[0].document_id == "docs/2.1/moor.md"
 
 
+def test_other_words_of_a_query_are_no_versions(tmp_path):
+    pages = {path: install(path) for path in ("next/moor.md", "main/moor.md", "3/moor.md", "2/moor.md")}
+    retriever = of_versions(tmp_path, pages)
+    for query in ("the next boat", "moor the main boat ?", "2 boats"):
+        assert retriever.search(query, group=True, pipeline="lexical")[0].document_id == "3/moor.md"
+    assert retriever.search("the boat in v2", group=True, pipeline="lexical")[0].document_id == "2/moor.md"
+
+
+def test_hundreds_of_versions_are_one_group():
+    finder, texts = CopyFinder(), [[*MOOR, f"In {number}."] for number in range(400)]
+    for number, its in enumerate(texts):
+        finder.add(f"1.{(number * 7) % 400}/moor.md", "Moor", its)
+    assert set(finder.first_of_each(_Texts(texts)).tolist()) == {next(n for n in range(400) if n * 7 % 400 == 399)}  # type: ignore[arg-type]
+
+
 def test_what_only_an_old_version_has_is_found_there(tmp_path):
     pages = {"2/moor.md": install("2", "## Fender\n\nA fender."), "1/moor.md": install("1", OLD_ALONE)}
     hit = of_versions(tmp_path, pages).search("capstan", group=True, pipeline="lexical")[0]

@@ -1,6 +1,4 @@
-"""Documents that say the same: a page under several names, versions of one page, what a generator writes twice. They
-are one result, with the places where it also is.
-"""
+"""Documents that say the same, which are one result: a page under several names, its versions, generated pages."""
 
 from __future__ import annotations
 
@@ -76,9 +74,11 @@ class CopyFinder:
         of: dict[int, int] = {}  # what a group joined
 
         def standing(document: int) -> int:
-            document = int(first[document])
+            document = its = int(first[document])
             while document in of:
                 document = of[document]
+            if document != its:
+                of[its] = document
             return document
 
         for at in np.flatnonzero(same).tolist():
