@@ -14,6 +14,7 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.evaluation import Evaluation, Judgements, development_digests, evaluate, named_development, said_of
+from structformer.extras import TORCH, MissingPackage
 from structformer.models import base_for, read_record
 from structformer.retrieval import UNTRAINED_OF, has_ranking_head, parse_pipeline, read_run
 from structformer.sampling import Samples, set_digest
@@ -120,7 +121,9 @@ def run_experiment(
                     )
             settled = replace(row, pipeline=filled(row.pipeline, places), finetune=filled_values(row.finetune, places))
             _trained(workspace, settled, training.of_row(row, rows), learned, detail)
-        except ModelError as error:
+        except (ModelError, MissingPackage) as error:
+            if isinstance(error, MissingPackage) and not error.packages.isdisjoint(TORCH):
+                raise  # no row can do without
             leave_out(row, error)
             continue
         kept.append(settled)

@@ -4,7 +4,9 @@ with a tiny model on an encyclopedia with links, and judged on passages without 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -139,3 +141,17 @@ def test_a_damaged_note_of_what_a_model_was_made_for_makes_it_again(tmp_path):
         result = run_experiment(workspace, judged, Experiment("one", [row]), RowTraining(TINY))
         assert [each.label for each in result.rows] == ["first"]
     assert '"digest"' in (workspace.model(row.model) / "experiment.json").read_text()
+
+
+def test_a_row_that_needs_a_package_which_is_not_installed_costs_itself(marco, topics, tmp_path, monkeypatch):
+    monkeypatch.setattr("structformer.models.base.hub_in_reach", lambda: False)
+    monkeypatch.setattr("structformer.sampling.shard_drawing.mapped", here)
+    for name in ("gensim", "gensim.models"):
+        monkeypatch.setitem(sys.modules, name, None)
+    whole = read_experiment("zero-shot")
+    experiment = replace(whole, rows=tuple(row for row in whole.rows if row.label in ("BM25", "ARES")), baselines=())
+    said: list[str] = []
+    how = RowTraining([*TINY, "seed=9"], train_from=boats(tmp_path / "wiki"))
+    result = run_experiment(marco, topics, experiment, how, output=tmp_path / "out", say=said.append)
+    assert [row.label for row in result.rows] == ["BM25"]
+    assert "ARES left out: learning word vectors needs gensim: pip install 'structformer[vectors]'" in said
