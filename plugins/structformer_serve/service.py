@@ -564,7 +564,7 @@ def _found(hit: Hit, explained: _Explained | None) -> Found:
     )
 
 
-def _copy(place: Place, of: str) -> Copy:
+def _copy(place: Place, of: str = "") -> Copy:
     document = place.document_id
     return Copy(
         document=document, anchor=place.anchor, read=read_address(document, 0), version=version_name(document, of)
@@ -573,7 +573,7 @@ def _copy(place: Place, of: str) -> Copy:
 
 def _translation(found: Translation) -> TranslationOut:
     name = language_name(found.language)
-    return TranslationOut(**_copy(found, found.document_id).model_dump(), language=found.language, language_name=name)
+    return TranslationOut(**_copy(found).model_dump(), language=found.language, language_name=name)
 
 
 def read_address(document_id: str, section: int) -> str:

@@ -207,7 +207,7 @@ class OpenedIndex:
                 ranking.likely = likely(self, pipeline.stages[0], ranking)
 
     def _wide(self, stage: Stage) -> Stage:
-        """The stage as it finds the same number of pages where most documents are copies."""
+        """The stage with room for as many pages where most documents are copies."""
         if not stage.kind.finds or "k" in dict(stage.options) or self.copies.of_a_page < 2:
             return stage
         return replace(stage, options=(*stage.options, ("k", stage.k * self.copies.of_a_page)))

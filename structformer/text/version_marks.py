@@ -18,7 +18,7 @@ _COMING = frozenset(
 _PRESENT = frozenset({"current", "latest", "lts", "stable"})
 _LONGEST = 24  # characters of a mark
 _RELEASED = "versioned_docs"  # Docusaurus' folder of released versions, beside that of the one to come
-UNMARKED: Order = ((3, (), True),)
+_UNMARKED: Order = ((3, (), True),)
 
 
 def version_of(document_id: str) -> tuple[str, Order]:
@@ -34,7 +34,7 @@ def version_of(document_id: str) -> tuple[str, Order]:
             marks.append(mark)
         else:
             kept.append(folder)
-    return "/".join([*kept, name]), tuple(marks) or UNMARKED
+    return "/".join([*kept, name]), tuple(marks) or _UNMARKED
 
 
 def names_version(document_id: str, words: AbstractSet[str]) -> bool:

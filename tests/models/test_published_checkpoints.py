@@ -184,7 +184,7 @@ def test_weights_stored_in_half_precision_are_read_in_full(tmp_path, form, store
         CrossEncoder.load(checkpoint(tmp_path / name, each, in_safetensors, **{harp: HARP}.get(form, {})))
         for name, each in (("half", weights), ("whole", in_full))
     )
-    np.testing.assert_allclose(half.score(*PAIRS), whole.score(*PAIRS), atol=1e-5)
+    np.testing.assert_allclose(half.score(*PAIRS), whole.score(*PAIRS), atol=1e-6)  # rounding, by machine
     assert {parameter.dtype for parameter in half.model.parameters()} == {torch.float32}
 
 

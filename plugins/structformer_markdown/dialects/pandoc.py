@@ -20,7 +20,7 @@ _REFERENCE = re.compile(rf"(?<![\w\\@./\]\"'=]){_KEY}|\\@ref\(([\w:.-]+)\)")
 _CITED = re.compile(r"\[([^\[\]\n@]{0,200}(?<![\w.])@[^\[\]]{1,1000})\](?![(\[{:])")
 _NOTE = re.compile(r"(?<=[\w.,;:!?)”\"*\0])\^\[(?=[^\[\]\n]*\s)")
 _SCRIPT = re.compile(r"(?<=[^\s^~])(?:\^([^\s^~\[\]]{1,100})\^|(?<!~)~([^\s^~\[\]]{1,100})~(?!~))")
-# Of LaTeX in the text, what is no formula: it shows nothing, but for letters of another kind and links.
+# Commands of LaTeX outside formulas. They show nothing, except those that style text or make links.
 _COMMAND = re.compile(r"(?<!\\)\\([a-zA-Z]+)\*?(?:\[[^\[\]\n]*\])*((?:\{[^{}\n]*\})+)")
 _BREAK = re.compile(r"^[ \t]*\\[a-zA-Z]+[ \t]*$", re.MULTILINE)
 _SHOWS = re.compile(r"emph|text\w+|underline|mbox|href|url|footnote")

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.document import pieces_of
+from structformer.retrieval.documents.translations import name_digest
 from structformer.retrieval.documents.units import Unit, Units
 from structformer.storage.files import read_errors
 from structformer.text.version_marks import Order, version_of
 
-COPIES = "copies.npy"  # of an index: (documents,) the document that stands for each and its copies
+COPIES = "copies.npy"  # in an index, (documents,): for each document the one that stands for it and its copies
 ALIKE = 0.94  # share of the characters of two documents that stand in lines which both have
 VERSIONS_ALIKE = 0.3  # the same of the shorter one, where ids say that they are a version and the next one of a page
 _MOST_OF_A_PAGE = 10
@@ -43,8 +44,7 @@ class CopyFinder:
     def add(self, document_id: str, title: str, texts: Iterable[str]) -> None:
         """Look at the next document: the texts of its units."""
         family, order = version_of(document_id)
-        digest = hashlib.blake2b(family.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
-        self._families.append(int.from_bytes(digest, "little"))
+        self._families.append(name_digest(family))
         self._versions.append(self._orders.setdefault(order, len(self._orders)))
         texts = list(texts)
         lines = _lines(texts)
@@ -59,8 +59,8 @@ class CopyFinder:
         self._sketches.append(b"".join(sorted(lines)[:_SKETCH]) if size >= _SHORT else b"")
 
     def first_of_each(self, units: Units) -> npt.NDArray[np.int32]:
-        """(documents,) For each one the number of that which stands for it and its copies, which may be itself: the
-        newest version, and of several the first. units: those of all the documents that were added."""
+        """(documents,) For each document the number of the one that stands for it and its copies, often itself: the
+        newest version, or the first of several. units: those of all the documents that were added."""
         return self._with_versions(self._copies(units), units)
 
     def _with_versions(self, first: npt.NDArray[np.int32], units: Units) -> npt.NDArray[np.int32]:
@@ -84,7 +84,8 @@ class CopyFinder:
         for at in np.flatnonzero(same).tolist():
             one, other = by_family[at : at + 2].tolist()
             groups = standing(one), standing(other)
-            if groups[0] != groups[1] and self._are_versions(one, other, units):
+            titles_agree = self._titles[one] == self._titles[other]  # before any text is read
+            if titles_agree and groups[0] != groups[1] and self._are_versions(one, other, units):
                 of[max(groups)] = min(groups)
         joined = np.fromiter(map(standing, range(len(first))), np.int32, len(first)) if of else first
         newest = joined.copy()
@@ -95,8 +96,7 @@ class CopyFinder:
     def _are_versions(self, one: int, other: int, units: Units) -> bool:
         lines = self._lines_of(one, units), self._lines_of(other, units)
         common = sum(length for line, length in lines[0].items() if line in lines[1])
-        least = VERSIONS_ALIKE * min(sum(its.values()) for its in lines)
-        return self._titles[one] == self._titles[other] and common >= least > 0
+        return common >= VERSIONS_ALIKE * min(sum(its.values()) for its in lines) > 0
 
     def _copies(self, units: Units) -> npt.NDArray[np.int32]:
         first = np.arange(len(self._sizes), dtype=np.int32)
@@ -146,11 +146,11 @@ class Copies:
     """Which documents are copies of which."""
 
     def __init__(self, first: npt.NDArray[np.int32]) -> None:
-        """first: (documents,) the document that stands for each and its copies, itself where it has none."""
+        """first: (documents,) for each document the one that stands for it and its copies: itself if it has none."""
         self.first_of_each = first
         self._groups: dict[int, list[int]] = {}
         copied = np.unique(first[first != np.arange(len(first))])
-        # How many documents a page is on average, in whole numbers; a search has room for no more.
+        # How many documents make a page on average, rounded; at most ten, so that a search stays bounded.
         self.of_a_page = min(_MOST_OF_A_PAGE, round(len(first) / max(1, len(np.unique(first)))))
         for number in np.flatnonzero(np.isin(first, copied)).tolist():
             self._groups.setdefault(int(first[number]), []).append(number)

@@ -50,14 +50,14 @@ class TranslationFinder:
         """Look at the next document, of so many units, with nothing in its metadata but what it declares."""
         number = len(self._ids)
         declared = document.values().get(LANGUAGE)
-        self._ids.append(_digest(document.id))
+        self._ids.append(name_digest(document.id))
         self._declared.append(self._number(declared_variant(declared) if isinstance(declared, str) else ""))
         self._bounds.append(self._bounds[-1] + units)
         for mark in language_marks(document.id):
             self._marked.append(number)
             self._marks.append(self._number(mark.language))
-            self._families.append(_digest(mark.family))
-            origins = [*map(_digest, mark.origins[:_ORIGINS])]
+            self._families.append(name_digest(mark.family))
+            origins = [*map(name_digest, mark.origins[:_ORIGINS])]
             self._origins.extend(origins + [0] * (_ORIGINS - len(origins)))
 
     def _number(self, language: str) -> int:
@@ -218,5 +218,6 @@ def asked_in(query: str, languages: Iterable[str]) -> str:
     return told_among(query, codes) if len(codes) > 1 else ""
 
 
-def _digest(text: str) -> int:
+def name_digest(text: str) -> int:
+    """64 bits by which names are compared."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
