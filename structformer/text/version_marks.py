@@ -10,12 +10,11 @@ Order = tuple[tuple[int, tuple[int, ...], bool], ...]
 
 _NUMBERED = re.compile(
     r"(?:version|release|ver|rel|v)?[-_. ]?((?!0[0-9])[0-9]{1,8}(?:[-_.][0-9]{1,8}){0,4})"
-    r"(?:[-_.]?(?:x|lts|ga|final)|([-_.]?(?:alpha|beta|a|b|dev|m|milestone|pre|preview|rc|snapshot)[-_.]?[0-9]{0,4}))?"
+    r"(?:[-_. ]?(?:x|lts|ga|final|post[0-9]{0,4})"
+    r"|([-_. ]?(?:alpha|beta|a|b|dev|m|milestone|pre|preview|rc|snapshot)[-_. ]?[0-9]{0,4}))?"
 )
-_COMING = frozenset(
-    "canary dev devel develop development edge head main master next nightly preview trunk unreleased".split()
-)
-_PRESENT = frozenset({"current", "latest", "lts", "stable"})
+_COMING = "canary dev devel develop development edge head main master next nightly preview trunk unreleased"
+_MOVING = {**dict.fromkeys(_COMING.split(), 0), **dict.fromkeys(("current", "latest", "lts", "stable"), 2)}
 _LONGEST = 24  # characters of a mark
 _RELEASED = "versioned_docs"  # Docusaurus' folder of released versions, beside that of the one to come
 _UNMARKED: Order = ((3, (), True),)
@@ -51,10 +50,8 @@ def version_order(name: str) -> tuple[int, tuple[int, ...], bool] | None:
     name = name.lower().lstrip("_")
     if len(name) > _LONGEST:
         return None
-    if name in _COMING:
-        return 0, (), True
-    if name in _PRESENT:
-        return 2, (), True
+    if name in _MOVING:
+        return _MOVING[name], (), True
     if found := _NUMBERED.fullmatch(name):
         return 1, tuple(int(each) for each in re.split(r"[-_.]", found[1])), found[2] is None
     return None

@@ -157,6 +157,9 @@ def test_versions_are_filters_with_the_newest_first(boats):
         "v0.9",
         "other",
     ]
+    written = ["2.0", "2.0 beta", "1.1.post1", "1.1 LTS", "1.0-rc.2"]
+    assert [name for name in newest_first(written) if name in written[:2]] == written[:2]
+    assert all(map(is_version, written))
     assert [is_version(name) for name in ("v2", "stable", "1.2-beta", "guide")] == [True, True, True, False]
 
 
