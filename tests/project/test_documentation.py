@@ -105,9 +105,10 @@ def test_a_command_that_does_not_exist_would_be_noticed():
         parsed(["search", "how", "--limit", "3"])
 
 
-@pytest.mark.slow
-def test_the_tutorial_runs_from_its_first_line_to_its_last(tmp_path):
-    """In the tests' environment: a new one would take minutes more, and the same commands."""
+def tutorial_holds(folder: Path, programs: Path, environment: dict[str, str]) -> None:
+    """Runs the tutorial in a folder with the programs of an installation. What a step prints is what the page shows, but
+    for what a slow machine says meanwhile, and for the next step, which depends on what is installed.
+    """
     steps, shown, step = ["set -e"], {}, 0
     for language, text in blocks(DOCS / "tutorial.md"):
         if language in ("sh", "python"):
@@ -115,27 +116,31 @@ def test_the_tutorial_runs_from_its_first_line_to_its_last(tmp_path):
             steps += [f"echo STEP {step}", f"python - <<'PYTHON'\n{text}PYTHON" if language == "python" else text]
         elif language == "text":
             shown[step] = text
-    (tmp_path / "steps.sh").write_text("\n".join(steps))
+    (folder / "steps.sh").write_text("\n".join(steps))
     done = subprocess.run(
         ["bash", "steps.sh"],
-        cwd=tmp_path,
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])},
+        env={**environment, "PATH": os.pathsep.join([str(programs), os.environ["PATH"]])},
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    # What a step prints is what the page shows, but for what a slow machine says meanwhile, and for the next step, which
-    # depends on what is installed.
-    said = re.split(r"^STEP \d+\n", done.stdout.replace(f"{tmp_path}/", ""), flags=re.MULTILINE)
+    said = re.split(r"^STEP \d+\n", done.stdout.replace(f"{folder}/", ""), flags=re.MULTILINE)
     assert len(shown) >= 5
     for number, text in shown.items():
         printed = re.sub(r"^.* s so far\n", "", said[number], flags=re.MULTILINE)
         assert printed.partition("\nnext: ")[0] == text
     assert "Knots > Bowline" in done.stdout
     assert "Sails > Lowering" in done.stdout  # the section that was written and read later
-    assert (tmp_path / "search-page" / "index.html").exists()
+    assert (folder / "search-page" / "index.html").exists()
+
+
+@pytest.mark.slow
+def test_the_tutorial_runs_from_its_first_line_to_its_last(tmp_path):
+    """In the tests' environment, which needs no index of packages; test_released.py begins with an empty one."""
+    tutorial_holds(tmp_path, Path(sys.executable).parent, dict(os.environ))
 
 
 def written(language: str) -> list[tuple[str, str]]:

@@ -24,6 +24,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from structformer._version import __version__
 from structformer.retrieval.indexing import build_index
+from test_documentation import blocks, tutorial_holds
 from test_release import ROOT, built
 
 from conftest import write_pages
@@ -147,6 +148,19 @@ def test_one_command_makes_a_search_page_of_a_folder(tool, uv, wheels, tmp_path)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     assert (tmp_path / ".structformer" / "workspace.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="the tutorial's commands are for a POSIX shell")
+def test_the_tutorial_runs_in_an_environment_that_its_first_lines_make(uv, tmp_path):
+    program, environment = uv
+    _, install = blocks(ROOT / "docs" / "tutorial.md")[0]
+    assert install.splitlines()[-1] == "pip install -c constraints.txt '.[serve]'"
+    empty = tmp_path / "empty"
+    subprocess.run([program, "venv", "-q", "--python", sys.executable, empty], env=environment, check=True)
+    pip = [program, "pip", "install", "-q", "--python", empty / "bin" / "python", "-c", "constraints.txt", ".[serve]"]
+    subprocess.run(pip, cwd=ROOT, env=environment, check=True)
+    tutorial_holds(tmp_path, empty / "bin", environment)
 
 
 @pytest.mark.slow
