@@ -148,7 +148,7 @@ class Copy(BaseModel):
     document: str
     anchor: str
     read: str = Field(description="Where its document is read on this server.")
-    version: str = Field("", description="Where the hit is another version of it: its own, as its id calls it.")
+    version: str = Field("", description="Where it is another version of the page: its own, as its id calls it.")
 
 
 class TranslationOut(Copy):
@@ -290,6 +290,7 @@ class DocumentAnswer(BaseModel):
     language: str = Field(description="Its language's code, as far as that is known, else that of most documents.")
     linked_from: list[LinkIn]
     related: list[RelatedDocument] = Field(description="Documents about the same, nearest first; none by words alone.")
+    newest: Copy | None = Field(None, description="The newest version of this page, where this is an older one.")
 
 
 class Problem(BaseModel):

@@ -40,7 +40,7 @@ from structformer.retrieval import (
     web_address,
     what_parts_give,
 )
-from structformer.text import WRITTEN, language_name, visible
+from structformer.text import WRITTEN, language_name, version_of, visible
 from structformer.workspace import Workspace
 
 from structformer_serve.as_markdown import as_markdown, unlinked
@@ -335,6 +335,7 @@ class SearchService:
             language=_language(current, metadata),
             linked_from=self._linked_from(current, number, access),
             related=self._related(current, number, access),
+            newest=_newest(current, number, access),
         )
 
     def _related(self, current: Generation, number: int, access: Access) -> list[RelatedDocument]:
@@ -569,6 +570,15 @@ def _copy(place: Place, of: str = "") -> Copy:
     return Copy(
         document=document, anchor=place.anchor, read=read_address(document, 0), version=version_name(document, of)
     )
+
+
+def _newest(current: Generation, number: int, access: Access) -> Copy | None:
+    """The newest version of a page that the asker may see, where this is an older one."""
+    documents, seen = current.retriever.documents, current.seen(access.where)
+    family, order = version_of(documents[number].id)
+    names = (documents[each].id for each in current.retriever.opened.copies.others(number) if each in seen)
+    newer = {its: name for name in names if (found := version_of(name))[0] == family and (its := found[1]) > order}
+    return _copy(Place(newer[max(newer)]), of=documents[number].id) if newer else None
 
 
 def _translation(found: Translation) -> TranslationOut:

@@ -28,7 +28,7 @@ from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.descriptions import ITSELF
 from structformer.text.languages import declared_code
 from structformer.text.lexical_analysis import lone_characters
-from structformer.text.version_marks import Order, names_version, version_of
+from structformer.text.version_marks import Order, version_names, version_of
 from structformer.text.words import names_of, spaced
 from structformer.workspace import Workspace
 
@@ -159,13 +159,13 @@ class Retriever:
         of = {each: self.units[found[0][0]] for each, found in alike.items()}
         its = [each for each in of if language and declared_code(self._language(of[each].document)) == language]
         best, *rest = its or of
-        words = frozenset(word.strip("?!.,;:()'\"") for word in query.lower().split())
+        words = {word.strip("?!.,;:()'\"") for word in query.lower().split()}
         places = {of[best].anchor, of[best].path[1:]} - {""}
 
         def preferred(number: int) -> tuple[bool, bool, Order]:
             unit = of[number]
             at_place = number == best or bool(places & {unit.anchor, unit.path[1:]})
-            return names_version(unit.document_id, words), at_place, version_of(unit.document_id)[1]
+            return not words.isdisjoint(version_names(unit.document_id)), at_place, version_of(unit.document_id)[1]
 
         return max((best, *rest), key=preferred)
 

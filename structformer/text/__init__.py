@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from structformer.text.query_like import is_imperative, plain, stands_alone
     from structformer.text.sentence_splitting import sentences
     from structformer.text.stop_words import function_words
-    from structformer.text.version_marks import version_of, version_order
+    from structformer.text.version_marks import version_names, version_of, version_order
     from structformer.text.visible_text import CONTROLS, visible, without_controls
     from structformer.text.words import (
         IGNORABLE,
@@ -31,7 +31,7 @@ __all__ = [
     "CONTROLS", "IGNORABLE", "LEFT_OUT", "PLAIN", "SEE_ALSO_PHRASES", "WRITTEN", "analyzer", "analyzer_of",
     "any_term_query", "as_typed", "asked", "bare_words", "cut_section", "function_words", "github_slug",
     "is_imperative", "is_see_also", "language_name", "lines_of", "names_of", "plain", "query_terms",
-    "section_passages", "sentences", "spaced", "stands_alone", "version_of", "version_order", "visible", "with_path",
-    "without_controls", "written_words",
+    "section_passages", "sentences", "spaced", "stands_alone", "version_names", "version_of", "version_order",
+    "visible", "with_path", "without_controls", "written_words",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set as AbstractSet
 
 Order = tuple[tuple[int, tuple[int, ...], bool], ...]
 """Of an id's marks from the outermost on; the version that one should read has the greatest."""
@@ -36,11 +35,11 @@ def version_of(document_id: str) -> tuple[str, Order]:
     return "/".join([*kept, name]), tuple(marks) or _UNMARKED
 
 
-def names_version(document_id: str, words: AbstractSet[str]) -> bool:
-    """Whether a query of these words in lower case names the version of a document, by more than a digit."""
+def version_names(document_id: str) -> frozenset[str]:
+    """How a query, in lower case, may name the version of a document: by more than a digit."""
     marks = [mark for mark in document_id.lower().split("/")[:-1] if (order := version_order(mark)) and order[0] == 1]
     numbers = [mark.lstrip("_abcdefghijklmnopqrstuvwxyz.- ") for mark in marks]
-    return not words.isdisjoint([*(each for each in (*marks, *numbers) if len(each) > 1), *(f"v{n}" for n in numbers)])
+    return frozenset([*(each for each in (*marks, *numbers) if len(each) > 1), *(f"v{number}" for number in numbers)])
 
 
 def version_order(name: str) -> tuple[int, tuple[int, ...], bool] | None:

@@ -27,7 +27,7 @@ from structformer.retrieval import (
     web_address,
 )
 from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder
-from structformer.text import LEFT_OUT, PLAIN, bare_words, function_words, spaced, visible
+from structformer.text import LEFT_OUT, PLAIN, bare_words, function_words, spaced, version_names, version_of, visible
 from structformer.workspace import check_folder, new_folder
 
 from structformer_serve.assets import static
@@ -35,7 +35,7 @@ from structformer_serve.service import default_title
 from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
 from structformer_serve.static_site.words import NAMES, STEPS, Postings, postings, word_files
 
-_FORMAT = 6
+_FORMAT = 7
 _UNITS, _DOCUMENTS = 12, 200  # of a file
 _WORDS = 32  # whose vectors are one file
 _VECTORS = 16
@@ -107,6 +107,7 @@ def export_site(
             "unspaced": UNSPACED,
             "folding": {"plain": PLAIN, "left": LEFT_OUT},
             "curated": _curated(opened),
+            "pages": _pages(opened),
         }
         writer.binary("starts.bin", np.array([*starts, len(opened.units)], "<u4").tobytes())
         if short is not None:
@@ -135,6 +136,22 @@ def _curated(opened: OpenedIndex) -> dict[str, Any]:
     pins = {query: opened.document_number(document) for query, document in found.pins.items()}
     there = {query: number for query, number in pins.items() if number is not None and number not in hidden}
     return {"synonyms": dict(found.synonyms), "pins": there, "hide": hidden}
+
+
+def _pages(opened: OpenedIndex) -> list[list[list[Any]]]:
+    """Of each page with copies or versions: [document, its place from the newest on, how a query may name it, ...]."""
+    pages: dict[int, list[int]] = {}
+    for number, first in enumerate(opened.copies.first_of_each.tolist()):
+        if number != first or opened.copies.others(number):
+            pages.setdefault(first, []).append(number)
+    found = []
+    for numbers in pages.values():
+        ids = [opened.documents[number].id for number in numbers]
+        orders = [version_of(each)[1] for each in ids]
+        newest = sorted(set(orders), reverse=True)
+        its = zip(numbers, map(newest.index, orders), ids, strict=True)
+        found.append([[number, place, *sorted(version_names(each))] for number, place, each in its])
+    return found
 
 
 def _short_vectors(opened: OpenedIndex) -> ShortVectors | None:

@@ -366,8 +366,16 @@ def test_versions_of_a_page_are_one_result_that_names_the_others(tmp_path):
     with served(tmp_path, {**pages, "row.md": "# Row\n\nRow the boat.\n"}) as found:
         page = found.get("/?q=moor+the+boat").text
         [hit] = [each for each in found.get("/api/search?q=moor+the+boat").json()["hits"] if each["also_at"]]
+        old, new = (found.get(f"/read/{version}/moor.md").text for version in ("v1.9", "v2.0"))
     assert hit["document"] == "v2.0/moor.md"
     assert [each["version"] for each in hit["also_at"]] == ["v1.10", "v1.9"]
     others = ", ".join(f'<a href="/read/{version}/moor.md">{version}</a>' for version in ("v1.10", "v1.9"))
     assert f"Also in versions {others}</p>" in page
+    assert 'This is an older version of this page. <a href="/read/v2.0/moor.md">Read v2.0</a>' in old
+    assert "older version" not in new
     assert "2 copies of them" in page
+    service = SearchService(tmp_path / "w")
+    assert service.document("v1.9/moor.md", EVERYTHING).newest.document == "v2.0/moor.md"
+    up_to_1 = Access(where=Filter(("v1.9/*", "v1.10/*")))
+    assert service.document("v1.9/moor.md", up_to_1).newest.document == "v1.10/moor.md"  # the newest that one may see
+    assert service.document("v1.10/moor.md", up_to_1).newest is None

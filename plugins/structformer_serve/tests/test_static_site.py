@@ -169,6 +169,39 @@ def test_what_search_toml_says_holds_without_a_server(browser, tmp_path):
         page.close()
 
 
+def test_versions_of_a_page_are_one_result_as_on_the_server(browser, tmp_path):
+    common = "A pump moves water out of the boat. Check it before each trip, and keep a spare handle in the locker.\n"
+    pages = {
+        f"docs/{version}/pump.md": f"# Pumps\n\n{common}\n## Cleaning\n\nRinse it with fresh water. {own}\n"
+        for version, own in (
+            ("1.0", "Oil the leather valve."),
+            ("2.0", "Oil the rubber valve."),
+            ("latest", "Grease the rubber valve."),
+        )
+    }
+    pages["docs/latest/mast.md"] = "# Masts\n\nA mast carries the sails. It needs no pump.\n"
+    write_pages(tmp_path, pages)
+    ingest(tmp_path / "docs", tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=["structure"])
+    export_site(tmp_path / "w", tmp_path / "site")
+    retriever = Retriever.open(tmp_path / "w")
+    with hosted(tmp_path / "site") as address:
+        page = browser.new_page()
+        for query, shown in (
+            ("how to clean a pump", "latest/pump.md"),
+            ("pump 1.0", "1.0/pump.md"),
+            ("cleaning the pump in v2.0?", "2.0/pump.md"),
+        ):
+            page.goto(f"{address}?q={query}")
+            expect(page.locator(".results h2")).to_have_count(2)
+            found = page.evaluate("async (query) => window.structformer.search(query)", query)
+            ids = {hit["document"] for hit in found["hits"]}
+            assert ids == {hit.document_id for hit in retriever.search(query, group=True)}
+            assert ids == {shown, "latest/mast.md"}
+            assert found["documents"] == 2
+        page.close()
+
+
 def test_the_same_workspace_gives_the_same_files(harbour, tmp_path):
     export_site(harbour, tmp_path / "one")
     export_site(harbour, tmp_path / "two")

@@ -48,6 +48,7 @@ class Search {
     this.runs = new RegExp(`([${meta.unspaced}]+)`, "u"); // of scripts without spaces
     this.hidden = new Set(meta.curated.hide);
     this.nowhere = new Set(meta.unsaid); // function words that no passage has
+    this.pages = new Map(meta.pages.flatMap((page) => page.map(([document]) => [document, page]))); // of documents with copies or versions
   }
 
   get title() {
@@ -82,9 +83,9 @@ class Search {
     const scores = await this.scored(byWords, encoded, present, called, asks.text);
     const found = [...scores].filter(([unit]) => (!allowed || allowed(unit)) && !this.hidden.has(this.owner(unit)));
     const ranked = this.pinned(query, found.sort((one, two) => two[1] - one[1] || one[0] - two[0]));
-    const hits = await this.hits(ranked, words, k, typing);
+    const hits = await this.hits(query, ranked, words, k, typing);
     const searched = slips.size ? query.replace(WORD, (word) => slips.get(normal(word)) || word) : "";
-    return { query, searched, index: "static", confident: true, likely: null, missing: [], ...doubt, hits, documents: new Set(ranked.map(([unit]) => this.owner(unit))).size, milliseconds: Math.round(performance.now() - begun) };
+    return { query, searched, index: "static", confident: true, likely: null, missing: [], ...doubt, hits, documents: new Set(ranked.map(([unit]) => this.page(this.owner(unit)))).size, milliseconds: Math.round(performance.now() - begun) };
   }
 
   /** A query with what search.toml has searched for too. */
@@ -397,20 +398,28 @@ class Search {
     return standardised(new Map([...parts].filter(([unit]) => looked.has(unit))), weights);
   }
 
-  /** The first documents as they are shown. */
-  async hits(ranked, words, k, typing) {
-    const groups = new Map();
-    const seen = new Set();
+  /** What a document's copies and versions have in common: the page, or its own number. */
+  page(document) {
+    return this.pages.get(document) ?? document;
+  }
+
+  /** The first documents as they are shown, copies and versions of a page as one. */
+  async hits(query, ranked, words, k, typing) {
+    const found = new Map(); // by page: the best passages of each of its documents
     for (const [unit, score] of ranked) {
       const document = this.owner(unit);
-      if (!groups.has(document) && groups.size >= k) continue;
-      if (!groups.has(document)) groups.set(document, []);
-      if (groups.get(document).length < 4) groups.get(document).push([unit, score]);
-      if (groups.size >= k && groups.get(document).length >= 4 && seen.size > 4 * k) break;
-      seen.add(unit);
+      const page = this.page(document);
+      if (!found.has(page)) {
+        if (found.size >= k) continue;
+        found.set(page, new Map());
+      }
+      const its = found.get(page);
+      if (!its.has(document)) its.set(document, []);
+      if (its.get(document).length < 4) its.get(document).push([unit, score]);
     }
     const shown = await Promise.all(
-      [...groups.values()].map(async (units) => {
+      [...found].map(async ([page, its]) => {
+        const units = its.get(its.size > 1 ? await this.preferred(page, its, query) : its.keys().next().value);
         const rows = await Promise.all(units.map(([unit]) => this.row("u", unit)));
         const [id, title, address] = await this.row("d", rows[0][0]);
         const sections = [];
@@ -423,6 +432,20 @@ class Search {
     );
     if (typing) this.sort(shown, words);
     return shown;
+  }
+
+  /** Of a page's documents, as the server has it, the version that a query names, else the newest that has what was found in the best one at the same place. */
+  async preferred(page, its, query) {
+    const asked = query.toLowerCase().split(/\s+/u).map((word) => word.replace(/^[?!.,;:()'"]+|[?!.,;:()'"]+$/gu, ""));
+    const [best] = its.keys();
+    const order = new Map(page.map(([document, place, ...names]) => [document, { place, named: names.some((name) => asked.includes(name)) }]));
+    const there = [...its.keys()].sort((one, two) => order.get(one).place - order.get(two).place);
+    const rows = new Map(await Promise.all(there.map(async (document) => [document, await this.row("u", its.get(document)[0][0])])));
+    const [, , path, anchor] = rows.get(best);
+    const below = (titles) => JSON.stringify(titles.slice(1));
+    const placed = (each) => each === best || (anchor && rows.get(each)[3] === anchor) || below(rows.get(each)[2]) === below(path);
+    const named = there.filter((each) => order.get(each).named);
+    return named.find(placed) ?? named[0] ?? there.find(placed);
   }
 
   /** Those first whose titles are what is being typed. */
