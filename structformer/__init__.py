@@ -11,8 +11,6 @@
 Every name below is imported when it is first used, so that `import structformer` brings in no torch.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from structformer._version import __version__

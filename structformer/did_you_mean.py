@@ -1,7 +1,5 @@
 """A wrong name, answered with the right one: what commands, options, files and Python calls say of it."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches

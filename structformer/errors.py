@@ -1,7 +1,5 @@
 """The errors that a user can meet. Each message names the place, what happened and what to do."""
 
-from __future__ import annotations
-
 
 class StructformerError(Exception):
     """An expected failure; the command line prints its message without a traceback and exits with `exit_code`."""

@@ -1,7 +1,5 @@
 """Optional packages: the extra of structformer that brings each, and the one line that installs it."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager

@@ -2,8 +2,6 @@
 "structformer".
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

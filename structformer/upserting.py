@@ -1,7 +1,5 @@
 """`structformer.upsert` and `structformer.delete`: single documents as objects, beside those that files hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`structformer agent`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

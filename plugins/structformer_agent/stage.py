@@ -1,7 +1,5 @@
 """`agent`: the section-title search agent as a first stage, so that it can be evaluated: `agent:first`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of what somebody wrote for a query: section titles, and descriptions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from structformer.errors import UsageError

@@ -1,7 +1,5 @@
 """AsciiDoc's two kinds of attributes: those of a document, `{name}`, and those of an element, `[style,name=value]`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """AsciiDoc's blocks: lines to headings, paragraphs, lists, delimited blocks and tables."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from dataclasses import dataclass

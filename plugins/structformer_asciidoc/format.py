@@ -3,8 +3,6 @@
 No parser of it for Python both is kept and reads real manuals, so its grammar is here. Source: the AsciiDoc language
 documentation, docs.asciidoctor.org."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

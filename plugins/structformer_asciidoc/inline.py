@@ -3,8 +3,6 @@
 Each kind of mark is searched from left to right, and once no end of it is found no other is looked for, so that the
 time is linear whatever is left open."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -1,7 +1,5 @@
 """AsciiDoc's preprocessor: the lines of a file with those that it includes, without those whose condition fails."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -2,8 +2,6 @@
 antora.yml and the playbook above it say them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any

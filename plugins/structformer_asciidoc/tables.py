@@ -1,7 +1,5 @@
 """AsciiDoc's tables: lines to rows of cells."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

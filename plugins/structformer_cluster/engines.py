@@ -5,8 +5,6 @@ A cluster's worker performs a task in a process of ours, as the local engine doe
 and named. It keeps that process for its next task. A worker that is lost is the cluster's affair, which runs its
 tasks again elsewhere. All machines see the same folders under the same names."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

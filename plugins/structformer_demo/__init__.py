@@ -1,7 +1,5 @@
 """The search on documents that are here already: what installed Python packages say about themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from structformer.plugins import hookimpl

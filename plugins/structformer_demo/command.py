@@ -1,7 +1,5 @@
 """`structformer demo`."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """What the demos share: commands that are shown as they run, the files of judged queries, and the table at the end."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

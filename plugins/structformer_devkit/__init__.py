@@ -1,7 +1,5 @@
 """The rules that plugins keep, as checks: `structformer plugins check`, or pytest; and the package of a new plugin."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from structformer.lazy_names import lazy_names

@@ -1,7 +1,5 @@
 """The checks of one thing by its name, or of all that a plugin supplies."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A small corpus to check plugins on: twelve pages about a boat, with sections, links and see-also lists."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from structformer.ingestion import ingest

@@ -2,8 +2,6 @@
 by pytest.
 """
 
-from __future__ import annotations
-
 import random
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

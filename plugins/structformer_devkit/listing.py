@@ -1,7 +1,5 @@
 """What is installed of every kind."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

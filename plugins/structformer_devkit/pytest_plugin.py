@@ -3,8 +3,6 @@
 Every rule of the conformance suite is a test of its own against every sample.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The rules that every ranker keeps."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """Writes the package of a new plugin of any kind: code that works, and a test that runs the checks of its kind."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """The rules that every search engine keeps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any

@@ -1,7 +1,5 @@
 """The rules that every sampling task keeps."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

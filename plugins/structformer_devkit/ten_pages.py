@@ -3,8 +3,6 @@
 The texts are short, since Lucene keeps the lengths of longer ones in a byte, which rounds them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ static encoder's where that counts too, so that one inner product ranks by meani
 Terms are ours, stemmed and joined by spaces, so that every engine counts the same words, whatever its own analysis.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """LanceDB: an embedded engine, tables in a folder or in object storage."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -2,8 +2,6 @@
 one query sums.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

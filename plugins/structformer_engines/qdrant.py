@@ -1,7 +1,5 @@
 """Qdrant: a server, or embedded in a folder. Its words are sparse vectors whose idf Qdrant keeps itself."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections import Counter

@@ -1,7 +1,5 @@
 """Writing a workspace's index to a search engine, and the hybrid search from there."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`structformer search --engine`."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from copy import copy
 from typing import Any

@@ -2,8 +2,6 @@
 forms; models to the hub and from it; what was read of a file; the reference graph, its dead links and
 the graph as a file."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from structformer.lazy_names import lazy_names

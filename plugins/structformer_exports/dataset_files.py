@@ -2,8 +2,6 @@
 lines of text, the corpus for BEIR and DocSearch.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping

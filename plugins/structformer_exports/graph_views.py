@@ -1,7 +1,5 @@
 """Views of the reference graph: statistics, dead links, exports."""
 
-from __future__ import annotations
-
 import bisect
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A hit as other libraries' documents have it: content, and metadata of plain values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from structformer.retrieval import Hit

@@ -1,7 +1,5 @@
 """LangChain: `StructformerRetriever(workspace="...")` is a BaseRetriever. Needs structformer[langchain]."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun

@@ -1,7 +1,5 @@
 """LlamaIndex: `StructformerRetriever("workspace")` is a BaseRetriever. Needs structformer[llama-index]."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from llama_index.core.retrievers import BaseRetriever

@@ -9,8 +9,6 @@ server: a server's address, or that of a folder written by `structformer export 
 has its search; own: keep leaves the theme's own search beside it; target: a selector of another place; label: the
 button's text; path: only documents whose ids match."""
 
-from __future__ import annotations
-
 import html
 from typing import Any
 

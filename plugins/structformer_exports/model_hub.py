@@ -3,8 +3,6 @@
 Nothing is sent but by `push_model`, and of the model only what loads it and says how it was made: no seal, no command,
 and no path of the machine that it was trained on."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

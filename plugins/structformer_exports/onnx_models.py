@@ -1,7 +1,5 @@
 """Exporting a workspace's models for onnxruntime, so that the search needs no torch."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

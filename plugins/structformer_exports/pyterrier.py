@@ -3,8 +3,6 @@
 Needs structformer[pyterrier]; no Java is started.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -12,8 +12,6 @@ Either way a button appears where the theme has its search, and floats where the
 "keep" leaves the theme's own search beside it; structformer_target selects another place; structformer_label is its
 text. With a server, structformer_path lets only documents be found whose ids match."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -4,8 +4,6 @@
 Forms: tokenizers' tokenizer.json (a WordLevel model), safetensors, sentence-transformers' modules.json. None of the
 three packages is needed to write them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

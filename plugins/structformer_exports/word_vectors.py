@@ -1,7 +1,5 @@
 """Word vectors: read from a file as GloVe and word2vec write them, or learned from texts by word2vec."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence

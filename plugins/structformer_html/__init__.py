@@ -1,7 +1,5 @@
 """HTML, and tags in other formats' texts."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from structformer.formats import Format

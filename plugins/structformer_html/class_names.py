@@ -1,7 +1,5 @@
 """What an element says of itself by its class or role: what kind of note it is, what language its code is in."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

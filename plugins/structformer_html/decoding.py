@@ -4,8 +4,6 @@ bytes.
 Source: HTML Living Standard, "Determining the character encoding" and "Prescan a byte stream to determine its
 encoding"."""
 
-from __future__ import annotations
-
 import codecs
 import re
 

@@ -1,7 +1,5 @@
 """What elements are, by their names, classes and roles: blocks, spans, headings; navigation and its like."""
 
-from __future__ import annotations
-
 import re
 
 from structformer.document import MarkKind

@@ -1,7 +1,5 @@
 """Which part of a page is its content: by the marks of known site generators, by HTML's own, or all of the body."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from selectolax.lexbor import LexborNode

@@ -1,7 +1,5 @@
 """Tells a TreeBuilder what a page's elements and texts are, as they come one after the other."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A page's text to its element tree by HTML's own algorithm, however deep it is nested."""
 
-from __future__ import annotations
-
 import re
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode

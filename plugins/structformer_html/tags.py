@@ -3,8 +3,6 @@
 For markup inside other formats (Markdown, wikitext) and for HTML that no tree builder takes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

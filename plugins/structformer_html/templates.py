@@ -1,7 +1,5 @@
 """Files that generators fill in: what of them is template syntax, and whether anything else is there to read."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

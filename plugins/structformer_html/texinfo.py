@@ -1,7 +1,5 @@
 """Manuals by GNU Texinfo: their pages' titles, and the heading that is a page's root whatever its level."""
 
-from __future__ import annotations
-
 import re
 
 from structformer.document import Document

@@ -1,7 +1,5 @@
 """Walks a page's trees of elements in the order of the document, and tells a Page what it comes upon."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from selectolax.lexbor import LexborNode

@@ -1,7 +1,5 @@
 """`structformer ngraphs`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

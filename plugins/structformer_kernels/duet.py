@@ -3,8 +3,6 @@
 Source: Mitra, Diaz and Craswell, "Learning to Match Using Local and Distributed Representations of Text for Web
 Search", WWW 2017, with the sizes of the authors' notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace

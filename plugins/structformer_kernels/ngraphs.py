@@ -1,7 +1,5 @@
 """n-graphs: one to five letters in a row of a word between two `#`, as DUET counts them."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

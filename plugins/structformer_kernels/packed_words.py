@@ -1,8 +1,6 @@
 """Words as numbers that their letters can be read from again, so that a model needs no vocabulary: any two words are
 told apart, and the n-graphs of all words of a batch are found by arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 

@@ -2,8 +2,6 @@
 BM25 finds, or of documents with negatives from a run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set

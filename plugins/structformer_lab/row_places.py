@@ -3,8 +3,6 @@
 `{NAME}` in a row's pipeline, or in a text of its `finetune`, is the file that is given for NAME, without which
 the row is left out; `{NAME?}` is one that it can do without. `{base}` is the base model before any training."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -2,8 +2,6 @@
 another order: `run:top100.trec >> rerank[of=documents]`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from pathlib import Path

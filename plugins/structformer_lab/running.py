@@ -1,7 +1,5 @@
 """Running an experiment: every row's model trained, all rows searched with and compared on the same queries."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """LaTeX for structformer: projects of many files, the user's macros, references, bibliographies, glossaries."""
 
-from __future__ import annotations
-
 from structformer.formats import Format
 from structformer.plugins import hookimpl
 

@@ -1,7 +1,5 @@
 """Algorithms as their packages print them: \\If{c} ... \\EndIf is "if c then ... end if"."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name

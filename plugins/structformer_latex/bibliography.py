@@ -1,7 +1,5 @@
 """Bibliographies: entries of .bib files and what a citation of one can be found by; \\cite, \\bibitem, the heading."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache

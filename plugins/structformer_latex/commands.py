@@ -1,7 +1,5 @@
 """What LaTeX's commands and environments mean to a reader of text. Unknown commands are left out and their arguments are text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 

@@ -4,8 +4,6 @@ For every place of a text the \fi and the \else that belong to it are found in o
 \if would read a text with n unclosed ones n times.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Callable

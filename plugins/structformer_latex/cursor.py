@@ -2,8 +2,6 @@
 
 Braces are groups that need no matching, so that nesting costs nothing."""
 
-from __future__ import annotations
-
 import re
 
 COMMAND = re.compile(r"\\(?:([a-zA-Z@]+\*?)[ \t]*(?:\n(?![ \t]*\n)[ \t]*)?|(.)|\Z)", re.DOTALL)

@@ -1,7 +1,5 @@
 """\\begin and \\end: lists, tables, figures and their captions, slides, and environments of the user's own."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import ClassVar

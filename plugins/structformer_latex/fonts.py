@@ -1,7 +1,5 @@
 """Words that stand out: \\emph{...}, \\textbf{...}, \\texttt{...}, and their like that last to the end of a group."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from structformer.document import MarkKind

@@ -2,8 +2,6 @@
 mean.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Formulas: they stay as they are written, but for their labels, references and comments."""
 
-from __future__ import annotations
-
 import re
 
 from structformer.document import MarkKind

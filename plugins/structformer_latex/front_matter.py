@@ -1,7 +1,5 @@
 """What a document says of itself before its first section: \\title, \\author, \\abstract, its language."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name

@@ -1,7 +1,5 @@
 """Acronyms and glossary terms as they are printed: whole where they first occur, short from then on."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import ClassVar

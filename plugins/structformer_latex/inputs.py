@@ -1,7 +1,5 @@
 """Other files of a project: \\input, \\include, \\subfile, \\import, and packages of the user's own."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar, Protocol
 

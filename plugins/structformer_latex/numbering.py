@@ -3,8 +3,6 @@
 An approximation of LaTeX's own counters: "within" and shared counters of \\newtheorem, starred forms and appendices are
 followed, other changes of counters are not."""
 
-from __future__ import annotations
-
 _LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
 _DEEPEST = 4  # level that is still numbered: a subsubsection
 _FLOATS = {"figure": "Figure", "table": "Table", "algorithm": "Algorithm", "listing": "Listing"}

@@ -3,8 +3,6 @@
 Not TeX: no catcodes, no registers, no boxes. Only commands whose arguments mean something have them read. Each part of
 the reader is in a file of its own and says in its COMMANDS what it reads."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Labels, references and links: \\label, \\ref and its like, \\href, \\url, \\externaldocument."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import ClassVar

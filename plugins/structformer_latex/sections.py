@@ -1,7 +1,5 @@
 """Headings: \\section and its like, with their numbers; \\appendix."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """What LaTeX's commands for characters stand for."""
 
-from __future__ import annotations
-
 import unicodedata
 from functools import cache
 

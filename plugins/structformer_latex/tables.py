@@ -1,7 +1,5 @@
 """Tables: their rows and cells, and which rows are column titles."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

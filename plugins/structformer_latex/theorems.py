@@ -1,7 +1,5 @@
 """Theorems and their like: \\newtheorem, \\declaretheorem, and how one begins."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Text in its small parts: symbols, accents, quotation marks, letters in one case, breaks, footnotes."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Quantities of siunitx as they are printed: \\SI{9.81}{\\metre\\per\\second\\squared} is 9.81 m/s²."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 

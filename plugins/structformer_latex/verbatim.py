@@ -1,7 +1,5 @@
 """Text that stays as it is written: \\verb, and environments for code."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 

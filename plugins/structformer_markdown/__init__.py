@@ -1,7 +1,5 @@
 """Markdown for structformer: CommonMark and GFM with the extensions that real documentation uses."""
 
-from __future__ import annotations
-
 from structformer.formats import Format
 from structformer.plugins import hookimpl
 

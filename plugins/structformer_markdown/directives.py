@@ -2,8 +2,6 @@
 something. Source: the documentation of MyST and of Sphinx.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -3,8 +3,6 @@
 Sources: CommonMark 4.5; GitHub's documentation (math); Pandoc's and Quarto's manuals ({.python}, {python}, {=html});
 MyST's documentation ({code-block} python)."""
 
-from __future__ import annotations
-
 import re
 
 from structformer.document import MarkKind

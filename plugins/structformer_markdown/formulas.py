@@ -5,8 +5,6 @@ takes formulas out before it reads Markdown, and MyST (amsmath, the label behind
 closing one is text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Front matter: the YAML (---), TOML (+++) or JSON ({) block of metadata that may open a Markdown file."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re

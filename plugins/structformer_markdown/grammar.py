@@ -4,8 +4,6 @@ The inline grammar stays CommonMark's plus strikethrough: bare URLs and wiki-lin
 text that is left (inline_text.py), which costs a fraction of what an inline rule costs at every character.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

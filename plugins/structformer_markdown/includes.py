@@ -3,8 +3,6 @@
 Sources: the documentation of mdBook, PyMdown's snippets, MyST, Quarto, VitePress, DocFX, GitBook, Jekyll and Hugo; the
 `markdown_preprocess` of the containers' manuals (podman, buildah, skopeo)."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 across blocks.
 """
 
-from __future__ import annotations
-
 import re
 
 from structformer.document import INLINE, MarkKind

@@ -4,8 +4,6 @@ than its text.
 Source: GitHub Flavored Markdown Spec 0.29, section 4.10.
 """
 
-from __future__ import annotations
-
 import re
 
 from markdown_it.rules_block import StateBlock

@@ -1,7 +1,5 @@
 """Jupyter notebooks for structformer: their Markdown and their code."""
 
-from __future__ import annotations
-
 from structformer.formats import Format
 from structformer.plugins import hookimpl
 

@@ -3,8 +3,6 @@
 Outputs are left out: they repeat what the code says or are pictures. Source: the nbformat documentation, versions 3
 and 4."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """PDF, Word, PowerPoint and Excel files for structformer, where the extra `office` is installed."""
 
-from __future__ import annotations
-
 import importlib.util
 
 from structformer.formats import Format

@@ -6,8 +6,6 @@ onnxruntime beside them, 250 MB in all; it drops anchors, the lists of slides an
 writes "NaN" for an empty cell. docling imports torch.
 """
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Source: ECMA-376 Part 2 (Open Packaging Conventions), which forbids document type declarations in such files.
 """
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Pictures are not read, so a scan has no text. Scripts, forms and attachments are never opened.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Where the sections of a PDF begin: by its outline, else by the size of its headings, else a section a page."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence

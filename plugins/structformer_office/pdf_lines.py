@@ -1,7 +1,5 @@
 """The lines of a PDF's pages as they are set: text, size, place; without what repeats at the edges of the pages."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import re

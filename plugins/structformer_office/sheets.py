@@ -1,7 +1,5 @@
 """Excel files as HTML, by openpyxl: a section a sheet, its rows as tables, which a wholly empty row ends."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Iterator, Sequence

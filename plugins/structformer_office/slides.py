@@ -1,7 +1,5 @@
 """PowerPoint files as HTML, by python-pptx: a section a slide, its title, lists, tables, notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any

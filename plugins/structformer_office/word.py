@@ -4,8 +4,6 @@ What mammoth passes over is given to it in a form that it reads: styles of one's
 text of formulas.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Org's headings and elements: lines to sections, paragraphs, lists, blocks, tables."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from itertools import pairwise

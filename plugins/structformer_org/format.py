@@ -3,8 +3,6 @@
 orgparse, the parser that is kept, gives headings and leaves their bodies as text, so the grammar is here. Source: Org
 syntax, orgmode.org/worg/org-syntax.html, and the Org manual."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Org's #+INCLUDE: the lines of a file with those that it includes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

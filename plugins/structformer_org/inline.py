@@ -1,7 +1,5 @@
 """Org's objects within lines: links, emphasis, footnotes, formulas, targets, macros."""
 
-from __future__ import annotations
-
 import re
 from html.entities import html5
 

@@ -6,8 +6,6 @@ A first pass counts which documents an anchor text leads to and from how many, a
 HLP it keeps the sentences that do.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing

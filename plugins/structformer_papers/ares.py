@@ -6,8 +6,6 @@ is the axioms' majority (ares-hard), their agreement (ares-strict), or a logisti
 titles to others' (ares-titles).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

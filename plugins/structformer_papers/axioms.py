@@ -2,8 +2,6 @@
 al., "Axiomatically Regularized Pre-training for Ad hoc Search", SIGIR 2022).
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -2,8 +2,6 @@
 Retrieval", SIGIR 2021): word sets drawn by what [CLS] attends to more in a document than in the corpus.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -6,8 +6,6 @@ A document's passages go through the model together, as one text, and each gets 
 label: queries from titles and sentences, and a passage's siblings as the negatives of its own sequence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

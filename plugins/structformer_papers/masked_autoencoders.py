@@ -5,8 +5,6 @@ They go beside Condenser: the same two texts of an Example, each text's loss a m
 codes take one mean over a batch's), and what the encoder does not need is saved beside it for a training that goes on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random

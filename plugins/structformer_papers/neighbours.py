@@ -1,7 +1,5 @@
 """Two neighbouring spans of one document, as CoT-MAE learns from (Wu et al., AAAI 2023)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from random import Random

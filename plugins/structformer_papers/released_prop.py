@@ -2,8 +2,6 @@
 of stems of words of letters, and a drawn stem is shown as one of its words. Stems are Snowball's of English.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -3,8 +3,6 @@ contrastive learning: SEAL (Huang et al., "Structure and Element Aware Learning 
 Retrieval", EMNLP 2025).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from random import Random
 

@@ -6,8 +6,6 @@ model write queries for passages; the round trip is Promptagator's consistency f
 among the first ten, since a section and its parent may both answer. The instructions are ours.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Judged collections and plain records for structformer: BEIR, TREC, MS MARCO, JSON lines, CSV."""
 
-from __future__ import annotations
-
 from structformer.formats import Format
 from structformer.plugins import hookimpl
 

@@ -3,8 +3,6 @@
 BEIR's corpus.jsonl and other JSON lines, TREC's <DOC>, MS MARCO's tables, CSV and TSV with a header. Sources: the BEIR
 repository's data format; NIST's TREC document format; the MS MARCO datasets' pages."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """How a file of records is laid out, recognised by its first bytes, and how it is cut into pieces of whole records."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Arrays of JSON objects, objects in several lines, and Parquet tables as pieces of JSON lines, read as streams."""
 
-from __future__ import annotations
-
 import codecs
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The rst format for structformer."""
 
-from __future__ import annotations
-
 from structformer.formats import Format
 from structformer.plugins import hookimpl
 

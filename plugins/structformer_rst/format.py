@@ -1,7 +1,5 @@
 """The reStructuredText format: docutils' tree to Documents, with the roles and directives that Sphinx adds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

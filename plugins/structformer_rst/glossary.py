@@ -1,7 +1,5 @@
 """Sphinx's glossaries: lists of terms, several for one definition too, each with a place that `:term:` leads to."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -5,8 +5,6 @@ A link's target is the role as written, with the module and the class around it:
 and JavaScript share their names, since which of them a role without a domain means is for a project's settings to say.
 Source: the Sphinx documentation, "Domains"; names are looked up in the order of its Python domain."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The options of a directive, where docutils has no list of those that there are and leaves them among its lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

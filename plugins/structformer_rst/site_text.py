@@ -2,8 +2,6 @@
 `|version|`, `|release|` and `|project|`, from the texts that conf.py names. It is read, never run.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings

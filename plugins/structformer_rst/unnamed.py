@@ -1,7 +1,5 @@
 """References without text of their own, for which Sphinx shows the title of what they point to."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Serving a search: the page, the API, MCP, the box for other sites, answers, feedback, a site without a server. Needs
 structformer[serve]."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from structformer.lazy_names import lazy_names

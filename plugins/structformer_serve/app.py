@@ -1,7 +1,5 @@
 """The application: routes of the pages, the API, DocSearch's wire form, MCP, health and metrics."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

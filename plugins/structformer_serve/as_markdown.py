@@ -2,8 +2,6 @@
 escaped, and nothing else.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Search while a query is still being typed: every word as the beginning of one, with room for a slip of the finger."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from structformer.retrieval import Allowed, Begun, OpenedIndex, Ranked, help_with, in_order, slips

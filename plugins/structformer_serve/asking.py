@@ -3,8 +3,6 @@
 Nothing is sent to it unless its address was given, and nothing but the question and those sections. What a section
 says is data: it is quoted to the model as such, and of the answer nothing is taken for markup or for an address."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -1,7 +1,5 @@
 """The files of the pages: styles, scripts and the icon."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from importlib.resources import files

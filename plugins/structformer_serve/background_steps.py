@@ -3,8 +3,6 @@
 Each step is a command in a process of its own, so that it takes nothing from the server and may be killed; the server
 takes over what it leaves in the workspace."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

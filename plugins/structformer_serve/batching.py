@@ -1,7 +1,5 @@
 """Queries of requests that come at once are encoded together; vectors of queries that come again are kept."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence

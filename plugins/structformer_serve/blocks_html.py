@@ -1,7 +1,5 @@
 """A section's text as HTML: its lists, tables, code and notes as what they are. All that the text says is escaped."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """The trained and the untrained search side by side: what training moved."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 
 The form is not a published contract; this is what versions 3 to 5 of the box use."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Example questions for the first page: headings of the documents that read like something a person would ask."""
 
-from __future__ import annotations
-
 import re
 
 from structformer.document import word_count

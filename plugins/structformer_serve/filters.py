@@ -1,7 +1,5 @@
 """The filters beside the results: each with what it finds and the address that sets or removes it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What people ask and the documents do not answer, grouped by meaning."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

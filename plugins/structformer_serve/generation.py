@@ -2,8 +2,6 @@
 last request does.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter, OrderedDict

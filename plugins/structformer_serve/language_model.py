@@ -2,8 +2,6 @@
 
 The key comes from the environment alone, and is in no message and no log."""
 
-from __future__ import annotations
-
 import json
 import os
 import urllib.error

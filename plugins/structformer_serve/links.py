@@ -1,7 +1,5 @@
 """The links of single documents, both ways, read from the reference graph a shard at a time; a few shards are kept."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache, partial

@@ -1,7 +1,5 @@
 """Whether what encodes queries is exported, so that a server needs no torch."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from structformer.errors import StructformerError

@@ -1,7 +1,5 @@
 """How a note says what it is: by a title of its own, or by its kind, which its first words may say already."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The API's description (OpenAPI 3.1), made from the models that check requests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The server's pages: results, and documents to read in place. They work without JavaScript."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether a search that is asked now would be answered: found out by a search, whose outcome holds for a second."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """The order that a site itself gives its pages: MkDocs' nav, Docusaurus' sidebars, and weights in front matter."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

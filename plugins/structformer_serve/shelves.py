@@ -1,7 +1,5 @@
 """The documents as the first page has them: by folders, in each the index page first."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

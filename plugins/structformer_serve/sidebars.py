@@ -2,8 +2,6 @@
 of a site is run.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -2,8 +2,6 @@
 so that the first of them begins at once.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

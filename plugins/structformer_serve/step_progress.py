@@ -1,7 +1,5 @@
 """What a command that makes a served search better says of itself: which of its stages runs, and how much longer."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -1,7 +1,5 @@
 """How many tokens a text has, so that answers fit what an assistant reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

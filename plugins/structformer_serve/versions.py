@@ -1,7 +1,5 @@
 """The order of versions: the newest first. What a page's version is called."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from structformer.text import version_of, version_order

@@ -2,8 +2,6 @@
 redirect followed unseen, no more than so many bytes and seconds each.
 """
 
-from __future__ import annotations
-
 import socket
 import time
 import zlib

@@ -3,8 +3,6 @@
 Sources: RFC 9309, Robots Exclusion Protocol; sitemaps.org, protocol 0.9.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections import deque
 

@@ -1,7 +1,5 @@
 """Websites as a kind of source."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

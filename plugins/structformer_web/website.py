@@ -5,8 +5,6 @@ breadth first in document order: the same site gives the same files. A page is l
 it has not changed. A crawl that was stopped goes on where it was.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Trees of several documents as one batch: numbered texts and nodes, and what is masked, shuffled and told apart."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

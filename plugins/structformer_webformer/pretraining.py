@@ -1,7 +1,5 @@
 """Pre-training from beginning to end: read the corpus, learn, keep the text encoder."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

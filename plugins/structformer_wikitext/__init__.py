@@ -1,7 +1,5 @@
 """The wikitext format: pages, MediaWiki dumps and WikiExtractor output."""
 
-from __future__ import annotations
-
 from structformer.formats import Format
 from structformer.plugins import hookimpl
 

@@ -4,8 +4,6 @@ their pages.
 A dump's pages are found by their tags, not by an XML parser: the export format is fixed, and what is broken costs one
 page. Source: MediaWiki, "Help:Export" and export-0.11.xsd."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

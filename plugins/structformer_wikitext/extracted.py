@@ -1,7 +1,5 @@
 """WikiExtractor's plain text: a title line, paragraphs, headings with # signs or in <h2>, lists by BULLET marks."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from urllib.parse import unquote

@@ -2,8 +2,6 @@
 
 Source: mediawiki.org, "Help:Magic words" and "Help:Extension:ParserFunctions"."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Sequence
 
 _MAX_PADDED = 50  # characters; pages pad numbers

@@ -4,8 +4,6 @@ A pattern holds parameters by number or name: `{1}`, `{u}`; `{*}` all without a 
 `{e^}` one that is raised, `{3?}` one that must be there and is not shown. A part in square brackets needs all of its
 parameters. A name that means two things in two wikis has a pattern that serves both."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial

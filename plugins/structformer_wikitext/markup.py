@@ -3,8 +3,6 @@
 Every part is cut out once, innermost first, and leaves a short mark in what is around it, so that neither nesting
 nor unclosed openers cost more than a pass over the text."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from html import unescape

@@ -1,7 +1,5 @@
 """Reads a page that was taken apart, line by line, and tells a TreeBuilder what it finds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from html import unescape

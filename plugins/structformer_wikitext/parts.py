@@ -1,7 +1,5 @@
 """Parts of a text that go over lines: lists by their signs, tables, HTML elements. Each tells a builder its marks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

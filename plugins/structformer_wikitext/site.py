@@ -1,7 +1,5 @@
 """What a wiki calls its things: namespaces in many languages, redirects, hatnotes, languages; and a dump's own site info."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from html import unescape

@@ -1,7 +1,5 @@
 """XML for structformer. For now the plainest form: nested sections with titles, references and text."""
 
-from __future__ import annotations
-
 from structformer.formats import Format
 from structformer.plugins import hookimpl
 

@@ -3,8 +3,6 @@
 They are put into the file's internal subset, so that libxml2 expands them within its own limits; it never reads a file.
 What an external entity names outside the root, or on the network, is not read at all."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

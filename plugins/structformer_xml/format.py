@@ -1,7 +1,5 @@
 """The XML format: bytes to one Document by the document's vocabulary, and the names that its links may mean."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain

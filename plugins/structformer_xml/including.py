@@ -3,8 +3,6 @@
 Source: W3C, XML Inclusions (XInclude) 1.1; of xpointer the forms "id" and xpointer(id('x')) with an optional /* behind
 it."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

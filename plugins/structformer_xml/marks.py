@@ -5,8 +5,6 @@ around it or the kind of part that this one is. The last form comes first, the p
 mark, and words of which the first that says something is its detail; "@name" is an attribute's value. "" is not a part.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Bytes to elements, safely: no network, no file, internal entities within libxml2's limits, external ones never."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Iterator

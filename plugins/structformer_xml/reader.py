@@ -1,7 +1,5 @@
 """Walks a document's elements by its vocabulary and tells a TreeBuilder what it finds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any

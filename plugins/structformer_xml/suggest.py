@@ -1,7 +1,5 @@
 """Proposes a mapping for an unknown vocabulary from one document of it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

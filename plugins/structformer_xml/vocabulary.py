@@ -1,7 +1,5 @@
 """Vocabularies as tables: which elements are sections, titles, paragraphs, references; and a user's own, from TOML."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace

@@ -1,7 +1,5 @@
 """What the commands share: the common options, the configuration file, printing, progress."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The `structformer` command: finds the module of the command asked for, and turns expected failures into one line."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import os

@@ -1,7 +1,5 @@
 """How far a command is: bars on a terminal, lines elsewhere."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

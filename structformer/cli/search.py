@@ -1,7 +1,5 @@
 """`structformer search`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checking a workspace: every file that a command reads, compared with what was written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which languages a corpus is in: those that its documents declare, or that their texts tell."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

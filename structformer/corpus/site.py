@@ -1,7 +1,5 @@
 """Where a corpus's pages are read: the address of the site that is built from them, and its rule for addresses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """The text of a whole document as rankers read it: title, address, then what the index has of its sections."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from structformer.corpus.site import Site

@@ -4,8 +4,6 @@ between theirs.
 All limits in words (passages, queries, the least that a section must say) are counted here, so that a page in any
 script is cut into passages that fit a ranker's window and gives its share of Examples."""
 
-from __future__ import annotations
-
 import re
 
 # Kana, Han; what a character of these counts as: a subword model reads most of them one by one, and reads about four

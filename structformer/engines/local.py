@@ -1,7 +1,5 @@
 """The local engine: worker processes of this machine, which survive hostile input."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Worker processes, kept between tasks and between maps. One that hangs or dies is replaced, and its item reported."""
 
-from __future__ import annotations
-
 import atexit
 import math
 import os

@@ -1,7 +1,5 @@
 """The engines by their names, those of plugins too."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any

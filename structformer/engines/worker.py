@@ -4,8 +4,6 @@ A process of its own interpreter, not a fork, so that it can be killed when a fi
 a script that calls `ingest` needs no `if __name__ == "__main__"`. It keeps its limits itself, and ends with its parent.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import pickle

@@ -7,8 +7,6 @@ these scores come from the parts of the search and not from running it.
 Here are the questions, and BM25 against the encoder that is learned from the corpus, for which torch is not needed;
 held_out_openings.py compares pretrained encoders too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Comparing pipelines and runs on judged queries, or on held-out structure when nobody has judged any."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

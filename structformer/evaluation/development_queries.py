@@ -1,7 +1,5 @@
 """The judged queries that a training's options name to choose its checkpoint by."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from structformer.corpus import Corpus

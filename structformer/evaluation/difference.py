@@ -1,7 +1,5 @@
 """Where one pipeline wins and loses against another, query by query, with the texts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

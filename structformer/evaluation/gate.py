@@ -1,7 +1,5 @@
 """A gate for continuous integration: whether a search is good enough, and no worse than it was."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 documents (asked_openings.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 

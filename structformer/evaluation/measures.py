@@ -1,7 +1,5 @@
 """Measures by name: ir_measures', and those of plugins."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 differently; whether a search passes its gate; and a folder with runs and a page of it all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds a Document tree from the stream of headings, text and links that a format plugin finds."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath

@@ -5,8 +5,6 @@ Sources: RFC 1468 (ISO-2022-JP), RFC 1557 (ISO-2022-KR); WHATWG Encoding Standar
 byte means.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 import unicodedata

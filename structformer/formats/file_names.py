@@ -1,7 +1,5 @@
 """What a file's name says of whether it is a document, before any format looks into it."""
 
-from __future__ import annotations
-
 import re
 
 from structformer.formats.link_names import without_template

@@ -1,7 +1,5 @@
 """Files that a source includes, and those that these include."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import AnyStr

@@ -2,8 +2,6 @@
 archives by structformer.ingestion.unpacking_limits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 MAX_OPENED = 10_000  # files that one document may take in, each as often as it does: inclusions multiply

@@ -3,8 +3,6 @@
 Shared by the format plugins (which offer candidates) and the reference graph (which looks them up).
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator

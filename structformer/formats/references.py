@@ -3,8 +3,6 @@
 A format writes `UNNAMED` as the anchor text of such a reference; once the whole document is read, `name_references`
 puts in its place what the reference points to. The link's own text stays empty: nobody wrote an anchor text."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator

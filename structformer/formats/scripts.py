@@ -4,8 +4,6 @@
 What changes no number stays as it is: H2O, 1st, XIXe, a footnote's asterisk.
 """
 
-from __future__ import annotations
-
 import re
 from enum import Enum
 

@@ -5,8 +5,6 @@ Two steps, each over many files side by side: every shard's names are sorted int
 become its table. Neither holds more than its own part in memory.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 import re

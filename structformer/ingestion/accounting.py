@@ -4,8 +4,6 @@ An archive is a folder: its members are counted, and the archive itself only whe
 a file of records counts once, however many documents it holds.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

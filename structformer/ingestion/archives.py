@@ -6,8 +6,6 @@ A compressed file (`page.html.gz`) is read as the file it holds. An archive (`do
 passed over and said.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

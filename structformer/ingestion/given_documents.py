@@ -2,8 +2,6 @@
 
 They are spread over shards by their ids, so that a change writes one small shard and reads no file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Which files are parts of others, by what their formats say that each takes in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 

@@ -4,8 +4,6 @@ Sources are walked in a fixed order and cut into shards at places that depend on
 changes one shard. Corpus and graph become current together, when both are complete.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

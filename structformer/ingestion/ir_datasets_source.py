@@ -1,7 +1,5 @@
 """Documents of an ir_datasets id, as a file of records that an ingest reads like any other."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Ingest in parts: each makes its shards by itself; the merge is an ingest that finds them made."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -5,8 +5,6 @@ The cuts depend on the file alone, so whoever makes a range's shard makes the sa
 one whose streams end within pages, is not cut; its pieces are handed out by who decompresses it.
 """
 
-from __future__ import annotations
-
 import bz2
 import io
 import re

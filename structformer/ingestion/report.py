@@ -1,7 +1,5 @@
 """The ingest report: counts, and one line for every file with something to say."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

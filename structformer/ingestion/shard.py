@@ -4,8 +4,6 @@ shard.
 A shard is named by a digest of its inputs and of the other files that they took from; one that exists already is kept
 as it is."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

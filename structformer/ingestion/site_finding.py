@@ -5,8 +5,6 @@ Above a given folder nothing is opened but files of those names, none beyond the
 folder that anybody may write to.
 """
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re

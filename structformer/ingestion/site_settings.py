@@ -2,8 +2,6 @@
 an address that is worked out by a program is none.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

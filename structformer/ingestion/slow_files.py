@@ -4,8 +4,6 @@ The notes are files, so that they tell the same of workers on this machine and o
 in a single call of a library.
 """
 
-from __future__ import annotations
-
 import secrets
 import threading
 import time

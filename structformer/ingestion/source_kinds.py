@@ -1,7 +1,5 @@
 """Kinds of PATHs that are fetched before they are read: the addresses of websites, and what plugins supply."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ One PATH needs no label. Several folders have their names as labels. Where files
 lists them, all are named from the folder that holds them, so that links between them resolve as they do on disk.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from itertools import chain, count

@@ -2,8 +2,6 @@
 over.
 """
 
-from __future__ import annotations
-
 import hashlib
 import heapq
 from collections import Counter

@@ -2,8 +2,6 @@
 small file can unpack to days of work.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

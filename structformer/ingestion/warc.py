@@ -3,8 +3,6 @@
 Source: ISO 28500:2017, WARC file format.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import BinaryIO

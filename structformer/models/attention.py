@@ -4,8 +4,6 @@ Where it is kept on disk, it is as float16 numbers: of a text's words in the ord
 that no word is written.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 A hub model is pinned: its location is "org/name@COMMIT", so that whatever loads it later gets the same files. The
 packaged weights are compared with known digests before they are loaded."""
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import os

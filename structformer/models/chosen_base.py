@@ -3,8 +3,6 @@ or `up --base-model`: its index, its search, and training that names no other st
 Beside it may be a query model, which encodes queries into the vector space of the base.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from structformer.errors import ModelError, UsageError, WorkspaceError

@@ -2,8 +2,6 @@
 matrices.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """What held-out questions say of a trained ranker: the figures of its record, and the words for them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

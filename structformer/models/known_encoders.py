@@ -2,8 +2,6 @@
 table has the prompts where they leave them out, as those of E5 and BGE do.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import warnings

@@ -2,8 +2,6 @@
 (B-PROP, Ma et al., SIGIR 2021).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache

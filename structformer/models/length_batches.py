@@ -1,7 +1,5 @@
 """Texts of like length together, so that little of a batch is padding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """An exported bi-encoder's query side by onnxruntime and tokenizers alone: a search with it imports no torch."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence

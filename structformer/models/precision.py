@@ -1,7 +1,5 @@
 """Which arithmetic a machine is quick at, and what a training computes in."""
 
-from __future__ import annotations
-
 
 def fast_bf16() -> bool:
     """Whether this CPU has instructions for bfloat16, with which matrices are multiplied several times as fast as in

@@ -2,8 +2,6 @@
 with a ranking head of another form than the one-label classifier that scores pairs here.
 """
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence

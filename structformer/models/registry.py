@@ -1,7 +1,5 @@
 """A workspace's trained models: where they are and what they were made from."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

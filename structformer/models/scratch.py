@@ -1,7 +1,5 @@
 """Starting from nothing: a WordPiece tokenizer trained on the corpus and a BERT of random weights."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable

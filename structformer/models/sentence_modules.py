@@ -3,8 +3,6 @@ and documents, how much it reads. Written for sentence-transformers, read here w
 
 Only the modules named below are known, and no code of a folder is run: any other is refused by its name."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -2,8 +2,6 @@
 obeyed.
 """
 
-from __future__ import annotations
-
 import time
 from functools import cache
 from typing import Any

@@ -2,8 +2,6 @@
 corpus.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 from typing import Any

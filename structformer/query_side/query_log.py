@@ -1,7 +1,5 @@
 """People's queries without judgements, which every site has: what they are like, and what answers some of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

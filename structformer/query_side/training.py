@@ -1,7 +1,5 @@
 """`train` as users call it: the query side of a bi-encoder where that is what is asked for, else whole rankers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace

@@ -1,7 +1,5 @@
 """The questions of a query-side training run: drawn, checked by a round trip, some of them held out to judge by."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

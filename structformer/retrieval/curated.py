@@ -1,7 +1,5 @@
 """What people add to a search by hand, in a file beside the documents: synonyms, pinned pages, hidden ones."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Making the index of a workspace: units, documents, the lexical index, encoders' vectors. `index` reads it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

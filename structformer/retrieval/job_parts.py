@@ -1,7 +1,5 @@
 """Encoding in parts: each makes the vectors of its shards' texts; the merge is an index that finds them made."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

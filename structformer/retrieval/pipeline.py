@@ -9,8 +9,6 @@ stage = "lexical"
 k = 200
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

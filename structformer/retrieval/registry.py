@@ -1,7 +1,5 @@
 """The kinds of search stages by their names: the built-in ones and those of plugins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from structformer.did_you_mean import did_you_mean

@@ -2,8 +2,6 @@
 a filter lets nothing through.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

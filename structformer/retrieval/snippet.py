@@ -1,7 +1,5 @@
 """The part of a passage that shows why it was found."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass

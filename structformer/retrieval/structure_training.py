@@ -1,7 +1,5 @@
 """Training a static encoder as users ask for it: with sources and options of their own, under a name of their own."""
 
-from __future__ import annotations
-
 from structformer.corpus import Corpus
 from structformer.models.registry import ModelRecord
 from structformer.retrieval.documents.units import IndexedDocuments, Units

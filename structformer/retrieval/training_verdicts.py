@@ -1,7 +1,5 @@
 """What training on the documents came to, in the words that the commands say it in."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from structformer.errors import ModelError, WorkspaceError

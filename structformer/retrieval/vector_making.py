@@ -1,7 +1,5 @@
 """Making an encoder's vectors for an index."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import nullcontext

@@ -2,8 +2,6 @@
 by them, else here.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence

@@ -2,8 +2,6 @@
 in bounded memory, and read by the tasks that draw words by a language model.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

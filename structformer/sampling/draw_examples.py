@@ -2,8 +2,6 @@
 number of workers.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace

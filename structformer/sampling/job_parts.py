@@ -4,8 +4,6 @@ Tasks that look at other documents need the page texts of all shards first: then
 time each leaves its page texts for the others.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

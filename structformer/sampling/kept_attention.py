@@ -6,8 +6,6 @@ texts go through the model together depends on the shard alone, so what is drawn
 processes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from bisect import bisect_right

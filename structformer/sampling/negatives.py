@@ -1,7 +1,5 @@
 """Negatives from other documents, random or by a lexical first stage, with guards against false negatives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

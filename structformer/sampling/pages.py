@@ -1,7 +1,5 @@
 """Every document's first texts, on disk, for the samplers that look beyond one document."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from functools import lru_cache
 from pathlib import Path

@@ -5,8 +5,6 @@ Tasks that are drawn at once are a generation; a set has several where tasks wer
 corpus go when new Examples are published, and of this corpus's the oldest beyond MOST_SETS.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

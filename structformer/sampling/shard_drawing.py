@@ -2,8 +2,6 @@
 and each document drawn from as often as the options say.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

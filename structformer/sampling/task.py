@@ -1,7 +1,5 @@
 """A sampling task: how its Examples are drawn, what it needs for that, and what its Examples are like."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Flag, StrEnum, auto

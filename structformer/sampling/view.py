@@ -1,7 +1,5 @@
 """What samplers see of a document: its sections numbered, with their paths, contents and kinship."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from random import Random

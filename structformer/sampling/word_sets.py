@@ -1,7 +1,5 @@
 """Word sets that are drawn from a document's language model, as PROP's pseudo-queries are (Ma et al., WSDM 2021)."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections import Counter

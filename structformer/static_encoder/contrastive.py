@@ -4,8 +4,6 @@ passages than to those of the other documents of the batch.
 Sources: InfoNCE with negatives of the batch: van den Oord et al. 2018, equation 4; Karpukhin et al., EMNLP 2020,
 section 3.2. Adam: Kingma and Ba, ICLR 2015, algorithm 1, of which a step moves only rows that it has a gradient of."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

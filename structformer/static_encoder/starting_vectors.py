@@ -3,8 +3,6 @@
 Sources: Deerwester et al., JASIS 1990; randomised subspace iteration: Halko, Martinsson and Tropp, SIAM Review 2011,
 algorithm 4.4."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -2,8 +2,6 @@
 
 Source of n-grams as parts of a word's vector: Bojanowski et al., TACL 2017, section 3.2."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

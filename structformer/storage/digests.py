@@ -1,7 +1,5 @@
 """Digests: sha256 where a name is made of one, XXH3 where a file is compared with what was written."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Parquet files written row group by row group, of which a writer that failed stays silent; columns as arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

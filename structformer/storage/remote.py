@@ -8,8 +8,6 @@ There is nothing to rename and nothing that two writers replace: a command's ent
 log's entries in their order are the state. So the parts of a job array may end at the same moment, and a command
 that was killed while it wrote has changed nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -3,8 +3,6 @@
 Hashing gigabytes at every search would be slow, so a file that was once compared is remembered by size, time of change
 and inode (`Stamps`), and compared again only when one of these differs. `structformer check` always compares."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 They are read from the source, since importing the module of an option would bring in torch for a help text.
 """
 
-from __future__ import annotations
-
 import ast
 from dataclasses import dataclass
 from functools import cache

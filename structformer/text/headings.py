@@ -3,8 +3,6 @@
 Shared by the format plugins, since the customs are those of documentation, not of one format.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

@@ -2,8 +2,6 @@
 none: `is/list.md`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which language texts are in, when they do not say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from functools import cache

@@ -4,8 +4,6 @@ A corpus of several languages has each text stemmed by its own (`stemmed_words`)
 question of three words does not tell its language.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache

@@ -1,7 +1,5 @@
 """The lines of a text file, and the numbers in them."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import re

@@ -4,8 +4,6 @@ once.
 The search compares it with the query beside the passages, since a passage deep in a page tells little of what the page
 is about."""
 
-from __future__ import annotations
-
 from structformer.document import Document, first_words, word_count
 
 _OPENING_WORDS = 70

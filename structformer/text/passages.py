@@ -1,7 +1,5 @@
 """Cutting readable text into passages that fit a model's window."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The imperative rule is for manuals in English, whose readers ask as their option
 networks"). Whether a corpus is such a manual, and what instructions begin with in other languages, is decided by its
 own openings, see structformer.retrieval.questions.pseudo_queries."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import cache

@@ -1,7 +1,5 @@
 """Cutting readable text into sentences, which resemble queries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

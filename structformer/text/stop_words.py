@@ -2,8 +2,6 @@
 stopwordsiso.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

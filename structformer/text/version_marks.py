@@ -1,7 +1,5 @@
 """Marks of a version in documents' ids: 2.1/a.md, v3/a.md, latest/a.md, versioned_docs/version-1.0/a.md."""
 
-from __future__ import annotations
-
 import re
 
 Order = tuple[tuple[int, tuple[int, ...], bool], ...]

@@ -2,8 +2,6 @@
 HTML; and texts that hold no control characters in the first place.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

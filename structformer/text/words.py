@@ -7,8 +7,6 @@ and an underscore part words, so that a name is found by its parts. Beside its w
 the parts of camelCase and words without accents, and names: what is more than one word by its signs, as a whole.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """The options of a training run, its plan, and its result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path

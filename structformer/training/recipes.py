@@ -1,7 +1,5 @@
 """Recipes: named sets of training and sampling options, in TOML files of the package or of the user."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace

@@ -1,7 +1,5 @@
 """Learning-rate schedules."""
 
-from __future__ import annotations
-
 import math
 
 SCHEDULES = ("linear", "cosine", "constant", "step")

@@ -8,8 +8,6 @@ would read it.
 What a killed command left is removed by the next one that writes to the same place. It is known by its name, which has
 a digest of the target's, and by a lock in it that nobody holds any more."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -279,7 +279,7 @@ def test_the_core_names_no_plugin():
 
 
 # One has to change these by hand, and say why: a core that one person can hold in their head.
-MOST_LINES, MOST_MODULES = 39_000, 290  # versions of a page as one result: 130 lines
+MOST_LINES, MOST_MODULES = 38_700, 290  # 360 fewer: annotations are put off only where they have to be
 MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 12, 30
 
 
@@ -296,6 +296,7 @@ CONCEPTS = {
     "structformer.evaluation.development_queries",
     "structformer.formats.included",
     "structformer.ingestion.ir_datasets_source",
+    "structformer.ingestion.source_kinds",
     "structformer.ingestion.warc",
     "structformer.retrieval.rankings.doubt",
     "structformer.retrieval.vectors.reading",

@@ -1,7 +1,5 @@
 """`structformer export`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`structformer graph`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import asdict
 from itertools import islice

@@ -1,7 +1,5 @@
 """`structformer inspect`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`structformer models`."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

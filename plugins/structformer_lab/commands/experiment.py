@@ -1,7 +1,5 @@
 """`structformer experiment`."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path

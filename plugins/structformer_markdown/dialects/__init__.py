@@ -2,8 +2,6 @@
 it is.
 """
 
-from __future__ import annotations
-
 from structformer.errors import UsageError
 from structformer.formats import SourceFile
 

@@ -2,8 +2,6 @@
 `[text]{.mark}`, `[text]{#name}`.
 """
 
-from __future__ import annotations
-
 import re
 
 from structformer_markdown.dialects.dialect import Dialect

@@ -2,8 +2,6 @@
 `:::note[Title]{.class}`, `::: tip Title`.
 """
 
-from __future__ import annotations
-
 import re
 
 from structformer_markdown.dialects.dialect import Dialect

@@ -1,7 +1,5 @@
 """What a dialect is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

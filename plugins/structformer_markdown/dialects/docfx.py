@@ -2,8 +2,6 @@
 `[!INCLUDE x]`, `[!VIDEO address]`, `<xref:UID>`; and where its settings publish a page.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

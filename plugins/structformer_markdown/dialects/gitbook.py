@@ -1,7 +1,5 @@
 """GitBook's blocks: `{% tab title="A" %}`, `{% hint style="info" %}`, `{% embed url="..." %}`."""
 
-from __future__ import annotations
-
 import re
 
 from structformer_markdown.dialects.dialect import Dialect

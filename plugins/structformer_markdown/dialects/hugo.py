@@ -1,7 +1,5 @@
 """Hugo's shortcodes: `{{< card title="T" link="/l" >}}`, `{{% heading "x" %}}`, `{{< ref "page" >}}`."""
 
-from __future__ import annotations
-
 import re
 
 from structformer_markdown.dialects.dialect import Dialect

@@ -1,7 +1,5 @@
 """kramdown (Jekyll, GitHub Pages): attribute lists `{: #id .class}`, `{:toc}` and extensions `{::comment}`."""
 
-from __future__ import annotations
-
 import re
 
 from structformer_markdown.dialects.dialect import Dialect

@@ -4,8 +4,6 @@ Of a condition the first branch stays. A variable that nothing here knows goes w
 loop's, and makes a target that begins with it lead outside.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape

@@ -2,8 +2,6 @@
 with its name on a line before it (`r[items.fn]`). Includes are followed before.
 """
 
-from __future__ import annotations
-
 import re
 
 from structformer_markdown.dialects.dialect import Dialect

@@ -1,7 +1,5 @@
 """The macros of MDN's pages: `{{domxref("Document.cookie", "cookies")}}`, `{{HTMLElement("abbr")}}`, `{{Compat}}`."""
 
-from __future__ import annotations
-
 import re
 
 from structformer_markdown.dialects.dialect import Dialect

@@ -4,8 +4,6 @@ their tags is Markdown, their titles and labels are text, their addresses links.
 Of a page in MDX, imports, exports and expressions go too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

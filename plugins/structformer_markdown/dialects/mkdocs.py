@@ -3,8 +3,6 @@ blocks (`/// note | Title`), places of contents, icons, keys, abbreviations, `[]
 `[pkg.Class][]`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import NamedTuple

@@ -2,8 +2,6 @@
 backticks are code to Markdown, which the reader tells from code.
 """
 
-from __future__ import annotations
-
 import re
 
 from structformer_markdown.dialects.dialect import Dialect

@@ -2,8 +2,6 @@
 names of blocks (`^id`), code in links (``[[Note#`code`|words]]``), strong text beside Chinese signs.
 """
 
-from __future__ import annotations
-
 import re
 
 from structformer_markdown.dialects.dialect import Dialect

@@ -1,7 +1,5 @@
 """A page on its way to plain Markdown: its code, which no dialect sees, and what its site's configuration says."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ and lowered text (`x^2^`, `H~2~O`), line blocks, grid and simple tables, command
 Source: Pandoc's manual. A table becomes one of bars, each cell one line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import pairwise

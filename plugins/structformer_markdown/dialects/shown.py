@@ -1,7 +1,5 @@
 """What readers of a built page see of its marks: first lines of admonitions, links and images in Markdown."""
 
-from __future__ import annotations
-
 import re
 
 from structformer_markdown.dialects.page import Page

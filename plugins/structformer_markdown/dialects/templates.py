@@ -1,7 +1,5 @@
 """Files that a site's generator fills in: layouts, and what new pages are made from. They are not pages."""
 
-from __future__ import annotations
-
 import re
 
 from structformer.formats import SourceFile

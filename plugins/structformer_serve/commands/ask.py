@@ -1,7 +1,5 @@
 """`structformer ask`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """--ask and --ask-model: the language model that answers questions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

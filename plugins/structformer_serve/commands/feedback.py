@@ -1,7 +1,5 @@
 """`structformer feedback`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

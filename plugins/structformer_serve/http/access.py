@@ -1,7 +1,5 @@
 """Who may ask: tokens, each with the documents it may see, and how often one may ask."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hmac

@@ -1,7 +1,5 @@
 """Reading a request's body: all of it, before anything is done with it, within a size and a time."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -2,8 +2,6 @@
 connections one client has.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """Errors as pages, for browsers; programs get them as JSON."""
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 

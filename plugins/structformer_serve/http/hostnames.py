@@ -1,7 +1,5 @@
 """Names and addresses: which of them are this machine's, and what counts as one client."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 import threading

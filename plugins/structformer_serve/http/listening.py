@@ -1,7 +1,5 @@
 """The sockets that a server listens on: opened by an address, or handed over by systemd."""
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

@@ -1,7 +1,5 @@
 """How a server runs."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Running the server: uvicorn with a graceful end, in which no request is cut."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket

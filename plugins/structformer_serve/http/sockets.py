@@ -1,7 +1,5 @@
 """What the kernel knows of a socket: bytes in its queues, connections that wait; and a filter against new ones."""
 
-from __future__ import annotations
-
 import ctypes
 import selectors
 import socket

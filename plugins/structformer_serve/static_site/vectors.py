@@ -1,7 +1,5 @@
 """The static encoder in numbers of 8 bits: the corpus's words, passages and overviews, in fewer dimensions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 them have it as it is written, and which documents others call so.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Writing the site: words, vectors and shown texts in files that a search asks for a few of, and the page."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Which of a corpus's languages each of its documents is in."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

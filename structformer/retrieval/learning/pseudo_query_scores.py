@@ -2,8 +2,6 @@
 own answer made fair.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

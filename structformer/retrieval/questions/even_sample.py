@@ -1,7 +1,5 @@
 """An even choice among texts of a corpus that depends on the texts alone, in bounded memory."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Pseudo-queries that the reference graph answers: what one document says where it links to another."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Final
 

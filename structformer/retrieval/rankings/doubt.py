@@ -5,8 +5,6 @@ No judgement of the corpus is needed: the coefficients are those of a logistic r
 docs/why-it-works.md, their unanswerable questions, and their questions without the right documents; they hold on sets
 left out of it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

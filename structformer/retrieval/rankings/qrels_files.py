@@ -1,7 +1,5 @@
 """Files of relevance judgements (qrels): BEIR's three columns and TREC's four."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Rankings: units with scores, best first. What is equal is in the order of the index, as this module alone decides."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter

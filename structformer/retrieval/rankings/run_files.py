@@ -1,7 +1,5 @@
 """Run files: rankings of documents by query, in TREC's six columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`lexical`: BM25 over title, path, text and anchor texts of incoming links; or over whole documents."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from structformer.retrieval.opened import DOCUMENTS, SECTIONS, OpenedIndex

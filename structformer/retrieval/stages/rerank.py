@@ -1,7 +1,5 @@
 """`rerank`: the first k in the order of any ranker's scores; and the helpers for every stage that scores again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 
 from structformer.corpus.whole_text import CHARACTERS, with_address

@@ -7,8 +7,6 @@ two dimensions (Jegou, Douze and Schmid, PAMI 2011; Andre, Kermarrec and Le Scou
 numbers, in faiss's lists; how many lists a query looks into is measured when the index is made.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass

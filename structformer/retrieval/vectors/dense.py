@@ -2,8 +2,6 @@
 where they are very many among the candidates that an approximate index names.
 """
 
-from __future__ import annotations
-
 import os
 import weakref
 from collections.abc import Collection, Sequence

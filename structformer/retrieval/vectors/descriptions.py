@@ -4,8 +4,6 @@ say where they link to it, and sentences of it that stand alone.
 A passage's vector mixes all that the passage says; a query is often near to one sentence alone. What others write about
 a page where they link to it finds the page as its own text does: Koolen and Kamps, SIGIR 2010."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """A base and a query model that share one vector space: naming them, and the test that they do share one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Whether a pretrained encoder reads a corpus: does it find a passage by one of its own sentences, as words do?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Each query token's nearest of them name the units that are scored in full: found
 very many by an approximate index.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path

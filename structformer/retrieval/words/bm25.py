@@ -4,8 +4,6 @@ scorers.
 Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, eq. 3.15, with Lucene's idf.
 """
 
-from __future__ import annotations
-
 import math
 
 K1, B = 1.2, 0.75  # tantivy's, which cannot be set there

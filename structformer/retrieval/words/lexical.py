@@ -1,7 +1,5 @@
 """The lexical first stage: BM25 in embedded tantivy indexes, one of the units and one of whole documents."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

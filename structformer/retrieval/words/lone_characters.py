@@ -5,8 +5,6 @@ It scores as BM25 scores a word: by the texts that have it in any pair, and by h
 other pairs add a tenth each, since one occurrence is mostly in two of them. The commonest pairs are asked for one by
 one, and what has only other ones comes after."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

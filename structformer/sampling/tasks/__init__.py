@@ -1,7 +1,5 @@
 """The tasks there are, and the random source that each document's Examples come from."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random

@@ -2,8 +2,6 @@
 et al., WSDM 2021), two spans of one document (Gao and Callan, ACL 2022).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from random import Random

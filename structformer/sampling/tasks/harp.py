@@ -5,8 +5,6 @@ Words are drawn by the attention that a Transformer gives them: from the anchor'
 [CLS] for pages and sentences (RQP's negatives, RDP, ACM). A destination page is its abstract.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from itertools import combinations, islice

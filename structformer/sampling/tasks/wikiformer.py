@@ -1,7 +1,5 @@
 """Wikiformer's four pre-training tasks (Su et al., AAAI 2024) over one document tree or the see-also graph."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

@@ -2,8 +2,6 @@
 not there. Options that are not named are the defaults, whatever was drawn before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path

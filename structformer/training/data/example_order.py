@@ -1,7 +1,5 @@
 """Which Examples a step sees: a pure function of the seed and the step, so that any step can be reached at once."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

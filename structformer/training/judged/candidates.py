@@ -1,7 +1,5 @@
 """Judged queries, each with the candidate documents that a ranker puts in order, and the score of that order."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 base weights.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Pre-training a bi-encoder's [CLS]: Condenser (Gao and Callan, EMNLP 2021) and coCondenser (the same, ACL 2022)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from random import Random

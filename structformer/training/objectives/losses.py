@@ -1,7 +1,5 @@
 """Losses over groups of pairs and over batches. Each gives one value per group or query; the loop weighs them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

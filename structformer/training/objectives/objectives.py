@@ -1,7 +1,5 @@
 """What each kind of ranker minimises on a step's Examples: one value per Example, which the loop weighs and sums."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A trained cross-encoder as teacher: its scores of pairs, each computed once."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The model card: what a model was made from, how, and its scores; the README.md that model hubs show."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

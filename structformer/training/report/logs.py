@@ -1,7 +1,5 @@
 """The record of a run's steps: JSON lines always, and the trackers that were asked for."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

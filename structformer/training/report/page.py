@@ -1,7 +1,5 @@
 """A training run as one self-contained page: losses by task, the held-out score, speed, what was chosen."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

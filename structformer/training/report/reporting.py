@@ -1,7 +1,5 @@
 """What a run says of itself, to all who want to know: the file of its steps, its trackers, its listener."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ A checkpoint is a folder: weights and optimizer state in safetensors, and `state
 of it is there. It is written under a temporary name, synced and renamed, so that a kill at any point leaves the one
 before."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

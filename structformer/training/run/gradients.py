@@ -4,8 +4,6 @@ The first batches are read without keeping anything, for their scores or vectors
 the gradient of these, and each batch is read again and takes its part of it back to the weights, with the same dropout
 as before (Gao et al., "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup", RepL4NLP 2021)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace

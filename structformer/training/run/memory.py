@@ -1,7 +1,5 @@
 """What of a chunk fits into memory at once: how many of its tokens' intermediate results are kept for the gradient."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence

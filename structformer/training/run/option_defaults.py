@@ -1,7 +1,5 @@
 """The choices that the options leave open, made by ranker and machine; and the ranker with its objective."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from typing import Any

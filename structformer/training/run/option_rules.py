@@ -2,8 +2,6 @@
 known which options ask for the training of both sides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What a run will do: measured on this machine before it begins, and agreed on by its processes."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

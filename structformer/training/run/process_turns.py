@@ -4,8 +4,6 @@ A collective operation of torch ends a job after 10 minutes (NCCL) or 30 (gloo),
 noticed. What the first process does for all, drawing Examples or judging, may rightly take hours.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Saving a trained ranker as a model of the workspace, with its record, its log and its card."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

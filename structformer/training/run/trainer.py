@@ -1,7 +1,5 @@
 """A training run from beginning to end: plan by measuring this machine, train within the time, judge, save."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Runs that were stopped before their end: their options, so that `--resume` needs no others."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any

@@ -2,8 +2,6 @@
 what that says of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from structformer.errors import ModelError
