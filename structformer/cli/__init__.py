@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from structformer.cli.evaluate import judged, judged_option, show
     from structformer.cli.hits_view import show_hits, show_search
     from structformer.cli.ingest import base_url_option
-    from structformer.cli.main import main as run_command
     from structformer.cli.progress import PROGRESS_LINES
     from structformer.cli.search import as_text
     from structformer.cli.searching import opened, search_options, stale_option
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PROGRESS_LINES", "Output", "OutputPath", "WorkspacePath", "as_text", "base_url_option",
     "check_corpus", "chosen_options", "common_options", "default_option", "force_option", "judged", "judged_option",
-    "named", "of_first_process", "opened", "print_result", "printable", "read_mapping", "run_command", "save_config",
+    "named", "of_first_process", "opened", "print_result", "printable", "read_mapping", "save_config",
     "search_options", "seconds", "show", "show_hits", "show_search", "stale_option", "table",
     "threads_option", "training_flags", "watched",
 ]  # fmt: skip

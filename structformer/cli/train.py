@@ -312,11 +312,3 @@ def _development(out: Output, workspace: Path, options: TrainingOptions) -> Judg
     if found is not None and of_first_process():
         out.note(said_of(found))
     return found
-
-
-if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules
-    import sys
-
-    from structformer.cli.main import main
-
-    main(["train", *sys.argv[1:]])

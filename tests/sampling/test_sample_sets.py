@@ -247,7 +247,7 @@ def test_processes_that_train_together_end_at_a_damaged_part(workspace):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     flags = "--base-model scratch --set size=tiny --ranker cross-encoder --task-mix srr --max-steps 2 --batch 2"
     both = subprocess.run(
-        [*launcher, "-m", "structformer.cli.train", "-w", workspace, *flags.split()],
+        [*launcher, "-m", "structformer", "train", "-w", workspace, *flags.split()],
         capture_output=True,
         text=True,
         check=False,

@@ -250,7 +250,7 @@ def on_two_processes(tmp_path: Path, launcher: str, *flags: object) -> subproces
     (tmp_path / "fsdp.yaml").write_text(FSDP)
     (tmp_path / "sharded.py").write_text(SHARDED)
     begun = {
-        "ddp": ["torch.distributed.run", "--nproc_per_node", 2, "--master_port", 29641, "-m", "structformer.cli.train"],
+        "ddp": ["torch.distributed.run", "--nproc_per_node", 2, "--master_port", 29641, "-m", "structformer", "train"],
         "fsdp": ["accelerate.commands.launch", "--config_file", tmp_path / "fsdp.yaml", tmp_path / "sharded.py"],
     }[launcher]
     command = [sys.executable, "-m", *map(str, [*begun, *flags])]
@@ -595,7 +595,7 @@ def test_two_processes_fine_tune_as_one_with_twice_the_accumulation(corpus, tmp_
         main(["finetune", *map(str, flags), "--accumulation", "2", "--name", "tuned-by-one"])
     assert exit.value.code == 0
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29644"]
-    command = [*launcher, "-m", "structformer_lab.commands.finetune", *map(str, flags), "--name", "tuned-by-two"]
+    command = [*launcher, "-m", "structformer", "finetune", *map(str, flags), "--name", "tuned-by-two"]
     two = subprocess.run(command, capture_output=True, text=True, check=False)
     assert two.returncode == 0, two.stderr[-2000:]
     assert two.stdout.count("saved in") == 1
@@ -640,19 +640,6 @@ def test_the_others_get_what_the_first_process_made_and_its_errors(tmp_path):
 
 def _refused() -> None:
     raise UsageError("no such file")
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        "structformer.cli.train",
-        *(f"structformer_lab.commands.{each}" for each in ("distill", "experiment", "finetune")),
-    ],
-)
-def test_a_launcher_starts_training_commands_as_modules(module):
-    arguments = [sys.executable, "-m", module, "--help"]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.split()[:3]) == (0, ["Usage:", "structformer", module.split(".")[-1]])
 
 
 def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus, run):
@@ -850,7 +837,7 @@ def node(port: int, *arguments: object) -> subprocess.Popen[str]:
     """One of two machines with a process each, as a cluster's scheduler starts them."""
     agent = ["torch.distributed.run", "--nnodes", "2", "--nproc_per_node", "1"]
     agent += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "rehearsal"]
-    command = [sys.executable, "-m", *agent, "-m", "structformer.cli.train", *map(str, arguments)]
+    command = [sys.executable, "-m", *agent, "-m", "structformer", "train", *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -879,7 +866,7 @@ def test_a_killed_run_of_two_processes_goes_on_from_its_checkpoint(corpus, run):
     flags = ["-w", corpus, *FLAGS, "--ranker", "cross-encoder", "--max-steps", 60, "--save-steps", 5]
     assert run("train", *flags, "--accumulation", 2, "--name", "calm").code == 0
     agent = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [*agent, "-m", "structformer.cli.train", *map(str, flags), "--name", "both", "--resume"]
+    command = [*agent, "-m", "structformer", "train", *map(str, flags), "--name", "both", "--resume"]
     both = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 120
     while Checkpoints(corpus / "checkpoints" / "both").newest() is None and time.monotonic() < deadline:

@@ -61,11 +61,3 @@ def command(
     if of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, False)
-
-
-if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules
-    import sys
-
-    from structformer.cli import run_command
-
-    run_command(["distill", *sys.argv[1:]])

@@ -114,7 +114,7 @@ def command(
     (table 4), few-shot and many-queries (figure 3). fandom: ColBERT re-ranking and retrieving. agent: the
     section-title agent (figures 2 and 3). seal: SEAL's views. A FILE of your own is TOML, see docs/evaluation.md. A
     killed experiment resumes with the row where it was, after its last checkpoint. `torchrun -m
-    structformer_lab.commands.experiment` trains each row on several devices."""
+    structformer experiment` trains each row on several devices."""
     from structformer.evaluation import write_page
     from structformer.workspace import Workspace, check_folder, new_folder
 
@@ -188,11 +188,3 @@ def _named_files(given: tuple[str, ...], pipelines: list[str]) -> dict[str, str]
             raise click.UsageError(f"--file {each}: no such file")
         found[name] = path
     return found
-
-
-if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules
-    import sys
-
-    from structformer.cli import run_command
-
-    run_command(["experiment", *sys.argv[1:]])

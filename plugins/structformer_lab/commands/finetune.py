@@ -138,11 +138,3 @@ def command(
                 f"{', '.join(unknown[:10])}{' ...' if len(unknown) > 10 else ''}"
             )
         ctx.exit(1)
-
-
-if __name__ == "__main__":  # for torchrun and accelerate launch, which start modules
-    import sys
-
-    from structformer.cli import run_command
-
-    run_command(["finetune", *sys.argv[1:]])

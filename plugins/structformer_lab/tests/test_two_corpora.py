@@ -442,7 +442,7 @@ def test_two_processes_train_each_row_as_one_does(run, wiki, marco, tmp_path):
     for folder in (marco / "w" / "models").glob(f"{name}*"):
         (folder / "experiment.json").unlink()  # it would be kept
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    module = ["-m", "structformer_lab.commands.experiment", *map(str, command), "--output", str(tmp_path / "two")]
+    module = ["-m", "structformer", "experiment", *map(str, command), "--output", str(tmp_path / "two")]
     both = subprocess.run([*launcher, *module], capture_output=True, text=True, check=False)
     assert both.returncode == 0, both.stderr[-2000:]
     assert both.stdout.count("tables: ") == 1, "the first process speaks for both"
