@@ -1,8 +1,16 @@
 """Optional packages: the extra of structformer that brings each, and the one line that installs it."""
 
 import importlib.util
+import json
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from structformer.errors import UsageError
 
@@ -56,7 +64,34 @@ def needs(what: str, packages: Sequence[str]) -> str:
     while left:
         extras.append(max(_EXTRAS, key=lambda each: (len(left.intersection(_EXTRAS[each])), -len(_EXTRAS[each]))))
         left.difference_update(_EXTRAS[extras[-1]])
-    return f"{what} needs {', '.join(packages)}: pip install 'structformer[{','.join(extras)}]'"
+    return f"{what} needs {', '.join(packages)}: {install_command(*extras)}"
+
+
+def install_command(*extras: str) -> str:
+    """The command that adds extras to this structformer, from where it was installed: a checkout, a wheel, or an index
+    (PEP 610).
+    """
+    asked, came = f"[{','.join(extras)}]", _came_from()
+    url = str(came.get("url", ""))
+    folder = url2pathname(urlsplit(url).path)
+    if "dir_info" in came and Path(folder).is_dir():
+        return f"pip install {'-e ' if came['dir_info'].get('editable') else ''}{shlex.quote(folder + asked)}"
+    named = f"structformer{asked}"
+    if version := came.get("vcs_info"):
+        named += f" @ {version['vcs']}+{url}@{version['commit_id']}"
+    elif "archive_info" in came and (not url.startswith("file:") or Path(folder).is_file()):
+        named += f" @ {url}"
+    return f"pip install {shlex.quote(named)}"
+
+
+@cache
+def _came_from() -> dict[str, Any]:
+    """What pip wrote down about where it had structformer from; nothing where that was an index."""
+    try:
+        found = json.loads(distribution("structformer").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 from structformer.errors import UsageError
-from structformer.extras import MissingPackage
+from structformer.extras import MissingPackage, install_command
 from structformer.plugins import load_plugins
 from structformer.retrieval import Ranked
 from structformer.workspace import checked_name
@@ -101,7 +101,7 @@ class SearchEngine:
     folder: Callable[[str], Path | None] = lambda place: None
     """The folder that a place names; None if the engine is asked over a network."""
     install: str = ""
-    """What pip installs when a package is missing, such as "structformer[lancedb]"."""
+    """The extra of structformer, or what else pip installs, when a package is missing: "structformer[lancedb]"."""
     experimental: bool = False
     """True if its tests run no real server."""
 
@@ -126,7 +126,9 @@ class SearchEngine:
         except ImportError as error:
             if not self.install:
                 raise
-            raise MissingPackage(f"{self.name} needs a package ({error}): pip install '{self.install}'") from error
+            extra = self.install.removeprefix("structformer[").removesuffix("]")
+            command = f"pip install '{self.install}'" if extra == self.install else install_command(extra)
+            raise MissingPackage(f"{self.name} needs a package ({error}): {command}") from error
 
 
 def search_engines() -> dict[str, SearchEngine]:

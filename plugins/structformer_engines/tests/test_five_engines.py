@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from structformer.errors import UsageError, WorkspaceError
+from structformer.extras import install_command
 from structformer.models.base import packaged_minilm
 from structformer.retrieval import OpenedIndex, Retriever, build_index
 from structformer.workspace import Workspace
@@ -122,7 +124,7 @@ def test_a_missing_package_is_said_with_the_line_that_installs_it(monkeypatch, t
     package = PACKAGES[name][0]
     monkeypatch.setitem(sys.modules, package, None)
     extra = {"elasticsearch": "opensearch"}.get(name, name)
-    with pytest.raises(UsageError, match=f"needs a package .*: pip install 'structformer\\[{extra}\\]'"):
+    with pytest.raises(UsageError, match=f"needs a package .*: {re.escape(install_command(extra))}$"):
         open_engine(f"{name}:{tmp_path}")
 
 

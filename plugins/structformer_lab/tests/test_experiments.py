@@ -15,6 +15,7 @@ import pytest
 from structformer.engines import Work
 from structformer.errors import UsageError
 from structformer.evaluation.judgements import Judgements, read_judgements, write_judgements
+from structformer.extras import install_command
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.registry import read_record
@@ -154,4 +155,4 @@ def test_a_row_that_needs_a_package_which_is_not_installed_costs_itself(marco, t
     how = RowTraining([*TINY, "seed=9"], train_from=boats(tmp_path / "wiki"))
     result = run_experiment(marco, topics, experiment, how, output=tmp_path / "out", say=said.append)
     assert [row.label for row in result.rows] == ["BM25"]
-    assert "ARES left out: learning word vectors needs gensim: pip install 'structformer[vectors]'" in said
+    assert f"ARES left out: learning word vectors needs gensim: {install_command('vectors')}" in said

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from structformer.document import Document
 from structformer.errors import ReadError
-from structformer.extras import needs
+from structformer.extras import install_command, needs
 from structformer.ingestion import read
 from structformer.plugins import load_plugins
 
@@ -405,11 +405,11 @@ def test_without_the_converters_files_are_counted_with_what_reads_them(tmp_path,
     done = run("ingest", tmp_path / "docs", "-w", tmp_path / "ws")
     assert (done.code, "1 documents, " in done.out) == (0, True)
     for line in (
-        "2 .pdf not read: pip install 'structformer[office]'",
-        "1 .docx not read: pip install 'structformer[office]'",
+        f"2 .pdf not read: {install_command('office')}",
+        f"1 .docx not read: {install_command('office')}",
     ):
         assert line in done.err, done.err
-    assert needs("a .pdf file", ["pypdfium2"]).endswith("pip install 'structformer[office]'")
+    assert needs("a .pdf file", ["pypdfium2"]).endswith(install_command("office"))
 
 
 @pytest.mark.parametrize("name", ["boats.pdf", "boats.xlsx"])

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from structformer import Corpus, ingest
 from structformer.errors import ReadError, UsageError
+from structformer.extras import install_command
 
 pytest.importorskip("httpx")
 pytest.importorskip("protego")
@@ -390,7 +391,7 @@ def test_without_its_packages_one_line_says_what_to_install(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "error: reading a website needs protego: pip install 'structformer[web]'\n"
+    assert done.stderr == f"error: reading a website needs protego: {install_command('web')}\n"
 
 
 # -- addresses -------------------------------------------------------------------------------------------------------
