@@ -31,6 +31,7 @@ PLAIN = {"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "ı": "i", "đ": "d", "ð
 LEFT_OUT = "\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u093c\u09bc"
 _PLAIN, _LEFT_OUT = str.maketrans(PLAIN), re.compile(f"[{LEFT_OUT}]")
 _UNSEEN = re.compile(f"[{IGNORABLE}]")
+_DASHES = re.compile("[\u2010-\u2013\u2212]")  # for which people type the hyphen
 _WORD = re.compile(f"[^\\W_][^\\W_]*(?:[{MARKS}]+[^\\W_]*)*")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 _ASCII_LETTERS = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in range(256))
@@ -45,6 +46,7 @@ _PART = re.compile("[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _NAME = "[-.@$#%~/:^+&!\\\\]{{0,3}}{letters}(?:(?:->|[-.:/@+#~=\\\\&%$]{{1,3}}){letters})*(?:\\+\\+?|#)?"
 _ASCII_NAME = re.compile(_NAME.format(letters="[a-z0-9_]+"))
 _ANY_NAME = re.compile(_NAME.format(letters=f"(?:[^\\W{UNSPACED}]+[{MARKS}]*)+"))
+_VERSION = re.compile("v([0-9]+[.].+)")  # people leave the letter out, or put it in
 _BEFORE = "-.@$#%~/:^+&!\\"
 _BETWEEN_PIECES = [re.compile(signs) for signs in ("[=&]", ":?\\\\+", ":?/+", "[:@]+", "\\.+")]
 _IN_PIECES = re.compile("[=&\\\\/:@.]")
@@ -59,7 +61,8 @@ def normal(text: str) -> str:
     """The form in which texts are compared: NFKC, case folded, without what cannot be seen."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold())
+    lower = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold()
+    return _DASHES.sub("-", unicodedata.normalize("NFKC", lower))
 
 
 def folded(word: str) -> str:
@@ -228,6 +231,8 @@ def _names(chunk: str) -> Iterator[str]:
 def _pieces(name: str) -> Iterator[str]:
     """A name, without the signs before it, and what it has between signs, as far as these are names."""
     pieces = level = [name, name.lstrip(_BEFORE)]
+    if version := _VERSION.fullmatch(level[1]):
+        pieces = [*level, version[1]]
     if _IN_PIECES.search(name):
         for signs in _BETWEEN_PIECES:
             level = [part for piece in level for part in signs.split(piece)]

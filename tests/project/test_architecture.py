@@ -279,7 +279,7 @@ def test_the_core_names_no_plugin():
 
 
 # One has to change these by hand, and say why: a core that one person can hold in their head.
-MOST_LINES, MOST_MODULES = 38_700, 290  # 360 fewer: annotations are put off only where they have to be
+MOST_LINES, MOST_MODULES = 38_900, 290  # names in longer queries, settings checked as flags are: 130 lines
 MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 12, 30
 
 

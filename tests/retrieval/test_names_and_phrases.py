@@ -61,6 +61,15 @@ def found(retriever: Retriever, query: str) -> list[str]:
         ("--no-jib", "hoist.md"),
         ("max_sail_area", "hoist.md"),
         ("deck.toml", "hoist.md"),
+        ("max_sail_area=30", "hoist.md"),  # pasted with what is around them
+        ("deck.max_sail_area", "hoist.md"),
+        ("$MAX_SAIL_AREA", "hoist.md"),
+        ("--no-jib=true", "hoist.md"),
+        ("\u2212\u2212no\u2010jib", "hoist.md"),  # with other signs for a hyphen
+        ("hoist_main_sail", "hoist.md"),  # in another spelling
+        ("2.0", "signs.md"),
+        ("what is --no-jib", "hoist.md"),  # asked about
+        ("how do I use max_sail_area for the main sail of the jib", "hoist.md"),
         ("C++", "cpp.md"),
         ("std::deque", "cpp.md"),
         ("^", "signs.md"),
@@ -78,6 +87,10 @@ def found(retriever: Retriever, query: str) -> list[str]:
 def test_what_stands_in_one_page_is_found_there(retriever, query, first):
     assert found(retriever, query)[0] == first
     assert found(retriever, unicodedata.normalize("NFD", query).upper())[:1] == [first]
+
+
+def test_a_name_is_found_in_another_spelling(retriever):
+    assert found(retriever, "maxSailArea")[0] == "hoist.md"  # there it is max_sail_area
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,17 @@ from structformer.text.lexical_analysis import (
     weighed_terms,
 )
 from structformer.text.stop_words import function_words
-from structformer.text.words import RUN, CutText, bare_words, cut_text, cut_together, names_of, spaced, written_words
+from structformer.text.words import (
+    LONGEST,
+    RUN,
+    CutText,
+    bare_words,
+    cut_text,
+    cut_together,
+    names_of,
+    spaced,
+    written_words,
+)
 
 # Boosts of the fields' BM25 scores, which are summed. Titles, paths and anchor texts are short, so their scores are
 # high by themselves; with boosts near 1 they drown the text. A text counts by its stemmed words and, a third as much,
@@ -49,7 +60,10 @@ _CUTS: dict[str, Cut] = {_EXACT: bare_words, _NAMES: names_of}
 _OWN = {field: weight for field, weight in FIELDS.items() if field != INCOMING}
 _JOINING = ("", "_", "-", ".", "/", ":", "::", "->")  # what words of a name are joined by
 _MIXED = 3  # from so many gaps between words on, all have the same sign
-_WHOLE = 4.0  # what a query's only name counts beside its words
+_RARE = 3  # rows that have a name which a question asks about
+# What cannot be hyphenated prose, "and/or", a number or a file's suffix.
+_NO_PROSE = re.compile(r"[^\w\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[^\W\d][\w-]*(?:[_=@:\\$%]|->|\.(?=[^\W\d]{2}))|[/$%#@~]\w")
+_WHOLE, _AMONG_WORDS = 12.0, 4.0  # what a query's only name counts beside its words; what those in a longer query do
 _LONGEST_PHRASE = 64  # words
 _CALLED = 1000  # units that are looked at for what others call them
 _TERMS = 20_000  # documents that are named in a query; of more, what they are not is left out of what is found
@@ -226,22 +240,45 @@ class _Searcher:
     ) -> list[tuple[int, float]]:
         parsed = self._any_term(query, fields or self._fields)
         if fields is None and parsed is not None and (name := self._name(query)) is not None:
-            boosted = tantivy.Query.boost_query(name, _WHOLE)
-            parsed = tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in (parsed, boosted)])
+            parsed = _either((parsed, name))
         return self._run(parsed, k, documents)
 
     def _name(self, query: str) -> tantivy.Query | None:
-        """Rows that have the name that a query is: written so, or in its parts ("set timeout" for setTimeout)."""
+        """Rows that have the name that a query is, but for function words: written so, or in its parts ("set timeout"
+        for setTimeout). Of a longer query rows with a name in it that few have, and that cannot be a word of prose.
+        Either counts more than words.
+        """
         if _NAMES not in self._fields:
             return None
-        if len(query.split()) == 1:
-            return self.literal(query) if names_of(query) or spaced(query) != bare_words(query) else None
-        found = self._joined(query)
-        return found and found[0]
+        chunks = query.split()[:_LONGEST_PHRASE]
+        telling = [chunk for chunk in chunks if self._telling(chunk) or not bare_words(chunk)]
+        if len(chunks) == 1 or (len(telling) == 1 and names_of(telling[0])):
+            [chunk] = telling or chunks
+            named = names_of(chunk) or spaced(chunk) != bare_words(chunk)
+            if name := self._known(chunk)[0]:
+                its: tantivy.Query | None = tantivy.Query.term_query(self._schema, _NAMES, name)
+            elif (found := self._joined(chunk)) is not None:
+                its = found[0]
+            else:
+                its = self.literal(chunk) if named else None
+            return its and tantivy.Query.boost_query(its, _WHOLE)
+        known = [self._known(chunk) for chunk in chunks if len(chunk) <= LONGEST and _NO_PROSE.match(chunk)]
+        names = [tantivy.Query.term_query(self._schema, _NAMES, name) for name, count in known if 0 < count <= _RARE]
+        if (found := self._joined(query)) is not None:
+            names.append(found[0])
+        return tantivy.Query.boost_query(_either(names), _AMONG_WORDS) if names else None
+
+    def _known(self, chunk: str) -> tuple[str, int]:
+        """The name that a chunk of a query is, or the longest part of it that is one here, and how many rows have it;
+        "" and 0 where none has.
+        """
+        counts = ((name, self._searcher.doc_freq(_NAMES, name)) for name in names_of(chunk).split())
+        return next((each for each in counts if each[1]), ("", 0))
 
     def _joined(self, query: str) -> tuple[tantivy.Query, int] | None:
         """Rows that have the name whose parts a query is, and how many these are."""
-        words = bare_words(query).split() if len(query.split()) > 1 else []
+        its = cut_text(query)
+        words = its.words.split() if len(query.split()) > 1 or not its.forms else its.forms.split()
         if not 1 < len(words) <= _LONGEST_PHRASE:
             return None
         gaps = len(words) - 1
@@ -252,8 +289,8 @@ class _Searcher:
             field = _NAMES if any(signs) else _EXACT  # without a sign it is a word
             if count := self._searcher.doc_freq(field, name):
                 total += count
-                found.append((tantivy.Occur.Should, tantivy.Query.term_query(self._schema, field, name)))
-        return (tantivy.Query.boolean_query(found), total) if found else None
+                found.append(tantivy.Query.term_query(self._schema, field, name))
+        return (_either(found), total) if found else None
 
     def _any_term(self, query: str, fields: dict[str, float]) -> tantivy.Query | None:
         return any_term_query(self._schema, self._analyzers, query, fields, self._lone.query, _CUTS)
@@ -323,7 +360,7 @@ class _Searcher:
 
     def _any(self, terms: Iterable[str], fields: Sequence[str] = ("text",)) -> tantivy.Query:
         each = [tantivy.Query.term_query(self._schema, field, term) for field in fields for term in terms]
-        return tantivy.Query.boolean_query([(tantivy.Occur.Should, its) for its in each])
+        return _either(each)
 
     def _telling(self, query: str) -> list[str]:
         """A query's words without function words."""
@@ -341,15 +378,17 @@ class _Searcher:
 
     def _atoms(self, chunk: str) -> Iterator[tuple[tantivy.Query, float]]:
         """A name as a whole; else words, and that they stand together as much as they are worth."""
-        count, name = self._searcher.num_docs, names_of(chunk).split(" ")[0]
-        found = self._searcher.doc_freq(_NAMES, name) if name else 0
+        total, (name, found) = self._searcher.num_docs, self._known(chunk)
+        whole = names_of(chunk).split(" ")[0]
         words = self._analyzers[_EXACT].analyze(bare_words(chunk))
-        weights = [idf(self._searcher.doc_freq(_EXACT, word), count) for word in words]
-        if not found:
+        weights = [idf(self._searcher.doc_freq(_EXACT, word), total) for word in words]
+        if found:
+            yield tantivy.Query.term_query(self._schema, _NAMES, name), idf(found, total)
+        if not found or name != whole:
             for word, weight in zip(words, weights, strict=True):
                 yield tantivy.Query.term_query(self._schema, _EXACT, word), weight
-        if (found or len(words) > 1) and (whole := self.literal(chunk)) is not None:
-            yield whole, idf(found, count) if found else sum(weights)
+            if len(words) > 1 and (together := self.literal(chunk)) is not None:
+                yield together, sum(weights)
 
     def _weighed(self, atoms: Sequence[tuple[tantivy.Query, float]], rows: Collection[int] | None) -> dict[int, float]:
         """The rows, of all or of these, that have any of what is asked for, with the sums of its weights."""
@@ -404,7 +443,7 @@ class _Searcher:
                     )
                     for field, boost in fields.items()
                 ]
-            clauses.append((occur, tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in forms])))
+            clauses.append((occur, _either(forms)))
         return self._run(tantivy.Query.boolean_query(clauses) if clauses else None, k, documents)
 
     def _run(self, parsed: tantivy.Query | None, k: int, documents: Collection[int] | None) -> list[tuple[int, float]]:
@@ -441,8 +480,11 @@ class _Searcher:
 
 def _any_of(atoms: Sequence[tuple[tantivy.Query, float]]) -> tantivy.Query:
     """What scores the sum of the weights of those that a row answers."""
-    clauses = [(tantivy.Occur.Should, tantivy.Query.const_score_query(each, weight)) for each, weight in atoms]
-    return tantivy.Query.boolean_query(clauses)
+    return _either(tantivy.Query.const_score_query(each, weight) for each, weight in atoms)
+
+
+def _either(queries: Iterable[tantivy.Query]) -> tantivy.Query:
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in queries])
 
 
 def _explained(value: Any, name: str) -> float:

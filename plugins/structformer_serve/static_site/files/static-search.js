@@ -6,7 +6,9 @@ const ALIKE = 4; // letters that an unknown word has in common with those that s
 const ENDED = 6; // letters of a word that may end otherwise
 const READ = 60; // passages whose beginnings are read for a phrase
 const OTHER_FORM = 0.3; // what a part of camelCase, or a word without its accents, counts
-const WHOLE = 4; // what a query's only name counts beside its words
+const WHOLE = 12; // what a query's only name counts beside its words,
+const AMONG_WORDS = 4; // and one in a longer query
+const RARE = 3; // that at most so many passages have
 const JOINING = ["", "_", "-", ".", "/", ":", "::", "->"]; // what words of a name are joined by
 const MIXED = 3; // from so many gaps between words on, all have the same sign
 const EVEN = 0.92; // doubt, as structformer/retrieval/rankings/doubt.py has it,
@@ -170,10 +172,13 @@ class Search {
     const asks = all.filter(([word]) => every || !this.common.has(word));
     const left = asks.length < all.length;
     for (const form of new Set(spaced)) if (!own.has(form)) asks.push([form, false, true, OTHER_FORM]);
-    const one = text.trim().split(/\s+/u).length === 1;
-    for (const name of new Set(names)) asks.push([name, false, true, one && name === names[0] ? 1 + WHOLE / this.meta.names : 1]);
-    if (one && !names.length && spaced.length > words.length && asks.length) asks[0][3] += WHOLE;
-    if (!typing) joined(text, words).forEach((name, place) => asks.push([name, false, true, place ? WHOLE / this.meta.names : WHOLE]));
+    const { one, names: wanted } = typing ? { one: "", names: [] } : await this.asksFor(text);
+    const worth = one ? WHOLE : AMONG_WORDS;
+    for (const name of new Set(names)) asks.push([name, false, true, wanted.includes(name) ? 1 + worth / this.meta.names : 1]);
+    const its = cut(one || text, this.runs, this.meta.folding);
+    const parts = one ? its.spaced.slice(its.words.length) : words;
+    if (one && !its.names.length && parts.length && asks.length) asks[0][3] += worth;
+    if (!typing && !(one && wanted.length)) joined(parts.length ? parts : its.words).forEach((name, place) => asks.push([name, false, true, place ? worth / this.meta.names : worth]));
     const found = new Map();
     const counts = new Map();
     const lists = await Promise.all(asks.map(([word, unfinished, exact]) => this.postings(word, unfinished, exact, slips)));
@@ -236,6 +241,30 @@ class Search {
     return units.filter((_, place) => !gone.has(place));
   }
 
+  /** The name that a chunk of a query is, or the longest part of it that a passage has, and the passages that have it. */
+  async known(chunk) {
+    for (const name of cut(chunk, this.runs, this.meta.folding).names) {
+      const units = await this.written(name);
+      if (units.length) return [name, units];
+    }
+    return ["", []];
+  }
+
+  /** The names that count much in a query: the one that it is, but for function words, or rare ones that cannot be prose. */
+  async asksFor(text) {
+    const chunks = text.trim().split(/\s+/u).slice(0, TYPED);
+    const words = (chunk) => cut(chunk, this.runs, this.meta.folding).words;
+    const telling = [];
+    for (const chunk of chunks) {
+      const said = await Promise.all(words(chunk).map((word) => this.unsaid(word)));
+      if (!said.length || said.includes(false)) telling.push(chunk);
+    }
+    const one = chunks.length === 1 ? chunks[0] : telling.length === 1 && cut(telling[0], this.runs, this.meta.folding).names.length ? telling[0] : "";
+    if (one) return { one, names: [(await this.known(one))[0]].filter(Boolean) };
+    const known = await Promise.all(chunks.filter((chunk) => chunk.length <= LONGEST && NO_PROSE.test(chunk)).map((chunk) => this.known(chunk)));
+    return { one, names: known.filter(([name, units]) => name && units.length <= RARE).map(([name]) => name) };
+  }
+
   /** By passage, how much of a query it has as it is typed: names as wholes, and words, more where it has all that a sign joins, by how rare they are. */
   async present(text) {
     const found = new Map();
@@ -243,18 +272,24 @@ class Search {
     const add = (units, worth) => units.forEach((unit) => found.set(unit, (found.get(unit) || 0) + worth));
     const one = async (chunk) => {
       const { words, names } = cut(chunk, this.runs, this.meta.folding);
-      const whole = names.length ? await this.written(names[0]) : [];
+      const [name, its] = await this.known(chunk);
+      if (name) {
+        parts += this.idf(its.length);
+        add(its, this.idf(its.length));
+        if (name === names[0]) return;
+      }
       const said = [];
       for (const word of words.slice(0, TYPED)) if (!(await this.unsaid(word))) said.push(word);
-      const lists = whole.length ? [whole] : await Promise.all(said.map((word) => this.written(word)));
+      const lists = await Promise.all(said.map((word) => this.written(word)));
       parts += lists.reduce((sum, units) => sum + this.idf(units.length), 0) * (lists.length > 1 ? 2 : 1);
       for (const units of lists) add(units, this.idf(units.length));
       const rest = lists.slice(1).map((units) => new Set(units));
       if (rest.length) add(lists[0].filter((unit) => rest.every((units) => units.has(unit))), lists.reduce((sum, units) => sum + this.idf(units.length), 0));
     };
     await Promise.all([...new Set(text.split(/\s+/u).filter(Boolean))].slice(0, TYPED).map(one));
-    const { words } = cut(text, this.runs, this.meta.folding);
-    const lists = await Promise.all(joined(text, words).map((name) => this.written(name)));
+    const { words, spaced } = cut(text, this.runs, this.meta.folding);
+    const several = text.trim().split(/\s+/u).length > 1 || spaced.length === words.length;
+    const lists = await Promise.all(joined(several ? words : spaced.slice(words.length)).map((name) => this.written(name)));
     const whole = [...new Set(lists.flat())];
     if (whole.length) add(whole, Math.max(parts, this.idf(whole.length)));
     return found;
@@ -482,13 +517,15 @@ const PART = /[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 const BEFORE = /^[-.@$#%~/:^+&!\\]+/;
 const BETWEEN_PIECES = [/[=&]/, /:?\\+/, /:?\/+/, /[:@]+/, /\.+/];
 const SIGNS = /[!#$%&*+\-/:<=>?@\\^|~]+/g;
+// What cannot be hyphenated prose, "and/or", a number or a file's suffix.
+const NO_PROSE = /^(?:[^\p{L}\p{N}_\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[\p{L}_][\p{L}\p{N}_-]*(?:[_=@:\\$%]|->|\.(?=[\p{L}_]{2}))|[/$%#@~][\p{L}\p{N}_])/u;
 const ONLY_BETWEEN = new Set(["-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"]);
 const OPERATOR = /(?<!\S)(-?)["“„«]([^"“”„«»]+)["”“»](?![\p{L}\p{N}_])|(?<!\S)-(\p{L}\S*)/gu;
 
 /** The form in which texts are compared: NFKC, case folded, without what cannot be seen. */
 function normal(text) {
   const lower = text.replace(/\p{DI}/gu, "").normalize("NFKC").toLowerCase();
-  return lower.replaceAll("ß", "ss").replaceAll("ς", "σ").normalize("NFKC");
+  return lower.replaceAll("ß", "ss").replaceAll("ς", "σ").normalize("NFKC").replace(/[\u2010-\u2013\u2212]/g, "-");
 }
 
 const shortened = (word) => (word.length > LONGEST ? Array.from(word).slice(0, LONGEST).join("") : word);
@@ -523,8 +560,8 @@ export function cut(text, runs, { plain, left }) {
 }
 
 /** The names that a query's words are in one ("set timeout" in setTimeout); the first without a sign. */
-function joined(text, words) {
-  if (text.trim().split(/\s+/u).length < 2 || words.length < 2 || words.length > TYPED) return [];
+function joined(words) {
+  if (words.length < 2 || words.length > TYPED) return [];
   const [first, ...rest] = words;
   if (rest.length >= MIXED) return JOINING.map((sign) => words.join(sign));
   return rest.reduce((begun, word) => begun.flatMap((name) => JOINING.map((sign) => name + sign + word)), [first]);
@@ -575,6 +612,7 @@ function names(chunk, runs) {
     if (isWord(whole)) continue;
     let level = [whole, whole.replace(BEFORE, "")];
     const pieces = [...level];
+    if (/^v[0-9]+\..+$/s.test(level[1])) pieces.push(level[1].slice(1));
     for (const signs of BETWEEN_PIECES) pieces.push(...(level = level.flatMap((piece) => piece.split(signs))));
     found.push(...pieces.filter((piece) => piece.search(WORD) >= 0 && !isWord(piece)).map(shortened));
   }
