@@ -31,7 +31,10 @@ _CODE = frozenset("source listing literal".split())
 _FORMULAS = frozenset("stem latexmath asciimath".split())
 _BREAKS = frozenset(("'''", "<<<", "---", "- - -", "***", "* * *", "+"))
 _CALLOUT = re.compile(r"[ \t]*(?:(?://|#|--|;;)[ \t]*)?(?:<(?:!--)?(?:\d{1,3}|\.)(?:--)?>[ \t]*)+$", re.MULTILINE)
-_TAG = re.compile(r"<[^<>]*>")
+_QUOTES = tuple(  # of one line, where code has such marks
+    re.compile(rf"(?<![\w;:}}])(?:\[[^\[\]\n]{{1,100}}\])?({mark}{{1,2}})(?=\S)([^\n]{{1,200}}?)(?<=\S)\1(?!\w)")
+    for mark in (r"\*", "`", "_", "#")
+)
 _PLAIN = re.compile(r"\w[^\n]*")  # a cell of one line is a paragraph
 _NOT_ID = re.compile(r"[^\w .-]+")
 _MEDIA = frozenset(("image", "video", "audio"))
@@ -45,17 +48,15 @@ class _List:
 
 
 class Blocks:
-    """Reads lines into a builder. title: the document's, when it has one; texts: what references to an id show, where
-    something other than a section says it.
-    """
+    """Reads lines into a builder. title: the document's, when it has one; texts: what references to an id show."""
 
     def __init__(self, builder: TreeBuilder, attributes: Attributes) -> None:
         self.title = ""
         self.author = ""
-        self.texts: dict[str, str] = {}
         self._builder = builder
         self._attributes = attributes
         self._inline = Inline(builder, attributes)
+        self.texts = self._inline.texts
         self._element = Element()  # what has been said of the next block
         self._lines: list[str] = []
         self._delimiters: dict[str, list[int]] = {}  # by the delimiter, the numbers of its lines
@@ -409,8 +410,7 @@ class Blocks:
         self._block_title(element)
         text = _dedented(lines)
         if style == "pass":
-            if "<script" not in text and "<style" not in text:
-                self._builder.flow(_TAG.sub(" ", text))
+            self._inline.html(text)
         elif style in _FORMULAS:
             builder.open_mark(MarkKind.FORMULA)
             builder.verbatim(text)
@@ -421,6 +421,9 @@ class Blocks:
             subs = element.named.get("subs", "")
             if "attributes" in subs or "normal" in subs or "+a" in subs:
                 text = self._attributes.spelt_out(text)
+            if "quotes" in subs or "normal" in subs:
+                for marked in _QUOTES:
+                    text = marked.sub(r"\2", text)
             builder.code(_CALLOUT.sub("", text) if "<" in text else text, (language or default).lower())
         builder.paragraph()
 

@@ -4,12 +4,15 @@ Each kind of mark is searched from left to right, and once no end of it is found
 time is linear whatever is left open."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 from html import unescape
 
 from structformer.document import LinkKind, MarkKind
-from structformer.formats import UNNAMED, TreeBuilder
+from structformer.formats import UNNAMED, Script, TreeBuilder
 
 from structformer_asciidoc.attributes import Attributes, element_attributes
+from structformer_html import Tag, tokens
 
 _START = re.compile(
     r"""(?P<escape>\\)(?=(?:\*\*?|__?|``?|\#\#?|\+{1,3}|\^|~|<<|\[\[|\(\(|\w+:|--))
@@ -17,7 +20,7 @@ _START = re.compile(
     | (?P<passed>\+\+\+|\$\$)
     | <<(?P<xref>)(?=[^\s<>])
     | \[\[\[(?P<biblio>[\w:.-]{1,200}+)(?:,(?P<label>[^\]\n]{0,200}+))?\]\]\]
-    | \[\[(?P<anchor>[\w:.-]{1,200}+)(?:,[^\]\n]{0,200}+)?\]\]
+    | \[\[(?P<anchor>[\w:.-]{1,200}+)(?:,(?P<reftext>[^\]\n]{0,200}+))?\]\]
     | (?P<term>\(\(\(?)(?=[^\s()])
     | (?<![\w/])(?P<url>(?:<?(?:https?|ftp|irc)://[^\s<>\[\]]|\{\w[\w-]{0,99}\}(?=[^\s<>\[\]]{0,500}\[))[^\s<>\[\]]*)
     | (?P<macro>footnote(?:ref)?|(?<![\w:/.-])[a-zA-Z](?:(?!footnote)\w){0,30}+):
@@ -41,14 +44,24 @@ _SHOWN = frozenset({"kbd", "btn", "indexterm2"})
 _READ_ON = re.compile(
     r"quotes|macros|normal|(?:\A|,)[qmn]+(?:,|\Z)"
 )  # what is passed through is marked up all the same
+_WRITES_TAGS = frozenset("c v n specialchars specialcharacters verbatim normal".split())  # as text
+_SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
+# HTML's elements within a line; any other begins one.
+_SPANS = frozenset(
+    """a abbr b bdi bdo big button cite code data del dfn em font i img ins kbd label mark q s samp small span
+    strike strong time tt u var wbr""".split()
+)
 _DEEPEST = 8
 
 
 class Inline:
-    """Gives the words and references of texts to a builder. has_compat_marks: by the rules before Asciidoctor's."""
+    """Gives the words and references of texts to a builder. has_compat_marks: by the rules before Asciidoctor's;
+    texts: what references to an id show, where something other than a section says it.
+    """
 
     def __init__(self, builder: TreeBuilder, attributes: Attributes) -> None:
         self.has_compat_marks = False
+        self.texts: dict[str, str] = {}
         self._builder = builder
         self._attributes = attributes
 
@@ -88,9 +101,12 @@ class Inline:
             builder.line()
             return place
         if found["biblio"] or found["anchor"]:
-            builder.add_anchor(found["biblio"] or found["anchor"])
+            builder.add_anchor(id := found["biblio"] or found["anchor"])
+            shown = f"[{found['label'] or id}]" if found["biblio"] else found["reftext"]
+            if shown:
+                self.texts.setdefault(id, shown.strip())
             if found["biblio"]:
-                builder.text(f"[{found['label'] or found['biblio']}]")
+                builder.text(shown)
             return place
         if found["xref"] is not None:
             return self._xref(text, place, depth, dead)
@@ -101,12 +117,16 @@ class Inline:
             is_read = end >= 0 and self._macro(found["macro"], found["target"], text[place:end], depth, is_code)
             return end + 1 if is_read else 0
         if found["small"]:
+            builder.open_script(Script.RAISED if found["small"] == "^" else Script.LOWERED)
             self._flow(found["raised"], is_code)
+            builder.close_script()
             return place
         if found["passed"]:
             end = _find(text, found["passed"], place, dead)
-            if end >= 0:
+            if end >= 0 and found["passed"] == "$$":
                 builder.flow(text[place:end])
+            elif end >= 0:
+                self.html(text[place:end])
             return end + len(found["passed"]) if end >= 0 else 0
         if found["term"]:
             end = _find(text, ")" * len(found["term"]), place, dead)
@@ -195,9 +215,13 @@ class Inline:
             builder.flow(" (")
             self._write(text, depth + 1)
             builder.flow(")")
-        elif name == "pass" and _READ_ON.search(target):
-            self._write(text, depth + 1)
-        elif name in _STEMS or name == "pass" or (name == "menu" and target):
+        elif name == "pass":
+            say = partial(self._write, depth=depth + 1) if _READ_ON.search(target) else builder.flow
+            if _WRITES_TAGS.isdisjoint(target.split(",")):
+                self.html(text, say)
+            else:
+                say(text)
+        elif name in _STEMS or (name == "menu" and target):
             if name in _STEMS:
                 builder.open_mark(MarkKind.FORMULA_SPAN)
             builder.flow(" > ".join(filter(None, (target, text))) if name == "menu" else text)
@@ -207,6 +231,23 @@ class Inline:
         elif name not in _UNSHOWN:
             return not is_code and self._own_macro(target, text, depth)
         return True
+
+    def html(self, text: str, say: Callable[[str], None] | None = None) -> None:
+        """What a reader sees of HTML that is passed through. say: what reads the words."""
+        builder, is_hidden = self._builder, False
+        for token in tokens(text):
+            if not isinstance(token, Tag):
+                if not is_hidden:
+                    (say or builder.flow)(token)
+                continue
+            is_hidden = token.name in ("script", "style") and not token.closing
+            if (script := _SCRIPTS.get(token.name)) is None:
+                if token.name not in _SPANS:
+                    builder.line()
+            elif token.closing:
+                builder.close_script()
+            else:
+                builder.open_script(script)
 
     def _own_macro(self, target: str, text: str, depth: int) -> bool:
         """A macro of a project's own, of which nothing is known: as git's linkgit:git-add[1], which names a page."""

@@ -61,8 +61,9 @@ def _cells(text: str, separator: str) -> Iterator[Cell]:
     """The cells of a text; what stands right before a cell's separator says how many columns, rows or copies it is."""
     pieces = re.split(rf"(?<!\\){re.escape(separator)}", text)
     spec = _SPEC.search(pieces[0][-20:]) if separator != ":" else None
-    for piece in pieces[0 if separator == ":" else 1 :]:
-        following = _SPEC.search(piece[-20:]) if separator != ":" else None
+    for left in range(len(pieces) - (separator != ":"), 0, -1):
+        piece = pieces[-left]
+        following = _SPEC.search(piece[-20:]) if separator != ":" and left > 1 else None
         kept = piece[: len(piece) - len(following[0])] if following else piece
         cell = Cell(kept.strip().replace("\\" + separator, separator), (spec[4] or "") if spec else "")
         copies = 1

@@ -4,7 +4,7 @@ import re
 from html.entities import html5
 
 from structformer.document import LinkKind, MarkKind
-from structformer.formats import UNNAMED, TreeBuilder, is_external
+from structformer.formats import UNNAMED, Script, TreeBuilder, is_external
 from structformer.text import github_slug
 
 _START = re.compile(
@@ -29,7 +29,7 @@ _ENDS = {mark: re.compile(rf"(?<=\S)\{mark}(?=[\s\-–—.,;:!?'\")}}\\\[\]|/*_+
 _ENDS["$"] = re.compile(r"(?<=[^\s.,$])\$(?!\w)")
 _MARKS = {"*": MarkKind.STRONG, "/": MarkKind.EMPHASIS, "=": MarkKind.CODE_SPAN, "~": MarkKind.CODE_SPAN}
 _CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
-_ENTITIES = {"to": "→", "mdash": "—", "ndash": "–", "S": "§", "P": "¶", "slash": "/", "under": "_", "vert": "|"}
+_ENTITIES = dict(pair.split("=") for pair in "to=→ mdash=— ndash=– S=§ P=¶ slash=/ under=_ vert=| circ=∘".split())
 _IMAGE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|bmp|tiff?)\Z", re.IGNORECASE)
 _FOR_EMACS = frozenset("info elisp shell help man attachment gnus mu4e notmuch bbdb docview denote".split())
 _FILE = re.compile(r"file:(?://)?|(?=\.{0,2}/|~/)")
@@ -83,7 +83,9 @@ class Inline:
             character = _ENTITIES.get(name) or html5.get(f"{name};")
             builder.flow(character or found[0])
         elif found["raised"]:
+            builder.open_script(Script.RAISED if found[0][0] == "^" else Script.LOWERED)
             self.write(found["raised"], depth + 1)
+            builder.close_script()
         elif found["formula"]:
             return self._formula(text, place, _CLOSES[found["formula"]], dead)
         elif found["dollar"] or found["mark"]:

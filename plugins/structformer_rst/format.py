@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, directives, roles
+from docutils.parsers.rst.directives.body import MathBlock
 from docutils.parsers.rst.directives.misc import Class as PlainClass
 from docutils.parsers.rst.languages import en as english
 from docutils.utils import unescape
@@ -28,10 +29,11 @@ from structformer.formats import (
 
 from structformer_rst.glossary import Glossary, is_term, term_anchor
 from structformer_rst.objects import SCOPES, SIGNED, Objects, is_object, last_part, object_names, target_of
-from structformer_rst.option_lines import is_option, without_options
+from structformer_rst.option_lines import is_option, options_of, without_options
 from structformer_rst.site_text import with_site_text
 from structformer_rst.unnamed import (
     GENERATED,
+    SCRIPTS,
     UNNAMED_CLASS,
     title_of_page,
     titles_by_label,
@@ -41,7 +43,7 @@ from structformer_rst.unnamed import (
 
 _SETTINGS = {
     "file_insertion_enabled": False,  # nothing but the given bytes is read
-    "raw_enabled": False,
+    "raw_enabled": True,  # and left out: only so does docutils know roles of it
     "halt_level": 5,
     "report_level": 5,
     "warning_stream": None,
@@ -53,7 +55,7 @@ _SETTINGS = {
 }
 _NAMED = re.compile(r"(.*?)\s*(?<!\x00)<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
-_REFERENCES = frozenset("ref doc numref any term download".split())
+_REFERENCES = frozenset("ref doc numref any term download eq".split())
 _PATHS = frozenset({"doc", "download"})
 _OF_OTHERS = re.compile(r"[\w.-]+:(?!\s)")  # a page of another project, by intersphinx
 _TITLED = frozenset("ref doc numref".split())  # those that show the title of what they point to
@@ -64,7 +66,11 @@ _CODE = frozenset(
     jupyter-execute plot command-output program-output click-example raw-code terminal""".split()
 )
 # Directives whose argument nobody reads.
-_SILENT = frozenset("index only highlight meta toctree-wrapper contents default-domain default-role".split())
+_SILENT = frozenset(
+    "index only highlight meta toctree-wrapper contents default-domain default-role grid card-carousel div".split()
+)
+_CARDS = frozenset({"card", "grid-item-card"})
+_CARD_RULE = re.compile(r"(?:\^{3,}|\+{3,})\s*")  # between a card's header, body and footer
 _LANGUAGES = {  # of code whose directive says it by its name
     **dict.fromkeys("testcode testsetup testcleanup doctest ipython plot jupyter-execute".split(), "python"),
     **dict.fromkeys("digraph graph graphviz".split(), "dot"),
@@ -127,6 +133,8 @@ _MARKS = {
     nodes.topic: MarkKind.NOTE,
     nodes.sidebar: MarkKind.NOTE,
 }
+_NUMBER = re.compile(r"\s*(?:%s|\{number\})")  # of a figure, which only the whole site knows
+_ACCESS_KEY = re.compile(r"&(&|(?=\S))")
 _ROLE_MARKS = {"guilabel": MarkKind.STRONG, "menuselection": MarkKind.STRONG, "dfn": MarkKind.EMPHASIS}
 
 
@@ -139,18 +147,27 @@ def _role(
     if kind in _REFERENCES and not name.startswith("external"):
         if target in GENERATED and kind in _TITLED:
             return [nodes.inline(rawtext, shown if named else GENERATED[target])], []
-        anchor = term_anchor(target) if kind == "term" else target
+        anchor = term_anchor(target) if kind == "term" else _equation(target) if kind == "eq" else target
         if kind == "doc" and _OF_OTHERS.match(target):
             anchor = f"//{target}"
+        if kind == "numref" and named:
+            shown = "" if "{name}" in shown else _NUMBER.sub("", shown).strip()
         reference = nodes.reference(rawtext, shown, refuri=anchor if kind in _PATHS else f"#{anchor}")
-        if not named and kind in _TITLED:
+        if not (named and shown) and kind in _TITLED:
             reference["classes"].append(UNNAMED_CLASS)
         return [reference], []
     link = "" if text.startswith("!") else target_of(name, target.lstrip("~"), inliner.document.settings.objects)
     if not named:
         shown = last_part(shown) if shown.startswith("~") else shown.lstrip("!").removeprefix("." if link else "")
+    if _ROLE_MARKS.get(kind) is MarkKind.STRONG:
+        shown = _ACCESS_KEY.sub(r"\1", shown)
     literal = nodes.literal(rawtext, shown, classes=[name])
     return [nodes.reference(rawtext, "", literal, refuri=link) if link else literal], []
+
+
+def _equation(label: str) -> str:
+    """The place of a formula, as Sphinx names it."""
+    return f"equation-{label}"
 
 
 class _Block(Directive):  # type: ignore[misc]
@@ -168,16 +185,16 @@ class _Block(Directive):  # type: ignore[misc]
         said = [line for line in lines if not is_option(line)]
         argument = "\n".join(said).strip()
         kind = self.name.rpartition(":")[2]
-        if self.name in _CODE:
-            if self.name in _FILES and argument:
-                block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
-            body = without_options(self.content)
-            language = argument if self.name in _NAMES_LANGUAGE else _LANGUAGES.get(self.name, "")
-            code = nodes.literal_block("", "\n".join(body), classes=["code", *language.split()[:1]])
-            return [block, code] if body else [block] * bool(len(block))
         body = without_options(self.content)
         skipped = len(self.content) - len(body)
         options = [*lines, *self.content[:skipped]]
+        self.options = options_of(options)
+        self.add_name(block)
+        if self.name in _CODE:
+            return self._code(block, argument, body)
+        for place, line in enumerate(self.content if kind in _CARDS else ()):
+            if _CARD_RULE.fullmatch(line):
+                self.content[place] = ""
         signatures = [] if {self.name, kind} & (_SILENT | _NOTES) else _CONTINUED.sub("", argument).split("\n")
         objects = self.state.document.settings.objects
         with objects.describing(self.name, signatures, is_listed=not any(map(_NOT_LISTED.match, options))) as ids:
@@ -191,6 +208,16 @@ class _Block(Directive):  # type: ignore[misc]
                 self.state.nested_parse(self.content[skipped:], self.content_offset + skipped, block)
         return [block]
 
+    def _code(self, block: Any, argument: str, lines: list[str]) -> list[Any]:
+        if self.name in _FILES and argument:
+            block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
+        if caption := self.options.get("caption"):
+            found, _ = self.state.inline_text(caption, self.lineno)
+            block += nodes.caption("", "", *found)
+        language = argument if self.name in _NAMES_LANGUAGE else _LANGUAGES.get(self.name, "")
+        code = nodes.literal_block("", "\n".join(lines), classes=["code", *language.split()[:1]])
+        return [block, code] if lines else [block] * bool(len(block) or block["ids"])
+
 
 class _Class(_Block):
     """Python's classes, which Sphinx describes by the directive that in docutils gives the next block a class."""
@@ -203,6 +230,20 @@ class _Class(_Block):
             self.block_text, self.state, self.state_machine,
         )  # fmt: skip
         return list(standard.run()) if self.arguments else []
+
+
+class _Math(MathBlock):  # type: ignore[misc]
+    """A formula, with the options that Sphinx adds: its label is a place."""
+
+    option_spec: ClassVar = {
+        **MathBlock.option_spec,
+        **dict.fromkeys(("label", "nowrap", "no-wrap"), directives.unchanged),
+    }
+
+    def run(self) -> list[Any]:
+        if label := self.options.pop("label", ""):
+            self.options.setdefault("name", _equation(label))
+        return list(super().run())
 
 
 class _Version(_Block):
@@ -268,6 +309,7 @@ _OF_THEIR_OWN = {
 }
 for _name in ("seealso", *_OF_THEIR_OWN, *_CODE - {"code-block", "sourcecode", "doctest"}):
     directives.register_directive(_name, _OF_THEIR_OWN.get(_name, _Block))
+directives.register_directive("math", _Math)
 for _name in ("code-block", "sourcecode"):  # docutils' own demand options that Sphinx's don't have
     directives.register_directive(_name, _Block)
 
@@ -515,6 +557,10 @@ class _Reader:
         mark = _mark(node)
         if mark is not None:
             builder.open_mark(mark, _detail(node))
+        is_placed = isinstance(node, (nodes.Text, nodes.section, nodes.target, nodes.footnote))
+        if not is_placed and node["names"]:  # its own, by `:name:`
+            for identifier in node["ids"]:
+                builder.add_anchor(identifier)
         if isinstance(node, nodes.Text):
             self._flush()
             builder.flow(node.astext())
@@ -547,9 +593,20 @@ class _Reader:
         elif isinstance(node, (nodes.literal, nodes.math)):
             self._flush()
             builder.verbatim(node.astext())
-        elif isinstance(
+        else:
+            self._part(node, depth)
+        if mark is not None:
+            builder.close_mark(mark)
+
+    def _part(self, node: Any, depth: int) -> None:
+        """A node that only has others in it."""
+        builder = self._builder
+        if isinstance(
             node,
-            (nodes.list_item, nodes.term, nodes.definition, nodes.row, nodes.field, nodes.option_list_item, nodes.line),
+            (
+                *(nodes.list_item, nodes.term, nodes.definition, nodes.row, nodes.field, nodes.option_list_item),
+                *(nodes.description, nodes.line),
+            ),
         ):
             builder.line()
             self._children(node, depth)
@@ -561,7 +618,7 @@ class _Reader:
             self._children(node, depth)
             builder.close_mark(MarkKind.CELL)
         elif isinstance(node, nodes.paragraph) and isinstance(
-            node.parent, (nodes.list_item, nodes.entry, nodes.definition, nodes.field_body)
+            node.parent, (nodes.list_item, nodes.entry, nodes.definition, nodes.field_body, nodes.description)
         ):
             if node.parent.index(node):
                 builder.line()
@@ -573,14 +630,20 @@ class _Reader:
             self._children(node, depth)
             builder.paragraph()
             self._related -= 1
+        elif isinstance(node, nodes.option_group):
+            self._flush()
+            builder.line()
+            builder.flow(node.astext())
         elif isinstance(node, nodes.Inline):
+            if script := SCRIPTS.get(type(node)):
+                builder.open_script(script)
             self._children(node, depth)
+            if script:
+                builder.close_script()
         else:
             builder.paragraph()
             self._children(node, depth)
             builder.paragraph()
-        if mark is not None:
-            builder.close_mark(mark)
 
     def _reference(self, node: Any, depth: int) -> None:
         builder = self._builder

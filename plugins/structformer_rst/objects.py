@@ -21,7 +21,7 @@ SCOPES = _MODULES | {"program"}  # directives that say where the objects are tha
 _NO_MODULES = ("c:", "cpp:", "js:", "rst:")  # domains whose names a Python module does not begin
 # Roles that say how a text looks, or what it is, and not what describes it; and how names of such begin.
 _LOOKS = frozenset(
-    """abbr command cite p t dfn eq expr file guilabel icon index kbd mailheader makevar manpage math menuselection
+    """abbr command cite p t dfn expr file guilabel icon index kbd mailheader makevar manpage math menuselection
     mimetype newsgroup octicon program regexp samp sup sub texpr token""".split()
 )
 _LOOKS_BEGIN = ("bdg", "external", "fa", "material-")

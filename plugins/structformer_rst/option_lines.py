@@ -3,12 +3,17 @@
 import re
 from collections.abc import Iterable
 
-_OPTION = re.compile(r"\s*:[\w-]+:(?:\s|$)")  # what goes on is a role
+_OPTION = re.compile(r"\s*:([\w-]+):(?:\s+(.*))?")  # what goes on is a role
 
 
 def is_option(line: str) -> bool:
     """Whether a line gives a directive an option."""
-    return _OPTION.match(line) is not None
+    return _OPTION.fullmatch(line) is not None
+
+
+def options_of(lines: Iterable[str]) -> dict[str, str]:
+    """The options to which lines give a value."""
+    return {found[1]: found[2] for line in lines if (found := _OPTION.fullmatch(line.rstrip())) and found[2]}
 
 
 def without_options(content: Iterable[str]) -> list[str]:

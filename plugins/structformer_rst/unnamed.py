@@ -4,13 +4,14 @@ import re
 from typing import Any
 
 from docutils import nodes
-from structformer.formats import INDEX_STEMS, SourceFile, join, without_suffix
+from structformer.formats import INDEX_STEMS, Script, SourceFile, join, script_text, without_suffix
 
 UNNAMED_CLASS = "structformer-unnamed"  # of such references in docutils' tree
 # Pages that Sphinx makes, and what it calls them.
 GENERATED = {"genindex": "Index", "modindex": "Module Index", "py-modindex": "Python Module Index", "search": "Search"}
-_TITLED = (nodes.section, nodes.figure, nodes.table)
+_TITLED = (nodes.section, nodes.figure, nodes.table, nodes.container)
 _TITLES = (nodes.title, nodes.caption)
+SCRIPTS = {nodes.superscript: Script.RAISED, nodes.subscript: Script.LOWERED}
 _PAGE_SUFFIXES = (".rst", ".txt", ".md", "")
 _TITLE_WITHIN = 65536  # bytes
 _TITLE = re.compile(r"^[ \t]*(?P<title>[^\s.][^\n]*)\n(?P<line>[!-/:-@\[-`{-~])(?P=line){2,}[ \t]*$", re.MULTILINE)
@@ -24,11 +25,22 @@ _BREAKS = re.compile(r"[-_\s]+")
 def titles_by_label(tree: Any) -> dict[str, str]:
     """The titles of sections and the captions of figures and tables by their labels."""
     titles: dict[str, str] = {}
-    for node in tree.findall(lambda node: isinstance(node, _TITLED) and bool(node["ids"])):
+    for node in tree.findall(lambda node: isinstance(node, _TITLED)):
         title = next((child for child in node.children if isinstance(child, _TITLES)), None)
         if title is not None:
-            titles.update(dict.fromkeys(node["ids"], " ".join(title.astext().split())))
+            # By `:name:`, docutils names not a figure but the image in it.
+            image = next(node.findall(nodes.image), node) if isinstance(node, nodes.figure) else node
+            titles.update(dict.fromkeys((*node["ids"], *image["ids"]), _text_of(title)))
     return titles
+
+
+def _text_of(title: Any) -> str:
+    """The words of a title, its numbers as they are."""
+    text = ""
+    for part in title.findall(nodes.Text):
+        script = SCRIPTS.get(type(part.parent))
+        text += script_text(script, text[-2:], part.astext()) if script else part.astext()
+    return " ".join(text.split())
 
 
 def title_of_page(target: str, source: SourceFile) -> str:

@@ -9,14 +9,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 
 _PATTERNS = {
-    "{1}": """nowrap nobr nobr. smaller small larger big strong em bold italic code kbd samp var mono quote blockquote
-        cquote quotation pull_quote verse abbr tooltip sic math mvar sub sup smallcaps sc small_caps keypress key
-        underline u strike highlight nobold noitalic midsize resize normal no_wrap poemquote poem_quote block indent
+    "{1}": """nowrap nobr nobr. smaller small larger big strong em bold italic var mono quote blockquote
+        cquote quotation pull_quote abbr tooltip sic math mvar smallcaps sc small_caps keypress key
+        underline u strike highlight nobold noitalic midsize resize normal no_wrap block indent
         block_indent not_a_typo notatypo citation_needed_span clarify_span unicode iast angbr chem2 nihongo2 overline
-        flag flagu flagcountry gloss translation formatnum nts nombre nb citation abréviation abrév souligner ind exp
-        ex esd nobreak cita versalita polytonisch lautschrift zitat formatera_tal ej_radbrytning comment цитата число
+        flag flagu flagcountry gloss translation formatnum nts nombre nb citation abréviation abrév souligner esd
+        nobreak cita versalita polytonisch lautschrift zitat formatera_tal ej_radbrytning comment цитата число
         skrót cytat liczba ta citazione 僻字 補助漢字フォント jis2004フォント cp932フォント jis90フォント 要出典範囲
-        読み仮名_ruby不使用""",
+        読み仮名_ruby不使用 pkg aur grp""",
+    "[<code>{1}</code>]": "code kbd samp ic",
+    "[<sup>{1}</sup>]": "sup exp ex",
+    "[<sub>{1}</sub>]": "sub ind",
+    "[{2}({1})]": "man",
     "{2}": """lang langue langx color font_color font transl transliteration rtl-lang script wikt-lang språk""",
     "{*}": """unidad num unidade fmtn date date- fecha data дата dtlink sortname ship bibleverse bible_verse linktext
         enhet eenheid""",
@@ -67,6 +71,7 @@ _SHOWN = {name.replace("_", " "): pattern for pattern, names in _PATTERNS.items(
 LISTS = frozenset(
     (*"plainlist flatlist ubl ubli hlist columns-list blist".split(), "unbulleted list", "bulleted list", "div col")
 )
+_POEMS = frozenset(("poemquote", "poem quote", "verse"))
 _FRACTIONS = frozenset("frac sfrac fraction bruch ułamek дробь fracción frazione fração breuk 分数 bråk".split())
 _MEASURES = frozenset("convert cvt convertir converti converter конвертировать konvertera".split())
 # Links to pages that this wiki does not have, beside the same page of another: the parameters that name the page, and
@@ -78,6 +83,7 @@ _LINKS = {
     **dict.fromkeys(("仮リンク", "link-interwiki"), (("1", "zh"), ("label", "tt"))),
     **dict.fromkeys(("le", "ilc"), (("1",), ("3",))),
     "tsl": (("3",), ("4",)),
+    "ll": (("1",), ("2",)),
 }
 _RANGES = frozenset("- – to and by x × or ± +/- to(-) and(-) xx * till och und bis a à al e y et".split())
 _NUMBER = re.compile(r"[-−+±]?[\d.,\s/]*\d[\d.,\s/+]*(?:e[-−+]?\d+)?")
@@ -98,6 +104,8 @@ def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
         return partial(_filled, pattern)
     if lower in LISTS:
         return lambda parameters: "\n" + "\n".join(unnamed(parameters)) + "\n"
+    if lower in _POEMS:
+        return lambda parameters: verse(_first(parameters, ("1", "text")))
     if lower in _FRACTIONS:
         return _fraction
     if lower in _MEASURES:
@@ -109,6 +117,12 @@ def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
     if lower.startswith("lang-") or _GERMAN_LANGUAGE.fullmatch(name):
         return partial(_filled, "{1}")
     return None
+
+
+def verse(text: str) -> str:
+    """Lines each of which stays one, and nothing else is on."""
+    lines = (f"{line.strip()}<br>" if line.strip() else "" for line in text.split("\n"))
+    return "\n".join(("", *lines, "")) if text.strip() else ""
 
 
 def unnamed(parameters: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,7 @@ from html import unescape
 from structformer.document import MarkKind
 
 from structformer_wikitext.functions import called, is_called
-from structformer_wikitext.inline_templates import sentence, unnamed
+from structformer_wikitext.inline_templates import sentence, unnamed, verse
 from structformer_wikitext.site import CHARACTERS, HATNOTES, SEE_ALSO_TEMPLATES, Site
 
 MARK = "\x7f"
@@ -22,7 +22,9 @@ URL_CHARACTERS = r"[^\s\[\]<>\"\x00-\x20\x7f\u3000]"
 _OPENING = re.compile(
     r"<!--|<(nowiki|pre|math|chem|ce|syntaxhighlight|source|ref|gallery|poem|timeline|score|imagemap|graph|mapframe|maplink|templatedata|"
     r"templatestyles|hiero|inputbox|includeonly|noinclude|onlyinclude|references|section|categorytree|charinsert|indicator|style|script|"
-    r"languages|tvar|rss|dynamicpagelist|embedvideo|youtube)(?=[\s/>])[^<>]*?(/?)>|</(?:noinclude|onlyinclude|section|references)\s*>|"
+    r"languages|tvar|rss|dynamicpagelist|embedvideo|youtube)(?=[\s/>])[^<>]*?(/?)>|"
+    r"</(?:noinclude|onlyinclude|section|references|tvar)\s*>|</(poem)\s*>[ \t]*|"
+    r"<tvar\|[^<>]*>|</>|"  # as pages to be translated had it first
     r"__[A-Z_]{3,30}__|</?(\w+)(?:\s[^<>]*)?/?>",
     re.IGNORECASE,
 )
@@ -33,7 +35,8 @@ _HTML = frozenset(
 )
 _VERBATIM = frozenset({"pre", "syntaxhighlight", "source", "nowiki"})
 _SOURCE = frozenset({"math", "chem", "ce"})
-_TRANSPARENT = frozenset({"noinclude", "onlyinclude", "section", "references", "poem"})
+_TRANSPARENT = frozenset({"noinclude", "onlyinclude", "section", "references", "poem", "tvar"})
+_REST_OF_LINE = re.compile(r"[ \t]*\n")
 _FLAT_TEMPLATE = re.compile(r"\{\{(?!\{)([^{}]*)\}\}(?!\})")
 _FLAT_PASSES = 4
 _BRACES = re.compile(r"\{{2,}|\}{2,}")
@@ -139,15 +142,16 @@ def take_apart(text: str, site: Site, *, templates: str = "known", title: str = 
 def _take_tags(text: str, page: Page) -> str:
     out: list[str] = []
     position = 0
+    poem = -1  # where in `out` one begins
     exhausted: set[str] = set()
     paired: dict[str, bool] = {}
     lower = ""
     while (found := _OPENING.search(text, position)) is not None:
         start, end = found.span()
         name = (found[1] or "").lower()
-        if found[3]:
+        if found[4]:
             # A tag of an extension that isn't known: known or not, what comes in pairs is markup.
-            unknown = found[3].lower()
+            unknown = found[4].lower()
             if unknown in _HTML or not _is_paired(text, unknown, paired):
                 out.append(text[position:end])
             else:
@@ -155,25 +159,19 @@ def _take_tags(text: str, page: Page) -> str:
             position = end
             continue
         if text.startswith("<!--", start):
-            close = text.find("-->", end)
-            end = len(text) if close < 0 else close + 3
-            # A comment alone on its line takes the line with it.
-            line_start = text.rfind("\n", position, start) + 1 if text.rfind("\n", position, start) >= 0 else -1
             out.append(text[position:start])
-            alone = (line_start >= 0 and not text[line_start:start].strip(" \t")) or (start == 0)
-            if alone:
-                after = re.compile(r"[ \t]*\n").match(text, end)
-                if after:
-                    end = after.end()
-            position = end
+            position = _comment_end(text, start, position)
             continue
         out.append(text[position:start])
         position = end
+        if found[3] and poem >= 0:
+            out[poem:] = [verse("".join(out[poem:]))]
+            poem = -1
         if not name:
             continue
         if found[2] or name in _TRANSPARENT:
             if name == "poem":
-                out.append("\n")
+                poem = len(out)
             continue
         close_mark = f"</{name}"
         if close_mark in exhausted:
@@ -193,6 +191,21 @@ def _take_tags(text: str, page: Page) -> str:
         out.append(_tag_part(name, found[0], inner, page))
     out.append(text[position:])
     return "".join(out)
+
+
+def _comment_end(text: str, start: int, position: int) -> int:
+    """Where the text goes on after the comment that begins there: one alone on its line takes the line with it, and a
+    number for translators the blank behind it, which would make code of the line. position: where the text was.
+    """
+    close = text.find("-->", start + 4)
+    if close < 0:
+        return len(text)
+    line = text.rfind("\n", position, start)
+    is_alone = start == 0 or (line >= 0 and not text[line:start].strip(" \t\n"))
+    if is_alone and (after := _REST_OF_LINE.match(text, close + 3)) is not None:
+        return after.end()
+    is_number = text.startswith("<!--T:", start) and text[start - 1 : start] in ("", "\n", ">")
+    return close + 3 + (is_number and text[close + 3 : close + 4] == " ")
 
 
 def _is_paired(text: str, name: str, known: dict[str, bool]) -> bool:
@@ -314,6 +327,10 @@ def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> 
             targets = _hatnote_targets(_arguments(content), page)
             if targets:
                 return "\n" + page.mark(Hatnote(targets, name in SEE_ALSO_TEMPLATES)) + "\n"
+        if written in _CODE_BLOCKS and (arguments := _arguments(content)):
+            *title, code = arguments[:2]
+            code = page.plain(unescape(_MARKUP.sub("", code)))
+            return "\n".join(("", *title, page.mark(Verbatim(code, True, MarkKind.CODE)), ""))
         if (says := sentence(written)) is not None and (text := says(_parameters(content))):
             return text
         if policy == "text" or _HEADING_LINE.search(content):  # what holds a section is the page's own text
@@ -478,6 +495,8 @@ def _link(content: str, page: Page, site: Site, depth: int) -> str:
     return f"[[{content}]]"
 
 
+_CODE_BLOCKS = frozenset({"bc", "Bc", "hc", "Hc"})  # of the ArchWiki; the latter have a title
+_MARKUP = re.compile(r"'{2,}|</?[a-zA-Z][^<>]*>")
 _HEADING_LINE = re.compile(r"^==.*==\s*$", re.MULTILINE)
 _FILE_OPTION = re.compile(
     r"\s*(?:thumb|thumbnail|mini|miniatur|vignette|miniatura|frame|framed|frameless|border|left|right|center|centre|none|links|rechts|zentriert|"

@@ -6,7 +6,7 @@ from html import unescape
 from urllib.parse import unquote
 
 from structformer.document import LinkKind, MarkKind
-from structformer.formats import TreeBuilder
+from structformer.formats import Script, TreeBuilder
 
 from structformer_html import Tag, parse_attributes
 from structformer_wikitext.markup import (
@@ -68,6 +68,7 @@ _TAG_MARKS = {
     **dict.fromkeys(("i", "em"), MarkKind.EMPHASIS),
     **dict.fromkeys(("code", "tt", "kbd", "samp"), MarkKind.CODE_SPAN),
 }
+_SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 _FORMULAS = frozenset({MarkKind.FORMULA, MarkKind.FORMULA_SPAN})
 _LONG_LINE = 200  # characters
 _TAG_NAMES = re.compile(r"</?([a-zA-Z]+)")
@@ -504,6 +505,11 @@ class PageReader:
         if (span := _TAG_MARKS.get(lower)) is not None:
             if closing == (span in self._spans):
                 self._span(span)
+        elif (script := _SCRIPTS.get(lower)) is not None:
+            if closing:
+                builder.close_script()
+            elif tag[-2] != "/":
+                builder.open_script(script)
         elif closing:
             self._elements.end(lower)
         elif tag[-2] != "/":

@@ -206,6 +206,19 @@ a,"b, c"
     assert rows == [("header", "Rope | Use"), ("", "Hemp |\n\nmooring\ntowing"), ("", "nothing else"), ("", "a | b, c")]
 
 
+@pytest.mark.parametrize(
+    ("table", "shown"),
+    [
+        ("|===\n|Name |Key\n\n|cut\n|x\n|===", "Name | Key\ncut | x"),
+        ("|===\n|Name |See vitamin c\n|===", "Name | See vitamin c"),
+        ("|===\n|a |b\n2+|f\n|c s|d\n|===", "a | b\nf\nc | d"),
+        ("!===\n!a !m\n!===", "a | m"),
+    ],
+)
+def test_the_last_cell_of_a_table_has_no_style_of_one_behind_it(table, shown):
+    assert read(f"{table}\n").root.text == shown
+
+
 def test_references_without_text_show_what_they_lead_to():
     document = read(
         """= T
@@ -232,7 +245,8 @@ image::f.png[]
         ("*b*, _e_, `m`, #h#, H~2~O, **u**nder", "b, e, m, h, H2O, under"),
         ("2 * 3 * 4, snake_case_name, a*b*c", "2 * 3 * 4, snake_case_name, a*b*c"),
         (r"\*plain* and \{name}", "*plain* and {name}"),
-        ("`+*as it is*+` +++<u>+++", "*as it is* <u>"),
+        ("10^3^ kg, 2^-5^ m, 7~8~, 1^st^", "10³ kg, 2⁻⁵ m, 7₈, 1st"),
+        ("`+*as it is*+` +++<u>x</u>+++ $$<u>$$", "*as it is* x <u>"),
         ("kbd:[Ctrl+C], menu:File[Save > As], btn:[OK]", "Ctrl+C, File > Save > As, OK"),
         ("A word.footnote:[See link:x.html[this].] More", "A word. (See this.) More"),
         ('((shown))(((hidden, word))) "`said`" it\'s -- so (C)', "shown “said” it's — so ©"),
@@ -399,6 +413,34 @@ def test_what_is_passed_through_is_marked_up_where_it_says_so():
     assert read("Use pass:q[`${{mast}}` and *sail*], pass:[*deck*] and pass:a,q[`keel`].").root.text == (
         "Use ${{mast}} and sail, *deck* and keel."
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("A +++<b>sail</b><br>+++ or pass:[10<sup>3</sup> &lt; x].", "A sail\nor 10³ < x."),
+        ("Set pass:q[<u>the *sail*</u>], not pass:c[<b>].", "Set the sail, not <b>."),
+        ("++++\n<p>A <b>mast</b>.</p><p>Two.</p>\n<script>if (a<b) {}</script>\n++++", "A mast.\nTwo."),
+    ],
+)
+def test_html_that_is_passed_through_shows_its_words(written, shown):
+    assert read(f"{written}\n").root.text == shown
+
+
+def test_code_has_marks_where_it_says_so():
+    code = "git  *clone* _url_ a*b*c **`x`** [.r]#y# # z #"
+    shown = "git  clone url a*b*c x y # z #"
+    assert read(
+        f'[source,bash,subs=+quotes]\n----\n{code}\n----\n\n[subs="quotes"]\n....\n{code}\n....\n'
+    ).root.text == (f"{shown}\n\n{shown}")
+    assert read(f"[source,bash]\n----\n{code}\n----\n").root.text == code
+
+
+def test_a_reference_to_a_source_shows_its_label():
+    document = read(
+        "See <<knuth>>, <<k2>>, <<at>> and <<k2,Low>>.\n\n* [[[knuth]]] Knuth.\n* [[[k2,Low 2]]] [[at,There]]Low.\n"
+    )
+    assert document.root.text == "See [knuth], [Low 2], There and Low.\n\n[knuth] Knuth.\n[Low 2] Low."
 
 
 def test_what_an_extension_would_include_is_left_out_and_said_once():

@@ -177,7 +177,8 @@ def test_the_rows_above_a_tables_first_rule_are_its_titles():
     [
         ("*b* /e/ _u_ +s+ ~c~ =v=, (*x*)", "b e u s c v, (x)"),
         ("2*3*4 and/or, snake_case, a =b", "2*3*4 and/or, snake_case, a =b"),
-        ("=*as it is*= and x^{2}, H_{2}O", "*as it is* and x2, H2O"),
+        ("=*as it is*= and x^{2}, H_{2}O", "*as it is* and x², H2O"),
+        ("10^{3} kg, 2^{-5} m, 7_{8}, 1^{st}, 25^{\\circ}C", "10³ kg, 2⁻⁵ m, 7₈, 1st, 25∘C"),
         ("A word.[fn:1] More[fn:: a /note/].", "A word. More (a note)."),
         ("[fn:1] What the note says.", "What the note says."),
         (r"\alpha{} \to b\nbsp{}c \notone", "α → b c \\notone"),

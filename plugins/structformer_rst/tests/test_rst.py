@@ -176,6 +176,81 @@ def test_versions_say_what_sphinx_prints(directive, expected):
     assert read(f".. {directive}\n").root.text == expected
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("10\\ :sup:`3` kg, 2\\ :superscript:`-5` m, 7\\ :sub:`8`, 1\\ :sup:`st`", "10³ kg, 2⁻⁵ m, 7₈, 1st"),
+        (
+            ":guilabel:`&Save` of :menuselection:`&File --> Save && &quit` or :guilabel:`R & D`",
+            "Save of File --> Save & quit or R & D",
+        ),
+        (".. role:: raw-html(raw)\n   :format: html\n\na :raw-html:`<br />` b", "a b"),
+        (
+            "-f FILE, --file=FILE  Read a *file*.\n\n                      Or two.\n-q  Be quiet.",
+            "-f FILE, --file=FILE\nRead a file.\nOr two.\n-q\nBe quiet.",
+        ),
+        (
+            ".. grid:: 1 2 2 3\n\n   .. card:: Mast\n\n      Head\n      ^^^\n      Body\n      +++\n      Foot",
+            "Mast\n\nHead\n\nBody\n\nFoot",
+        ),
+        (".. raw:: html\n\n   <b>x</b>\n\n.. raw:: html\n   :file: a.html\n\nText.", "Text."),
+    ],
+)
+def test_what_is_shown(written, shown):
+    assert read(f"{written}\n").root.text == shown
+
+
+NAMED = """Aa
+==
+
+:numref:`fig`, :numref:`Fig. %s <fig>`, :numref:`{name} <fig>`, :ref:`cb`, :ref:`tb`, :ref:`t <nt>`, :ref:`t <img>`, :eq:`e1`
+
+.. figure:: a.png
+   :name: fig
+
+   A mast.
+
+.. math:: a^2
+   :label: e1
+   :nowrap:
+
+.. code-block:: c
+   :name: cb
+   :caption: Boil *it* well
+
+   x
+
+.. table:: Ropes
+   :name: tb
+
+   == ==
+   a  b
+   == ==
+
+.. note:: Hm.
+   :name: nt
+
+.. image:: b.png
+   :name: img
+
+Bb
+--
+"""
+
+
+def test_what_has_a_name_is_a_place(tmp_path, run):
+    document = read(NAMED)
+    assert document.root.anchors == ("aa", "fig", "equation-e1", "cb", "tb", "nt", "img")
+    assert document.root.text == (
+        "A mast., Fig., A mast., Boil it well, Ropes, t, t, e1\n\nA mast.\n\na^2\n\n"
+        "Boil it well\n\nx\n\nRopes\n\na | b\n\nHm."
+    )
+    write_pages(tmp_path / "in", {"a.rst": NAMED, "b.rst": "B\n=\n\n:ref:`c <cb>` :eq:`e1`\n"})
+    run("ingest", tmp_path / "in", "-w", tmp_path / "w", "-q")
+    counts = run("graph", "stats", "-w", tmp_path / "w", "--json").json["links"]["xref"]
+    assert (counts["resolved"], counts["unresolved"], counts["dead_anchor"]) == (10, 0, 0)
+
+
 DESCRIBED = """Knots
 =====
 
@@ -272,6 +347,11 @@ def test_references_to_objects_lead_to_any_page(tmp_path, run):
 def test_a_page_of_another_project_is_elsewhere():
     document = read("See :doc:`the test client <werkzeug:test>`, :doc:`deploying/index` and :download:`a <a:b.zip>`.\n")
     assert [link.target for link in document.links()] == ["//werkzeug:test", "deploying/index", "a:b.zip"]
+
+
+def test_a_title_with_a_power_is_shown_with_it():
+    document = read("Sea\n===\n\nSee :ref:`x`.\n\n.. _x:\n\nOver 10\\ :sup:`3` **kg**\n----------------------\n")
+    assert document.root.text == "See Over 10³ kg."
 
 
 def test_a_page_without_words_of_its_own_is_called_by_its_title():

@@ -10,6 +10,7 @@ import time
 import pytest
 import zstandard
 from structformer import Corpus
+from structformer.document import MarkKind
 from structformer.formats.source import SourceFile
 from structformer.graph import build_graph
 from structformer.ingestion import ingest, read
@@ -125,15 +126,58 @@ def test_a_page_s_name_is_that_of_the_dump():
             "{{nowrap|[[Oar|oars]]}}, {{abbr|kn|knots}}, {{chem|H|2|O}}, {{sclass|Wasa|ship}}",
             "oars, kn, H2O, Wasa-class ship",
         ),
+        (
+            "{{nowrap|10<sup>3</sup> kg}}, 2<sup>-5</sup>, 10{{sup|3}}, 10{{exp|4}}, 7{{sub|8}}",
+            "10³ kg, 2⁻⁵, 10³, 10⁴, 7₈",
+        ),
+        (
+            "{{ic|pacman ''-S''}} of {{Pkg|linux}}, {{AUR|yay}}, {{man|8|pacman}}.",
+            "pacman -S of linux, yay, pacman(8).",
+        ),
     ],
 )
 def test_templates_of_a_sentence_in_ten_wikis(source, shown):
     assert one(source, "wikitext").root.text == shown
 
 
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("Intro <poem>\none [[Oar|oar]]\n  ''two''\n\n:three</poem> On.", "Intro\n\none oar\ntwo\n\nthree\nOn."),
+        ("* <poem class=x>one\ntwo</poem>\n<poem>open\nend", "one\ntwo\n\nopen end"),
+        ("{{poemquote|one\ntwo|Ann}}", "one\ntwo"),
+    ],
+)
+def test_a_poem_keeps_its_lines(source, shown):
+    document = one(source, "wikitext")
+    assert document.root.text == shown
+    assert not [mark for mark in document.root.marks if mark.kind is MarkKind.CODE]
+
+
+def test_what_is_for_translators_is_no_markup():
+    page = "<translate><!--T:1--> An oar.\n\n<!--T:2--> See <tvar name=1>[[Oar]]</tvar> and <tvar|2>sails</>.\n</translate>"
+    document = one(page, "wikitext")
+    assert document.root.text == "An oar.\n\nSee Oar and sails."
+    assert links(document) == [("hyperlink", "Oar", "Oar")]
+    assert not document.root.marks
+
+
+def test_code_of_the_archwiki_is_code():
+    page = "Run {{ic|ls}}:\n{{bc|1=mount ''sda1''\n  a=b &lt;c&gt;}}\n{{hc|/etc/fstab|<nowiki>\n{{x}}\n</nowiki>}}\n"
+    document = one(page, "wikitext")
+    assert document.root.text == "Run ls:\n\nmount sda1\n  a=b <c>\n\n/etc/fstab\n\n{{x}}"
+    marks = [(mark.kind, document.root.text[mark.start : mark.end]) for mark in document.root.marks]
+    assert marks == [
+        (MarkKind.CODE_SPAN, "ls"),
+        (MarkKind.CODE, "mount sda1\n  a=b <c>"),
+        (MarkKind.CODE, "{{x}}"),
+    ]
+
+
 def test_links_to_pages_that_another_wiki_has():
-    page = "{{ill|Oar|de|Riemen|lt=oars}} {{lien|langue=en|trad=Oar|fr=Rame|texte=rames}} {{нп5|Весло|вёсла|en|Oar}} {{tsl|en|Oar|槳}}"
+    page = "{{ll|Help:Oar|oar}} {{ill|Oar|de|Riemen|lt=oars}} {{lien|langue=en|trad=Oar|fr=Rame|texte=rames}} {{нп5|Весло|вёсла|en|Oar}} {{tsl|en|Oar|槳}}"
     assert links(one(page, "wikitext")) == [
+        ("hyperlink", "Help:Oar", "oar"),
         ("hyperlink", "Oar", "oars"),
         ("hyperlink", "Rame", "rames"),
         ("hyperlink", "Весло", "вёсла"),
