@@ -49,8 +49,11 @@ FURNITURE_CLASSES = frozenset(
     copiable-anchor copiable-link
     breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
     mw-cite-backlink katex-html noprint skip-link skip-to-content back-to-top copybtn metadata-stub navheader
-    navfooter""".split()
+    navfooter conum eqno footnote-back footnote-backref data-footnote-backref reversefootnote hideme
+    mwe-math-mathml-a11y rustdoc-breadcrumbs theme-doc-footer theme-doc-toc-mobile theme-doc-version-badge ttc
+    viewcode-back viewcode-link""".split()
 )
+FURNITURE_LINKS = frozenset({"src", "srclink"})  # classes of links to the source, and of code
 # Highlighters' elements for the numbers of lines of code, where they hold nothing else.
 NUMBERS_OF_LINES = frozenset(
     """linenos lineno linenodiv lnt lntd ln lnum gutter rouge-gutter gl hljs-ln-numbers hljs-ln-n linenumber line-number
@@ -69,11 +72,13 @@ MENU = re.compile(
     r"(?:^|[\s_-])(?:\w*menu\d?|nav|navbar|navigation|navlinks|navheading|\w*toc\d?|topbar|breadcrumbs?|sidebar)(?=$|[\s_-])",
     re.IGNORECASE,
 )
+MEDIA = frozenset({"audio", "object", "video"})  # what they hold is shown where they are not
+LONGEST_FALLBACK = 500  # characters
 FEWEST_LINKS = 3
 MOST_MENUS = 40  # of a page that are looked at
 SEE_ALSO_CLASSES = frozenset({"seealso", "see-also", "related-topics", "related-links", "relatedlinks", "seealsolist"})
 RELATED = frozenset({"related", "see-also", "seealso"})
-SIGNS = SEE_ALSO_CLASSES | NOTE_WORDS | {"math", "figure"}
+SIGNS = SEE_ALSO_CLASSES | NOTE_WORDS | {"math", "figure", "colist"}
 FORMULA_IMAGES = frozenset({"math", "latex", "tex", "mwe-math-fallback-image-inline"})
 
 

@@ -12,7 +12,6 @@ from structformer.document import Document, Link, LinkKind, MarkKind, Source
 from structformer.formats import (
     FormatOption,
     SourceFile,
-    TreeBuilder,
     is_external,
     link_names,
     path_candidates,
@@ -25,9 +24,10 @@ from structformer.text import github_slug, without_controls
 
 from structformer_html.class_names import kind_said
 from structformer_html.decoding import decode_page
-from structformer_html.main_content import is_list_of_contents, main_content
+from structformer_html.main_content import FURNITURE_OF, is_list_of_contents, main_content, title_of
 from structformer_html.page import Attributes, Page
 from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods, without_deep_tags
+from structformer_html.tables import TableBuilder
 from structformer_html.templates import has_templates, is_template, split_front_matter, with_title, without_liquid
 from structformer_html.texinfo import FURNITURE, is_texinfo, shape
 from structformer_html.walking import read_tree
@@ -102,7 +102,7 @@ class HtmlFormat:
         root = parse(text)
         for node in root.css("html, base, link, meta, head > title"):
             head.take(node.tag or "", node.attributes, node.text() if node.tag == "title" else "")
-        builder = TreeBuilder(slugs=False)
+        builder = TableBuilder(slugs=False)
         furniture = frozenset[str]()
         if whole:
             roots, found = root.css(_WHOLE), "all"
@@ -110,13 +110,15 @@ class HtmlFormat:
             roots, found, furniture = root.css("body"), "body", FURNITURE
         else:
             roots, found = main_content(root, text)
+            furniture = FURNITURE_OF.get(found, furniture)
+            head.title = title_of(root, found) or head.title
         contents = not whole and is_list_of_contents(roots, text)
         known = found not in ("body", "all")
         page = Page(builder, head.base, furniture=not whole, content=known, contents=contents, more_furniture=furniture)
         read_tree(roots, page)
         if not whole and builder.is_empty:
             # All of the page was taken for navigation, so it was not navigation.
-            builder, found = TreeBuilder(slugs=False), "all"
+            builder, found = TableBuilder(slugs=False), "all"
             page = Page(builder, head.base, furniture=False)
             read_tree(root.css(_WHOLE), page)
         for target in head.related:

@@ -25,6 +25,9 @@ _GENERATORS = (
     ("docbook-xsl", "refentry", "div.refentry", "div.refentry"),
     ("docbook-xsl", "navheader", "div.navheader", "body"),
 )
+# By generator, where its pages say their titles, and classes of theirs that are no text.
+_TITLES_OF = {"doxygen": ".headertitle .title", "mediawiki": "h1#firstHeading"}
+FURNITURE_OF = {"doxygen": frozenset({"headertitle", "summary"})}
 MARKED = "main, article, [role=main]"
 TITLES = "h1, h2, h3, h4, h5, h6, [role=heading]"
 OF_CONTENT = frozenset({"main", "article", "section", "aside", "nav"})  # a header in one of these is its own
@@ -56,6 +59,17 @@ def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
         if sum(_length(each) for each in found) >= ENOUGH * whole:
             return found, name
     return [body], "body"
+
+
+def title_of(root: LexborNode, generator: str) -> str:
+    """What a page is called where its generator says that outside of the text; "" where it doesn't."""
+    found = root.css_first(_TITLES_OF[generator]) if generator in _TITLES_OF else None
+    parts, node = [], found and found.child
+    while node is not None:
+        if node.tag != "div":  # the groups that a class is in
+            parts.append(node.text(deep=True) if node.tag != "-text" else node.text_content or "")
+        node = node.next
+    return " ".join("".join(parts).split())
 
 
 def is_list_of_contents(roots: list[LexborNode], text: str) -> bool:

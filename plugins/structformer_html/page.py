@@ -8,7 +8,7 @@ from typing import Protocol
 
 from selectolax.lexbor import LexborNode
 from structformer.document import LinkKind, MarkKind
-from structformer.formats import OF_MATHML, Script, TreeBuilder
+from structformer.formats import OF_MATHML, Script
 from structformer.text import is_see_also
 
 from structformer_html.class_names import is_note_title, language, language_around, note_kind
@@ -20,6 +20,7 @@ from structformer_html.elements import (
     FURNITURE,
     FURNITURE_CLASSES,
     FURNITURE_IDS,
+    FURNITURE_LINKS,
     FURNITURE_ROLES,
     HEADINGS,
     MATHML,
@@ -40,14 +41,20 @@ from structformer_html.elements import (
     is_aside_of_content,
     is_skip_link,
 )
+from structformer_html.tables import TableBuilder
 
 _LEVEL = re.compile("[1-9][0-9]?")
-_IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES, _MAY_BE_MENU = 1, 2, 4, 8, 16  # of a class
+# of a class
+_IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES, _MAY_BE_MENU, _IS_LINK_OF_FURNITURE = 1, 2, 4, 8, 16, 32
 _LAYOUT_ROLES = frozenset({"presentation", "none"})
+# By what a table is, what its rows are.
+_ROWS: dict[MarkKind | None, MarkKind] = {MarkKind.TABLE: MarkKind.ROW, MarkKind.LIST: MarkKind.ITEM}
 _NUMBER = re.compile(r"\s*([+-]?[0-9]{1,9})\s*")
 # Of a note, which stands before its title or in its place.
 _ICON = re.compile(r"(?:.*/)?(?:note|tip|warning|caution|important)\.(?:png|svg|gif)", re.IGNORECASE)
-_ANCHOR_SIGNS = frozenset({"", "#", "¶", "§", "\U0001f517"})  # texts of a heading's links to itself
+# Texts of links to where they stand, or back from a note; and of a heading's links to itself.
+_SIGNS = frozenset({"¶", "§", "\U0001f517", "^", "↩", "↑", "⤴", "⏎"})
+_ANCHOR_SIGNS = _SIGNS | {"", "#"}
 _TEX_START = ("\\(", "\\[", "$", "\\begin{")  # how a formula's source begins, where it is not set as text
 
 
@@ -65,7 +72,16 @@ class _Zone:
     detail: str = ""
     related: bool = False
     language: str = ""
+    table: MarkKind = MarkKind.TABLE  # what a table is that stands directly in it
     depth: int = 0  # elements open in it
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table that is open."""
+
+    kind: MarkKind | None  # none, if it is a layout
+    has_titles: bool = False
 
 
 class Page:
@@ -78,7 +94,7 @@ class Page:
 
     def __init__(
         self,
-        builder: TreeBuilder,
+        builder: TableBuilder,
         base: Callable[[str], str],
         *,
         furniture: bool = True,
@@ -103,7 +119,7 @@ class Page:
         self._formula_due: MarkKind | None = None  # if the next text is TeX
         # Of the elements open in MathML: what their next children are, the last first; how many scripts each opened.
         self._math: list[tuple[list[Script], int]] = []
-        self._tables: list[bool] = []  # whether each is more than a layout
+        self._tables: list[_Table] = []
         self._in_table_head = 0
         self._is_title_row = False
         self._row_is_lost = False  # a heading in a cell has closed it
@@ -114,14 +130,14 @@ class Page:
         self.has_unnamed_notes = False
         self._term_is_see_also = False
         self._in_term: list[str] | None = None
-        self.in_heading = False
+        self.in_heading = self.heading_has_text = False
         self._heading_element = ""
         self._in_article = int(content)
         self._in_drawing = 0
         self._is_contents = contents
         self._furniture_classes = (FURNITURE_CLASSES if contents else ALL_FURNITURE_CLASSES) | more_furniture
         self._starts: dict[str, Callable[[str, Attributes], None]] = {
-            **dict.fromkeys(PARAGRAPHS, lambda name, element: builder.paragraph()),
+            **dict.fromkeys(PARAGRAPHS, lambda name, element: self._paragraph()),
             **dict.fromkeys(BLOCKS, self._block),
             **dict.fromkeys(BLOCK_LINES, self._block_line),
             **dict.fromkeys(SPANS, self._span),
@@ -130,7 +146,8 @@ class Page:
             **dict.fromkeys(HEADINGS, lambda name, element: self._open_heading(HEADINGS[name])),
             **dict.fromkeys(("br", "option"), self._line),
             **dict.fromkeys(("td", "th"), self._cell),
-            **dict.fromkeys(("img", "iframe", "video", "audio", "source", "embed", "frame"), self._embed),
+            **dict.fromkeys(("img", "iframe", "video", "audio", "source", "embed", "frame", "object"), self._embed),
+            "q": lambda name, element: self.text("“"),
             "article": self._article,
             "svg": self._drawing,
             "details": self._details,
@@ -146,7 +163,7 @@ class Page:
             "dd": self._definition,
         }
         self._ends: dict[str, Callable[[], None]] = {
-            **dict.fromkeys((*PARAGRAPHS, "details"), builder.paragraph),
+            **dict.fromkeys((*PARAGRAPHS, "details"), self._paragraph),
             **{name: partial(self._end_block, kind) for name, kind in BLOCKS.items()},
             **{name: partial(self._end_block_line, kind) for name, kind in BLOCK_LINES.items()},
             **{name: partial(self._end_span, kind) for name, kind in SPANS.items()},
@@ -156,6 +173,7 @@ class Page:
             **dict.fromkeys(("td", "th"), self._end_cell),
             **dict.fromkeys(("script", "annotation"), self._end_tex),
             "option": builder.line,
+            "q": lambda: self.text("”"),
             "article": self._end_article,
             "svg": self._end_drawing,
             "ol": partial(self._end_block, MarkKind.LIST),
@@ -179,7 +197,9 @@ class Page:
         if not element:
             return self._without_furniture and (name in FURNITURE or (name in MAYBE_FURNITURE and not self._in_article))
         classes = element.get("class")
-        if classes and (self._classes.get(classes) or self._classified(classes)) & _IS_FURNITURE:
+        if classes and (self._classes.get(classes) or self._classified(classes)) & (
+            _IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")
+        ):
             return self._without_furniture or name == "a"
         if name == "aside" and is_aside_of_content(element.get("role") or "", classes or ""):
             return False
@@ -205,6 +225,7 @@ class Page:
         signs = not SIGNS.isdisjoint(words) or "highlight-" in classes or "language-" in classes
         found = _IS_KNOWN | _SAYS_SOMETHING * signs | _NUMBERS_LINES * numbers
         found |= _IS_FURNITURE * (not self._furniture_classes.isdisjoint(words))
+        found |= _IS_LINK_OF_FURNITURE * (not FURNITURE_LINKS.isdisjoint(words))
         found |= _MAY_BE_MENU * (MENU.search(classes) is not None)
         self._classes[classes] = found
         return found
@@ -222,9 +243,10 @@ class Page:
         return self._preformatted > 0
 
     def skips_sign(self, element: Attributes, text: str) -> bool:
-        """Whether a link in a heading only shows its address, as "#" or an icon does, and is left out."""
-        sign, target = text.strip(), element.get("href") or ""
-        if sign not in _ANCHOR_SIGNS or not (target.startswith("#") or (sign and "#" in target)):
+        """Whether a link only shows its address, as "#" or an icon does in a heading, or leads back, and is left out."""
+        sign, target = text.strip().rstrip("\ufe0e\ufe0f"), element.get("href") or ""
+        signs = _ANCHOR_SIGNS if self.in_heading else _SIGNS if self._without_furniture else ()
+        if sign not in signs or not (target.startswith("#") or (sign and "#" in target)):
             return False
         for identifier in (element.get("id"), element.get("name")):
             if identifier:
@@ -300,6 +322,9 @@ class Page:
             if kind is not None:
                 self._open_zone(_Zone(MarkKind.NOTE, kind, related))
                 return
+            if "colist" in words:
+                self._open_zone(_Zone(table=MarkKind.LIST))
+                return
             if related:
                 self._open_zone(_Zone(related=True))
                 return
@@ -355,6 +380,7 @@ class Page:
             return
         if self._ids:
             self._flush_ids()
+        self.heading_has_text = self.in_heading
         if self._formula_due is not None:
             if text.lstrip().startswith(_TEX_START):
                 self._builder.open_mark(self._formula_due)
@@ -370,6 +396,10 @@ class Page:
         for identifier in self._ids:
             self._builder.add_anchor(identifier)
         self._ids.clear()
+
+    def _paragraph(self) -> None:
+        """A block begins or ends, which in preformatted text is a line."""
+        self._builder.line() if self._preformatted else self._builder.paragraph()
 
     def _article(self, name: str, element: Attributes) -> None:
         self._in_article += 1
@@ -395,7 +425,6 @@ class Page:
 
     def _block_line(self, name: str, element: Attributes) -> None:
         self._builder.line()
-        self._first_cell = True
         self._open_mark(BLOCK_LINES[name])
 
     def _end_block_line(self, kind: MarkKind) -> None:
@@ -407,7 +436,7 @@ class Page:
         if self._preformatted:
             self.text(text)
             return
-        if self._ids or self._formula_due is not None or self._in_term is not None:
+        if self._ids or self._formula_due is not None or self._in_term is not None or self.in_heading:
             self._open_mark(kind)
             self.text(text)
             self._close_mark(kind)
@@ -468,19 +497,22 @@ class Page:
             self._builder.verbatim("\n")
             return
         self._builder.line()
-        self._first_cell = True
 
     def _table(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()
-        is_table = not self._preformatted and (not element or element.get("role") not in _LAYOUT_ROLES)
-        self._tables.append(is_table)
-        if is_table:
-            self._open_mark(MarkKind.TABLE)
+        kind: MarkKind | None = MarkKind.TABLE
+        if self._preformatted or (element and element.get("role") in _LAYOUT_ROLES):
+            kind = None
+        elif self._zones and self._zones[-1].depth == 1:
+            kind = self._zones[-1].table
+        self._tables.append(_Table(kind))
+        if kind is not None:
+            self._open_mark(kind, "1" if kind is MarkKind.LIST else "")
 
     def _end_table(self) -> None:
         self._builder.paragraph()
-        if self._tables and self._tables.pop():
-            self._close_mark(MarkKind.TABLE)
+        if self._tables and (kind := self._tables.pop().kind) is not None:
+            self._close_mark(kind)
 
     def _table_head(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()
@@ -497,37 +529,38 @@ class Page:
     def _row(self, name: str, element: Attributes) -> None:
         self._builder.line()
         self._first_cell = True
-        if self._tables and self._tables[-1]:
-            self._open_mark(MarkKind.ROW, "header" if self._is_title_row or self._in_table_head else "")
+        if self._tables and (row := _ROWS.get(self._tables[-1].kind)) is not None:
+            is_title = row is MarkKind.ROW and (self._is_title_row or self._in_table_head > 0)
+            self._tables[-1].has_titles |= is_title
+            self._open_mark(row, "header" if is_title else "")
         self._is_title_row = self._row_is_lost = False
 
     def _end_row(self) -> None:
         self._builder.line()
-        if self._tables and self._tables[-1]:
-            self._close_mark(MarkKind.ROW)
+        if self._tables and (row := _ROWS.get(self._tables[-1].kind)) is not None:
+            self._close_mark(row)
 
     def _cell(self, name: str, element: Attributes) -> None:
-        is_marked = bool(self._tables) and self._tables[-1]
-        if is_marked and self._row_is_lost:
+        if not self._tables or self._tables[-1].kind is not MarkKind.TABLE:
+            self._builder.line()
+            return
+        if self._row_is_lost:
             self._open_mark(MarkKind.ROW)
             self._row_is_lost = False
-        if self._first_cell or self._preformatted:
-            self._first_cell = False
-            self._builder.line()
-        else:
-            self._builder.text(" | ")
-        if is_marked:
-            self._open_mark(MarkKind.CELL)
+        self._builder.open_cell(first=self._first_cell, as_lines=self._tables[-1].has_titles)
+        self._first_cell = False
+        self._open_mark(MarkKind.CELL)
 
     def _end_cell(self) -> None:
-        if self._tables and self._tables[-1]:
+        if self._tables and self._tables[-1].kind is MarkKind.TABLE:
+            self._first_cell |= self._builder.close_cell()
             self._close_mark(MarkKind.CELL)
 
     def _open_heading(self, level: int) -> None:
         ids = tuple(self._ids)
         self._ids.clear()
         self._builder.open_heading(level, ids)
-        self.in_heading = True
+        self.in_heading, self.heading_has_text = True, False
 
     def _end_heading(self) -> None:
         self._flush_ids()
@@ -610,7 +643,7 @@ class Page:
             self._link_is_open = False
 
     def _embed(self, name: str, element: Attributes) -> None:
-        target = element.get("src")
+        target = element.get("data" if name == "object" else "src")
         after, self._after_image = self._after_image, None
         if not target:
             return

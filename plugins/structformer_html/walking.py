@@ -4,11 +4,21 @@ from collections.abc import Iterable
 
 from selectolax.lexbor import LexborNode
 
-from structformer_html.elements import FEWEST_LINKS, HEADINGS, MOST_MENUS, MOSTLY_LINKS, SOMETIMES_SKIPPED, SPANS
+from structformer_html.elements import (
+    FEWEST_LINKS,
+    HEADINGS,
+    LONGEST_FALLBACK,
+    MEDIA,
+    MOST_MENUS,
+    MOSTLY_LINKS,
+    SOMETIMES_SKIPPED,
+    SPANS,
+)
 from structformer_html.main_content import is_page_header
 from structformer_html.page import Attributes, Page
 
 _DRAWN_TEXT = "svg title, svg desc, svg metadata"  # that no one sees
+_TOLD_BEFORE = frozenset({"button", "div", "img", "label", "table", "tr"})
 FAR = 10  # texts and elements between an icon and the title that repeats it
 
 
@@ -21,7 +31,7 @@ def read_tree(roots: Iterable[LexborNode], page: Page) -> None:
 
 def _walk(root: LexborNode, page: Page) -> None:
     menus = _Menus(root)
-    start, end, say, skips, span_text = page.start, page.end, page.text, page.skips, page.span_text
+    start, end, say, span_text = page.start, page.end, page.text, page.span_text
     above: list[tuple[LexborNode, str]] = []
     node = root
     while True:
@@ -30,7 +40,7 @@ def _walk(root: LexborNode, page: Page) -> None:
             if text := node.text_content:
                 say(text)
         elif name[:1] not in ("-", "!"):
-            attributes = node.attributes
+            attributes: Attributes = node.attributes
             child = node.child
             if (
                 not attributes
@@ -41,23 +51,13 @@ def _walk(root: LexborNode, page: Page) -> None:
             ):
                 if text := child.text_content:
                     span_text(span, text)
+            elif name == "i" and attributes.get("class") == "conum":
+                node = _past_number(node)
             elif not above or not (
-                (attributes or name in SOMETIMES_SKIPPED)
-                and (
-                    skips(name, attributes)
-                    or (name == "aside" and page.skips_aside(node))
-                    or (attributes and page.may_be_menu(name, attributes) and menus.holds(node))
-                    or (name == "header" and page.may_skip_header and is_page_header(node))
-                    or (name == "a" and _is_link_to_skip(node, attributes, page))
-                    or (attributes and page.may_number_lines(attributes) and _holds_numbers(node))
-                    or (name == "button" and (page.in_code or _is_beside_code(node)))
-                )
+                (attributes or name in SOMETIMES_SKIPPED) and _is_left_out(node, name, attributes, page, menus)
             ):
-                if name == "tr":
-                    if _has_titles_only(node):
-                        page.expect_titles()
-                elif name == "img" and page.in_note:
-                    page.precede(_text_after(node))
+                if name in _TOLD_BEFORE:
+                    name, attributes = _tell_before(node, name, attributes, page)
                 code = _numbered_code(node) if name == "table" else None
                 start(name if code is None else "-", attributes)
                 if code is not None:
@@ -68,6 +68,12 @@ def _walk(root: LexborNode, page: Page) -> None:
                     end(name)
                 elif name in HEADINGS and (inner := _inner_headings(node)):
                     _walk_nested(node, inner, page)
+                elif name in MEDIA and menus.are_closed(node):
+                    for each in node.css("[src]"):
+                        if each.mem_id != node.mem_id:
+                            start("source", {"src": each.attributes.get("src")})
+                            end("source")
+                    end(name)
                 else:
                     above.append((node, name))
                     node = child
@@ -83,13 +89,75 @@ def _walk(root: LexborNode, page: Page) -> None:
             return
 
 
+def _is_left_out(node: LexborNode, name: str, attributes: Attributes, page: Page, menus: "_Menus") -> bool:
+    """Whether an element and all in it is no text."""
+    return bool(
+        page.skips(name, attributes)
+        or (name == "aside" and page.skips_aside(node))
+        or (attributes and page.may_be_menu(name, attributes) and menus.holds(node))
+        or (name == "header" and page.may_skip_header and is_page_header(node))
+        or (name == "a" and _is_link_to_skip(node, attributes, page))
+        or (attributes and page.may_number_lines(attributes) and _holds_numbers(node))
+        or (
+            name == "button" and (page.in_code or (page.heading_has_text if page.in_heading else _is_beside_code(node)))
+        )
+    )
+
+
+def _past_number(sign: LexborNode) -> LexborNode:
+    """The sign of a callout, or its number, which Asciidoctor writes behind it once more."""
+    number = sign.next
+    return number if number is not None and number.tag == "b" else sign
+
+
+def _begins_with_icon(table: LexborNode) -> bool:
+    """Whether a table's first cell holds a note's icon: it is the note's layout."""
+    cell = table
+    for name in ("tbody", "tr", "td"):
+        inner = _past_blanks(cell.child)
+        if inner is None or inner.tag != name:
+            return False
+        cell = inner
+    first = _past_blanks(cell.child)
+    return "icon" in (cell.attributes.get("class") or "").split() or (first is not None and first.tag == "img")
+
+
+def _is_listing(node: LexborNode, attributes: Attributes) -> bool:
+    """Whether an element is Doxygen's for code, which holds its lines."""
+    if attributes.get("class") != "fragment":
+        return False
+    line = _past_blanks(node.child)
+    return line is not None and line.attributes.get("class") == "line"
+
+
+def _tell_before(node: LexborNode, name: str, attributes: Attributes, page: Page) -> tuple[str, Attributes]:
+    """Tell the page what stands around or in an element that begins; what it is read as."""
+    if name == "tr" and _has_titles_only(node):
+        page.expect_titles()
+    elif name == "img" and page.in_note:
+        page.precede(_text_after(node))
+    elif name in ("label", "button") and node.prev is not None and node.prev.tag == name:
+        page.text(" ")
+    elif name == "div" and _is_listing(node, attributes):
+        return "pre", attributes
+    elif name == "table" and page.in_note and _begins_with_icon(node):
+        return name, {"role": "none"}
+    return name, attributes
+
+
 class _Menus:
     """Tells menus from other elements of their names."""
 
     def __init__(self, root: LexborNode) -> None:
         self._root = root
+        self._are_closed = True
         self._size = -1
         self._looked_at = 0
+
+    def are_closed(self, medium: LexborNode) -> bool:
+        """Whether media hold little, as far as this one: what follows one that nothing closes is in it."""
+        self._are_closed = self._are_closed and len(medium.text(deep=True)) <= LONGEST_FALLBACK
+        return self._are_closed
 
     def holds(self, node: LexborNode) -> bool:
         """Whether an element holds links, next to nothing else, and not most of what there is."""
@@ -179,6 +247,9 @@ def _is_beside_code(button: LexborNode) -> bool:
 def _is_link_to_skip(link: LexborNode, attributes: Attributes, page: Page) -> bool:
     if page.in_heading:
         return page.skips_sign(attributes, _shown(link))
+    only = link.child
+    if only is not None and only.next is None and page.skips_sign(attributes, only.text_content or ""):
+        return True
     return page.may_skip(attributes.get("href")) and page.skips_link(attributes, _shown(link))
 
 

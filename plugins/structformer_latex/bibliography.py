@@ -125,15 +125,24 @@ class Bibliography(Part):
         return _CITE.fullmatch(name) is not None and name.removesuffix("*") not in _NOT_CITING
 
     def cite(self, name: str) -> None:
-        """Citations: of each key a link, but no text."""
+        """Citations: of each key a link, but no text. \\autocites and its like have any number of arguments."""
+        is_list = name.rstrip("*").endswith("ites")
+        self._cursor.drop("pp" if is_list else "")
         self._cursor.skip_optionals()
-        argument = self._cursor.group()
-        if argument is None:
-            return
-        for key in keys(argument):
-            key = key.strip()
-            self.cited[key] = None
-            self._output.builder.add_link(f"cite:{key}", "", LinkKind.CITATION)
+        while (argument := self._cursor.group()) is not None:
+            for key in keys(argument):
+                key = key.strip()
+                self.cited[key] = None
+                self._output.builder.add_link(f"cite:{key}", "", LinkKind.CITATION)
+            if not is_list:
+                break
+            self._cursor.skip_optionals()
+
+    def _quote(self, name: str) -> None:
+        """Quoted words and where they are from: \\textcquote[page]{key}{words}."""
+        self.cite(name)
+        self._cursor.skip_optionals()
+        self._output.typeset("``" + self._cursor.argument() + "''")
 
     def works(self) -> dict[str, list[str]]:
         """By the keys of what is cited, names under which a work may be a document itself."""
@@ -184,4 +193,5 @@ class Bibliography(Part):
         ("bibliography putbib", _list),
         ("printbibliography", _print),
         ("bibitem", _item),
+        ("textcquote blockcquote", _quote),
     )

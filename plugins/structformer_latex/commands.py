@@ -42,19 +42,20 @@ REFERENCES = frozenset(
     prettyref zref Autoref lcnamecref namecref nameCref footref refp tref fref sref hyperrefref titleref currefrange""".split()
 )
 RANGES = frozenset("crefrange Crefrange vrefrange cpagerefrange".split())
-# Commands and how many arguments of theirs are not text: o an optional one, m one in braces.
+# Commands and how many arguments of theirs are not text: o an optional one, m one in braces, p one in parentheses.
 DROPPED = by_value(
     {
         "": """fbox mbox newblock phantomsection twocolumn onecolumn tikzstyle IEEEauthorblockN columnbreak glsresetall
         makeglossaries printglossaries frenchspacing normalfont makeindex ExplSyntaxOn keywords setbox""",
         "m": """newlength setheight hyperbaseurl hypersetup logo thanks pgfkeys theoremheaderfont theorembodyfont
         graphicspath pagestyle thispagestyle hyphenation sisetup bookmarksetup stepcounter value pgfplotsset tikzset
-        hspace hspace*""",
-        "o": "printglossary printindex",
+        hspace hspace* cline hhline Xhline adjustbox setbeamercovered SetAlFnt SetAlgoSkip SetAlCapSkip SetCommentSty
+        SetArgSty SetFuncSty SetKwSty SetDataSty SetAlCapFnt SetAlCapNameFnt cdashlinelr""",
+        "o": "printglossary printindex lettrine",
         "mm": """setlength addtolength setcounter addtocounter resizebox fontsize markboth addtocontents settowidth
-        multicolumn DeclareMathOperator DeclareTextFontCommand DeclareOption floatname SetKwInOut pgfmathsetmacro
+        multicolumn DeclareMathOperator DeclareTextFontCommand DeclareOption floatname pgfmathsetmacro Xcline SetInd
         lstdefinestyle DeclareUnicodeCharacter PassOptionsToPackage PackageWarning""",
-        "mo": "scalebox newcounter",
+        "mo": "scalebox newcounter cdashline",
         "om": """vspace vspace* bibliographystyle pagenumbering index glossary vskip hphantom phantom vphantom geometry
         setstretch linespread bibliographyunit nocite markright definecolor* pdfbookmark* usetikzlibrary captionsetup*
         theoremstyle refstepcounter nolinenumbers pagecolor normalfont* fontencoding fontfamily fontseries fontshape
@@ -62,24 +63,27 @@ DROPPED = by_value(
         numberwithin* DeclareGraphicsExtensions lstloadlanguages crefname* Crefname* babelfont* setmainfont*
         setsansfont* setmonofont* bibpunct* theoremsymbol keywords* newblock* nobibliography typeout message
         PackageWarning* errmessage write special pdfoutput shorthandoff shorthandon frenchspacing* makeindex*
-        frenchbsetup NeedsTeXFormat ProvidesPackage ProvidesClass LoadClass* PassOptionsToPackage* cline cmidrule*
-        hhline arraystretch* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup* documentstyle rotatebox
-        textcolor colorbox color cmidrule captionsetup setlist column cellcolor arrayrulecolor includepdf""",
+        frenchbsetup NeedsTeXFormat ProvidesPackage ProvidesClass LoadClass* PassOptionsToPackage* arraystretch* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup* documentstyle rotatebox
+        textcolor colorbox color captionsetup setlist column cellcolor arrayrulecolor includepdf setbeamerfont*
+        setbeamercolor* SetCell SetRow glsadd""",
         "oo": "makebox framebox",
         "mmm": """definecolor addcontentsline DeclareFontFamily crefname Crefname providecolor DeclarePairedDelimiter
-        newlist rowcolors""",
-        "mom": "acro newcolumntype",
+        newlist rowcolors specialrule SetAlgorithmName SetNlSty""",
+        "mom": "newcolumntype",
         "moo": "raisebox setbeamertemplate",
-        "omm": "rule fcolorbox numberwithin pdfbookmark",
+        "opm": "cmidrule",
+        "ooo": "ffigbox ttabbox",
+        "omm": "rule fcolorbox numberwithin pdfbookmark setbeamerfont setbeamercolor colorlet",
         "omo": "documentclass setmainfont setsansfont setmonofont LoadClass",
         "mmmm": "titlespacing DeclareMathSymbol",
         "mmmo": "newfloat",
         "momm": "titleformat",
-        "omom": "multirow lstdefinelanguage babelfont",
+        "omom": "lstdefinelanguage babelfont",
+        "omomo": "multirow",
+        "omooo": "floatbox",
         "omoo": "rowcolor",
         "ooom": "parbox",
         "mmmmm": "DeclareSymbolFont DeclareMathAlphabet",
-        "moomm": "lstnewenvironment",
         "mmmmmm": "SetMathAlphabet DeclareFontShape",
         "ommmmmm": "bibpunct",
         "mmmmmmmmm": "newtheoremstyle",
@@ -88,10 +92,10 @@ DROPPED = by_value(
 # Environments whose content is not text.
 SKIPPED = frozenset(
     """comment tikzpicture picture pspicture pgfpicture asy filecontents filecontents* axis psmatrix forest tikzcd xy diagram pycode luacode
-    sagesilent CCSXML overpic circuitikz algorithm2e* scope""".split()
+    sagesilent CCSXML overpic circuitikz scope""".split()
 )
 VERBATIM = frozenset(
-    "verbatim verbatim* Verbatim Verbatim* BVerbatim LVerbatim lstlisting minted alltt listing* sourcecode code semiverbatim".split()
+    "verbatim verbatim* Verbatim Verbatim* BVerbatim LVerbatim lstlisting minted alltt listing* sourcecode code semiverbatim tcblisting".split()
 )
 MATH = frozenset(
     """equation equation* align align* alignat alignat* aligned gather gather* multline multline* flalign flalign* eqnarray eqnarray* displaymath
@@ -99,12 +103,12 @@ MATH = frozenset(
 )
 TABLES = by_value(
     {
-        1: "tabular longtable array supertabular xtabular tblr longtblr tabu longtabu deluxetable",
+        1: "tabular longtable array supertabular xtabular tblr longtblr tabu longtabu deluxetable NiceTabular",
         2: "tabular* tabularx tabulary xltabular",
     }
 )
 LISTS = frozenset(
-    "itemize enumerate description compactitem compactenum inparaenum trivlist list itemize* enumerate* description* asparaenum".split()
+    "itemize enumerate description compactitem compactenum inparaenum trivlist list itemize* enumerate* description* asparaenum questions parts subparts choices tasks labeling".split()
 )
 THEOREMS = {
     **{
@@ -119,7 +123,8 @@ CONDITIONALS = frozenset(
     ifxetex ifluatex ifPDFTeX ifXeTeX ifLuaTeX ifpdftex unless""".split()
 )
 PARAGRAPHS = frozenset(
-    "par bigskip medskip smallskip newpage clearpage cleardoublepage pagebreak maketitle tableofcontents centerline endgraf hrule".split()
+    """par bigskip medskip smallskip newpage clearpage cleardoublepage pagebreak maketitle tableofcontents centerline endgraf hrule
+    tcblower""".split()
 )
 ROW_ENDS = frozenset({"tabularnewline", "cr"})
 LINES = ROW_ENDS | {"newline", "linebreak"}
@@ -128,5 +133,7 @@ LENGTHS = frozenset(
     arraycolsep hskip vskip kern hoffset voffset columnsep abovedisplayskip belowdisplayskip lineskip tolerance hbadness vbadness
     emergencystretch penalty widowpenalty clubpenalty hfuzz vfuzz fboxsep fboxrule topskip headheight headsep footskip pageno mag
     interlinepenalty displaywidowpenalty brokenpenalty predisplaypenalty postdisplaypenalty exhyphenpenalty hangindent hangafter parfillskip
-    maxdepth skip dimen count toks""".split()
+    maxdepth skip dimen count toks itemsep parsep topsep partopsep labelsep labelwidth leftmargin rightmargin itemindent
+    listparindent jot arrayrulewidth doublerulesep intextsep textfloatsep floatsep columnseprule abovecaptionskip
+    belowcaptionskip""".split()
 )

@@ -30,6 +30,7 @@ _TESTS = {
     "ifdim": _COMPARISON,
     "ifcsname": re.compile(r".{0,200}?\\endcsname\s*", re.DOTALL),
 }
+_BOOLEAN = re.compile(r"\s*(\\not\s*)?\\boolean\s*\{([^{}]*)\}\s*")
 _UNDECIDED = re.compile(r"\\boolean|\\equal\s*\{\s*\}")
 _KEPT_CONDITIONS = 16  # texts: a file and the macros that were expanded last
 
@@ -131,8 +132,8 @@ class Branches:
         return known[1]
 
     def _toggle(self, name: str) -> None:
-        """etoolbox's switches: \\newtoggle, \\toggletrue, \\iftoggle{name}{then}{else}."""
-        cursor = self._cursor
+        """etoolbox's switches: \\newtoggle, \\toggletrue, \\iftoggle{name}{then}{else}; and ifthen's booleans."""
+        cursor, name = self._cursor, name.replace("boolean", "toggle").replace("bool", "toggle")
         toggle = cursor.argument().strip()
         if name == "settoggle":
             self._toggles[toggle] = cursor.argument().strip() == "true"
@@ -146,10 +147,14 @@ class Branches:
 
     def _choice(self, name: str) -> None:
         cursor = self._cursor
-        if name == "IfStrEq":
-            cursor.argument()
+        other = cursor.argument() if name in ("IfStrEq", "ifstrequal") else None
         test, first, second = cursor.argument(), cursor.argument(), cursor.argument()
-        if name in ("IfFileExists", "InputIfFileExists"):
+        boolean = _BOOLEAN.fullmatch(test)
+        if other is not None:
+            truth = test.strip() == other.strip()
+        elif boolean is not None and boolean[2] in self._toggles:
+            truth = self._toggles[boolean[2]] != bool(boolean[1])
+        elif name in ("IfFileExists", "InputIfFileExists"):
             truth = self._files(test.strip(), ("", ".tex")) is not None
         elif name in ("ifstrempty", "ifblank"):
             truth = not test.strip()
@@ -167,6 +172,7 @@ class Branches:
 
     def _version(self, name: str) -> None:
         """Text in two versions, of which one is for readers."""
+        self._cursor.optional()
         first, second = self._cursor.argument(), self._cursor.argument()
         self._cursor.push(second if name == "foreignlanguage" else first)
 
@@ -180,6 +186,8 @@ class Branches:
         ("else or", lambda branches, name: branches._skip_branch(to_else=False)),
         ("fi", lambda branches, name: None),
         ("newtoggle providetoggle settoggle toggletrue togglefalse iftoggle nottoggle", _toggle),
-        ("ifthenelse IfFileExists InputIfFileExists ifstrempty ifblank IfStrEq", _choice),
+        ("newbool providebool setbool booltrue boolfalse ifbool notbool", _toggle),
+        ("newboolean provideboolean setboolean", _toggle),
+        ("ifthenelse IfFileExists InputIfFileExists ifstrempty ifblank IfStrEq ifstrequal", _choice),
         ("texorpdfstring foreignlanguage mathchoice", _version),
     )

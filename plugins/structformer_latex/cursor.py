@@ -3,12 +3,14 @@
 Braces are groups that need no matching, so that nesting costs nothing."""
 
 import re
+from collections.abc import Iterable
 
 COMMAND = re.compile(r"\\(?:([a-zA-Z@]+\*?)[ \t]*(?:\n(?![ \t]*\n)[ \t]*)?|(.)|\Z)", re.DOTALL)
 _GROUP = re.compile(r"\\.|[{}]|%[^\n]*", re.DOTALL)
 _BRACKET = re.compile(r"\\.|[{}\]\[]|%[^\n]*", re.DOTALL)
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SPACE = re.compile(r"(?:[ \t]|%[^\n]*\n)*(?:\n(?![ \t]*\n)(?:[ \t]|%[^\n]*\n)*)?")
+_PARENTHESES = re.compile(r"\s*\([^()\n]{0,200}\)")
 _OVERLAY = re.compile(r"\s*<[-\d.,+|@:a-z ]*>")
 _KEY = re.compile(r"[^,\s][^,]*")
 _COMMENT_IN_KEYS = re.compile(r"(?<!\\)%[^\n]*(?:\n\s*|\Z)")
@@ -76,6 +78,11 @@ class Cursor:
         self.text, self.position = self._below.pop()
         return True
 
+    def settle(self) -> None:
+        """Go to where the arguments are of a command that ends a macro's text: behind the macro."""
+        while self.position >= len(self.text) and self._below:
+            self.text, self.position = self._below.pop()
+
     @property
     def is_full(self) -> bool:
         """Whether no text may be put on top."""
@@ -126,9 +133,10 @@ class Cursor:
         if found is not None:
             self.position = found.end()
 
-    def skip_environment(self, name: str) -> str:
-        """Pass over an environment whose content is not LaTeX; returns the content."""
-        found = re.compile(rf"\\end\s*\{{{re.escape(name)}\}}").search(self.text, self.position)
+    def skip_environment(self, name: str, ends: Iterable[str] = ()) -> str:
+        """Pass over an environment whose content is not LaTeX; returns the content. ends: macros that end it, too."""
+        own = f"|\\\\(?:{'|'.join(ends)})(?![a-zA-Z@])" if ends else ""
+        found = re.compile(rf"\\end\s*\{{{re.escape(name)}\}}{own}").search(self.text, self.position)
         content = self.text[self.position : found.start() if found else len(self.text)]
         self.position = found.end() if found else len(self.text)
         return content
@@ -212,12 +220,15 @@ class Cursor:
         while self.optional() is not None:
             continue
 
-    def raw_argument(self) -> str:
-        """An address: in braces, or between two equal characters; % and # are part of it."""
+    def raw_argument(self, *, in_line: bool = False) -> str:
+        """An address: in braces, or between two equal characters; % and # are part of it. in_line: it ends with the
+        line at the latest.
+        """
         self.skip_space()
         text, start = self.text, self.position
         if text[start : start + 1] == "{":
-            end = _closing(text, start, _BRACE)
+            line = text.find("\n", start) if in_line else -1
+            end = _closing(text, start, _BRACE, line if line >= 0 else len(text))
             self.position = min(len(text), end + 1)
             return text[start + 1 : end]
         if text[start : start + 1] in ("\\", ""):
@@ -229,10 +240,12 @@ class Cursor:
         return text[start + 1 : end]
 
     def drop(self, signature: str) -> None:
-        """Pass over arguments: o for an optional one, m for one in braces."""
+        """Pass over arguments: o for an optional one, m for one in braces, p for one in parentheses."""
         for each in signature:
             if each == "o":
                 self.optional()
+            elif each == "p":
+                self.take(_PARENTHESES)
             elif self.group() is None:
                 self.argument()
 
@@ -243,11 +256,12 @@ def keys(text: str) -> list[str]:
     return [key.strip().strip("{}") for key in found] if "{" in text else found
 
 
-def _closing(text: str, start: int, marks: re.Pattern[str] = _GROUP) -> int:
-    """Where the group that opens at `start` closes; the end of the text when it doesn't."""
+def _closing(text: str, start: int, marks: re.Pattern[str] = _GROUP, end: int | None = None) -> int:
+    """Where the group that opens at `start` closes; the end of the text, or `end`, when it doesn't."""
     depth = 0
-    for found in marks.finditer(text, start):
+    end = len(text) if end is None else end
+    for found in marks.finditer(text, start, end):
         depth += _DEEPER.get(found[0], 0)
         if not depth:
             return found.start()
-    return len(text)
+    return end

@@ -7,27 +7,39 @@ from typing import ClassVar
 from structformer.document import MarkKind
 
 from structformer_latex.bibliography import Bibliography
-from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, Handler, by_name
+from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, Handler, by_name, by_value
 from structformer_latex.cursor import Cursor
 from structformer_latex.formulas import Formulas
-from structformer_latex.macros import Macros
-from structformer_latex.numbering import Numbering
+from structformer_latex.macros import Macro, Macros
+from structformer_latex.numbering import Numbering, counted, item_number
 from structformer_latex.output import Output
 from structformer_latex.sections import Sections
 from structformer_latex.tables import Tables
 from structformer_latex.theorems import Theorems
 from structformer_latex.verbatim import Verbatim
 
-_VERBATIM_INSIDE = re.compile(r"\\(?:verbatim|lstlisting|Verbatim|minted|VerbatimEnvironment)(?![a-zA-Z])|\\lst@")
+_VERBATIM_INSIDE = re.compile(
+    r"\\(?:verbatim|lstlisting|Verbatim|minted|tcblisting|VerbatimEnvironment)(?![a-zA-Z])|\\lst@"
+)
 _ALTERNATIVE = re.compile(r"(?:^|,)\s*alt\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
+_MATH_BEGINS = re.compile(r"\s*\\begin\s*\{([a-zA-Z]+\*?)\}")
 _SLIDE = 4  # its level
 _MATH_WITH_ARGUMENT = frozenset(
     "alignat alignat* xalignat xalignat* numcases subnumcases IEEEeqnarray IEEEeqnarray*".split()
 )
-_WITH_OPTIONS = frozenset("figure figure* table table* algorithm algorithmic SCfigure tabbing columns".split())
-_WITH_OPTIONS_AND_GROUP = frozenset("minipage spacing subfigure subtable adjustbox turn rotate column".split())
-_WITH_OPTIONS_AND_TWO = frozenset({"wrapfigure", "wraptable"})
-_START = re.compile(r"(?:^|,)\s*start\s*=\s*(\d+)")
+# Environments and their arguments that are not text.
+_ARGUMENTS = by_value(
+    {
+        "oo": """figure figure* table table* algorithm algorithm* algorithm2e algorithm2e* algorithmic SCfigure tabbing
+        columns displayquote""",
+        "ooom": "minipage spacing subfigure subtable adjustbox turn rotate column",
+        "om": "otherlanguage otherlanguage* hyphenrules addmargin addmargin* refsection foreigndisplayquote",
+        "mm": "adjustwidth adjustwidth* changemargin CJK CJK*",
+        "omom": "wrapfigure wraptable",
+    }
+)
+_START = re.compile(r"(?:^|,)\s*start\s*=\s*(\d{1,9})")
+_LABEL = re.compile(r"(?:^|,)\s*label\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
 # What environments are whose content is read as it comes, and the kinds of notes.
 _BLOCKS = {
     **dict.fromkeys("quote quotation verse displayquote".split(), (MarkKind.QUOTE, "")),
@@ -44,6 +56,7 @@ _SLIDE_BLOCKS = {"block": "note", "alertblock": "important", "exampleblock": "ex
 class _List:
     kind: MarkKind
     number: int  # of its last item; -1 where items have no numbers
+    form: str = ""  # of its numbers, as enumitem's options have it
     part: MarkKind | None = None  # the item or definition that is open
 
 
@@ -65,11 +78,17 @@ class Environments:
     _lists: list[_List] = field(default_factory=list)
     _floats: list[str] = field(default_factory=list)  # environments that may have a caption
 
+    @property
+    def in_algorithm(self) -> bool:
+        """Whether \\; ends a line."""
+        return bool(self._floats) and self._floats[-1].startswith(("algorithm", "procedure", "function"))
+
     def begin(self) -> None:
         """Read what follows \\begin."""
         name = (self._cursor.group() or "").strip()
         if not name:
             return
+        self._cursor.settle()
         self._cursor.skip_overlay()
         if name in self._macros.environments:
             self._begin_own(name)
@@ -80,7 +99,8 @@ class Environments:
         elif name in MATH:
             if name in _MATH_WITH_ARGUMENT:
                 self._cursor.argument()
-            self._formulas.write(self._cursor.skip_environment(name), name, display=True)
+            source = self._cursor.skip_environment(name, self._macros.ends.get(name, ()))
+            self._formulas.write(source, name, display=True)
         else:
             self._output.groups.depth += 1
             self._begin_group(name)
@@ -116,24 +136,31 @@ class Environments:
         if name in TABLES:
             self._tables.end()
         elif name in LISTS:
-            self._end_list()
+            self._end_list(name)
         elif name == "thebibliography":
             self._output.builder.close_mark(MarkKind.LIST)
-        elif name in self._theorems or name in _SLIDE_BLOCKS:
+        elif name in self._theorems or name in _SLIDE_BLOCKS or name == "restatable":
             self._output.builder.close_mark(MarkKind.NOTE)
         elif (block := _BLOCKS.get(name.rstrip("*"))) is not None:
             self._output.builder.close_mark(block[0])
         if self._floats and self._floats[-1] == name:
             self._floats.pop()
+        if name == "subequations":
+            self._numbering.subequations(begin=False)
         if name == "document" and self._cursor.is_outermost:
             self._cursor.to_end()
         self._output.paragraph()
 
     def _begin_own(self, name: str) -> None:
-        macro, _ = self._macros.environments[name]
-        if "\\comment" in macro.body:
+        macro, end = self._macros.environments[name]
+        begun, ended = _MATH_BEGINS.match(macro.body), end.rfind("\\end")
+        if begun is not None and begun[1] in MATH and not macro.arguments and ended >= 0:
+            source = macro.body[begun.end() :] + self._cursor.skip_environment(name) + end[:ended]
+            self._formulas.write(source, begun[1], display=True)
+        elif "\\comment" in macro.body:
             self._cursor.skip_environment(name)
         elif _VERBATIM_INSIDE.search(macro.body):
+            self._macros.arguments(macro)
             self._verbatim.read_environment(name)
         else:
             self._own.append(name)
@@ -143,18 +170,22 @@ class Environments:
 
     def _begin_list(self, name: str) -> None:
         options = self._cursor.optional() or ""
-        if name == "list":
-            self._cursor.drop("mm")
+        self._cursor.drop({"list": "mm", "tasks": "p", "labeling": "m"}.get(name, ""))
+        if name == "parts":  # of an exam's question
+            self._macros.commands["part"] = Macro(0, "\\question ")
         self._output.builder.paragraph()
-        first = ""
+        first = form = ""
         if "enum" in name:
-            start = _START.search(options)
+            start, label = _START.search(options), _LABEL.search(options)
             first = start[1] if start is not None else "1"
-        kind = MarkKind.DEFINITIONS if name.startswith("description") else MarkKind.LIST
+            form = label[1] if label is not None else ""
+        kind = MarkKind.DEFINITIONS if name.startswith(("description", "labeling")) else MarkKind.LIST
         self._output.open_block(kind, first)
-        self._lists.append(_List(kind, 0 if first else -1))
+        self._lists.append(_List(kind, int(first) - 1 if first else -1, form))
 
-    def _end_list(self) -> None:
+    def _end_list(self, name: str) -> None:
+        if name == "parts":
+            self._macros.commands.pop("part", None)
         if self._lists:
             ended = self._lists.pop()
             if ended.part is not None:
@@ -164,6 +195,8 @@ class Environments:
     def _item(self, command: str) -> None:
         self._cursor.skip_overlay()
         label = self._cursor.optional()
+        if label and command in ("question", "subpart"):
+            label = f"({label} points)"
         self._cursor.skip_overlay()
         builder = self._output.builder
         builder.line()
@@ -175,7 +208,10 @@ class Environments:
             builder.close_mark(current.part)
         if current.number >= 0:
             current.number += 1
-            self._numbering.item(current.number)
+            if current.form:
+                self._numbering.item(self._output.plain(counted(current.form, current.number)))
+            else:
+                self._numbering.item(item_number([each.number for each in self._lists[-4:] if each.number >= 0]))
         if current.kind is MarkKind.DEFINITIONS:
             current.part = MarkKind.DEFINITION
             self._output.open_block(MarkKind.TERM)
@@ -203,16 +239,26 @@ class Environments:
         if name in ("tcolorbox", "mdframed"):
             if (title := _BOX_TITLE.search(self._cursor.optional() or "")) is not None:
                 self._write_title(title[1])
-        elif name in _WITH_OPTIONS:
-            self._cursor.skip_optionals()
-        elif name in _WITH_OPTIONS_AND_GROUP:
-            self._cursor.skip_optionals()
-            self._cursor.group()
-        elif name in _WITH_OPTIONS_AND_TWO:
-            self._cursor.skip_optionals()
-            self._cursor.drop("mm")
+        elif name in _ARGUMENTS:
+            self._cursor.drop(_ARGUMENTS[name])
         elif self._cursor.peek() == "[":
             self._cursor.optional()
+
+    def _part_caption(self, command: str) -> None:
+        """A part of a figure: \\subfloat[caption]{...}, \\subcaptionbox{caption}[width]{...}."""
+        cursor, builder = self._cursor, self._output.builder
+        caption = cursor.optional()
+        if (given := cursor.optional()) is not None:  # what came first is for the list of figures
+            caption = given
+        if command == "subcaptionbox":
+            caption = cursor.argument()
+            cursor.drop("oo")
+        if caption:
+            builder.paragraph()
+            self._output.open_block(MarkKind.CAPTION)
+            self._output.typeset(caption)
+            builder.close_mark(MarkKind.CAPTION)
+            builder.paragraph()
 
     def _caption(self, command: str) -> None:
         kind = self._cursor.argument() if command == "captionof" else next(reversed(self._floats), "")
@@ -252,12 +298,39 @@ class Environments:
         self._output.open_block(MarkKind.NOTE, _SLIDE_BLOCKS[name])
         self._write_title(self._cursor.group() or "")
 
+    def _begin_restatable(self, name: str) -> None:
+        """A theorem that is printed again later: \\begin{restatable}[note]{theorem}{command}."""
+        note, kind = self._cursor.optional(), self._cursor.argument().strip()
+        self._cursor.argument()
+        if note:
+            self._cursor.push(f"[{note}]")
+        self._theorems.begin(kind)
+
     def _write_title(self, title: str) -> None:
         builder = self._output.builder
         builder.open_mark(MarkKind.TITLE)
         self._output.typeset(title)
         builder.close_mark(MarkKind.TITLE)
         builder.line()
+
+    def _epigraph(self, command: str) -> None:
+        """Words at the head of a chapter, and whose they are."""
+        author = self._cursor.optional()
+        words = self._cursor.argument()
+        author = self._cursor.argument() if author is None and command != "dictum" else author
+        self._output.paragraph()
+        self._output.open_block(MarkKind.QUOTE)
+        self._output.typeset(words)
+        self._output.builder.line()
+        self._output.typeset(author or "")
+        self._output.builder.close_mark(MarkKind.QUOTE)
+        self._output.builder.paragraph()
+
+    def _slides(self, command: str) -> None:
+        """\\alt<2>{on that slide}{on others}."""
+        self._cursor.skip_overlay()
+        first, second = self._cursor.argument(), self._cursor.argument()
+        self._output.typeset(f"{first} {second}")
 
     def _begin_columns(self, name: str) -> None:
         self._cursor.argument()
@@ -266,12 +339,17 @@ class Environments:
 
     _OTHERS: ClassVar[dict[str, Handler]] = by_name(
         ("document subfile", lambda environments, name: None),  # its content is read as it comes
+        ("subequations", lambda environments, name: environments._numbering.subequations(begin=True)),
         ("frame", _begin_slide),
+        ("restatable", _begin_restatable),
         (_SLIDE_BLOCKS, _begin_block),
         ("multicols multicols*", _begin_columns),
     )
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
-        ("item", _item),
-        ("caption captionof", _caption),
+        ("item task choice CorrectChoice question subpart", _item),
+        ("caption captionof captionabove captionbelow", _caption),
+        ("subfloat subcaptionbox", _part_caption),
         ("includegraphics", _graphics),
+        ("epigraph qitem dictum", _epigraph),
+        ("alt", _slides),
     )

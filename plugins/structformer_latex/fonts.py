@@ -19,6 +19,8 @@ class Fonts(Part):
 
     def _of_argument(self, name: str) -> None:
         self._cursor.skip_option()
+        if self._cursor.peek() == "<":
+            self._cursor.skip_overlay()
         if self._cursor.peek() == "{":  # its end is found where it is read, so that nesting costs nothing
             self._cursor.position += 1
             self._output.groups.depth += 1

@@ -1,9 +1,11 @@
 """Formulas: they stay as they are written, but for their labels, references and comments."""
 
 import re
+from typing import ClassVar
 
 from structformer.document import MarkKind
 
+from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
@@ -18,6 +20,13 @@ _IN_LINE = re.compile(r"((?:[^\\$\n]++|\\.|\n(?![ \t]*\n))*+)\$", re.DOTALL)  # 
 _LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 _REFERENCE = re.compile(r"\\(?:eq|auto|[cC])?ref\*?\s*\{([^{}]*)\}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]*\n?[ \t]*")
+
+_ROW = re.compile(r"(\\\\)|\\(begin|end)(?![a-zA-Z])|\\.|[{}]", re.DOTALL)
+_NO_NUMBER = re.compile(r"\\(?:nonumber|notag)(?![a-zA-Z])")
+_TAG = re.compile(r"\\tag\*?\s*\{([^{}]*)\}")
+# Environments with a number for each row, and with a number.
+_OF_ROWS = frozenset("align alignat gather flalign eqnarray IEEEeqnarray xalignat numcases".split())
+_NUMBERED = _OF_ROWS | {"equation", "multline", "dmath", "subnumcases", "empheq"}
 
 
 class Formulas(Part):
@@ -55,17 +64,19 @@ class Formulas(Part):
     def write(self, source: str, opener: str, *, display: bool) -> None:
         """A formula's source. opener: its sign or its environment, which has a number unless it is starred."""
         builder = self._output.builder
-        if "\\label" in source:
-            if display and opener.rstrip("*") == opener:
-                self._numbering.equation()
-            for label in _LABEL.findall(source):
+        if "%" in source:
+            source = _COMMENT.sub("", source)
+        for row in _rows(source) if opener in _OF_ROWS else (source,):
+            tag = _TAG.search(row) if display else None
+            if tag is not None or (opener in _NUMBERED and not _NO_NUMBER.search(row)):
+                self._numbering.equation(self._output.plain(tag[1]) if tag is not None else "")
+            for label in _LABEL.findall(row):
                 self._references.add_label(label)
+        if "\\label" in source:
             source = _LABEL.sub("", source)
         if "ref" in source:
             for labels in _REFERENCE.findall(source):
                 self._references.mention(labels)
-        if "%" in source:
-            source = _COMMENT.sub("", source)
         shown = " ".join(source.split())
         if not shown:
             return
@@ -81,3 +92,22 @@ class Formulas(Part):
             builder.open_mark(MarkKind.FORMULA_SPAN)
             builder.text(f"${shown}$")
             builder.close_mark(MarkKind.FORMULA_SPAN)
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("ensuremath", lambda formulas, name: formulas.write(formulas._cursor.argument(), "$", display=False)),
+    )
+
+
+def _rows(source: str) -> list[str]:
+    """A formula's rows; those of formulas in it are none."""
+    rows: list[str] = []
+    begin = depth = 0
+    for token in _ROW.finditer(source):
+        if token[0] == "{" or token[2] == "begin":
+            depth += 1
+        elif token[0] == "}" or token[2] == "end":
+            depth -= 1
+        elif token[1] and not depth:
+            rows.append(source[begin : token.start()])
+            begin = token.end()
+    return [*rows, source[begin:]]

@@ -30,7 +30,8 @@ class FrontMatter(Part):
         self._cursor.optional()
         self._cursor.argument()
 
-    def _abstract(self, name: str) -> None:
+    def _block(self, name: str) -> None:
+        """Text in a paragraph of its own."""
         if (content := self._cursor.group()) is not None:
             self._output.paragraph()
             self._output.block(content)
@@ -44,8 +45,8 @@ class FrontMatter(Part):
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("title Title", _title),
         ("author authors", _author),
-        ("date subjclass address curraddr dedicatory translator", _left_out),
-        ("abstract", _abstract),
+        ("date subjclass address curraddr dedicatory translator affiliation affil ead cortext fntext", _left_out),
+        ("abstract framesubtitle opening closing", _block),
         ("languagename", _language_name),
         ("selectlanguage", _select_language),
     )

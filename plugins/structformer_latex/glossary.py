@@ -8,9 +8,10 @@ from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output, Part
 
-_USES = """gls Gls GLS glspl Glspl glslink glsdisp glsentrylong glsentryshort glsentryname glsentrytext glsfirst
+_USES = """gls Gls GLS glspl Glspl glsentrylong glsentryshort glsentryname glsentrytext glsfirst
     Glsfirst glstext Glstext glsname acrshort Acrshort acrlong Acrlong acrfull Acrfull acrshortpl acrlongpl
-    acrfullpl ac Ac acs Acs acl Acl acf Acf acp Acp acsp aclp acfp"""
+    acrfullpl ac Ac acs Acs acl Acl acf Acf acp Acp acsp aclp acfp glsxtrshort Glsxtrshort glsxtrlong Glsxtrlong
+    glsxtrfull Glsxtrfull glsxtrshortpl glsxtrlongpl glsxtrfullpl"""
 _FIELD = re.compile(r"(?:^|,)\s*(\w[\w -]*?)\s*=\s*(\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}|[^,{}]*)", re.DOTALL)
 
 
@@ -19,6 +20,7 @@ class _Term:
     short: str
     long: str = ""
     plural: str = ""
+    long_plural: str = ""
     used: bool = False
 
 
@@ -40,44 +42,66 @@ class Glossary(Part):
             long = fields.get("long", "") or fields.get("first", "")
             self._terms[label] = _Term(plain(short), plain(long), plain(fields.get("plural", "")))
             return
+        long_plural = ""
         if command == "newacronym":
-            self._cursor.optional()
+            options = dict(_FIELD.findall(self._cursor.optional() or ""))
+            long_plural = plain(options.get("longplural", "").strip("{}"))
             label, short, long = argument().strip(), argument(), argument()
         else:  # acrodef{label}[short]{long}
             label = argument().strip()
             short = self._cursor.optional() or label
             long = argument()
-        self._terms[label] = _Term(plain(short), plain(long))
+        term = self._terms[label] = _Term(plain(short), plain(long), long_plural=long_plural)
+        if command == "acro":
+            builder = self._output.builder
+            builder.line()
+            builder.text(f"{term.short} {term.long}")
+            builder.line()
+
+    def _mark(self, command: str) -> None:
+        """A term counts as used, or as not used."""
+        term = self._terms.get(self._cursor.argument().strip())
+        if term is not None:
+            term.used = command != "glsreset"
 
     def _use(self, command: str) -> None:
         self._cursor.optional()
         text = self._printed(command, self._cursor.argument().strip())
-        self._cursor.optional()
         self._output.builder.text(text)
+        if command[1:].startswith("ls") and self._cursor.peek() == "[":  # an ending: \gls{api}['s]
+            self._output.typeset(self._cursor.optional() or "")
+
+    def _link(self, command: str) -> None:
+        """Other words for a term: \\glslink{term}{words}."""
+        self._cursor.drop("om")
+        self._cursor.push(self._cursor.argument())
 
     def _printed(self, command: str, label: str) -> str:
         """What `command` prints of a term; the label of an unknown one."""
         term = self._terms.get(label)
         name = command.lower()
+        several = name.endswith(("pl", "acp", "acsp", "aclp", "acfp"))
         if term is None:
-            text = label
-        elif "long" in name or name in ("acl", "aclp"):
-            text = term.long or term.short
-        elif "short" in name or name in ("acs", "acsp", "glsname", "glsentryname", "glstext", "glsentrytext"):
-            text = term.short
-        elif term.long and (not term.used or "full" in name or "first" in name or name in ("acf", "acfp")):
-            text = f"{term.long} ({term.short})"
+            text = f"{label}s" if several else label
         else:
-            text = term.short
-        if term is not None:
-            term.used = True
-        if name.endswith(("pl", "acp", "acsp", "aclp", "acfp")):
-            text = term.plural if term is not None and term.plural else f"{text}s"
+            short, long = term.short, term.long
+            if several:
+                short, long = term.plural or f"{short}s", long and (term.long_plural or f"{long}s")
+            if "long" in name or name in ("acl", "aclp"):
+                text = long or short
+            elif "short" in name or name in ("acs", "acsp", "glsname", "glsentryname", "glstext", "glsentrytext"):
+                text = short
+            else:
+                is_whole = not term.used or "full" in name or "first" in name or name in ("acf", "acfp")
+                text = f"{long} ({short})" if long and is_whole else short
+                term.used = True
         if command == "GLS":
             return text.upper()
         return text[:1].upper() + text[1:] if command[0].isupper() else text
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
-        ("newacronym newglossaryentry DeclareAcronym acrodef newacro longnewglossaryentry", _define),
+        ("newacronym newglossaryentry DeclareAcronym acrodef acro newacro longnewglossaryentry", _define),
         (_USES, _use),
+        ("glslink glsdisp", _link),
+        ("glsreset glsunset acused", _mark),
     )

@@ -10,6 +10,7 @@ from structformer_latex.commands import MATH, SKIPPED, VERBATIM, Handler, by_nam
 from structformer_latex.cursor import Cursor
 
 _DEFINED = re.compile(r"\s*\\([a-zA-Z@]+|.)([^{}\n]*)", re.DOTALL)
+_ENDING = re.compile(r"\s*\\end\s*\{([a-zA-Z]+\*?)\}\s*")
 _ONE_DIGIT = re.compile(r"\s*[0-9]\s*")
 _PARAMETER = re.compile(r"##|#([1-9])")
 _MACRO_IN_ADDRESS = re.compile(r"\\([a-zA-Z]+)(?:\{\}|[ \t\n]+|(?![a-zA-Z]))")
@@ -46,6 +47,7 @@ class Macros:
     def __init__(self, cursor: Cursor) -> None:
         self.commands: dict[str, Macro] = {}
         self.environments: dict[str, tuple[Macro, str]] = {}
+        self.ends: dict[str, list[str]] = {}  # macros that stand for the end of an environment, by its name
         self._cursor = cursor
         self._expansions = 0
         self._expanded = 0
@@ -55,12 +57,36 @@ class Macros:
     def _define_command(self, command: str) -> None:
         name, macro = self._name(), self._macro()
         if name and (command != "providecommand" or name not in self.commands):
-            self.commands[name] = macro
+            self._keep(name, macro)
+
+    def _keep(self, name: str, macro: Macro) -> None:
+        self.commands[name] = macro
+        if (ended := _ENDING.fullmatch(macro.body)) is not None and name.isalpha():
+            names = self.ends.setdefault(ended[1], [])
+            names += [name] * (name not in names and len(names) < _MOST_ARGUMENTS)
 
     def _define_environment(self, command: str) -> None:
         name, macro, end = self._cursor.argument().strip(), self._macro(), self._cursor.argument()
         if name and name not in VERBATIM and name not in MATH and name not in SKIPPED:
             self.environments[name] = macro, end
+
+    def _define_code(self, command: str) -> None:
+        """An environment for code: of listings, fancyvrb, tcolorbox or minted."""
+        cursor = self._cursor
+        given = cursor.optional()
+        name = cursor.argument().strip()
+        if command == "newminted":
+            macro, name = Macro(0, "\\minted" + cursor.argument()), given or f"{name}code"
+        elif command == "DefineVerbatimEnvironment":
+            macro = Macro(0, "\\Verbatim" + cursor.argument())
+            cursor.argument()
+        else:
+            macro = self._macro()
+            macro.body += "\\lst@"
+            if command == "lstnewenvironment":
+                cursor.argument()
+        if name:
+            self.environments[name] = macro, ""
 
     def _define_documented(self, command: str) -> None:
         """xparse's \\NewDocumentCommand{name}{signature}{text}, and the same for environments."""
@@ -104,7 +130,7 @@ class Macros:
         pattern = found[2].strip()
         count = len(re.findall(r"#[1-9]", pattern))
         simple = "".join(f"#{number}" for number in range(1, count + 1)) == pattern.replace(" ", "")
-        self.commands[found[1]] = Macro(count, body, pattern="" if simple else pattern)
+        self._keep(found[1], Macro(count, body, pattern="" if simple else pattern))
 
     def _let(self, command: str) -> None:
         name = self._name()
@@ -132,7 +158,7 @@ class Macros:
                 "what they say further is left out"
             )
             return
-        arguments = self._arguments(macro)
+        arguments = self.arguments(macro)
         body = macro.body
         if "#" in body:
             body = _PARAMETER.sub(
@@ -144,7 +170,8 @@ class Macros:
         self._expanded += len(body)
         self._cursor.push(body)
 
-    def _arguments(self, macro: Macro) -> list[str]:
+    def arguments(self, macro: Macro) -> list[str]:
+        """Read the arguments of a macro."""
         if macro.pattern:
             return self._delimited(macro.pattern)
         if macro.signature:
@@ -224,6 +251,10 @@ class Macros:
             _define_documented,
         ),
         ("newtcolorbox renewtcolorbox", _define_box),
+        (
+            "lstnewenvironment DefineVerbatimEnvironment RecustomVerbatimEnvironment newtcblisting newminted",
+            _define_code,
+        ),
         ("csname", _named),
     )
 

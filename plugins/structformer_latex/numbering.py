@@ -3,9 +3,13 @@
 An approximation of LaTeX's own counters: "within" and shared counters of \\newtheorem, starred forms and appendices are
 followed, other changes of counters are not."""
 
+import re
+from collections.abc import Callable
+
 _LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
 _DEEPEST = 4  # level that is still numbered: a subsubsection
 _FLOATS = {"figure": "Figure", "table": "Table", "algorithm": "Algorithm", "listing": "Listing"}
+_FLOATS["algorithm2e"] = "Algorithm"
 _KINDS = ("Part", "Chapter", "Section", "Section", "Section", "Paragraph", "Paragraph")
 
 
@@ -19,6 +23,8 @@ class Numbering:
         self._within: dict[str, str] = {}
         self._shared: dict[str, str] = {}
         self._appendix = False
+        self._outer_equation = ""  # the number of equations that have letters
+        self._letters = 0
 
     def section(self, level: int, *, starred: bool) -> None:
         """A heading of LaTeX's level (a part is 0, a chapter 1)."""
@@ -60,15 +66,26 @@ class Numbering:
                 self._within.setdefault(bare, "chapter")
             self.begin(bare, _FLOATS[bare])
 
-    def item(self, number: int) -> None:
+    def item(self, number: str) -> None:
         """An item of a numbered list."""
-        self.current = ("item", str(number))
+        self.current = ("item", number)
 
-    def equation(self) -> None:
-        """A numbered equation."""
+    def equation(self, tag: str = "") -> None:
+        """A numbered equation, or one with a tag in the number's place."""
+        if tag or self._outer_equation:
+            self._letters += not tag
+            self.current = "Equation", tag or f"{self._outer_equation}{_letter(self._letters)}"
+            return
         if "chapter" in self._counts:
             self._within.setdefault("equation", "chapter")
         self.begin("equation", "Equation")
+
+    def subequations(self, *, begin: bool) -> None:
+        """Equations from here on have one number and letters, until they end."""
+        self._outer_equation, self._letters = "", 0
+        if begin:
+            self.equation()
+            self._outer_equation = self.current[1]
 
     def label(self, name: str) -> None:
         """A label here; the first of a name counts."""
@@ -98,12 +115,29 @@ class Numbering:
         count = self._counts.get(counter, 0)
         if counter == "part":
             return _roman(count)
-        own = chr(ord("A") + (count - 1) % 26) if self._appendix and counter == self._top() and count else str(count)
+        own = _letter(count).upper() if self._appendix and counter == self._top() and count else str(count)
         outer = self._within.get(counter, "")
         if counter in _LEVELS:
             place = _LEVELS.index(counter) - 1
             outer = _LEVELS[place] if place > 0 and (_LEVELS[place] in self._counts or place > 1) else ""
         return f"{self._value(outer)}.{own}" if outer else own
+
+
+def counted(form: str, number: int) -> str:
+    """A label like (\\alph*) with its number in."""
+    return _COUNTER.sub(lambda found: _COUNTERS[found[1]](number), form)
+
+
+def item_number(numbers: list[int]) -> str:
+    """What LaTeX shows for an item of a list in lists, whose numbers are given from the outermost: 1(a)ii."""
+    shown = [counted(form, number) for form, number in zip(_FORMS, numbers, strict=False)]
+    if len(shown) > 2:
+        shown[1] = f"({shown[1]})"
+    return "".join(shown)
+
+
+def _letter(number: int) -> str:
+    return chr(ord("a") + (number - 1) % 26)
 
 
 def _roman(number: int) -> str:
@@ -112,3 +146,14 @@ def _roman(number: int) -> str:
         while number >= value:
             found, number = found + letters, number - value
     return found
+
+
+_FORMS = ("\\arabic*", "\\alph*", "\\roman*", "\\Alph*")
+_COUNTER = re.compile(r"\\(arabic|alph|Alph|roman|Roman)\*")
+_COUNTERS: dict[str, Callable[[int], str]] = {
+    "arabic": str,
+    "alph": _letter,
+    "Alph": lambda number: _letter(number).upper(),
+    "roman": lambda number: _roman(number).lower(),
+    "Roman": _roman,
+}

@@ -19,11 +19,17 @@ class Groups:
         self.depth = 0
         self._floor = 0  # groups around the text that is being read: it can't close them
         self._spans: list[tuple[int, MarkKind]] = []  # marks that are open, with the depth of their group
+        self._code = 0  # the depth of the group set in a typewriter's font
 
     @property
     def is_document(self) -> bool:
         """Whether no group is open but the document, which is one too."""
         return self.depth <= 1
+
+    @property
+    def in_code(self) -> bool:
+        """Whether the font is a typewriter's, which has no ligatures."""
+        return self._code > 0
 
     def enter(self) -> tuple[int, int]:
         """A text is read on its own, as a group; returns what to `leave` it to."""
@@ -37,21 +43,29 @@ class Groups:
         if self._spans:
             self.end_spans(builder)
         self.depth, self._floor = around
+        self._end_code()
 
     def close(self, builder: TreeBuilder) -> None:
         """A group ends; nothing happens where none was opened."""
         if self.depth > self._floor:
             self.depth -= 1
+            self._end_code()
             spans = self._spans
             while spans and spans[-1][0] > self.depth:
                 builder.close_mark(spans.pop()[1])
 
     def span(self, kind: MarkKind, builder: TreeBuilder) -> None:
         """What follows in this group stands out so."""
+        if kind is MarkKind.CODE_SPAN and not self._code:
+            self._code = self.depth
         if builder.in_heading or self._spans[-1:] == [(self.depth, kind)]:
             return
         builder.open_mark(kind)
         self._spans.append((self.depth, kind))
+
+    def _end_code(self) -> None:
+        if self._code > self.depth:
+            self._code = 0
 
     def end_spans(self, builder: TreeBuilder) -> None:
         """Nothing stands out any more in the text that is being read."""
@@ -127,7 +141,7 @@ class Output:
 
     def footnote(self, note: str) -> None:
         """A note to the paragraph that is being read."""
-        if not (self.builder.in_heading or self.only_definitions):
+        if not self.only_definitions:
             self._footnotes.append(note)
 
     def flush_footnotes(self) -> None:

@@ -24,7 +24,7 @@ from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output
 from structformer_latex.references import References
 from structformer_latex.sections import Sections
-from structformer_latex.symbols import SYMBOLS
+from structformer_latex.symbols import SYMBOLS, accented
 from structformer_latex.tables import Tables
 from structformer_latex.theorems import Theorems
 from structformer_latex.typography import Typography
@@ -32,11 +32,15 @@ from structformer_latex.units import Quantities
 from structformer_latex.verbatim import Verbatim
 
 _SPECIAL = re.compile(r"[\\{}$%~&]|\n[ \t]*\n|--|``|''")
-_COMMENT = re.compile(r"%[^\n]*(?:\n[ \t]*)?")
+_COMMENT = re.compile(r"%[^\n]*(?:\n(?![ \t]*\n)[ \t]*)?")  # a blank line below it ends the paragraph
+_DRAWING = re.compile(r"[^;]{0,2000};")
 _CATCODE = re.compile(r"\s*`?\\?.\s*=?\s*\d*")
 _ASSIGNMENT = re.compile(
     r"\s*=?\s*(?:[-+]?\s*(?:\d*[.,]?\d+\s*(?:true\s*)?(?:pt|pc|in|bp|cm|mm|dd|cc|sp|em|ex|mu|fil+)?|\\[a-zA-Z]+)(?:\s*(?:plus|minus)\s*[-\d.,]+\s*\w*)*)?"
 )
+_GERMAN = frozenset("german ngerman austrian naustrian swissgerman nswissgerman".split())
+_SHORTHAND = re.compile(r"\"([`'<>|~=\"aouAOUsz-])")
+_SHORTHANDS = {"`": "„", "'": "“", "<": "«", ">": "»", "~": "-", "=": "-", "s": "ß", "z": "ß"}
 _MAX_DEPTH = 40  # of arguments in arguments
 
 
@@ -57,8 +61,9 @@ class TexReader:
         self._tables = Tables(cursor, output)
         self._typography = Typography(cursor, output, self._tables)
         self._sections = Sections(cursor, output, self.numbering)
+        self._algorithms = Algorithms(cursor, output, self._macros)
         theorems = Theorems(cursor, output, self.numbering)
-        verbatim = Verbatim(cursor, output)
+        verbatim = Verbatim(cursor, output, files)
         lists = (self._formulas, verbatim, self.bibliography, self._tables)
         self._environments = Environments(
             cursor, output, self._macros, self.numbering, self._sections, theorems, *lists
@@ -66,9 +71,10 @@ class TexReader:
         parts = (
             *(self, self.front_matter, self._macros, self._branches, self._inputs, self.references, self.bibliography),
             *(self._typography, self._sections, theorems, verbatim, self._environments, Fonts(cursor, output)),
-            *(Glossary(cursor, output), Quantities(cursor, output), Algorithms(cursor, output)),
+            *(Glossary(cursor, output), Quantities(cursor, output), self._algorithms, self._tables, self._formulas),
         )
         self._parts: dict[type, Any] = {type(part): part for part in parts}
+        self._arguments: list[int] = []  # of unknown commands that are being read: the depths of groups around them
 
     @property
     def cut(self) -> str:
@@ -109,13 +115,13 @@ class TexReader:
             found = _SPECIAL.search(text, position)
             if found is None:
                 if position < len(text):
-                    builder.flow(_with_marks(text[position:]))
+                    builder.flow(self._with_marks(text[position:]))
                 if not cursor.resume():
                     return
                 continue
             start = found.start()
             if start > position:
-                builder.flow(_with_marks(text[position:start]))
+                builder.flow(self._with_marks(text[position:start]))
             character = text[start]
             cursor.position = found.end()
             if character == "\\":
@@ -124,6 +130,8 @@ class TexReader:
                 groups.depth += 1
             elif character == "}":
                 groups.close(builder)
+                if self._arguments:
+                    self._end_argument()
             elif character == "%":
                 comment = _COMMENT.match(text, start)
                 assert comment is not None
@@ -139,12 +147,22 @@ class TexReader:
                     self._tables.next_cell()
                 else:
                     builder.text("&")
+            elif groups.in_code:
+                builder.text({"``": "‘‘", "''": "’’"}.get(found[0], found[0]))  # no ligatures
             elif character == "-":
                 dashes = 3 if text.startswith("---", start) else 2
                 cursor.position = start + dashes
                 builder.text("—" if dashes == 3 else "–")
             else:
                 builder.text("“" if character == "`" else "”")
+
+    def _with_marks(self, text: str) -> str:
+        """Text with apostrophes, quotation marks and babel's German shorthands as they are printed."""
+        if '"' in text and (self.front_matter.language or "") in _GERMAN:
+            text = _SHORTHAND.sub(_shorthand, text)
+        if "'" in text:
+            text = text.replace("'", "’")
+        return text.replace("`", "‘") if "`" in text else text
 
     def _command(self, start: int) -> None:
         cursor = self._cursor
@@ -156,10 +174,13 @@ class TexReader:
             symbol = found[2] or ""
             if symbol in ("(", "["):
                 self._formulas.read("\\" + symbol, start)
+            elif symbol == ";" and self._environments.in_algorithm:
+                self._output.builder.line()
             else:
                 self._typography.control_symbol(symbol)
             return
         if name in self._macros.commands:
+            cursor.settle()
             self._macros.use(name)
             return
         bare = name.removesuffix("*")
@@ -171,24 +192,45 @@ class TexReader:
         if name in SYMBOLS:
             self._typography.symbol(name, start)
         elif name == "begin":
+            cursor.settle()
             self._environments.begin()
         elif name == "end":
             self._environments.end()
         elif bare in HANDLERS:
             part, handler = HANDLERS[bare]
+            cursor.settle()
             handler(self._parts[part], bare)
         elif self.bibliography.cites(name):
+            cursor.settle()
             self.bibliography.cite(name)
-        elif self._branches.read_switch(bare):
+        elif self._branches.read_switch(bare) or self._algorithms.read_own(bare):
             return
-        elif name in DROPPED:
-            cursor.drop(DROPPED[name])
-        elif bare in DROPPED:
-            cursor.drop(DROPPED[bare])
+        elif name in DROPPED or bare in DROPPED:
+            cursor.settle()
+            cursor.drop(DROPPED[name if name in DROPPED else bare])
         elif name == bare and self._typography.rare_symbol(name, start):
             return
         elif not self.references.read_own(bare) and not self._sections.read_own(bare, start):
             cursor.skip_option()  # an unknown command's options are not text; its arguments are
+            if cursor.peek() == "{":
+                self._arguments.append(self._output.groups.depth)
+
+    def _end_argument(self) -> None:
+        """A group ends; where it was an unknown command's argument, a blank separates it from the next one."""
+        arguments, depth = self._arguments, self._output.groups.depth
+        while arguments and arguments[-1] > depth:
+            arguments.pop()
+        if arguments and arguments[-1] == depth:
+            if self._cursor.peek() == "{":
+                self._output.builder.flow(" ")
+            else:
+                arguments.pop()
+
+    def _skip_drawing(self, name: str) -> None:
+        """\\tikz{...}, or \\tikz ...;."""
+        self._cursor.optional()
+        if self._cursor.group() is None:
+            self._cursor.take(_DRAWING)
 
     # -- commands that only TeX needs ------------------------------------------------------------------------------
 
@@ -202,14 +244,13 @@ class TexReader:
             lambda reader, name: reader._cursor.skip_overlay(),
         ),
         ("relax", lambda reader, name: None),
+        ("tikz", _skip_drawing),
     )
 
 
-def _with_marks(text: str) -> str:
-    """Text with apostrophes and opening quotation marks as they are printed."""
-    if "'" in text:
-        text = text.replace("'", "’")
-    return text.replace("`", "‘") if "`" in text else text
+def _shorthand(found: re.Match[str]) -> str:
+    letter = found[1]
+    return accented('"', letter) if letter in "aouAOU" else _SHORTHANDS.get(letter, "")
 
 
 # What each command does, by its name without a star, and the part of the reader that does it.
@@ -217,7 +258,7 @@ HANDLERS: dict[str, tuple[type, Handler]] = {
     name: (part, handler)
     for part in (
         *(TexReader, FrontMatter, Macros, Branches, Inputs, References, Bibliography, Typography, Sections, Theorems),
-        *(Verbatim, Environments, Fonts, Glossary, Quantities, Algorithms),
+        *(Verbatim, Environments, Fonts, Glossary, Quantities, Algorithms, Tables, Formulas),
     )
     for name, handler in part.COMMANDS.items()
 }

@@ -15,14 +15,17 @@ from structformer_latex.output import Output, Part
 
 _WITH_KIND = frozenset("autoref Autoref cref Cref vref Vref thref fullref zref crefrange Crefrange".split())
 _KEY = re.compile(r"(?:\[[^\[\]]*\])*\{[^{}\\$%\s]+\}")
+_SIGN = re.compile(r"\\([%#&_~{}$^])")
+_TILDE = re.compile(r"\{?\\(?:textasciitilde|string)\s*(?:\{\})?\}?|\$\\sim\$")
+_BREAK = re.compile(r"\\(?:allowbreak|linebreak)(?![a-zA-Z])\s*|\\[-/]")
 _WITH_TITLE = frozenset({"nameref", "titleref"})
 
 
 def plain_address(address: str) -> str:
     """An address without TeX's escapes, and without \\url around it."""
-    address = re.sub(r"\\([%#&_~{}$^])", r"\1", re.sub(r"^\s*\\url\s*\{(.*)\}\s*$", r"\1", address.strip()))
+    address = _SIGN.sub(r"\1", re.sub(r"^\s*\\url\s*\{(.*)\}\s*$", r"\1", address.strip()))
     if "\\" in address:
-        address = re.sub(r"\\(?:textasciitilde|string)\s*(?:\{\})?", "~", address)
+        address = _BREAK.sub("", _TILDE.sub("~", address))
     return re.sub(r"\s+", "", address)
 
 
@@ -109,7 +112,7 @@ class References(Part):
 
     def _link_to_address(self, name: str) -> None:
         self._cursor.optional()
-        address, shown = self._address(), self._cursor.argument()
+        address, shown = self._address().replace("~{}", "~"), self._cursor.argument()  # nobody means the braces
         self._link(address, shown, LinkKind.HYPERLINK)
 
     def _shown_address(self, name: str) -> None:
@@ -122,6 +125,9 @@ class References(Part):
         builder.open_link(prefix + address)
         builder.text(address)
         builder.close_link()
+
+    def _path(self, name: str) -> None:
+        self._output.builder.code_span(self._cursor.raw_argument())
 
     def _orcid(self, name: str) -> None:
         """The orcidlink package: an author's number as a mark, in full, compact, or behind the name."""
@@ -156,7 +162,8 @@ class References(Part):
         ("hyperlink", _link_to_target),
         ("hypertarget", _target),
         ("href", _link_to_address),
-        ("url nolinkurl path hyperdef email doi", _shown_address),
+        ("url nolinkurl hyperdef email doi", _shown_address),
+        ("path", _path),
         ("orcidlink orcidlinkf orcidlinkc orcidlinki", _orcid),
     )
 

@@ -24,7 +24,8 @@ SYMBOLS = {
         textmu=µ textohm=Ω textrightarrow=→ textleftarrow=← th=þ TH=Þ dh=ð DH=Ð dj=đ DJ=Đ ng=ŋ NG=Ŋ textonehalf=½
         texttimes=× lbrack=[ rbrack=] lbrace={ rbrace=} lq=‘ rq=’ textcopyright=© textquestiondown=¿
         textexclamdown=¡ checkmark=✓ hyphen=- textnumero=№ textcent=¢ quotedblbase=„ quotesinglbase=‚ glqq=„ grqq=“
-        glq=‚ grq=‘ flqq=« frqq=» degree=°"""
+        figurename=Figure tablename=Table chaptername=Chapter partname=Part appendixname=Appendix proofname=Proof
+        contentsname=Contents lstlistingname=Listing abstractname=Abstract glq=‚ grq=‘ flqq=« frqq=» degree=°"""
     ),
     **by_value(
         {" ": "textvisiblespace quad qquad enspace enskip thinspace space nobreakspace", "": "today nobreakdash"}
@@ -34,9 +35,24 @@ SYMBOLS = {
 }
 
 
+_DINGBATS = dict(zip((37, 42, 43, 72, 108, 110, 115, 116, 117, 119), "☎☛☞★●■▲▼◆◗", strict=True))
+_DINGBAT_BLOCKS = ((33, 126, 0x26E0), (172, 181, 0x2460 - 172), (182, 211, 0x2776 - 182))  # codes, and what to add
+
+
 def accented(accent: str, letter: str) -> str:
-    """A letter with an accent, composed where there is such a character."""
+    """A letter with an accent, composed where there is such a character; without a letter, what \\~{} is written for."""
+    if not letter and accent in "~^":
+        return accent
     return unicodedata.normalize("NFC", (letter[:1] or " ") + ACCENTS[accent]) + letter[1:]
+
+
+def dingbat(number: str) -> str:
+    """The sign of pifont's \\ding{51}; "" of a number that it has no sign for."""
+    place = int(number) if number.strip().isdecimal() and len(number) < 4 else 0
+    if place in _DINGBATS:
+        return _DINGBATS[place]
+    first = next((start for low, high, start in _DINGBAT_BLOCKS if low <= place <= high), None)
+    return "" if first is None else chr(first + place)
 
 
 def rare_symbol(name: str) -> str:

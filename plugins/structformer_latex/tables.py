@@ -2,10 +2,11 @@
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from structformer.document import MarkKind
 
-from structformer_latex.commands import TABLES
+from structformer_latex.commands import TABLES, Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output, Part
 
@@ -13,6 +14,8 @@ _TOKEN = re.compile(r"\\(?:(\\|tabularnewline(?![a-zA-Z]))|(caption|begin|end)(?
 _RULES = re.compile(
     r"(?:\*|\s|\[[^\[\]\n]{0,40}\]|%[^\n]*\n)*+((?:\\(?:midrule|hline|end(?:first)?head)\s*)*)(\\end\b)?"
 )
+_HEADS = re.compile(r"\\end(?:firsthead|head|foot|(lastfoot))(?![a-zA-Z])|(\\end\s*\{)")
+_WIDTH = re.compile(r"\s*(?:to|spread)\b[^{}\[\]&\n]{1,80}")
 _HEADER_CHARACTERS = 3000  # in which the rule below the column titles is looked for
 _HEADER_ROWS = 3
 
@@ -24,6 +27,7 @@ class _Table:
     has_rows: bool  # not within a cell, where a table mostly breaks lines
     is_marked: bool  # not where a float around it is the table
     in_row: bool = False
+    foot: str = ""  # of a longtable: what stands below its last row
 
 
 class Tables(Part):
@@ -41,9 +45,13 @@ class Tables(Part):
     def begin(self, name: str) -> None:
         """Read the columns' description; what follows is the first row."""
         cursor, output = self._cursor, self._output
+        if name in ("tabu", "longtabu"):
+            cursor.take(_WIDTH)
         for _ in range(TABLES[name]):
             cursor.optional()
             cursor.group()
+        if name == "NiceTabular":
+            cursor.optional()
         builder = output.builder
         builder.paragraph()
         is_marked = not builder.in_mark(MarkKind.TABLE)
@@ -57,6 +65,8 @@ class Tables(Part):
     def end(self) -> None:
         """The innermost table ends."""
         if self._open:
+            if foot := self._open[-1].foot:
+                self._output.typeset(foot)
             self.leave_row()
             if self._open.pop().is_marked:
                 self._output.builder.close_mark(MarkKind.TABLE)
@@ -96,6 +106,29 @@ class Tables(Part):
             builder.open_mark(MarkKind.ROW, "header" if table.headers > 0 else "")
             builder.open_mark(MarkKind.CELL)
             table.in_row = True
+
+    def _head_ends(self, name: str) -> None:
+        """Below a longtable's first head stand, in its source, those of further pages and the feet of pages."""
+        cursor = self._cursor
+        begin = cursor.position
+        for found in _HEADS.finditer(cursor.text, begin):
+            if found[2]:
+                break
+            if found[1] and self._open:
+                self._open[-1].foot = cursor.text[begin : found.start()]
+            begin = cursor.position = found.end()
+
+    def _diagonal(self, name: str) -> None:
+        """A cell in two halves: \\diagbox{rows}{columns}."""
+        self._cursor.optional()
+        self._output.typeset(self._cursor.argument())
+        self._output.builder.text(" / ")
+        self._output.typeset(self._cursor.argument())
+
+    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+        ("endfirsthead endhead endfoot endlastfoot", _head_ends),
+        ("diagbox backslashbox slashbox", _diagonal),
+    )
 
 
 def _header_rows(text: str, position: int) -> int:

@@ -8,7 +8,7 @@ from structformer.formats import Script
 from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output, Part
-from structformer_latex.symbols import ACCENTS, SYMBOLS, accented, rare_symbol
+from structformer_latex.symbols import ACCENTS, SYMBOLS, accented, dingbat, rare_symbol
 from structformer_latex.tables import Tables
 
 # What keeps its case, else (group 1) what doesn't.
@@ -19,6 +19,8 @@ _KEPT_CASE = re.compile(
 )
 _REFERRING = re.compile(r"\\(?:\w*(?:ref|cite)|NoCaseChange|begin)(?![a-zA-Z])")
 _WITH_WISH = frozenset({"linebreak", "pagebreak"})  # how much a break is wanted: \linebreak[4]
+_LITERAL = re.compile(r"\\(?:[a-zA-Z@]+|.)|[^\s{}]")
+_CODE = re.compile(r"\s*(?:`\\?(.)|\"([0-9A-F]{1,5})|'([0-7]{1,6})|(\d{1,6})) ?", re.DOTALL)
 _LINE_HEIGHT = re.compile(r"\[[-\d.\s\\a-z]*\]")
 _NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
 
@@ -96,8 +98,12 @@ class Typography(Part):
     # -- words and lines -------------------------------------------------------------------------------------------
 
     def _quote(self, name: str) -> None:
+        """Quotation marks; those within them are single ones, and the other way round."""
+        if self._cursor.starred:
+            self._output.typeset("`" + self._cursor.argument().replace("\\enquote*{", "\\enquote{") + "'")
+            return
         self._cursor.skip_optionals()
-        self._cursor.push("``" + self._cursor.argument() + "''")
+        self._output.typeset("``" + self._cursor.argument().replace("\\enquote{", "\\enquote*{") + "''")
 
     def _x_space(self, name: str) -> None:
         """The blank after a macro, unless punctuation comes."""
@@ -107,6 +113,22 @@ class Typography(Part):
     def _hyphen(self, name: str) -> None:
         self._cursor.group()
         self._output.builder.text("-")
+
+    def _character(self, name: str) -> None:
+        """A character by its code: \\char92, \\char`\\\\, \\symbol{92}."""
+        if name == "symbol":
+            self._cursor.push("\\char" + self._cursor.argument() + " ")
+        elif (found := self._cursor.take(_CODE)) is not None:
+            code = int(found[2], 16) if found[2] else int(found[3], 8) if found[3] else int(found[4] or 0)
+            self._output.builder.text(found[1] or (chr(code) if 32 <= code < 0xD800 else ""))
+
+    def _literal(self, name: str) -> None:
+        """\\string: what comes next as it is written."""
+        if (found := self._cursor.take(_LITERAL)) is not None:
+            self._output.builder.text(found[0])
+
+    def _dingbat(self, name: str) -> None:
+        self._output.builder.text(dingbat(self._cursor.argument()))
 
     def _line(self, name: str) -> None:
         self._skip_wish(name)
@@ -124,7 +146,7 @@ class Typography(Part):
             self._cursor.optional()
 
     def _script(self, name: str) -> None:
-        self._typeset_as(Script.RAISED if name in ("textsuperscript", "up", "fup") else Script.LOWERED)
+        self._typeset_as(Script.RAISED if name != "textsubscript" else Script.LOWERED)
 
     def _fraction(self, name: str) -> None:
         self._cursor.optional()
@@ -148,9 +170,12 @@ class Typography(Part):
         ("enquote say textquote", _quote),
         ("xspace", _x_space),
         ("hyp fshyp bshyp", _hyphen),
+        ("ding", _dingbat),
+        ("char symbol", _character),
+        ("string", _literal),
         (LINES, _line),
         (PARAGRAPHS, _paragraph),
-        ("textsuperscript textsubscript up fup", _script),
+        ("textsuperscript textsubscript up fup tnote", _script),
         ("nicefrac sfrac", _fraction),
         ("footnote footnotetext endnote marginpar sidenote tablefootnote", _footnote),
     )

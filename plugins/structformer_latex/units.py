@@ -28,6 +28,8 @@ _SHORT = by_pair(
         l=l ml=ml dB=dB ohm=Ω kohm=kΩ Mohm=MΩ F=F pF=pF nF=nF uF=µF H=H kWh=kWh"""
 )
 _POWERS = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
+_EXPONENT = re.compile(r"\s*([^eEdD]*?)\s*[eEdD]\s*\+?(-?\d+)\s*")
+_TIMES = re.compile(r"(?<=\d)\s*x\s*(?=\d)")
 _TOKEN = re.compile(
     r"\\(?P<name>[a-zA-Z]+)\s*(?:\{(?P<argument>[^{}]*)\})?|\^(?:\{(?P<power>[^{}]*)\}|(?P<digit>.))|(?P<text>[^\\^]+)"
 )
@@ -75,6 +77,14 @@ def quantity(number: str, source: str) -> str:
     return f"{number} {unit(source)}".strip()
 
 
+def number(shown: str) -> str:
+    """A number as it is printed: 1.2e-3 is 1.2 × 10⁻³."""
+    found = _EXPONENT.fullmatch(shown)
+    if found is not None:
+        shown = f"{found[1]} × 10{found[2].translate(_POWERS)}".removeprefix(" × ")
+    return _TIMES.sub(" × ", shown)
+
+
 class Quantities(Part):
     """siunitx's commands."""
 
@@ -84,17 +94,18 @@ class Quantities(Part):
         numbers = [plain(argument())] if name not in ("si", "unit") else []
         if name.endswith("range"):
             numbers.append(plain(argument()))
-        if name in ("num", "numrange", "numlist"):
-            source = ""
-        elif name == "ang":
-            source = "\\degree"
-        else:
+        if name == "ang":
+            signed = zip(numbers[0].split(";"), "°′″", strict=False)
+            self._output.builder.text("".join(f"{part.strip()}{sign}" for part, sign in signed if part.strip()))
+            return
+        source = ""
+        if not name.startswith("num"):
             self._cursor.optional()
             source = argument()
-        joined = "–".join(numbers) if name.endswith("range") else ", ".join("".join(numbers).split(";"))
-        shown = f"{joined}°" if name == "ang" else quantity(joined, source) if numbers else unit(source)
-        self._output.builder.text(shown)
+        parts = numbers if name.endswith("range") else "".join(numbers).split(";")
+        joined = ("–" if name.endswith("range") else ", ").join(number(part.strip()) for part in parts)
+        self._output.builder.text(quantity(joined, source) if numbers else unit(source))
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
-        ("SI qty si unit num ang SIrange qtyrange numrange SIlist qtylist numlist", _quantity),
+        ("SI qty si unit num ang SIrange qtyrange numrange SIlist qtylist numlist qtyproduct numproduct", _quantity),
     )

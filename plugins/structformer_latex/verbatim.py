@@ -5,40 +5,73 @@ from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor
+from structformer_latex.inputs import Files
 from structformer_latex.output import Output, Part
 
 _LABEL = re.compile(r"label\s*=\s*\{?([^,}\]]+)")
-_CAPTION = re.compile(r"caption\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,\]]+)")
+_CAPTION = re.compile(r"(?:caption|title)\s*=\s*(\{\s*(?:\[[^\[\]]*\])?(?:[^{}]|\{[^{}]*\})*\}|[^,\]]+)")
+_SHORT_CAPTION = re.compile(r"\{\s*\[[^\[\]]*\]")
 _LANGUAGE = re.compile(r"(?:^|,)\s*language\s*=\s*\{?\s*(?:\[[^\[\]]*\])?\s*([^,{}\[\]]*)")
 _NO_LANGUAGE = dict.fromkeys(("text", "none", "plain", "plaintext"), "")
-_WITH_OPTIONS = frozenset("lstlisting Verbatim minted listing BVerbatim".split())
+_WITH_OPTIONS = frozenset("lstlisting Verbatim minted listing BVerbatim tcblisting".split())
+_FIRST_LINE, _LAST_LINE = (re.compile(rf"(?:^|,)\s*{name}line\s*=\s*\{{?(\d{{1,9}})") for name in ("first", "last"))
+_MAX_LISTED = 4_000_000  # characters of other files' code
 
 
 class Verbatim(Part):
-    """Reads code, in a line or in lines of its own."""
+    """Reads code, in a line, in lines of its own or in a file of its own."""
 
-    def __init__(self, cursor: Cursor, output: Output) -> None:
+    def __init__(self, cursor: Cursor, output: Output, files: Files) -> None:
         super().__init__(cursor, output)
+        self._files = files
+        self._listed = 0  # characters of other files' code
         self._language = ""  # that \lstset gives all listings
 
     def read_environment(self, name: str) -> None:
         """What follows \\begin{name}, to its end."""
-        builder = self._output.builder
         language = self._language if name == "lstlisting" else ""
         if name in _WITH_OPTIONS:
             options = self._cursor.optional() or ""
+            if name == "tcblisting":
+                options += f",{self._cursor.group() or ''}"
             language = _language(options) or language
             if name == "minted":
                 language = self._cursor.group() or ""
-            if (label := _LABEL.search(options)) is not None:
-                builder.add_anchor(label[1].strip())
-            if (caption := _CAPTION.search(options)) is not None:
-                self._output.block(caption[1].strip("{}"))
-        content = self._cursor.skip_environment(name)
+            self._describe(options)
+        self._write(self._cursor.skip_environment(name), language)
+
+    def _describe(self, options: str) -> None:
+        """The label and the caption among a listing's options."""
+        if (label := _LABEL.search(options)) is not None:
+            self._output.builder.add_anchor(label[1].strip())
+        if (caption := _CAPTION.search(options)) is not None:
+            self._output.block(_SHORT_CAPTION.sub("", caption[1]).strip("{}"))
+
+    def _write(self, content: str, language: str) -> None:
+        builder = self._output.builder
         builder.paragraph()
         self._output.groups.end_spans(builder)
         builder.code(content.strip("\n"), _NO_LANGUAGE.get(shown := language.strip().lower(), shown))
         builder.paragraph()
+
+    def _listing(self, command: str) -> None:
+        """Code that is in a file of its own, or some lines of it."""
+        options = self._cursor.optional() or ""
+        language = self._language if command == "lstinputlisting" else ""
+        if command == "inputminted":
+            language = self._cursor.argument()
+        taken = self._files(self._cursor.argument().strip(), ("",))
+        self._describe(options)
+        if taken is None or self._output.only_definitions:
+            return
+        first, last = _FIRST_LINE.search(options), _LAST_LINE.search(options)
+        begin, end = int(first[1]) - 1 if first else 0, int(last[1]) if last else None
+        shown = "\n".join(taken[1].split("\n")[max(begin, 0) : end])
+        self._listed += len(taken[1])
+        if self._listed > _MAX_LISTED:
+            self._cursor.leave_out(f"listings of other files over {_MAX_LISTED >> 20} MB: the rest is left out")
+            return
+        self._write(shown, _language(options) or language)
 
     def _in_line(self, name: str) -> None:
         self._cursor.optional()
@@ -47,8 +80,10 @@ class Verbatim(Part):
         text, start = self._cursor.text, self._cursor.position
         if start >= len(text):
             return
-        mark = "}" if text[start] == "{" else text[start]
-        end = text.find(mark, start + 1)
+        if text[start] == "{":
+            self._output.builder.code_span(self._cursor.raw_argument(in_line=True))
+            return
+        end = text.find(text[start], start + 1)
         line = text.find("\n", start + 1)
         if end < 0 or (0 <= line < end):
             return
@@ -63,6 +98,7 @@ class Verbatim(Part):
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("verb lstinline mintinline Verb verbdef", _in_line),
         ("lstset", _settings),
+        ("lstinputlisting inputminted verbatiminput VerbatimInput", _listing),
     )
 
 

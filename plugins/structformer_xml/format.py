@@ -11,7 +11,6 @@ from structformer.errors import ReadError
 from structformer.formats import (
     FormatOption,
     SourceFile,
-    TreeBuilder,
     as_utf8,
     included_files,
     link_names,
@@ -23,6 +22,8 @@ from structformer.formats import (
 )
 from structformer.text import github_slug
 
+from structformer_html import TableBuilder
+from structformer_xml.dita import References
 from structformer_xml.entities import external_entities
 from structformer_xml.including import Inclusions, included_paths
 from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_before_damage, stream
@@ -50,6 +51,7 @@ _SETTINGS = re.compile(  # elements that are documents of other vocabularies too
     rb"|configuration>\s*<(?:configsections|runtime|startup|system))",
     re.IGNORECASE | re.DOTALL,
 )
+_MAPS = frozenset({"map", "bookmap"})  # of DITA: their references are what they say
 _HEAD = 4096
 _DOCBOOK = re.compile(rb"DocBook|docbook\.org/ns")
 _TITLED = re.compile(  # and an empty title is none
@@ -118,7 +120,9 @@ class XmlFormat:
             if XINCLUDE in data:
                 Inclusions(source).carry_out(root)
         vocabulary = own or _choose(root, data)
-        builder = TreeBuilder(slugs=False)
+        if vocabulary.name == "dita" and events is None and root.tag not in _MAPS:
+            References(source).carry_out(root)
+        builder = TableBuilder(slugs=False)
         reader = XmlReader(builder, vocabulary)
         if events is None:
             reader.read_tree(root)

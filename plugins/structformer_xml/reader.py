@@ -6,8 +6,9 @@ from typing import Any
 
 from lxml import etree
 from structformer.document import INLINE, VERBATIM, LinkKind, MarkKind
-from structformer.formats import OF_MATHML, UNNAMED, Script, TreeBuilder, is_external
+from structformer.formats import OF_MATHML, UNNAMED, Script, is_external
 
+from structformer_html import TableBuilder
 from structformer_xml.marks import Part, Parts, parts_of
 from structformer_xml.vocabulary import Vocabulary
 
@@ -15,6 +16,8 @@ _XML = "{http://www.w3.org/XML/1998/namespace}"
 _XML_ID = f"{_XML}id"
 _LAST_TITLE = 10  # among the elements of a section
 _OTHER, _SECTION, _TITLE, _SKIPPED, _PARAGRAPH, _LINE, _CELL, _VERBATIM, _INLINE, _WRAPPER, _BLOCK = range(11)
+_PARTING = frozenset({_PARAGRAPH, _LINE, _CELL})  # in a footnote in a sentence, a space
+_CHOICES = {"opt": ("[", "]"), "req": ("{", "}")}  # how a command's arguments are chosen
 _INHERITED = frozenset({_INLINE, _PARAGRAPH, _TITLE, _VERBATIM, _CELL})  # in these an element of unknown name is inline
 
 
@@ -31,6 +34,8 @@ class _Open:
     has_text = False
     own_text = False  # directly in it
     unnamed = False  # a reference that shows what it points to if it has no text
+    address = ""  # of one that shows that
+    is_remark = False  # a footnote in a sentence
     closing = ""  # what follows its text
     taken: list[str] | None = None  # text gathered for the metadata or a title that is not a heading
     key = ""
@@ -51,7 +56,7 @@ class _Open:
 class XmlReader:
     """Feeds one document's events to a builder; `title` and `metadata` are what its elements say of it."""
 
-    def __init__(self, builder: TreeBuilder, vocabulary: Vocabulary) -> None:
+    def __init__(self, builder: TableBuilder, vocabulary: Vocabulary) -> None:
         self._builder = builder
         self._vocabulary = vocabulary
         self._meanings = vocabulary.meanings
@@ -62,6 +67,7 @@ class XmlReader:
         self._zones = 0
         self._verbatim = 0
         self._examples = 0
+        self._remarks = 0  # footnotes that are open in sentences
         self._whole = 0  # parts open in which there are no others: code, formulas
         self._notes = 0  # footnotes of a title that are open
         self._after_title: list[str] = []
@@ -126,6 +132,7 @@ class XmlReader:
             or name in vocabulary.skipped_in
             or name in vocabulary.brackets
             or name in vocabulary.breaks
+            or name in vocabulary.choices
             or name in vocabulary.examples
             or name in vocabulary.man_pages
             or name in vocabulary.named_by
@@ -181,23 +188,12 @@ class XmlReader:
                 opened.role = role = _OTHER
             else:
                 opened.depth += 1
+                if name == "refentry" and above is not None:
+                    self._title_of_page(opened, element)
         elif role == _TITLE and above is not None and (section := self._titled_section()) is not None:
             self._open_title(section, opened)
             return
-        in_line = above is not None and (
-            above.inline or above.has_text or above.role in _INHERITED or above.call is not None
-        )
-        if role == _INLINE or (in_line and (role == _OTHER or (role == _VERBATIM and name in self._vocabulary.inline))):
-            opened.role = _INLINE if role == _VERBATIM else role
-            opened.inline = True
-            if above is not None and above.call is not None:
-                self._builder.text(_between(above.call, ended, name))
-            elif ended and above is not None and not above.scripts:
-                self._join(name, ended, above)
-        else:
-            self._break(role, above, ended)
-            if role == _VERBATIM:
-                self._verbatim += 1
+        self._begin(opened, above, element, ended)
         if part is not None and not self._whole:
             self._open_part(opened, above, part, attributes)
         if above is not None and above.scripts:
@@ -207,6 +203,30 @@ class XmlReader:
             self._mark(opened, attributes)
         if attributes or (marked and (self._zones or name in self._vocabulary.man_pages)):
             self._target(opened, name, element)
+
+    def _begin(self, opened: _Open, above: _Open | None, element: Any, ended: str) -> None:
+        """An element goes on in its line, or breaks it."""
+        name, role, inline = opened.name, opened.role, self._vocabulary.inline
+        in_line = above is not None and (
+            above.inline or above.has_text or above.role in _INHERITED or above.call is not None
+        )
+        if in_line and not self._remarks and name in self._vocabulary.notes:
+            self._open_remark(opened, element)
+        elif (
+            role == _INLINE or self._remarks or (in_line and (role == _OTHER or (role == _VERBATIM and name in inline)))
+        ):
+            opened.role = _INLINE if role == _VERBATIM or self._remarks else role
+            opened.inline = True
+            if self._remarks and role in _PARTING and above is not None and (ended or above.has_text):
+                self._builder.space()
+            if above is not None and above.call is not None:
+                self._builder.text(_between(above.call, ended, name))
+            elif ended and above is not None and not above.scripts:
+                self._join(name, ended, above)
+        else:
+            self._break(role, above, ended)
+            if role == _VERBATIM:
+                self._verbatim += 1
 
     def _open_title(self, section: _Open, title: _Open) -> None:
         """What follows is the title of a section."""
@@ -225,13 +245,30 @@ class XmlReader:
         usual = self._vocabulary.default_titles
         if section.role == _SECTION and name not in self._vocabulary.labels:
             section.begun = True
-            stands_alone = around is not None and self._holds_sections(around)
+            stands_alone = around is not None and (
+                self._holds_sections(around) or around.name in self._vocabulary.roots
+            )
             if title := section.label or (usual.get(section.name, "") if stands_alone else ""):
                 section.heading = True
                 self._give_title(title, section.depth)
         elif section.lasting and name in usual and name not in self._vocabulary.sections:
             section.begun = True
             self._give_title(usual[name], section.lasting)
+
+    def _title_of_page(self, opened: _Open, element: Any) -> None:
+        """A manual page in a larger document is a section called by what it describes."""
+        name = element.find("{*}refnamediv/{*}refname")
+        if name is not None and (title := " ".join("".join(name.itertext()).split())):
+            opened.heading = True
+            self._give_title(title, opened.depth)
+
+    def _open_remark(self, opened: _Open, element: Any) -> None:
+        """A footnote in a sentence stands in brackets there; all that it holds is in that line."""
+        opened.role, opened.inline = _INLINE, True
+        if len(element) or element.text:
+            opened.is_remark, opened.closing = True, ")"
+            self._remarks += 1
+            self._builder.text(" (")
 
     def _holds_sections(self, opened: _Open) -> bool:
         """Whether an element holds sections and has no title, so that what follows a section in it belongs to that."""
@@ -275,6 +312,10 @@ class XmlReader:
         if (brackets := vocabulary.brackets.get(opened.name)) is not None:
             self._builder.text(brackets[0])
             opened.closing = brackets[1]
+        elif opened.name in vocabulary.choices:
+            before, after = _CHOICES.get(attributes.get("choice", "opt"), ("", ""))
+            self._builder.text(before)
+            opened.closing = "..." * (attributes.get("rep") == "repeat") + after
         if opened.name in vocabulary.breaks and attributes.get("break") != "no":
             self._builder.space()
         if opened.name in vocabulary.examples:
@@ -384,8 +425,7 @@ class XmlReader:
         if role in (_LINE,):
             builder.line()
         elif role == _CELL:
-            if above is not None and above.has_text:
-                builder.text(" | ")
+            builder.open_cell(first=above is None or not above.has_text, as_lines=True)
         elif (
             role == _PARAGRAPH
             and above is not None
@@ -393,8 +433,6 @@ class XmlReader:
             and (not above.has_text or ended in self._vocabulary.labels)
         ):
             return
-        elif role == _PARAGRAPH and any(each.role == _CELL for each in self._stack[-4:-1]):
-            builder.line()
         else:
             builder.paragraph()
 
@@ -407,7 +445,9 @@ class XmlReader:
         if self._skipping:
             return
         current = self._stack[-1]
-        if text.isspace() and any(each.call is not None for each in self._stack[-2:]):
+        if text.isspace() and (
+            current.name in self._vocabulary.joints or any(each.call is not None for each in self._stack[-2:])
+        ):
             return
         self._ended = ""
         if not text.isspace():
@@ -480,12 +520,23 @@ class XmlReader:
                 self._flush_notes()
             return
         self._ended = opened.name
+        self._remarks -= opened.is_remark
         if opened.unnamed and not opened.has_text:
             self._builder.text(UNNAMED)
             if self._stack:
                 self._stack[-1].has_text = True
         for _ in range(opened.linked):
             self._builder.close_link()
+        if opened.address and not opened.has_text and self._stack:  # no text of the link, as nobody wrote it
+            self._text(opened.address)
+        self._end_role(opened)
+        if opened.lasting:
+            self._builder.leave(opened.lasting)
+        if opened.zone:
+            self._zones -= 1
+
+    def _end_role(self, opened: _Open) -> None:
+        """What follows an element that ends: another line, a paragraph, or what is around a section."""
         if opened.role == _VERBATIM:
             self._verbatim -= 1
         if opened.heading and opened.role == _TITLE:
@@ -499,15 +550,14 @@ class XmlReader:
             self._builder.paragraph()
         elif opened.role == _LINE:
             self._builder.line()
-        elif opened.role == _CELL and self._stack:
-            self._stack[-1].has_text = True
+        elif opened.role == _CELL:
+            # After a cell of several lines of code the row goes on in another line.
+            ends_line = self._builder.close_cell()
+            if self._stack:
+                self._stack[-1].has_text = not ends_line
         elif not opened.inline and opened.role != _CELL:
             in_line = bool(self._stack) and self._stack[-1].role in (_LINE, _CELL)
             self._builder.line() if in_line else self._builder.paragraph()
-        if opened.lasting:
-            self._builder.leave(opened.lasting)
-        if opened.zone:
-            self._zones -= 1
 
     def _leave(self, section: _Open) -> None:
         """A section with a title ends; what follows belongs to what is around it, or still to the section."""
@@ -582,11 +632,10 @@ class XmlReader:
             return
         self._flush_ids()
         opened.linked = len(targets)
-        opened.unnamed = (
-            name in self._vocabulary.references
-            and kind not in (LinkKind.EMBED, LinkKind.CITATION)
-            and not is_external(targets[0])
-        )
+        if name in self._vocabulary.references and kind not in (LinkKind.EMBED, LinkKind.CITATION):
+            opened.unnamed = not is_external(targets[0])
+            if not len(element) and ("://" in targets[0] or targets[0].startswith("mailto:")):
+                opened.address = targets[0].removeprefix("mailto:")
         for target in reversed(targets):  # the last opened is the first closed
             self._builder.open_link(target, kind)
 

@@ -117,6 +117,8 @@ class Vocabulary:
     """By element, what is put between its children if it has no text between them; a blank for elements not listed."""
     brackets: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """By element, what is put before and after its text."""
+    choices: frozenset[str] = frozenset()
+    """Elements that say by `choice` and `rep` what is put before and after their text."""
     breaks: frozenset[str] = frozenset()
     """Elements that end a word unless they say break="no"."""
     readings: frozenset[str] = frozenset()
@@ -124,7 +126,7 @@ class Vocabulary:
     variants: frozenset[str] = frozenset()
     """Children of `readings` that are never taken."""
     notes: frozenset[str] = frozenset({"footnote", "fn", "note"})
-    """Footnotes, which do not belong to a title that they are in."""
+    """Footnotes, which do not belong to a title that they are in and are in brackets in a sentence."""
     signs: frozenset[str] = frozenset()
     """Elements, or "element[attribute=value]", that refer to footnotes."""
     raised: frozenset[str] = _RAISED
@@ -192,8 +194,12 @@ DOCBOOK = Vocabulary(
     see_also=frozenset({"refsect1[role=seealso]", "section[role=seealso]", "sect1[role=seealso]"}),
     named_by=frozenset("function methodname classname interfacename command citerefentry constant".split()),
     metadata={"refname": "refname", "refpurpose": "description", "manvolnum": "manvolnum"},
-    joints={"keycombo": "+", "menuchoice": " > "},
-    brackets={"manvolnum": ("(", ")"), "initializer": (" = ", "")},
+    default_titles={"bibliography": "Bibliography", "glossary": "Glossary"},
+    inline=_INLINE | {"arg", "group"},
+    notes=frozenset({"footnote"}),
+    joints={"group": " | ", "keycombo": "+", "menuchoice": " > "},
+    brackets={"manvolnum": ("(", ")"), "initializer": (" = ", ""), "quote": ("“", "”")},
+    choices=frozenset({"arg", "group"}),
     calls={
         **dict.fromkeys(("methodsynopsis", "constructorsynopsis", "destructorsynopsis"), ("methodname", "methodparam")),
         "funcprototype": ("funcdef", "paramdef"),
@@ -297,7 +303,12 @@ DITA = Vocabulary(
     ),
     titles=frozenset({"title", "glossterm", "mainbooktitle"}),
     wrappers=frozenset({"booktitle"}),
-    skipped=frozenset({"prolog", "indexterm", "draft-comment"}),
+    skipped=frozenset({"prolog", "indexterm", "draft-comment", "titlealts"}),
+    paragraphs=_PARAGRAPHS - {"term"},
+    inline=_INLINE | {"term", "tm"},
+    notes=frozenset({"fn"}),
+    joints={"menucascade": " > "},
+    brackets={"q": ("“", "”")},
     targets=(("href", ""), ("conref", ""), ("conkeyref", "")),
     references=frozenset("xref link topicref chapter appendix part keydef".split()),
     see_also=frozenset({"related-links"}),

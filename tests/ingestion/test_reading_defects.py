@@ -130,7 +130,7 @@ def test_what_an_icon_of_a_note_says_is_said_once_and_it_is_no_link():
     by_icon_alone = (
         "<div class='admonitionblock tip'><table><tr><td><img src='i/tip.png' alt=Tip></td><td>Hot.</td></table>"
     )
-    assert (page(by_icon_alone).root.text, links(page(by_icon_alone))) == ("Tip | Hot.", [])
+    assert (page(by_icon_alone).root.text, links(page(by_icon_alone))) == ("Tip\nHot.", [])
     no_note = page("<p><img src='images/note.png' alt=Note> Note</p>")
     assert (no_note.root.text, len(links(no_note))) == ("Note Note", 1)
 

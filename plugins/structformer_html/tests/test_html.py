@@ -387,3 +387,86 @@ def test_of_several_first_headings_none_is_the_pages():
     document = one("<title>SELECT</title><div id=top></div><h1>1. Overview</h1>A.<h1>2. Rows</h1>B.", "html")
     assert [document.title, document.root.title] == ["SELECT", "SELECT"]
     assert [child.title for child in document.root.children] == ["1. Overview", "2. Rows"]
+
+
+RUSTDOC = """<main><section id=main-content><h1>Struct <span>Vec</span> <button id=copy-path>Copy item path</button></h1>
+<h2 id=implementations>Implementations<a href="#implementations" class=anchor>§</a></h2><details open><summary>
+<section id=method.new><a class="src rightside" href="../src/v.html#2">Source</a><a href="#method.new" class=anchor>§</a>
+<h4>pub fn <a href="#method.new" class=fn>new</a>()</h4></section></summary><div class=docblock><p>Constructs.</p></div>
+</details></section></main>"""
+
+
+def test_of_a_page_of_rustdoc_an_items_id_is_its_headings_and_links_to_the_source_are_no_text():
+    document = one(RUSTDOC, "html")
+    assert outline(document) == [(0, "Struct Vec"), (1, "Implementations"), (2, "pub fn new()")]
+    assert text(document) == "Struct Vec\nImplementations\npub fn new()\nConstructs."
+    assert document.root.children[0].children[0].anchors == ("method.new",)
+
+
+def test_buttons_and_code_of_such_names_stay():
+    page = "<h1>T</h1><h2><button>Open</button></h2><pre class='src src-sh'>ls</pre><p>As <a class=anchor href='#x'>here</a>.</p>"
+    assert text(one(page, "html")) == "T\nOpen\nls\n\nAs here."
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (
+            "<title>Proj: Pear Class Reference</title>",
+            "<div class=header><div class=summary><a href=l.html>List of all members</a></div><div class=headertitle>"
+            "<div class=title>Pear<div class=ingroups><a href=g.html>Fruit</a></div></div></div></div><div class=contents>"
+            "<p>A fruit of trees.</p></div>",
+        ),
+        (
+            "<title>Pear - Wikipedia</title>",
+            "<h1 id=firstHeading><span>Pear</span></h1><div id=mw-content-text><p>A fruit of trees.</p></div>",
+        ),
+    ],
+)
+def test_a_title_that_stands_outside_of_the_text_is_the_pages(head, body):
+    document = one(f"<html><head>{head}</head><body>{body}</body></html>", "html")
+    assert (document.title, text(document)) == ("Pear", "Pear\nA fruit of trees.")
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "<span class='theme-doc-version-badge badge'>Version: 3.x</span>",
+        "<div class='tocCollapsible_x theme-doc-toc-mobile'><button>On this page</button></div>",
+        "<footer class=theme-doc-footer><a href=e>Edit this page</a></footer>",
+        "<a href='_modules/f.html#g'><span class=viewcode-link>[source]</span></a>",
+        "<a href='#fnref:1' role=doc-backlink>&#8617;&#xFE0E;</a>",
+        "<a class=footnote-backref href='#fnref:2'>↩<sup>2</sup></a>",
+        "<a href='#p'>¶</a>",
+        "<div class=ttc id=a1><div class=ttdeci>int f()</div></div>",
+    ],
+)
+def test_what_themes_and_generators_add_to_a_text_is_none(added):
+    page = f"<body><main><h1>T</h1><p>Text of the page.</p><div>{added}</div></main></body>"
+    assert text(one(page, "html")) == "T\nText of the page."
+    docutils = "<p>Note <a href='#id1' role=doc-backlink>1</a>.</p>"
+    assert text(one(f"<h1>T</h1>{docutils}", "html")) == "T\nNote 1."
+
+
+def test_labels_and_buttons_in_a_row_are_parted():
+    page = "<h1>T</h1><div><label>Linux</label><label>macOS</label></div><p>Press <button>A</button><button>B</button>.</p>"
+    assert one(page, "html").root.text == "Linux macOS\n\nPress A B."
+
+
+def test_a_quotation_in_a_sentence_keeps_its_marks():
+    assert one("<h1>T</h1><p>He said <q>yes, <b>now</b></q>.</p>", "html").root.text == "He said “yes, now”."
+
+
+@pytest.mark.parametrize(
+    "medium",
+    [
+        "<video controls><source src=boat.mp4>Your browser plays no <a href=v>videos</a>.</video>",
+        "<audio src=boat.mp4>Your browser plays nothing.</audio>",
+        "<object data=boat.mp4><p>Alas.</p></object>",
+    ],
+)
+def test_what_is_shown_where_a_medium_cannot_be_played_is_no_text(medium):
+    document = one(f"<h1>T</h1><p>See:</p>{medium}<p>Well.</p>", "html")
+    assert (document.root.text, links(document)) == ("See:\n\nWell.", [("embed", "boat.mp4", "")])
+    never_closed = one(f"<h1>T</h1><object data=boat.mp4><p>{'Text of the page. ' * 40}</p>", "html")
+    assert "Text of the page." in never_closed.root.text

@@ -78,6 +78,27 @@ def test_html_tables():
     ]
 
 
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            "<tr><td><p>1</p></td><td><p>2</p></td></tr><tr><td><div><p>3</p></div></td><td>4<br></td></tr>",
+            "1 | 2\n3 | 4",
+        ),
+        ("<tr><td><ul><li>1</li></ul></td><td><pre>2\n</pre></td><td></td><td><p>4</p></td></tr>", "1 | 2 | | 4"),
+        ("<tr><th>A</th></tr><tr><td><p>1</p><p>1b</p></td><td><p>2</p></td></tr>", "A\n1\n1b | 2"),
+        ("<tr><td><p>1</p><p>1b</p></td><td><p>2</p></td></tr>", "1\n\n1b\n2"),  # may be a layout
+        ("<tr><td><pre>a\n b</pre></td><td>2</td></tr>", "a\n b\n2"),
+        ("<tr><td>0</td><td><table><tr><td><p>1</p></td><td><p>2</p></td></tr></table></td></tr>", "0 | 1 | 2"),
+        ("<tr><td><p>1</p></td><td><b><p>2</p></b><img src=i alt=I></td></tr>", "1 | 2\n\nI"),
+    ],
+)
+def test_a_row_is_a_line_whatever_blocks_its_cells_hold(rows, text):
+    root = one(f"<h1>T</h1><p>before</p><table>{rows}</table><p>after</p>", "html").root
+    assert not list(mark_problems(root.text, root.marks))
+    assert root.text == f"before\n\n{text}\n\nafter"
+
+
 def test_a_table_for_layout_is_none_if_it_says_so():
     assert page("<table role=presentation><tr><td>all</td></tr></table>") == ["all"]
     assert page("<table><tr><td>x<table role=none><tr><td>in</td></tr></table></td></tr></table>") == [
@@ -177,7 +198,27 @@ def test_notes_by_role_and_by_their_first_word():
         "Not this.",
     ]
     by_table = "<div class=admonitionblock><table><tr><td class=icon>Warning</td><td>Hot.</td></tr></table></div>"
-    assert page(by_table) == [["note warning", ["table", ["row", ["cell", "Warning"], ["cell", "Hot."]]]]]
+    assert page(by_table) == [["note warning", "Warning\nHot."]]
+
+
+def test_asciidoctors_notes_and_callouts_are_laid_out_in_tables():
+    note = "<div class='admonitionblock tip'><table><tr><td class=icon><div class=title>Tip</div></td><td class=content>Hot.</td></tr></table></div>"
+    code = "<pre><code data-lang=c>int x; <i class=conum data-value=1></i><b>(1)</b>\nint y; <b class=conum>(2)</b></code></pre>"
+    callouts = "<div class='colist arabic'><table><tr><td><i class=conum data-value=1></i><b>1</b></td><td>A <b>number</b>.</td></tr></table></div>"
+    assert page(note + code + callouts) == [
+        ["note tip", ["title", "Tip"], "Hot."],
+        ("code c", "int x; \nint y; "),
+        ["list 1", ["item", "A number."]],
+    ]
+
+
+def test_doxygens_lines_of_code_are_one_block():
+    lines = "<div class=line><span>int</span> f() {</div>\n<div class=line>  <a href=g.html>g</a>();</div><div class=line> </div><div class=line>}</div>"
+    assert page(f"<p>So:</p><div class=fragment>{lines}</div><div class=fragment>No code.</div>") == [
+        "So:",
+        ("code", "int f() {\n  g();\n \n}"),
+        "No code.",
+    ]
 
 
 def test_related_pages_are_a_note():
@@ -218,6 +259,13 @@ def test_html_formulas_where_the_text_has_their_source():
         ("formula_span", "{\\displaystyle e}"),
     ]
     assert page(html)[1] == ("formula", "\\[d\\]")
+    numbered = "<div class=math id=e><span class=eqno>(1)<a class=headerlink href='#e'>¶</a></span>\\[a\\]</div>"
+    assert page(numbered) == [("formula", "\\[a\\]")]
+    of_mediawiki = (
+        "<p>A <span class=mwe-math-element><span class=mwe-math-mathml-a11y style='display: none;'><math><mi>a</mi></math></span>"
+        "<img class=mwe-math-fallback-image-inline src=a.svg alt='{a}'></span>.</p>"
+    )
+    assert (page(of_mediawiki), spans(of_mediawiki)) == (["A {a}."], [("formula_span", "{a}")])
 
 
 TAGS = "p div ul li dl dt dd table tr td th pre code b em h2 blockquote details summary figure br span".split()
@@ -247,7 +295,7 @@ def test_rst_lists_definitions_and_fields():
         "Break",
         ["definitions", ["term", "term"], ["definition", "kind"], ["definition", "meaning"]],
         ["definitions", ["term", "field"], ["definition", "value"]],
-        ["definitions", ["term", "-a", "FILE"], ["definition", "all"]],
+        ["definitions", ["term", "-a FILE"], ["definition", "all"]],
     ]  # fmt: skip
 
 

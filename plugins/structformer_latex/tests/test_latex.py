@@ -208,7 +208,21 @@ def test_references_show_what_latex_prints():
         (r"\qty{3}{\kilo\metre}", "3 km"),
         (r"\SIrange{4}{9}{\celsius}", "4–9 °C"),
         (r"\si{m.s^{-1}}", "m s⁻¹"),
-        (r"\num{1.5e3} and \ang{45}", "1.5e3 and 45°"),
+        (r"\num{1.5e3}, \num{-1e-4}, \ang{45}, \ang{1;2;3}", "1.5 × 10³, -1 × 10⁻⁴, 45°, 1°2′3″"),
+        (r"\qty{3e8}{\metre\per\second}, \qtyrange{1}{2e3}{\gram}", "3 × 10⁸ m/s, 1–2 × 10³ g"),
+        (r"\acrshort{api}, \glspl{api}, \gls{api}['s], \glslink{api}{it}", "API, Interfaces (APIs), API’s, it"),
+        (r"\begin{acronym}\acro{rpm}[RPM]{turns}\end{acronym}\ac{rpm}", "RPM turns\n\nturns (RPM)"),
+        (r"\ding{51} \ding{55} \ding{108} \ding{172}", "✓ ✗ ● ①"),
+        (r"\enquote{a \enquote{b \enquote{c}}} \textcquote[2]{k}{d}", "“a ‘b “c”’” “d”"),
+        (r"\newbool{a}\booltrue{a}\ifbool{a}{yes}{no} \ifthenelse{\not\boolean{a}}{no}{yes}", "yes yes"),
+        (r"\texttt{git --all}, \textbf{a--b \texttt{---}}, --", "git --all, a–b ---, –"),
+        (r"\tikz[x=1cm]{\draw (0,0);} \tikz \node {a}; \adjustbox{width=1cm}{b}\colorlet{c}{red}", "b"),
+        (
+            r"\figurename~1, \ensuremath{x^2}, \char`\\, \symbol{92}, \string\foo, \$\~{}\$",
+            "Figure 1, $x^2$, \\, \\, \\foo, $~$",
+        ),
+        (r"\cventry{2010}{Boat builder}{Quay \& Co}{}{}{Hulls}", "2010 Boat builder Quay & Co Hulls"),
+        (r"\foreignlanguage[date]{french}{mai} \alt<2>{then}{now} \textbf<2>{b}", "mai then now b"),
         (r"\cicd pipelines, \cicd.", "CI/CD pipelines, CI/CD."),
         (r"a\hyp{}b", "a-b"),
         (r"\gls{api}, \gls{api}, \glspl{api}, \acrlong{api}", "Interface (API), API, APIs, Interface"),
@@ -220,6 +234,118 @@ def test_references_show_what_latex_prints():
 def test_commands_of_common_packages(source, printed):
     preamble = r"\newcommand{\cicd}{CI/CD\xspace}\newacronym{api}{API}{Interface}\newtoggle{ebook}"
     assert one(paper(source, preamble), "latex").root.text == printed
+
+
+@pytest.mark.parametrize(
+    ("source", "printed"),
+    [
+        (r"\begin{otherlanguage*}{german}Birne\end{otherlanguage*}", "Birne"),
+        (r"\begin{adjustwidth}{1cm}{2cm}In.\end{adjustwidth}", "In."),
+        (r"\begin{wrapfigure}[9]{r}[2pt]{3cm}In.\end{wrapfigure}", "In."),
+        (r"\begin{minipage}[t][3cm][c]{4cm}In.\end{minipage}", "In."),
+        (r"\begin{itemize}\itemsep0pt \item In.\end{itemize}", "In."),
+        (r"\begin{tasks}(2) \task a \task b\end{tasks}", "a\nb"),
+        (
+            r"\begin{questions}\question[2] Why?\begin{parts}\part[1] p\end{parts}\end{questions}",
+            "(2 points) Why?\n\n(1 points) p",
+        ),
+    ],
+)
+def test_what_environments_are_told_is_no_text(source, printed):
+    assert one(paper(source), "latex").root.text == printed
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "lines"),
+    [
+        (
+            r"\SetKwFunction{Find}{Find}\For{$i=1$ \KwTo $n$}{read it\;}\eIf{known}{\Find{x}\;}{restart\;}",
+            ["for $i=1$ to $n$ do", "read it", "if known then", "Find(x)", "else", "restart"],
+        ),
+        (
+            r"\KwIn{pears}\ForEach{pear}{wash\tcp*[r]{a remark}\Return{x}\;}\Repeat{done}{boil\;}",
+            ["Input: pears", "for each pear do", "wash // a remark", "return x", "repeat", "boil", "until done"],
+        ),
+        (
+            r"\uIf{a}{b\;}\uElseIf{c}{d\;}\Else{e\;}\lIf{f}{g}\tcc{h}",
+            ["if a then", "b", "else if c then", "d", "else", "e", "if f then g", "/* h */"],
+        ),
+        (
+            r"\SetKwInOut{Input}{in}\SetKwProg{Fn}{Function}{:}{end}\SetKwRepeat{Do}{do}{while}"
+            r"\Input{x}\Fn{\Call{f}{x}}{\Do{more}{y\;}}\SetKwIF{Si}{SinonSi}{Sinon}{si}{alors}{sinon si}{sinon}{fin}"
+            r"\Si{x}{y\;}\Sinon{z\;}",
+            ["in: x", "Function f(x):", "do", "y", "while more", "si x alors", "y", "sinon", "z"],
+        ),
+    ],
+)
+def test_algorithms_have_a_line_for_each_step(algorithm, lines):
+    page = rf"\begin{{algorithm}}[H]{algorithm}\caption{{Fruit}}\end{{algorithm}} Then 5\;kg."
+    assert one(paper(page), "latex").root.text.split("\n") == [*lines, "", "Fruit", "", "Then 5 kg."]
+
+
+def test_a_remark_above_a_blank_line_ends_the_paragraph():
+    assert one("One % a remark\n\ntwo % more\n  three\n%\nfour", "latex").root.text == "One\n\ntwo three four"
+
+
+def test_a_macro_s_last_command_takes_what_follows_the_macro():
+    source = r"""\let\head\section\newcommand{\strong}{\textbf}\newcommand{\twice}[1]{#1#1}\newcommand{\again}{\twice}
+    \newcommand{\code}{\lstinline}\newcommand{\hide}{\iffalse}\head{Knots} \strong{a} \again{b} \code|c_d| \hide no \fi e"""
+    [section] = one(source, "latex").root.children
+    assert (section.title, section.text) == ("Knots", "a bb c_d e")
+    assert section.marks[0].kind.value == "strong"
+
+
+def test_authors_abbreviate_the_beginnings_and_ends_of_formulas():
+    source = r"""\newcommand{\be}{\begin{equation}}\newcommand{\ee}{\end{equation}}\def\bea{\begin{eqnarray}}\def\eea{\end{eqnarray}}
+    \newenvironment{eq}{\begin{equation}}{\end{equation}}
+    By \be x_1\label{a} \ee and \bea y\label{b}\\z\label{c}\eea and \begin{eq}w\end{eq}: \eqref{a}, \eqref{c}."""
+    assert one(source, "latex").root.text == "By\nx_1\nand\ny\\\\z\nand\nw\n: (1), (3)."
+
+
+def test_each_row_of_a_formula_has_its_number():
+    source = r"""\begin{equation}a\end{equation}\begin{align}b\label{b}\\ c\nonumber\\ {d \\ d}\label{d}\end{align}\[e\]
+    \begin{equation}f\tag{*}\label{f}\end{equation}\begin{subequations}\label{g}\begin{align}h\\i\label{i}\end{align}\end{subequations}
+    \begin{equation}j\label{j}\end{equation}See \ref{b}, \ref{d}, \ref{f}, \ref{g}, \ref{i}, \ref{j}."""
+    assert one(source, "latex").root.text.endswith("See 2, 3, *, 4, 4b, 5.")
+
+
+def test_items_are_referred_to_as_their_list_counts_them():
+    source = r"""\begin{enumerate}\item\begin{enumerate}\item\item\label{a} x\end{enumerate}\item\label{b} y\end{enumerate}
+    \begin{enumerate}[label=(\roman*), start=3]\item\label{c} z\end{enumerate}\ref{a}, \ref{b}, \ref{c}"""
+    assert one(source, "latex").root.text.endswith("1b, 2, (iii)")
+
+
+def test_german_quotation_marks_and_umlauts_as_babel_has_them():
+    source = (
+        r"\usepackage[ngerman]{babel}\begin{document}\"`Die Stra\"se\"', \"Ubung, Nord-\"-West\end{document}".replace(
+            '\\"', '"'
+        )
+    )
+    assert one(source, "latex").root.text == "„Die Straße“, Übung, Nord-West"
+    assert one('The "area"', "latex").root.text == 'The "area"'
+
+
+def test_lists_of_citations_have_any_number_of_arguments():
+    document = one(r"As \textcites(see)()[1]{a}[2]{b,c}{d} say, \autocites[3]{e}{f}.", "latex")
+    assert document.root.text == "As say, ."
+    assert [link[1] for link in links(document)] == [f"cite:{key}" for key in "abcdef"]
+
+
+def test_a_heading_s_footnote_follows_its_first_paragraph():
+    [section] = one("\\section{Knots\\footnote{Of rope.}} Tie one.\n\nAnd two.", "latex").root.children
+    assert (section.title, section.text) == ("Knots", "Tie one.\n\nOf rope.\n\nAnd two.")
+
+
+def test_code_of_other_files_stands_where_it_is_listed():
+    files = {
+        "main.tex": r"\documentclass{article}\begin{document}\lstinputlisting[language=C, firstline=2, lastline=3, caption={Two \emph{lines}}]{src/a.c}"
+        r" \inputminted{python}{b.py} \verbatiminput{gone.txt} End.\end{document}",
+        "src/a.c": "int a;\nint b;\nint c;\nint d;\n",
+        "b.py": "x = {}\n",
+    }
+    [document], source = read_project(files, "main.tex")
+    assert document.root.text == "Two lines\n\nint b;\nint c;\n\nx = {}\n\nEnd."
+    assert {"src/a.c", "b.py"} <= set(source.dependencies)
 
 
 def test_slides():
@@ -250,6 +376,14 @@ def test_addresses_spell_out_the_user_s_abbreviations():
         ("hyperlink", "https://e.org/boats/issues", "the issues"),
         ("hyperlink", "https://e.org/boats/wiki", "https://e.org/boats/wiki"),
     ]
+
+
+def test_signs_in_addresses_are_those_that_are_meant():
+    source = r"""\href{http://x.y/\~{}foo}{a} \href{http://x.y/{\textasciitilde}foo\#b}{b} \url{http://x.y/a\_b\%c} \path{/usr/bin}"""
+    document = one(source, "latex")
+    assert [link[1] for link in links(document)] == ["http://x.y/~foo", "http://x.y/~foo#b", "http://x.y/a_b%c"]
+    assert document.root.text.endswith(" /usr/bin")
+    assert [mark.kind.value for mark in document.root.marks] == ["code_span"]
 
 
 def test_comments_among_keys_are_none():

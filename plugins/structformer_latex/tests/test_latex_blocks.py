@@ -116,6 +116,40 @@ def test_column_titles_stand_above_a_rule_of_their_own(rows, kinds):
     assert [part if isinstance(part, str) else part[0] for part in table] == ["table", *kinds]
 
 
+@pytest.mark.parametrize(
+    "rules",
+    [
+        r"\cmidrule(lr){1-2}",
+        r"\cmidrule[1pt](l{2pt}r){1-1} \cmidrule(r){2-2}",
+        r"\cmidrule{1-2} \morecmidrules \cmidrule{1-2}",
+        r"\specialrule{.1em}{.05em}{.05em} \addlinespace[3pt]",
+        r"\cline{1-2} \hhline{|=|=|} \hdashline \cdashline{1-2}[1pt/2pt]",
+        r"\Xhline{2pt} \noalign{\smallskip} \rowcolor[gray]{.9}[1pt]",
+    ],
+)
+def test_rules_of_tables_are_no_text(rules):
+    page = rf"\begin{{tabular}}{{ll}} a & b \\ {rules} \multirow{{2}}*{{c}} & \diagbox{{d}}{{e}} \\ \end{{tabular}}"
+    assert parts(page) == [["table", ["row", ["cell", "a"], ["cell", "b"]], ["row", ["cell", "c"], ["cell", "d / e"]]]]
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        r"H & I \\ \midrule \endfirsthead H & I \\ \midrule \endhead Go on \\ \endfoot \hline \endlastfoot",
+        r"H & I \\ \endhead Go on \\ \endfoot",
+        r"H & I \\ \endfirsthead \multicolumn{2}{l}{More} \\ H & I \\ \endhead",
+    ],
+)
+def test_a_long_table_has_its_head_once(heads):
+    [table] = parts(rf"\begin{{longtable}}[c]{{ll}} {heads} a & b \\ \end{{longtable}}")
+    assert table == ["table", ["row header", ["cell", "H"], ["cell", "I"]], ["row", ["cell", "a"], ["cell", "b"]]]
+
+
+def test_a_long_table_s_last_foot_stands_below_it():
+    [table] = parts(r"\begin{longtable}{l} H \\ \endhead Source: Low \endlastfoot a \\ \end{longtable}")
+    assert table[1:] == [["row header", ["cell", "H"]], ["row", ["cell", "a"]], ["row", ["cell", "Source: Low"]]]
+
+
 def test_a_table_within_a_cell_breaks_its_lines():
     page = r"\begin{tabular}{ll} \begin{tabular}{c} a \\ b \end{tabular} & c \\ d & e \end{tabular}"
     assert parts(page) == [["table", ["row", ["cell", "a", "b"], ["cell", "c"]], ["row", ["cell", "d"], ["cell", "e"]]]]
@@ -155,6 +189,37 @@ a & b
     ]
 
 
+def test_environments_for_code_of_the_user_s_own():
+    page = r"""\lstnewenvironment{rcode}[1][]{\lstset{language=R}}{}\DefineVerbatimEnvironment{shell}{Verbatim}{gobble=2}
+\newtcblisting{demo}[2][]{title={#2}}\newminted{go}{linenos}
+\begin{rcode}[a=b]
+x_1 <- \a
+\end{rcode}
+\begin{shell}
+$ ls
+\end{shell}
+\begin{demo}{T}
+a & b
+\end{demo}
+\begin{gocode}
+a := 1
+\end{gocode}
+\begin{tcblisting}{listing only, title=Hello}
+%d
+\end{tcblisting}
+\mintinline{c}{x = {1}} \lstinline{y}"""
+    assert [part if isinstance(part, str) else part[1] for part in parts(page)] == [
+        *("x_1 <- \\a", "$ ls", "a & b", "a := 1", "Hello", "%d", "x = {1} y")
+    ]
+
+
+def test_the_parts_of_a_figure_have_captions():
+    page = r"""\begin{figure}\subfloat[Bow\label{b}]{\includegraphics{b}}
+\subcaptionbox{Stern}[2cm]{\includegraphics{s}}\caption{A boat}\end{figure}"""
+    assert parts(page) == [["figure", ["caption", "Bow"], ["caption", "Stern"], ["caption", "A boat"]]]
+    assert one(page, "latex").root.anchors == ("b",)
+
+
 def test_theorems_are_notes_of_their_kind():
     page = r"""\newtheorem{thm}{Theorem}\newtheorem{satz}{Hauptsatz}
 \begin{thm}[Gauss]\label{g} If \[ x = y \] then \begin{itemize}\item $y$\end{itemize}\end{thm}
@@ -172,12 +237,13 @@ def test_boxes_and_quotations():
 
 All do.\end{alertblock}
 \begin{tcolorbox}[title=T] Framed. \end{tcolorbox}
-\begin{quote} Quoted. \end{quote} Not."""
+\begin{quote} Quoted. \end{quote} Not. \epigraph{Be ripe.}{A. Low}"""
     assert parts(page) == [
         ["note important", ["title", "Beware of knots"], "They slip.", "All do."],
         ["note note", ["title", "T"], "Framed."],
         ["quote", "Quoted."],
         "Not.",
+        ["quote", "Be ripe.\nA. Low"],
     ]
 
 
@@ -257,8 +323,19 @@ def test_files_that_a_document_takes_in_stand_where_they_are_taken_in():
         "$a " * 50_000,
         "$\\$" * 50_000,
         "\\%" * 100_000,
+        r"\begin{algorithm}" + r"\eIf{a}{" * 20_000,
+        r"\begin{longtable}{l}\endhead x " * 5_000,
+        r"\enquote{" * 20_000,
+        r"\unknown{x" * 40_000,
+        r"\autocites(" * 20_000,
+        r"\mintinline{c}{" * 20_000,
+        r"\begin{align}" + r"{\\" * 50_000,
+        r"\newcommand{\be}{\begin{equation}}" + r"\be " * 10_000,
     ],
-    ids=["emph", "groups", "lists", "tables", "rows", "formulas", "signs", "percents"],
+    ids=[
+        *("emph", "groups", "lists", "tables", "rows", "formulas", "signs", "percents"),
+        *("branches", "heads", "quotes", "arguments", "citations", "code", "align", "abbreviations"),
+    ],
 )
 def test_hostile_nesting_is_read_in_linear_time(page):
     start = time.process_time()

@@ -187,7 +187,14 @@ def test_a_suggested_mapping_reads_what_it_was_suggested_from():
         ),
         ("<keycombo><keycap>Ctrl</keycap><keycap>C</keycap></keycombo> stops", "Ctrl+C stops"),
         ("<menuchoice><guimenu>File</guimenu><guimenuitem>Open</guimenuitem></menuchoice>", "File > Open"),
-        ("<cmdsynopsis><command>ls</command><arg>-l</arg><arg>-a</arg></cmdsynopsis>", "ls -l -a"),
+        ("<cmdsynopsis><command>ls</command><arg>-l</arg><arg>-a</arg></cmdsynopsis>", "ls [-l] [-a]"),
+        ("<menuchoice>\n<guimenu>File</guimenu>\n<guimenuitem>Open</guimenuitem>\n</menuchoice>.", "File > Open."),
+        (
+            "<cmdsynopsis><command>cp</command><arg choice='req' rep='repeat'>f</arg>\n<group>\n<arg choice='plain'>-x</arg>\n"
+            "<arg choice='plain'>-y</arg>\n</group><arg choice='plain'>to</arg></cmdsynopsis>",
+            "cp {f...} [-x | -y] to",
+        ),
+        ("He said <quote>yes</quote>.", "He said “yes”."),
         ("<emphasis>un</emphasis><emphasis>real</emphasis>", "unreal"),
         ("x<subscript>1</subscript><superscript>2</superscript>", "x1²"),
         ("see <citerefentry><refentrytitle>cp</refentrytitle><manvolnum>1</manvolnum></citerefentry>.", "see cp(1)."),
@@ -441,3 +448,89 @@ def test_dita_references_to_the_topic_that_refers_and_to_lines_of_code():
     document = one(page, "xml")
     assert [link[1] for link in links(document)] == ["#u", "b.dita#v", "tie.py"]
     assert document.root.text == "See Uses and v."
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (
+            f"<article {DB}><title>T</title><para>Boil<footnote><para>In a pot.</para><para>Or <emphasis>two</emphasis>.</para></footnote>"
+            "<footnote/> it.</para></article>",
+            "Boil (In a pot. Or two.) it.",
+        ),
+        ("<concept id='c'><title>T</title><conbody><p>Boil<fn>In a pot.</fn> it.</p></conbody></concept>", "Boil (In a pot.) it."),
+        (
+            "<TEI xmlns='http://www.tei-c.org/ns/1.0'><text><body><div><head>T</head><p>Boil<note place='foot'><p>In a <ref target='#p'>pot</ref>."
+            "</p></note> it.</p><note>At last.</note></div></body></text></TEI>",
+            "Boil (In a pot.) it.\n\nAt last.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_footnote_in_a_sentence_stands_there_in_brackets(page, said):
+    assert one(page, "xml").root.text == said
+
+
+def test_a_manual_page_in_a_book_is_a_section_called_by_its_name():
+    pages = "".join(
+        f"""<refentry xml:id="{name}"><refnamediv><refname>{name}</refname><refpurpose>tie</refpurpose></refnamediv>
+        <refsect1><title>Use</title><para>x</para></refsect1></refentry>"""
+        for name in ("bend", "hitch")
+    )
+    document = one(f"<book {DB}><title>B</title><reference><title>Knots</title>{pages}</reference></book>", "xml")
+    assert outline(document)[1:] == [(1, "Knots"), (2, "bend"), (3, "Use"), (2, "hitch"), (3, "Use")]
+    assert [section.anchors for section in document.root.children[0].children] == [("bend",), ("hitch",)]
+
+
+def test_a_glossary_and_a_bibliography_without_titles_are_sections():
+    page = f"""<article {DB}><title>T</title><para>Text.</para><glossary><glossentry><glossterm>Bend</glossterm><glossdef><para>A knot.
+    </para></glossdef></glossentry></glossary><bibliography><bibliomixed>Lee 1999</bibliomixed></bibliography></article>"""
+    assert sections(one(page, "xml")) == [("T", "Text."), ("Glossary", "Bend\n\nA knot."), ("Bibliography", "Lee 1999")]
+
+
+def test_a_link_without_words_to_elsewhere_shows_its_address():
+    page = f"<article {DB}><title>T</title><para>See <link xlink:href='https://e.org'/>.</para></article>"
+    document = one(page, "xml")
+    assert (document.root.text, links(document)) == (
+        "See https://e.org.",
+        [("hyperlink", "https://e.org", "")],
+    )
+    image = page.replace(
+        "'/>", "'><inlinemediaobject><imageobject><imagedata fileref='a.png'/></imageobject></inlinemediaobject></link>"
+    )
+    assert one(image, "xml").root.text == "See ."
+
+
+DITA = {
+    "a.dita": """<concept id="a"><title>Use <keyword keyref="prod"/></title><conbody><p>Run <ph keyref="prod"/>, a <term>pear</term>, and see
+    <xref keyref="bee"/>.</p><p conref="on/b.dita#b/p1">Old.</p><note conkeyref="bee/n1"/><p>In <xref href="on/b.dita#b/s1"/>, <xref
+    href="#a/own"/> and <xref href="gone.dita"/>. <menucascade><uicontrol>File</uicontrol> <uicontrol>Save</uicontrol></menucascade>.</p>
+    <section id="own"><title>Own</title><p conref="#a/own"/></section></conbody></concept>""",
+    "on/b.dita": """<concept id="b"><title>Bee</title><titlealts><navtitle>Nav</navtitle></titlealts><conbody><p id="p1">Shared
+    <xref href="c.dita">words</xref>.</p><note id="n1">Mind <ph keyref="prod"/>.</note><section id="s1"><title>Part</title></section>
+    </conbody></concept>""",
+    "maps/m.ditamap": """<map><title>M</title><keydef keys="prod"><topicmeta><keywords><keyword>PearOS</keyword></keywords></topicmeta></keydef>
+    <keydef keys="bee" href="../on/b.dita"/></map>""",
+}
+
+
+def test_ditas_references_show_what_they_lead_to():
+    source = Folder(DITA).source("a.dita")
+    [document] = XmlFormat().read(source, {})
+    assert document.title == "Use PearOS"
+    assert document.root.text == (
+        "Run PearOS, a pear, and see Bee.\n\nShared words.\n\nMind PearOS.\n\nIn Part, Own and. File > Save."
+    )
+    assert [link.target for link in document.root.links] == [
+        "on/b.dita", "on/c.dita", "on/b.dita#b/s1", "#a/own", "gone.dita",
+    ]  # fmt: skip
+    assert {"on/b.dita", "gone.dita", "*.ditamap"} <= source.dependencies
+    [other] = XmlFormat().read(Folder(DITA).source("on/b.dita"), {})
+    assert "Nav" not in text(other)
+    [alone] = XmlFormat().read(SourceFile("a.dita", DITA["a.dita"].encode()), {})
+    assert (alone.title, "Old." in text(alone)) == ("Use", True)
+
+
+def test_what_one_topic_shows_of_others_has_a_bound():
+    doubled = "".join(f"<p id='p{n}'><ph conref='#a/p{n - 1}'/><ph conref='#a/p{n - 1}'/></p>" for n in range(1, 60))
+    page = f"<concept id='a'><title>T</title><conbody><p id='p0'>word </p>{doubled}</conbody></concept>"
+    assert len(one(page, "xml").root.text) < 2_000_000

@@ -88,6 +88,27 @@ def test_docbook_tables_and_figures():
     ]
 
 
+def test_a_row_is_a_line_whatever_blocks_its_cells_hold():
+    body = """<para>before</para><informaltable><tgroup cols="3"><tbody>
+    <row>
+      <entry>
+        <para>1</para>
+      </entry>
+      <entry><para>2</para><para>2b</para></entry>
+      <entry><itemizedlist><listitem><para>3</para></listitem></itemizedlist></entry>
+    </row>
+    <row><entry/><entry><programlisting>a
+ b
+</programlisting></entry><entry>4</entry></row></tbody></tgroup></informaltable><para>after</para>"""
+    root = docbook(body)
+    assert root.text == "before\n\n1 | 2\n2b | 3\n| a\n b\n4\n\nafter"
+    assert tree(root)[1] == [
+        "table",
+        ["row", ["cell", "1"], ["cell", "2", "2b"], ["cell", ["list", ["item", "3"]]]],
+        ["row", ["cell"], ["cell", ("code", "a\n b")], ["cell", "4"]],
+    ]
+
+
 def test_docbook_code_keeps_out_what_stands_in_it_and_text_languages():
     body = """<para>Run <command>make <replaceable>goal</replaceable></command>, <emphasis role="bold">now</emphasis>.</para>
     <screen language="text">$ <command>make</command></screen><programlisting role="php">f();</programlisting>"""
@@ -149,7 +170,7 @@ def test_tei_footnotes_and_quotations_stay_in_their_lines():
     </div></body></text></TEI>"""
     day = one(page, "xml").root
     assert tree(day) == [
-        "We saw it therefar off.",
+        "We saw it there (far off).",
         ["list 1", ["item", "a"], ["item", "b"]],
         ["definitions", ["term", "T"], ["definition", "D"]],
         ["quote", "Long ago."],
