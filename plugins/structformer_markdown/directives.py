@@ -1,9 +1,15 @@
-"""MyST's directives: their options, which show nothing, and which are notes of what kind; and the roles that refer to
-something. Source: the documentation of MyST and of Sphinx.
+"""MyST's directives: their options, which show nothing, which are notes of what kind and which describe something; and
+the roles that refer to something. Source: the documentation of MyST and of Sphinx.
 """
 
 import re
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from structformer.formats import SourceFile, normalize, split_fragment
+from structformer.text import github_slug
+
+from structformer_markdown.front_matter import split_front_matter
 
 # What shows nothing where it stands, or only what a generator makes.
 HIDDEN_DIRECTIVES = frozenset(
@@ -13,6 +19,21 @@ HIDDEN_DIRECTIVES = frozenset(
 PLACE_ROLES = frozenset("ref numref eq any term keyword std:ref std:numref std:term prf:ref".split())
 TITLE_ROLES = frozenset({"ref", "std:ref"})  # without words of their own these show the title of their target
 FILE_ROLES = frozenset("doc std:doc download".split())
+# Directives that describe an object, and roles that refer to one; others are of the same names as what is none.
+DESCRIBES = re.compile(
+    r"(?:py|c|cpp|js|rst|std):[\w-]+|function|method|attribute|exception|option|envvar|program|auto(?:function|class|module)"
+)
+OBJECT_ROLES = re.compile(r"(?:py|c|cpp|js|rst|std):[\w-]+|func|class|meth|mod|attr|exc|data|obj|const|option|envvar")
+WITHOUT_WORDS = frozenset("grid card-carousel only ifconfig".split())  # directives whose argument nobody reads
+VERSIONS = {
+    "versionadded": "Added in version",
+    "versionchanged": "Changed in version",
+    "versionremoved": "Removed in version",
+    "deprecated": "Deprecated since version",
+}
+PROJECT = re.compile(r"^(?:project|path):(?!//)")  # schemes of the project itself
+_CARD_RULE = re.compile(r"^[ \t]*(?:\+{3,}|\^{3,})[ \t]*$", re.MULTILINE)  # between a card's head, body and foot
+NUMBER_PLACE = re.compile(r"\s*(?:%s|\{number\})")
 CITATION_ROLES = re.compile(r"(?:foot)?cite(?:[:.]\w+)?|citep|citet")
 _OPTION = re.compile(r"[ \t]*:[\w-]+:.*")
 _ENTRY = re.compile(r"[ \t]*:?([\w-]+):[ \t]*(.*)")
@@ -22,9 +43,11 @@ _NOTES = frozenset("note warning tip hint important caution danger attention err
 # Their argument is their title.
 _TITLED = frozenset(
     "admonition dropdown topic sidebar theorem axiom lemma definition corollary proposition conjecture criterion "
-    "remark observation property assumption algorithm example exercise solution proof "
-    "versionadded versionchanged versionremoved deprecated".split()
+    "remark observation property assumption algorithm example exercise solution proof".split()
 )
+_TITLE_WITHIN = 65536  # bytes
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)", re.MULTILINE)
+_HEADING_ENDS = re.compile(r"\{[^{}]*\}$|[ \t]#+$")
 
 
 def split_options(content: str) -> tuple[dict[str, str], str]:
@@ -50,8 +73,54 @@ def note_kind(name: str, options: Mapping[str, str]) -> tuple[str, bool]:
 
     options: a class such as "tip" says what a general admonition is."""
     own = name.rpartition(":")[2]  # prf:theorem
-    if own in _NOTES:
+    if own in _NOTES or own in VERSIONS:
         return own, False
     if own != "admonition":
         return (own, True) if own in _TITLED else ("", False)
     return next((word for word in options.get("class", "").split() if word in _NOTES), "note"), True
+
+
+def with_version(name: str, argument: str, content: str) -> str:
+    """What is said of a version, as Sphinx prints it: "Added in version 1.2: ...", in Markdown."""
+    version, _, more = argument.partition(" ")
+    said = f"{more.strip()}\n\n{content}".strip() if more.strip() else content.strip("\n")
+    return f"{VERSIONS[name]} {version}" + (f":\n{said}" if said else ".")
+
+
+def without_rules(name: str, content: str) -> str:
+    """A card's content without the lines between its head, body and foot."""
+    return _CARD_RULE.sub("", content) if name.endswith("card") else content
+
+
+def glossary(content: str) -> Iterator[tuple[list[str], str]]:
+    """The entries of a glossary as Sphinx has them: terms at the margin, and the definition that is indented below."""
+    terms: list[str] = []
+    definition: list[str] = []
+    for line in [*content.split("\n"), "\0"]:
+        if line[:1] in ("", " ", "\t"):
+            definition.append(line)
+            continue
+        if any(map(str.strip, definition)):
+            yield terms, textwrap.dedent("\n".join(definition))
+            terms = []
+        definition = []
+        terms.append(line.partition(" : ")[0].strip())
+    if terms[:-1]:
+        yield terms[:-1], ""
+
+
+def title_there(target: str, source: SourceFile) -> str:
+    """The heading that a link to another page leads to, in Markdown; "" where none is found."""
+    page, fragment = split_fragment(normalize(target))
+    page = "../" * source.path.count("/") + page.lstrip("/") if page.startswith("/") else page
+    opened = source.open(page if page.lower().endswith((".md", ".markdown")) else f"{page}.md") if page else None
+    if opened is None:
+        return ""
+    text = opened.read()[:_TITLE_WITHIN].decode("utf-8", "replace").replace("\r\n", "\n")
+    metadata, start, _ = split_front_matter(text)
+    if not fragment and isinstance(title := metadata.get("title"), str):
+        return title
+    if fragment and (named := text.find(f"({fragment})=\n")) >= 0:
+        start, fragment = named, ""
+    titles = (_HEADING_ENDS.sub("", found[1].rstrip()).rstrip() for found in _HEADING.finditer(text, start))
+    return next((title for title in titles if not fragment or github_slug(title) == fragment), "")

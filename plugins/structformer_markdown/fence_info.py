@@ -1,7 +1,7 @@
 """What a fenced block holds, by the words behind its fence: code of a language, a formula, what is raw.
 
 Sources: CommonMark 4.5; GitHub's documentation (math); Pandoc's and Quarto's manuals ({.python}, {python}, {=html});
-MyST's documentation ({code-block} python)."""
+MyST's documentation ({code-block} python); Docusaurus's and VitePress's (comments that highlight lines)."""
 
 import re
 
@@ -21,6 +21,13 @@ _NAME = r"(?:lang(?:uage)?-)?([A-Za-z][\w+#-]{0,39})(?![\w+#-])"
 _LANGUAGE = re.compile(rf"[\s{{]*{_NAME}(?!\s*=)")
 _CLASS = re.compile(rf"\{{(?:[^{{}}]*?\s)??\.{_NAME}")
 _RAW = re.compile(rf"\{{=\s*{_NAME}")
+_OPENS = r"(?<![ \t])[ \t]*+(?://|#|--|;|%|<!--|\{?/\*)[ \t]*"
+_CLOSES = r"[ \t]*+(?:-->|\*/\}?)?[ \t]*"
+_SITE_COMMENT = re.compile(
+    rf"^{_OPENS}(?:highlight-(?:next-line|start|end)|\[!code [^\[\]\n]*\]){_CLOSES}(?:\n|\Z)"
+    rf"|{_OPENS}\[!code [^\[\]\n]*\]{_CLOSES}$",
+    re.MULTILINE,
+)
 _CALLED_OTHERWISE = {"ipython": "python", "ipython3": "python", "eval-rst": "rst", "graphviz": "dot"}
 # Words that name no language either: the options of Rust's documentation.
 _NO_LANGUAGE = NO_LANGUAGES | frozenset("ignore no_run should_panic compile_fail notrust".split())
@@ -40,6 +47,11 @@ def fence_mark(info: str, *, extended: bool) -> tuple[MarkKind, str]:
         elif info.split(None, 1)[0] == "math":
             return MarkKind.FORMULA, ""
     return MarkKind.CODE, language(info)
+
+
+def shown_code(code: str) -> str:
+    """Code as its site shows it: without the comments by which Docusaurus and VitePress highlight lines."""
+    return _SITE_COMMENT.sub("", code) if "highlight-" in code or "[!code " in code else code
 
 
 def language(info: str) -> str:

@@ -33,34 +33,42 @@ from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS
 from structformer_markdown.dialects.templates import is_template
 from structformer_markdown.directives import (
     CITATION_ROLES,
+    DESCRIBES,
     FILE_ROLES,
     HIDDEN_DIRECTIVES,
+    NUMBER_PLACE,
+    OBJECT_ROLES,
     PLACE_ROLES,
+    PROJECT,
     TITLE_ROLES,
+    VERSIONS,
+    WITHOUT_WORDS,
+    glossary,
     labels,
     note_kind,
     split_options,
+    title_there,
+    with_version,
+    without_rules,
 )
-from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark
+from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code
 from structformer_markdown.front_matter import shown, split_front_matter
 from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
-from structformer_markdown.inline_text import may_hold_links, spans
-from structformer_markdown.raw_html import RawHtml
+from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
+from structformer_markdown.raw_html import SCRIPTS, RawHtml
+from structformer_rst.objects import SCOPES, SIGNED, Objects, is_object, last_part, object_names, target_of
 
-_LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]+|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
-_ATTRIBUTES = re.compile(_LIST)
-_HEADING_ATTRIBUTES = re.compile(rf"\s*{_LIST}\s*$")
-_ID = re.compile(r"""(?:#([\w:.-]+)|\bid=["']?([\w:.-]+))""")
 _UNNUMBERED = re.compile(r"\s*\{-\}\s*$")
 _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
 _MAN_TITLE = re.compile(r"(?P<name>[^\s()]+)(?:\s+|\s*\()(?P<section>[1-9][a-z]*|[nl])(?:\)|\s|$)")
-_LINE_BREAK = re.compile(r"[ \t]*\n[ \t]*")
+_LINE_BREAK = re.compile(r"(?<![ \t])[ \t]*\n[ \t]*")
 _TARGET = re.compile(r"\(([^()\s]+)\)=")
 _CAPTION = re.compile(r"(?:Table)?:[ \t]+")
 _RAW_SPAN = re.compile(r"\{=(\w+)\}")  # behind what is code only for Markdown
 _CELL_NAME = re.compile(r"^#\|[ \t]*label:[ \t]*([\w:.-]+)[ \t]*$", re.MULTILINE)  # Quarto's
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
+_CODE_OF = re.compile(r"\A#!([a-z][\w+-]*) (?=\S)")  # a language, in PyMdown's spans of code
 _ROLE = re.compile(r"\{([\w:+-]+)\}$")
 _NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
 _KEYS = re.compile(r"[,;\s]+")
@@ -68,6 +76,8 @@ _MARKED_ROLES = {
     "math": MarkKind.FORMULA_SPAN,
     **dict.fromkeys("code command envvar file kbd option program samp".split(), MarkKind.CODE_SPAN),
 }
+_SCRIPT_ROLES = {**SCRIPTS, "superscript": SCRIPTS["sup"], "subscript": SCRIPTS["sub"]}
+_INDENTED = re.compile(r"\A(?!(?:.*\n)*[:~][ \t])(?:.*\n)*[ \t]+\S")  # definitions, and none behind a colon
 _MAX_DIRECTIVES = 10
 _ALERT = re.compile(r"\[!(\w+)\]\s*")
 _ASCIIDOC = re.compile(
@@ -91,7 +101,7 @@ _PART_OPENS = {f"{name}_open": kind for name, kind in _PARTS.items()}
 _PART_CLOSES = {f"{name}_close": kind for name, kind in _PARTS.items()}
 _SPAN_OPENS = {"em_open": MarkKind.EMPHASIS, "strong_open": MarkKind.STRONG}
 _SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
-_NAMED_PARTS = ("link_close", "code_inline", "image")  # behind which attributes may stand
+_NAMED_PARTS = ("link_close", "code_inline", "image", "em_close", "strong_close")  # behind which attributes may stand
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
 _FARTHEST_BOOK = 5  # folders above a chapter
 _BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
@@ -160,7 +170,7 @@ class MarkdownFormat:
             env[UNINDENTED] = True
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
-            reader = _Reader(builder, extended=not strict)
+            reader = _Reader(builder, source, extended=not strict)
             _read_summary(metadata, reader, builder)
             reader.read(parse(body, env))
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
@@ -180,7 +190,7 @@ class MarkdownFormat:
         if reader.has_unnamed:
             here = {anchor for section in document.sections() for anchor in section.anchors}
             name_references(document, lambda label, _: "" if label in here else " ".join(re.split(r"[\W_]+", label)))
-        document.names = (*_names(document, source), *dict.fromkeys(reader.names))
+        document.names = (*_names(document, source), *dict.fromkeys((*reader.names, *reader.described(document))))
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
@@ -194,6 +204,9 @@ class MarkdownFormat:
         if link.kind is LinkKind.CITATION and not is_external(link.target):
             yield f"//{link.target}"
             yield _BIBLIOGRAPHY
+            return
+        if is_object(link.target):
+            yield from object_names(link.target)
             return
         yield from link_names(document.id, document.source.path, link.target)
         page, fragment = split_fragment(link.target)
@@ -303,8 +316,10 @@ def _names_below(path: str, page: str) -> Iterator[str]:
 class _Reader:
     """Walks markdown-it's flat token list and tells a TreeBuilder what it finds."""
 
-    def __init__(self, builder: TreeBuilder, *, extended: bool) -> None:
+    def __init__(self, builder: TreeBuilder, source: SourceFile, *, extended: bool) -> None:
         self._builder = builder
+        self._source = source
+        self._objects = Objects()
         self._extended = extended
         self._html = RawHtml(builder, marked=extended)
         self._list_depth = 0
@@ -353,9 +368,10 @@ class _Reader:
             elif kind == "fence" or kind == "code_block":
                 if self._extended and token.info[:1] == "{" and (self._html_fence(token) or self._directive(token)):
                     continue
-                self._block()
+                in_cell = self._html.in_cell
+                (self._builder.line if in_cell else self._block)()
                 self._code(token)
-                self._block()
+                (self._builder.line if in_cell else self._block)()
             else:
                 self._structure(tokens, index)
 
@@ -380,7 +396,7 @@ class _Reader:
         if not first.content.startswith(found[0]):
             return False
         first.content = first.content[found.end() :]
-        if (attributes := _HEADING_ATTRIBUTES.search(last.content)) is not None:
+        if (attributes := HEADING_ATTRIBUTES.search(last.content)) is not None:
             last.content = last.content[: attributes.start()]
             self._anchors_of(attributes[0])
         self._builder.open_mark(MarkKind.CAPTION)
@@ -389,12 +405,13 @@ class _Reader:
         return True
 
     def _anchors_of(self, attributes: str) -> None:
-        for first, second in _ID.findall(attributes):
-            self._builder.add_anchor(first or second)
+        for name in names_in(attributes):
+            self._builder.add_anchor(name)
 
     def _code(self, token: Token) -> None:
         """Code as it stands, or what else is not Markdown; a directive's options in front of it are none of it."""
-        content = token.content.strip("\n") if token.content.strip() else ""
+        content = shown_code(token.content) if self._extended else token.content
+        content = content.strip("\n") if content.strip() else ""
         if self._extended and token.info.startswith("{"):
             options, content = split_options(content)
             self._label(labels(options))
@@ -426,39 +443,32 @@ class _Reader:
         if name in HIDDEN_DIRECTIVES:
             self.names += [_BIBLIOGRAPHY] * (name == "bibliography")
             return True
-        lines = content.split("\n")
         self._block()
         if name == "figure-md":  # which has its name for an argument
             options, argument = {**options, "name": argument}, ""
         self._label(labels(options))
         if name == "toctree":
-            self._contents(lines)
+            self._contents(content.split("\n"))
             return True
+        if name in VERSIONS:
+            argument, content = "", with_version(name, argument, content)
         note, has_title = note_kind(name, options)
         if note:
             self._open(MarkKind.NOTE, note)
-        if name in ("image", "figure"):
-            self._open(MarkKind.FIGURE)
-            self._builder.add_image(argument, "")
-            self._open(MarkKind.CAPTION)
-        elif argument:
-            if has_title:
-                self._open(MarkKind.TITLE)
-            told = _inline_of(argument, {EXTENDED: True})
-            self._content(argument, told.children if told else None)
-            if has_title:
-                self._close(MarkKind.TITLE)
-            self._block()
-        if name == "seealso":
-            self._builder.text("See also: ")
-        if self._nested < _MAX_DIRECTIVES:
-            self._nested += 1
-            around, self._of_terms = self._of_terms, name == "glossary"
-            self.read(parse("\n".join(lines), {EXTENDED: True}))
-            self._of_terms = around
-            self._nested -= 1
-        else:
-            self._builder.verbatim("\n".join(lines))
+        signatures = [argument] if DESCRIBES.fullmatch(name) else []
+        is_listed = options.keys().isdisjoint({"noindex", "no-index"})
+        with self._objects.describing(name, signatures, is_listed=is_listed) as ids:
+            for each in ids:
+                self._builder.add_anchor(each)
+            if name in ("image", "figure"):
+                self._open(MarkKind.FIGURE)
+                self._builder.add_image(argument, "")
+                self._open(MarkKind.CAPTION)
+            elif argument:
+                self._argument(name, argument, described=bool(signatures), is_title=has_title)
+            if name == "seealso":
+                self._builder.text("See also: ")
+            self._within(name, without_rules(name, content))
         if name in ("image", "figure"):
             self._close(MarkKind.CAPTION)
             self._close(MarkKind.FIGURE)
@@ -466,6 +476,61 @@ class _Reader:
             self._close(MarkKind.NOTE)
         self._block()
         return True
+
+    def _argument(self, name: str, argument: str, *, described: bool, is_title: bool) -> None:
+        """A directive's argument, where readers see it: a title, a signature, or a line with marks."""
+        kind = name.rpartition(":")[2]
+        if name in WITHOUT_WORDS or (described and kind in SCOPES):
+            return
+        if is_title:
+            self._open(MarkKind.TITLE)
+        if described and kind in SIGNED:
+            self._builder.text(argument)
+        else:
+            self._said(argument)
+        if is_title:
+            self._close(MarkKind.TITLE)
+        self._block()
+
+    def _said(self, text: str) -> None:
+        """A line with its marks."""
+        told = _inline_of(text, {EXTENDED: True})
+        self._content(text, told.children if told else None)
+
+    def _within(self, name: str, content: str) -> None:
+        """A directive's content."""
+        if self._nested == _MAX_DIRECTIVES:
+            self._builder.verbatim(content)
+            return
+        self._nested += 1
+        if name == "glossary" and _INDENTED.match(content):
+            self._glossary(content)
+        else:
+            around, self._of_terms = self._of_terms, name == "glossary"
+            self.read(parse(content, {EXTENDED: True}))
+            self._of_terms = around
+        self._nested -= 1
+
+    def _glossary(self, content: str) -> None:
+        """Terms, which are places, and their definitions."""
+        self._open(MarkKind.DEFINITIONS)
+        for terms, definition in glossary(content):
+            for term in terms:
+                self._open(MarkKind.TERM)
+                self._label([term])
+                self._said(term)
+                self._close(MarkKind.TERM)
+            self._open(MarkKind.DEFINITION)
+            self.read(parse(definition, {EXTENDED: True}))
+            self._close(MarkKind.DEFINITION)
+        self._close(MarkKind.DEFINITIONS)
+
+    def described(self, document: Document) -> list[str]:
+        """The document's names by what its directives describe; references to that which is here lead here."""
+        for link in document.links():
+            if is_object(link.target):
+                link.target = self._objects.place(link.target) or link.target
+        return [f"object:{name}" for name in self._objects.ids]
 
     def _label(self, names: list[str]) -> None:
         """Give what comes next, which is no heading, its names: those of its section."""
@@ -507,7 +572,8 @@ class _Reader:
             return
         if name in PLACE_ROLES and not builder.in_link:
             builder.open_link(f"#{target}", LinkKind.XREF)
-            unnamed = name in TITLE_ROLES and not named
+            shown = NUMBER_PLACE.sub("", shown) if name.endswith("numref") else shown
+            unnamed = not shown or (name in TITLE_ROLES and not named)
             self.has_unnamed |= unnamed
             builder.text(UNNAMED if unnamed else shown.lstrip("!~"))
             builder.close_link()
@@ -515,8 +581,21 @@ class _Reader:
         if name in FILE_ROLES and not builder.in_link:
             # A page of another project, by intersphinx, is elsewhere.
             builder.open_link(f"//{target}" if name != "download" and re.match(r"[\w.-]+:(?!\s)", target) else target)
-            builder.text(shown.lstrip("!~"))
+            title = self._title(target) if name != "download" and not named else ""
+            builder.text(title or shown.lstrip("!~"))
             builder.close_link()
+            return
+        if OBJECT_ROLES.fullmatch(name) and not builder.in_link and content[:1] != "!":
+            place = target_of(name, target.lstrip("~"), self._objects)
+            if place:
+                builder.open_link(place, LinkKind.XREF)
+                builder.code_span(last_part(shown) if shown[:1] == "~" else shown.removeprefix("."))
+                builder.close_link()
+                return
+        if (script := _SCRIPT_ROLES.get(name)) is not None:
+            builder.open_script(script)
+            builder.text(shown)
+            builder.close_script()
             return
         mark = _MARKED_ROLES.get(name)
         if mark is not None:
@@ -543,9 +622,11 @@ class _Reader:
         builder.line()
 
     def _block(self) -> None:
-        """A break between blocks: a blank line, but in lists, whose items are lines, a line."""
+        """A break between blocks: a blank line, but in lists, whose items are lines, a line; in a cell a space."""
         if self._list_depth:
             self._builder.line()
+        elif self._html.in_cell:
+            self._builder.space()
         else:
             self._builder.paragraph()
 
@@ -585,11 +666,11 @@ class _Reader:
         inline.content = _UNNUMBERED.sub("", inline.content)
         if children and children[-1].type == "text":
             children[-1].content = _UNNUMBERED.sub("", children[-1].content)
-        if not children and (found := _HEADING_ATTRIBUTES.search(inline.content)):
-            explicit += [first or second for first, second in _ID.findall(found[0])]
+        if not children and (found := HEADING_ATTRIBUTES.search(inline.content)):
+            explicit += names_in(found[0])
             inline.content = inline.content[: found.start()]
-        if children and children[-1].type == "text" and (found := _HEADING_ATTRIBUTES.search(children[-1].content)):
-            explicit += [first or second for first, second in _ID.findall(found[0])]
+        if children and children[-1].type == "text" and (found := HEADING_ATTRIBUTES.search(children[-1].content)):
+            explicit += names_in(found[0])
             children[-1].content = children[-1].content[: found.start()]
         self._html.forget()
         self._builder.open_heading(int(opening.tag[1]), tuple(explicit))
@@ -654,7 +735,7 @@ class _Reader:
                     self._role(role, token.content)
                     role = ""
                 else:
-                    builder.code_span(token.content)
+                    builder.code_span(_CODE_OF.sub("", token.content, count=1) if self._extended else token.content)
             elif kind == "formula":
                 self._formula(token, alone=len(children) == 1)
             elif (span := _SPAN_OPENS.get(kind)) is not None:
@@ -669,8 +750,7 @@ class _Reader:
             elif kind == "hardbreak":
                 builder.line()
             elif kind == "link_open":
-                target = str(token.attrs.get("href", ""))
-                builder.open_link(target, LinkKind.CITATION if target.startswith("cite:") else LinkKind.HYPERLINK)
+                self._open_link(token, children[index + 1])
             elif kind == "link_close":
                 builder.close_link()
             elif kind == "image":
@@ -679,6 +759,30 @@ class _Reader:
                 builder.text(token.content)
         if depth is not None:
             self._html.end_to(depth)
+
+    def _open_link(self, opening: Token, following: Token) -> None:
+        """A link's beginning: one without words, or MyST's address of a page, shows the title of what it leads to."""
+        address = str(opening.attrs.get("href", ""))
+        target = address
+        if self._extended:  # what another project has is elsewhere
+            target = f"//{address}" if address.startswith("inv:") else PROJECT.sub("", address, count=1)
+        self._builder.open_link(target, LinkKind.CITATION if target.startswith("cite:") else LinkKind.HYPERLINK)
+        is_empty = following.type == "link_close" or (opening.markup == "autolink" and target != address)
+        if not (is_empty and self._extended and target) or self._builder.in_heading:
+            return
+        following.content = ""
+        if target.startswith("#"):
+            self.has_unnamed = True
+            self._builder.text(UNNAMED)
+        else:
+            words = "" if following.type == "link_close" else target.removeprefix("//")
+            self._builder.text(self._title(target) or words)
+
+    def _title(self, target: str) -> str:
+        """The title of a page that a reference without words leads to; "" where there is none."""
+        title = "" if is_external(target) else title_there(target, self._source)
+        told = _inline_of(title, {})
+        return _plain(told.children or []) if told else title
 
     def _formula(self, token: Token, *, alone: bool) -> None:
         """A formula as written: on lines of its own where it is all of a paragraph or goes over lines between $$."""
@@ -700,7 +804,7 @@ class _Reader:
     def _text(self, text: str, before: str) -> None:
         if not before and (alert := _ALERT.match(text)):
             text = f"{alert[1].capitalize()}: {text[alert.end() :]}"
-        elif before in _NAMED_PARTS and text[:1] == "{" and (attributes := _ATTRIBUTES.match(text)) is not None:
+        elif before in _NAMED_PARTS and text[:1] == "{" and (attributes := ATTRIBUTES.match(text)) is not None:
             self._anchors_of(attributes[0])
             text = text[attributes.end() :]
         extended = self._extended and not self._builder.in_link
@@ -735,7 +839,7 @@ def _is_figure(token: Token) -> bool:
     children = token.children or []
     if not children or children[0].type != "image":
         return False
-    return len(children) == 1 or (len(children) == 2 and _ATTRIBUTES.fullmatch(children[1].content) is not None)
+    return len(children) == 1 or (len(children) == 2 and ATTRIBUTES.fullmatch(children[1].content) is not None)
 
 
 def _plain(children: list[Token]) -> str:

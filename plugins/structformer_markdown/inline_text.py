@@ -1,5 +1,5 @@
 """What plain text holds that CommonMark leaves alone: GFM's bare URLs and e-mail addresses, wiki-links, footnote
-marks.
+marks, lists of attributes.
 """
 
 import re
@@ -14,6 +14,10 @@ _EMAIL_HOST = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+")
 _EMAIL_USER = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_+")
 _LOOKS_LIKE_TARGET = re.compile(r"[a-z][a-z0-9+.-]*://|\.{0,2}/")
 _MAX_USER = 256
+_LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]+|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
+ATTRIBUTES = re.compile(_LIST)
+HEADING_ATTRIBUTES = re.compile(rf"\s*{_LIST}\s*$")
+_NAME = re.compile(r"""(?:#([\w:.-]+)|\bid=["']?([\w:.-]+))""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,11 @@ class Span:
     """The plain text, or the link's anchor text."""
     target: str | None = None
     """Where the link leads; None for plain text."""
+
+
+def names_in(attributes: str) -> list[str]:
+    """The names that a list of attributes gives."""
+    return [first or second for first, second in _NAME.findall(attributes)]
 
 
 def may_hold_links(text: str) -> bool:

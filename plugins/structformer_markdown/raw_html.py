@@ -9,15 +9,17 @@ from structformer.formats import Script, TreeBuilder
 
 from structformer_html import PARTS, Tag, tokens
 from structformer_markdown.fence_info import language
+from structformer_markdown.inline_text import ATTRIBUTES, names_in
 
 _NO_RAW_TEXT: frozenset[str] = frozenset()
 _HIDDEN = frozenset({"script", "style", "template", "noscript"})
 _BLOCKS = frozenset(
     """address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form
-    header hr html legend listing main nav ol option p pre search section select summary table tbody tfoot thead ul
-    xmp""".split()
+    header hr html legend listing main nav ol option p pre search section select summary table ul xmp""".split()
 )
-_LINES = frozenset({"br", "li", "tr"})
+_LINES = frozenset({"br", "li", "tr", "thead", "tbody", "tfoot"})
+# Other blocks in a cell leave its row one line.
+_LINES_OF_CELLS = _LINES | {"pre", "listing", "xmp", "table", "caption"}
 _HEADING = re.compile(r"h[1-6]$")
 _MARKS = {
     **PARTS,
@@ -35,7 +37,7 @@ _MARKS = {
     "strong": MarkKind.STRONG,
     "b": MarkKind.STRONG,
 }
-_SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
+SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 # What is in what: an end tag, or the next of its like, reaches no further.
 _WITHIN = {
     MarkKind.ITEM: MarkKind.LIST,
@@ -80,6 +82,7 @@ class RawHtml:
         self._open: list[MarkKind] = []
         self._floors: list[int] = []
         self._header = False  # whether the row that begins is one of column titles
+        self._row_begins = False
 
     def feed(self, fragment: str) -> None:
         """Read one html_block or html_inline token."""
@@ -141,6 +144,10 @@ class RawHtml:
                 builder.open_mark(MarkKind.CODE_SPAN)
                 builder.flow(found["code"])
                 builder.close_mark(MarkKind.CODE_SPAN)
+            if (attributes := ATTRIBUTES.match(text, place)) is not None:
+                for name in names_in(attributes[0]):
+                    builder.add_anchor(name)
+                place = attributes.end()
         builder.flow(text[place:])
 
     def enter(self) -> None:
@@ -172,6 +179,11 @@ class RawHtml:
             self._builder.close_mark(self._open.pop())
 
     @property
+    def in_cell(self) -> bool:
+        """Whether a table's cell is open, and no part of the Markdown in it."""
+        return bool(self._open) and MarkKind.CELL in self._open[self._floor :]
+
+    @property
     def hidden(self) -> bool:
         """True inside <script>, <style> and their like, whose content is not text."""
         return bool(self._hidden)
@@ -194,13 +206,13 @@ class RawHtml:
             return
         if name == "a":
             self._anchor(tag)
-        elif name in _BLOCKS:
-            builder.paragraph()
-        elif name in _LINES:
+        elif name in (_LINES_OF_CELLS if (in_cell := self.in_cell) else _LINES):
             builder.line()
+        elif name in _BLOCKS:
+            (builder.space if in_cell else builder.paragraph)()
         elif name in ("td", "th") and not closing:
             builder.text(" ")
-        elif (script := _SCRIPTS.get(name)) is not None:
+        elif (script := SCRIPTS.get(name)) is not None:
             if closing:
                 builder.close_script()
             else:
@@ -229,8 +241,12 @@ class RawHtml:
             around = self._open[-1] if len(self._open) > self._floor else None
             if around is MarkKind.TABLE:
                 self._begin(MarkKind.ROW, "")
+                self._row_begins = True
             elif around is not MarkKind.ROW:
                 return  # no cell of a table
+            if not self._row_begins:
+                self._builder.text("| ")
+        self._row_begins = kind is MarkKind.ROW
         self._begin(kind, self._detail(kind, tag))
         if tag.empty:
             self._end((kind,))

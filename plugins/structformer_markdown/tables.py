@@ -5,8 +5,11 @@ Source: GitHub Flavored Markdown Spec 0.29, section 4.10.
 """
 
 import re
+from collections.abc import Iterator
 
 from markdown_it.rules_block import StateBlock
+
+from structformer_markdown.formulas import formulas
 
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _CELL_END = re.compile(r"\\.|\|")
@@ -73,8 +76,20 @@ def _row(state: StateBlock, text: str, columns: int, line: int) -> None:
     """One token: the row's cells, as many as the table has columns, in its meta."""
     token = state.push("table_row", "tr", 0)
     token.map = [line, line + 1]
-    cells = _cells(text)[:columns]
-    token.meta = {"cells": cells}
+    cells = _cells(text)
+    if len(cells) > columns and "$" in text:  # a bar in a formula
+        cells = _cells("".join(_with_bars(text)))
+    token.meta = {"cells": cells[:columns]}
+
+
+def _with_bars(text: str) -> Iterator[str]:
+    """The text with the bars in its formulas escaped."""
+    place = 0
+    for found in formulas(text):
+        yield text[place : found.start]
+        yield text[found.start : found.end].replace("|", "\\|")
+        place = found.end
+    yield text[place:]
 
 
 def _cells(text: str) -> list[str]:

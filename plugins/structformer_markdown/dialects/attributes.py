@@ -8,12 +8,12 @@ from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
 from structformer_markdown.dialects.shown import anchor
 
-_LIST = r"""\{[.#][\w:.-]+(?:[ \t]+(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+)))*[ \t]*\}"""
+_LIST = r"""\{[ \t]*[.#][\w:.-]+(?:[ \t]+(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+)))*[ \t]*\}"""
 _SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\](?:\(\))?({_LIST})")
 _DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
 _NAME = re.compile(r"#([\w:.-]+)")
 _AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?({_LIST})[ \t]*$", re.MULTILINE)
-_ALONE = re.compile(rf"(?<=[^\s\x00|])\n[ \t]+({_LIST})[ \t]*$", re.MULTILINE)  # the last line of an item
+_ALONE = re.compile(rf"(?<=[^\s\x00|])\n[ \t]*({_LIST})[ \t]*$", re.MULTILINE)  # the last line of what it is of
 
 
 def _plain(text: str, page: Page) -> str:
@@ -31,5 +31,10 @@ def _anchors(attributes: str) -> str:
 
 
 DIALECT = Dialect(
-    "attributes", _plain, {"{.": re.compile(r"(?<!\{)\{\.[\w-]"), "{#": re.compile(r"[\])]\{#[\w-]|\n[ \t]+\{#[\w-]")}
+    "attributes",
+    _plain,
+    {
+        **dict.fromkeys(("{.", "{ ."), re.compile(r"(?<!\{)\{[ \t]*\.[\w-]")),
+        **dict.fromkeys(("{#", "{ #"), re.compile(r"(?:[\])]|\n[ \t]*)\{[ \t]*#[\w-]")),
+    },
 )

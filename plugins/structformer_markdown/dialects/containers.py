@@ -15,6 +15,7 @@ _HEADED = re.compile(  # Quarto's callouts, with a heading as their title
     r"^(:::+[ \t]*\{[^{}\n]*\.callout-(?:(?!title=)[^{}\n])*)\}[ \t]*\n+#{1,6}[ \t]+([^\n{}\"]+)$", re.MULTILINE
 )
 _KIND = re.compile(r"\{[^{}]*\}|[\w-]+")
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
 _NAME = re.compile(r"#([\w:.-]+)")
 _ATTRIBUTES = re.compile(r"\{[^{}]*\}$")
 
@@ -23,7 +24,22 @@ def _plain(text: str, page: Page) -> str:
     if ".callout" in text:
         text = _HEADED.sub(r'\1 title="\2"}', text)
     notes: list[str | None] = []  # the containers that are open: what precedes the lines of each note
-    return "\n".join(_line(line, notes) if ":::" in line else line for line in text.split("\n"))
+    if ".panel-tabset" not in text:
+        return "\n".join(_line(line, notes) if ":::" in line else line for line in text.split("\n"))
+    out: list[str] = []
+    tabs = 0  # how many containers are open up to the tabs'
+    for line in text.split("\n"):
+        if ":::" in line:
+            out.append(_line(line, notes))
+            tabs = (tabs or len(notes) * (".panel-tabset" in line)) * (len(notes) >= tabs)
+        else:
+            out.append(_label(line) if tabs and _HEADING.match(line) else line)
+    return "\n".join(out)
+
+
+def _label(heading: str) -> str:
+    """The label of one of Quarto's tabs, which is a heading and none of the page's."""
+    return f"\n**{_ATTRIBUTES.sub('', heading.strip()).lstrip('#').strip()}**\n"
 
 
 def _line(line: str, notes: list[str | None]) -> str:

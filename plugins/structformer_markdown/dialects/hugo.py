@@ -6,6 +6,7 @@ from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
 from structformer_markdown.dialects.shown import arguments, code_block, image, link
 
+_ESCAPED = re.compile(r"(\{\{[<%])/\*([^{}\n]*?)\*/([>%]\}\})")  # what writes about shortcodes
 _SHORTCODE = re.compile(r"\{\{[<%](?![ \t]*/\*)([^{}]*)[>%]\}\}")
 _NAME = re.compile(r"[ \t\n]*(/?)[ \t]*([\w./-]*[\w-])")
 _FIRST = re.compile(r"""[ \t\n]*(?:"([^"]*)"|“([^”]*)”|([^\s"'=]++)(?![ \t]*=))""")
@@ -19,6 +20,8 @@ _CODE = frozenset({"highlight", "code", "code-toggle"})
 
 
 def _plain(text: str, page: Page) -> str:
+    page.change_code(lambda code: _ESCAPED.sub(r"\1\2\3", code))
+    text = _ESCAPED.sub(lambda found: page.keep("".join(found.groups())), text)
     codes = list(_SHORTCODE.finditer(text))
     closing: dict[str, list[int]] = {}  # numbers of the shortcodes that close one, last first
     for index in range(len(codes) - 1, -1, -1):

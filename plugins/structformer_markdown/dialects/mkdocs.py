@@ -1,6 +1,6 @@
 """MkDocs with Material, PyMdown, autorefs and mkdocstrings: admonitions (`!!! note "Title"`), tabs (`=== "Tab"`),
-blocks (`/// note | Title`), places of contents, icons, keys, abbreviations, `[](){#spot}`, `::: pkg.mod`,
-`[pkg.Class][]`.
+blocks (`/// note | Title`), places of contents, icons, keys, abbreviations, changes (`{++new++}`) and marked text
+(`==x==`), `[](){#spot}`, `::: pkg.mod`, `[pkg.Class][]`.
 """
 
 import re
@@ -18,8 +18,12 @@ _TAB = re.compile(r"([ \t]*)===[!+]?[ \t]+\"([^\"]*)\"[ \t]*")
 _NO_NOTES = frozenset("tab define html caption figure-caption table-caption apply".split())
 _CONTENTS = re.compile(r"[ \t]*(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*", re.IGNORECASE)
 _OPTIONS = re.compile(r"^([ \t]*/{3,}[ \t]*[\w-][^\n]*\n)(?:(?: {4}|\t)[ \t]*[\w-]+:[^\n]*\n)+", re.MULTILINE)
-_ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[a-z0-9-]+:(?:\{[^{}\n]*\})?")
+_ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[a-z0-9-]+:(?:\{[^{}\n]*\})?(?:[ \t]+(?=\S))?")
 _KEYS = re.compile(r"(?<![\w+])\+\+([A-Za-z0-9_-]+(?:\+[A-Za-z0-9_-]+)*)\+\+(?![\w+])")
+_CHANGE = re.compile(  # what is added or marked, what replaces something, or what shows nothing: deleted, or a comment
+    r"\{(?:(\+\+|==)(?P<new>[^{}]{1,500}?)\1|~~(?:[^{}~]|~(?!>)){0,500}~>(?P<newer>[^{}]{0,500}?)~~|--[^{}]{1,500}?--|>>[^{}]{0,500}?<<)\}"
+)
+_MARKED = re.compile(r"(?<![\w=!<>])==(?=[^\s=])([^=\n]{1,300})(?<=\S)==(?![\w=])")
 _ABBREVIATION = re.compile(r"^ {0,3}\*\[[^\[\]\n]+\]:.*$", re.MULTILINE)
 _SPOT = re.compile(r"(^[ \t]*)?\[\]\(\)\{:?[ \t]*#([\w:.-]+)[^{}\n]*\}([ \t]*$)?", re.MULTILINE)
 _OBJECT = re.compile(  # of code, whose documentation is written there
@@ -43,6 +47,7 @@ class _Opened(NamedTuple):
 
 
 def _plain(text: str, page: Page) -> str:
+    text = _MARKED.sub(r"\1", _CHANGE.sub(lambda found: found["new"] or found["newer"] or "", text))
     text = _ABBREVIATION.sub("", _KEYS.sub(_keys, _ICON.sub("", text)))
     if "][" in text:
         text = _REFERENCE.sub(_linked(text, page), text)
@@ -144,6 +149,8 @@ DIALECT = Dialect(
     {
         **dict.fromkeys(("!!! ", "???", '=== "', '===! "', '===+ "', "///"), _OPENS),
         **dict.fromkeys(("{* ", "[TOC]", "[[toc]]", "[[_TOC_]]", "[](){", *_ICON_BEGINS)),
+        **dict.fromkeys(("{++", "{--", "{~~", "{==", "{>>"), _CHANGE),
+        "==": _MARKED,
         "++": _KEYS,
         "*[": _ABBREVIATION,
         "::: ": re.compile(r"^[ \t]*:::[ \t]+[A-Za-z_]\w*(?:(?:[.:]\w+)+[ \t]*$|[ \t]*\n[ \t]+options:)", re.MULTILINE),

@@ -8,9 +8,11 @@ from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
 from structformer_markdown.dialects.shown import EAST_ASIAN_STRONG, IMAGE_SUFFIXES, anchor, image, link, with_strong
 
-_EMBEDDED = re.compile(r"!\[\[([^\[\]\n|]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
-_CALLOUT = re.compile(r"^([ \t]*>[ \t>]*\[!\w+)(?:\|[^\[\]\n]*\][-+]?|\][-+])", re.MULTILINE)
-_WITH_CODE = re.compile(r"\[\[(?=[^\[\]\n]*[`\0])([^\[\]\n|]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
+_EMBEDDED = re.compile(r"!\[\[([^\[\]\n|]{1,500}?)(?:\\?\|([^\[\]\n]{0,500}))?\]\]")  # `\|` in tables
+_CALLOUT = re.compile(
+    r"^([ \t]*>[ \t>]*)(\[!\w+)(?:\|[^\[\]\n]*\][-+]?|\][-+]|\](?=[ \t]+\S))([ \t]+\S[^\n]*)?", re.MULTILINE
+)
+_WITH_CODE = re.compile(r"\[\[(?=[^\[\]\n]*[`\0])([^\[\]\n|]{1,500}?)(?:\\?\|([^\[\]\n]{0,500}))?\]\]")
 _COMMENT = re.compile(r"%%(?!%)(?:[^%]|%(?!%))++%%")
 _WITH_SPACE = re.compile(rf"[ \t]?{_COMMENT.pattern}")
 _BLOCK_NAME = re.compile(r"\^(?<![^\s>]\^)(?=[0-9-]*[A-Za-z])([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
@@ -28,7 +30,13 @@ def _plain(text: str, page: Page) -> str:
     text = _BLOCK_NAME.sub(lambda found: anchor(f"^{found[1]}"), text)
     if of_vault and "**" in text:
         text = with_strong(text)
-    return _CALLOUT.sub(r"\1]", text)
+    return _CALLOUT.sub(_callout, text)
+
+
+def _callout(found: re.Match[str]) -> str:
+    """A callout's first line; a title is a paragraph of its own."""
+    quoted, kind, title = found.groups()
+    return f"{quoted}{kind}]{title}\n{quoted.rstrip()}" if title else f"{quoted}{kind}]"
 
 
 def _embedded(found: re.Match[str]) -> str:

@@ -36,6 +36,10 @@ class Page:
         self._kept.append(self.restored(text))
         return f"\x00{len(self._kept) - 1}\x00"
 
+    def change_code(self, change: Callable[[str], str]) -> None:
+        """Change what is kept so far."""
+        self._kept = [change(text) for text in self._kept]
+
     def restored(self, text: str) -> str:
         """The text with all that was kept in its place."""
         return _KEPT.sub(lambda found: self._kept[int(found[1])], text) if "\x00" in text else text

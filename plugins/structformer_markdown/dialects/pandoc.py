@@ -1,12 +1,13 @@
 """Pandoc, Quarto, R Markdown: references (`@fig-x`, `[@key]`, `\\@ref(fig:x)`), notes in the line (`^[...]`), raised
-and lowered text (`x^2^`, `H~2~O`), line blocks, grid and simple tables, commands of LaTeX (`\\index{x}`).
+and lowered text (`x^2^`, `H~2~O`), line blocks, grid and simple tables, numbered examples (`(@x)`), commands of LaTeX
+(`\\index{x}`).
 
 Source: Pandoc's manual. A table becomes one of bars, each cell one line.
 """
 
+import itertools
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 
 from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
@@ -15,6 +16,8 @@ _SUFFIXES = (".qmd", ".rmd")
 _PLACES = "fig tbl lst sec eq thm lem cor prp cnj def exm exr sol rem alg tip nte wrn imp cau".split()
 _KEY = r"@(?:\{([^{}\s]+)\}|(\w(?:[\w:.#$%&+?<>~/-]*\w)?))"
 _REFERENCE = re.compile(rf"(?<![\w\\@./\]\"'=]){_KEY}|\\@ref\(([\w:.-]+)\)")
+_EXAMPLE = re.compile(r"^( {0,3})\(@([\w-]*)\)(?=[ \t])", re.MULTILINE)  # an item of the one list that goes on
+_TO_EXAMPLE = re.compile(r"\(@([\w-]+)\)")
 _CITED = re.compile(r"\[([^\[\]\n@]{0,200}(?<![\w.])@[^\[\]]{1,1000})\](?![(\[{:])")
 _NOTE = re.compile(r"(?<=[\w.,;:!?)”\"*\0])\^\[(?=[^\[\]\n]*\s)")
 _SCRIPT = re.compile(r"(?<=[^\s^~])(?:\^([^\s^~\[\]]{1,100})\^|(?<!~)~([^\s^~\[\]]{1,100})~(?!~))")
@@ -42,6 +45,8 @@ def _plain(text: str, page: Page) -> str:
         text = _SCRIPT.sub(lambda found: f"<sup>{found[1]}</sup>" if found[1] else f"<sub>{found[2]}</sub>", text)
     if "\\" in text:
         text = _BREAK.sub("", _COMMAND.sub(_shown, text))
+    if "(@" in text:
+        text = _with_examples(text)
     if "@" in text:
         text = _CITED.sub(lambda found: found[1], text)
         text = _REFERENCE.sub(_reference, text)
@@ -57,6 +62,19 @@ def _reference(found: re.Match[str]) -> str:
     if found[3] or key.partition("-")[0] in _PLACES:
         return f"[{key}](<#{key}>)"
     return f"[@{key}](<cite:{key}>)"
+
+
+def _with_examples(text: str) -> str:
+    """The text with the numbers of examples, and with those in references to them."""
+    numbers: dict[str, int] = {}
+    count = itertools.count(1)
+
+    def item(found: re.Match[str]) -> str:
+        numbers.setdefault(found[2], number := next(count))
+        return f"{found[1]}{number})"
+
+    text = _EXAMPLE.sub(item, text)
+    return _TO_EXAMPLE.sub(lambda found: f"({numbers[found[1]]})" if found[1] in numbers else found[0], text)
 
 
 def _with_notes(text: str) -> str:
@@ -121,7 +139,7 @@ def _grid(lines: list[str], start: int, out: list[str], headless: bool) -> int:
         end += 1
     rules = [number for number in range(start, end) if _GRID_LINE.fullmatch(lines[number])]
     rows: list[list[str]] = []
-    for begin, stop in pairwise(rules):
+    for begin, stop in itertools.pairwise(rules):
         cells = [line.strip().strip("|").split("|") for line in lines[begin + 1 : stop]]
         if len({len(each) for each in cells}) == 1:
             rows.append([_cell(parts) for parts in zip(*cells, strict=True)])

@@ -123,6 +123,19 @@ def test_attributes_on_an_item_s_last_line_name_it():
     assert "mast" in found.root.anchors
 
 
+def test_attribute_lists_with_blanks_within_are_no_text():
+    source = (
+        "Para.\n{ .annotate }\n\n1.  Step\n    { #step }\n\n- item { .x }\n\nSome **bold**{ #b }, *em*{ .c } text.\n"
+    )
+    found = page(f"# T\n\n{source}")
+    assert found.root.text == "Para.\n\nStep\n\nitem\n\nSome bold, em text."
+    assert found.root.anchors == ("t", "step", "b")
+    figure = '<figure markdown="span">\n  ![Plan](a.png){ width="300" #plan }\n  <figcaption>Of `it`{ .c }</figcaption>\n</figure>\n'
+    assert text(figure) == "Plan\n\nOf it"
+    assert "plan" in page(figure).root.anchors
+    assert text("Use { .no } and {{ .Values.x }} in a line.\n") == "Use { .no } and {{ .Values.x }} in a line."
+
+
 def test_indented_lines_are_no_code_in_mdx():
     found = mdx("<table>\n<tr>\n<td>\n\n      Default: `5`.\n\n</td>\n</tr>\n</table>\n")
     assert found.root.text == "Default: 5."
@@ -224,7 +237,7 @@ def test_roles_refer_to_places_files_and_works():
     source = "By {eq}`one`, {numref}`Fig. %s <two>`, {doc}`b`, {doc}`c <werkzeug:c>`, {download}`data <a.csv>` and {cite:p}`Pear2020,Fig1999`.\n"
     assert links(page(f"# T\n\n{source}")) == [
         ("xref", "#one", "one"),
-        ("xref", "#two", "Fig. %s"),
+        ("xref", "#two", "Fig."),
         ("hyperlink", "b", "b"),
         ("hyperlink", "//werkzeug:c", "c"),
         ("hyperlink", "a.csv", "data"),
@@ -263,6 +276,73 @@ def test_labels_are_found_on_any_page_and_works_where_they_are_listed(tmp_path):
     assert report.links["citation"]["external"] == 1
     (tmp_path / "c.md").write_text("# C\n\n```{bibliography}\n```\n")
     assert ingest(tmp_path, tmp_path / "w", workers=1).links["citation"]["resolved"] == 1
+
+
+def test_a_link_without_words_shows_the_title_of_what_it_leads_to():
+    others = {
+        "d/b.md": "---\n# no heading\n---\n# The `b` {#bee}\n\n(lbl)=\n## Bee two ##\n\n## Bee three\n",
+        "c.md": "---\ntitle: Cee\n---\n# Other\n",
+    }
+    source = (
+        "See [](#sails), [](d/b.md), [](/d/b.md#bee-three), [](d/b.md#lbl), <project:c.md>, {doc}`d/b`, <path:x.zip>, "
+        "[y](project:c.md#s) and [](https://e.org)this.\n\n## Sails [](#sails)\n"
+    )
+    found = page(f"# T\n\n{source}", others=others)
+    assert found.root.text == "See Sails, The b, Bee three, Bee two, Cee, The b, x.zip, y and this."
+    assert found.root.children[0].title == "Sails"
+    assert [link.target for link in found.root.links][4:8] == ["c.md", "d/b", "x.zip", "c.md#s"]
+
+
+def test_an_address_in_another_project_is_outside(tmp_path):
+    assert resolved(tmp_path, {"a.md": "# A\n\n[x](inv:sphinx#y), <inv:#z>\n"})["external"] == 2
+
+
+def test_objects_in_domains_are_places_on_any_page_of_the_project(tmp_path):
+    described = "```{py:class} knots.Rope(length, *, ends)\nA rope.\n\n```{py:method} tie()\n```\n```\n"
+    found = page(
+        f"# T\n\n{described.replace('```', '`````', 1)[:-4]}`````\n\n{{py:meth}}`~knots.Rope.tie`, {{func}}`!no`\n"
+    )
+    assert found.root.text == "knots.Rope(length, *, ends)\n\nA rope.\n\ntie()\n\ntie, no"
+    assert found.root.anchors == ("t", "knots.Rope", "knots.Rope.tie")
+    assert links(found) == [("xref", "#knots.Rope.tie", "tie")]
+    (tmp_path / "a.md").write_text(
+        "# A\n\n{py:func}`pear.boil`, {py:func}`pear.peel`\n\n```{py:function} plum.dry()\n```\n"
+    )
+    (tmp_path / "b.md").write_text("# B\n\n```{py:function} pear.boil(x)\n```\n\n{py:func}`plum.dry`\n")
+    (tmp_path / "c.rst").write_text("C\n=\n\n.. py:function:: pear.peel(x)\n\n:py:func:`plum.dry`\n")
+    assert ingest(tmp_path, tmp_path / "w", workers=1).links["xref"]["resolved"] == 4
+
+
+def test_a_glossary_may_have_its_definitions_indented():
+    found = page(
+        "# T\n\n```{glossary}\nplum\n  A *stone* fruit.\n\npear\nquince : q\n  A pome.\n\nfig\n```\n\n{term}`quince`\n"
+    )
+    assert found.root.text == "plum\nA stone fruit.\npear\nquince\nA pome.\nfig\n\nquince"
+    kinds = [mark.kind for mark in found.root.marks]
+    assert (kinds.count(MarkKind.TERM), kinds.count(MarkKind.DEFINITION)) == (4, 2)
+    assert found.root.anchors == ("t", "plum", "pear", "quince", "fig")
+
+
+@pytest.mark.parametrize(
+    ("directive", "said"),
+    [
+        ("{versionadded} 1.2\nNew.", "Added in version 1.2: New."),
+        ("{versionchanged} 1.3 It *floats*.", "Changed in version 1.3: It floats."),
+        ("{deprecated} 2", "Deprecated since version 2."),
+        ("{versionremoved} 3\n- a\n- b", "Removed in version 3:\n\na\nb"),
+        ("{grid} 1 2 2 3\n:gutter: 2\n\nText.", "Text."),
+        ("{card} Title\nHead\n^^^\nBody\n+++\nFoot", "Title\n\nHead\n\nBody\n\nFoot"),
+    ],
+)
+def test_directives_say_what_sphinx_prints(directive, said):
+    assert text(f"# T\n\n```{directive}\n```\n") == said
+    assert text(f"# T\n\n:::{directive}\n:::\n") == said
+
+
+def test_numbers_with_a_raised_or_lowered_role_stay_true():
+    assert text("10{sup}`3` kg, 10{superscript}`-5` m, log2{sub}`8`, 1{sup}`st` H{sub}`2`O\n") == (
+        "10³ kg, 10⁻⁵ m, log2₈, 1st H2O"
+    )
 
 
 @pytest.mark.parametrize("fences", [("```{note}", "```"), (":::{note}", ":::"), ("::::{note}\n:::{tip}", ":::\n::::")])
@@ -309,6 +389,22 @@ def test_icons_keys_and_abbreviations_show_what_a_reader_sees():
     assert text(f"# T\n\n{source}") == "Press Ctrl+Shift+C in C++ or i++.\n\nHTML."
 
 
+def test_what_follows_an_icon_is_as_far_in_as_the_icon_was():
+    grid = (
+        '<div class="grid cards" markdown>\n\n-   :material-clock:{ .lg .middle } __Set up__\n\n    ---\n\n    Install `x`.\n\n'
+        "    [:octicons-arrow-right-24: Go](start.md)\n\n- :simple-go: two\n\n</div>\n"
+    )
+    found = page(f"# T\n\n{grid}")
+    assert found.root.text == "Set up\nInstall x.\nGo\ntwo"
+    assert targets(found) == [("start.md", "Go")]
+
+
+def test_changes_show_what_is_new_and_marked_text_has_no_marks():
+    source = "A {++new++}{--, old--} {~~boat~>ship~~} {==is *here*==}{>>why?<<}, ==marked==; if x==y and y ==z: `#!python f(x)`.\n"
+    assert text(source) == "A new ship is here, marked; if x==y and y ==z: f(x)."
+    assert text("Run `#!/bin/sh -e` or `#!sh`.\n") == "Run #!/bin/sh -e or #!sh."
+
+
 def test_options_of_a_block_are_no_text():
     source = "/// details | More\n    type: warning\n    open: True\n\nWords.\n///\n"
     assert text(f"# T\n\n{source}") == "More\n\nWords."
@@ -330,6 +426,13 @@ def test_options_of_a_block_are_no_text():
 )
 def test_a_container_begins_with_its_title_or_what_it_is(opening, first):
     assert text(f"{opening}\n\nText.\n\n:::\n") == f"{first}\n\nText.".strip()
+
+
+def test_headings_of_tabs_are_labels_and_no_sections():
+    source = "## Install\n\n:::: {.panel-tabset}\n## R {.active}\n\n::: {.callout-tip}\nMind.\n:::\n\n### C#\nText.\n::::\n\nAfter.\n\n## Use\n"
+    found = page(source, "page.qmd")
+    assert [title for _, title in outline(found)] == ["page", "Install", "Use"]
+    assert found.root.children[0].text == "R\n\nTip: Mind.\n\nC#\n\nText.\n\nAfter."
 
 
 def test_classes_in_braces_are_no_text():
@@ -432,6 +535,18 @@ def test_addresses_of_shortcodes_are_links():
     assert targets(found) == [("/l", "T"), ("/x", "Get it"), ("a/b.md#c", "r"), ("a.png", "A plan")]
 
 
+def test_escaped_shortcodes_show_the_shortcode():
+    source = 'Write `{{</* ref "a.md" */>}}`, {{%/* notice */%}} or {{< ref "b" >}}.\n\n```md\n{{</* tab */>}}\n{{</* /tab */>}}\n```\n'
+    assert text(source) == 'Write {{< ref "a.md" >}}, {{% notice %}} or b.\n\n{{< tab >}}\n{{< /tab >}}'
+
+
+def test_comments_that_highlight_lines_are_no_code():
+    source = "let a // [!code ++]\n// [!code focus]\n// highlight-next-line\nlet b\n  # highlight-start\nlet c <!-- [!code --] -->\n{/* highlight-end */}\n"
+    assert text(f"```js\n{source}```\n\nAnd `// highlight-start`.\n") == (
+        "let a\nlet b\nlet c\n\nAnd // highlight-start."
+    )
+
+
 def test_code_in_a_shortcode_is_code():
     assert text('{{< highlight go "linenos=1" >}}\nx := {{ .a }}\n*y*\n{{< /highlight >}}\n') == "x := {{ .a }}\n*y*"
 
@@ -455,6 +570,16 @@ def test_blocks_of_gitbook_keep_their_titles():
     assert targets(found) == [("https://x.y", "https://x.y")]
 
 
+# Pandoc
+
+
+def test_numbered_examples_are_items_and_no_citations():
+    found = page("(@)  One.\n(@good) Two.\n\nAs (@good) says.\n\n(@)  Three.\n", "page.qmd")
+    assert found.root.text == "One.\nTwo.\n\nAs (2) says.\n\nThree."
+    assert [mark.detail for mark in found.root.marks if mark.kind is MarkKind.LIST] == ["1", "3"]
+    assert links(found) == []
+
+
 # mdBook, Obsidian, DocFX, VitePress, MDN
 
 
@@ -467,8 +592,10 @@ def test_captions_of_listings_are_text():
 
 def test_what_obsidian_embeds_is_an_image_or_a_link():
     found = page("A ![[plan.png|300]] b ![[Note#Part|shown]].\n\n> [!info]- Folded\n> Text.\n")
-    assert found.root.text == "A b shown.\n\nInfo: Folded Text."
+    assert found.root.text == "A b shown.\n\nInfo: Folded\n\nText."
     assert links(found) == [("embed", "plan.png", ""), ("hyperlink", "Note#Part", "shown")]
+    table = page("# T\n\n| a |\n|---|\n| ![[plan.png\\|300]] [[Note\\|shown]] |\n")
+    assert links(table) == [("embed", "plan.png", ""), ("hyperlink", "Note", "shown")]
 
 
 def test_marks_of_docfx_are_no_text():
@@ -557,6 +684,13 @@ def test_an_unknown_dialect_is_refused_in_words():
         "[](){#",
         "\n/// a\n    b: c",
         "<xref:a",
+        "{~~a~",
+        "{++a",
+        " ==a",
+        "\n> [!a] b",
+        "![[a\\",
+        "{%/* ",
+        "\n::: {.panel-tabset}\n# a",
     ],
 )
 def test_hostile_pages_take_linear_time(unit):

@@ -116,6 +116,9 @@ def test_quotes_and_the_notes_that_quotes_are():
     assert blocks("> [!tip] By the way\n>\n> Mind the gap.\n") == [
         ["note tip", ["title", "Tip: By the way"], "Mind the gap."]
     ]
+    assert blocks("> [!tip] By the way\n> Mind\n> the gap.\n") == [
+        ["note tip", ["title", "Tip: By the way"], "Mind the gap."]
+    ]
 
 
 def test_directives_are_notes_with_titles():
@@ -129,7 +132,7 @@ def test_directives_are_notes_with_titles():
 
 
 def test_directives_that_say_since_when_and_what_is_below():
-    assert blocks("```{versionadded} 2.1\nThe gap.\n```\n") == [["note versionadded", ["title", "2.1"], "The gap."]]
+    assert blocks("```{versionadded} 2.1\nThe gap.\n```\n") == [["note versionadded", "Added in version 2.1: The gap."]]
     assert blocks("```{toctree}\n:hidden:\n\nstart\nThe API <api>\n```\n") == [
         ["list", ["item", "start"], ["item", "The API"]]
     ]
@@ -181,6 +184,29 @@ def test_raw_html_has_the_same_parts():
     assert blocks("<figure><img src=a alt=Plan><figcaption>Cap</figcaption></figure>\n") == [
         ["figure", "Plan", ["caption", "Cap"]]
     ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "row"),
+    [
+        ("<td>a</td><td>b</td>", "a | b"),
+        ("<th><p>a</p><p>b</p></th>\n<td><div>c</div></td>", "a b | c"),
+        ("<td></td><td>b", "| b"),
+        ("<td>\n\n`a`\n\n**b**\n\n</td>\n<td>\n\nc\n\n</td>", "a b | c"),
+        ("<td>a</td>\n<td><pre>b\n c</pre></td>", "a |\nb\n c"),
+        ("<td>a</td>\n<td>\n\n```\nb\n```\n\n- c\n- d\n\n</td>", "a |\nb\nc\nd"),
+        ("<td>a<ul><li>b</li><li>c</li></ul></td>", "a\nb\nc"),
+        ("<td><table><tr><td>a</td><td>b</td></tr></table></td><td>c</td>", "a | b\n| c"),
+        ("<thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody><tr><td>c</td></tr></tbody>", "a | b\nc"),
+    ],
+)
+def test_the_cells_of_a_row_in_html_are_on_a_line_as_far_as_they_can(cells, row):
+    text = section(f"Before.\n\n<table>\n<tr>{cells}</tr>\n<tr><td>x</td><td>y</td></tr>\n</table>\n\nAfter.\n").text
+    assert text == f"Before.\n\n{row}\nx | y\n\nAfter."
+
+
+def test_a_bar_in_a_formula_ends_no_cell():
+    assert section("| a | b |\n|---|---|\n| $|x|$ | y |\n| $5 | $6 |\n").text == "a | b\n$|x|$ | y\n$5 | $6"
 
 
 def test_raw_html_around_markdown():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structformer import read
@@ -81,6 +83,27 @@ def test_any_bytes_read_or_are_refused_in_words(data):
 def test_a_document_survives_storage(text):
     for document in read(text.encode("utf-8", "surrogatepass"), format="markdown"):
         assert rows_document(*document_rows(document)) == document
+
+
+@pytest.mark.parametrize(
+    ("first", "unit", "last"),
+    [
+        ("x\n{", " ", "x"),
+        ("```js\n// [!code ", " ", "x\n```\n"),
+        ("```js\n", "# [!code ", "x\n```\n"),
+        ("| a | b |\n|---|---|\n", "| $|", "x"),
+        ("<table><tr>", "<td>a", ""),
+        ("<div>\n", "`x`{ .a ", "\n</div>"),
+        ("```{glossary}\n", "a\n", "  b\n```\n"),
+        ("", "[](#a) ", ""),
+        ("", "{py:func}`a` ", ""),
+    ],
+)
+def test_whatever_comes_many_times_takes_linear_time(first, unit, last):
+    text = first + unit * 20_000 + last
+    start = time.process_time()
+    list(read(text.encode(), format="markdown"))
+    assert time.process_time() - start < 4
 
 
 @settings(max_examples=60, deadline=None)
