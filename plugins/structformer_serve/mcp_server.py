@@ -39,7 +39,7 @@ _RESERVED = 40  # tokens for what is said at the end
 _SHARE = 0.5  # of an answer, at most, for one section
 _DEEPEST_HEADING = 6
 _CUT = "… (cut: read it whole)"
-_BRACKETS, _QUOTED = re.compile(r"[\[\]<>`\n]"), re.compile(r"%(?:5B|5D|3C|3E|60|0A)")
+_UNSAFE = re.compile(r"[%\[\]<>`\n]")
 _NEAR = 0.8  # of a cut text, that a cut between its parts leaves at least
 Tokens = Annotated[int, Field(ge=_FEWEST_TOKENS, le=MAX_TOKENS, description="The answer has at most so many tokens.")]
 Address = Annotated[
@@ -221,12 +221,13 @@ class Answers:
         hits = [hit for hit in answer.hits if not code or self._shows_code(hit)][:k]
         found = FoundSections(query=query, confident=answer.confident, likely=answer.likely, sections=[])
         missing = self._service.help(request, access).missing
+        lacking = f"No page{' within the filter' if path or where else ''} has: {', '.join(missing)}." * bool(missing)
         if not hits:
-            why = f"No page has: {', '.join(missing)}.\n" if missing else ""
-            said = f"Nothing was found for: {query}\n{why}Try other words, or `outline`."
-            return counter.cut(said, max_tokens), found
+            fits = self._service.any_fits(request, access)
+            why = f"{lacking}\nTry other words, or `outline`." if fits else "No document fits the filter."
+            return counter.cut(f"Nothing was found for: {query}\n{why.lstrip()}", max_tokens), found
         text = _Text(counter, max_tokens)
-        text.add(_doubt(answer, missing))
+        text.add(_doubt(answer, lacking))
         # First where everything stands, so that what does not fit can be read.
         for place, hit in enumerate(hits, 1):
             others = [each for each in hit.sections if each.section != hit.section][:3]
@@ -287,25 +288,33 @@ class Answers:
             raise UsageError(f"no document {address!r}") from None
 
     def _named_section(self, address: str, children: bool) -> SectionAnswer:
-        access = ACCESS.get()
-        if self._service.current.number(address) is None and _QUOTED.search(address):
-            address = unquote(address)
-        name, mark, anchor = address.strip().strip("[]").partition("#")
-        number = int(anchor[1:]) if mark and _SECTION.fullmatch(anchor) else None
-        # An id may itself hold a "#", as those of a dump's pages do.
-        if self._service.current.number(address) is not None:
-            return self._service.section(address, access, children=children, linked=False)
-        if number is not None:
-            return self._service.section(
-                address.rpartition("#")[0], access, section=number, children=children, linked=False
-            )
-        return self._service.section(name, access, anchor=anchor or None, children=children, linked=False)
+        document, place = self._place(address)
+        number = int(place[1:]) if _SECTION.fullmatch(place) else None
+        anchor = place if place and number is None else None
+        return self._service.section(
+            document, ACCESS.get(), section=number, anchor=anchor, children=children, linked=False
+        )
+
+    def _place(self, address: str) -> tuple[str, str]:
+        """The document of an address, and the section or anchor in it, "" for none: as the tools print it, in brackets
+        or not, or as a person types it. An id may itself hold a "#", as those of a dump's pages do.
+        """
+        stripped = address.strip()
+        forms = [stripped.removeprefix("[").removesuffix("]"), address, stripped]
+        for form in dict.fromkeys([*map(unquote, forms), *forms]):
+            if self._service.current.number(form) is not None:
+                return form, ""
+            document, _, place = form.rpartition("#")
+            if document and self._service.current.number(document) is not None:
+                return document, place
+        document, _, place = forms[0].partition("#")
+        return document, place
 
     def outline(self, document: str, path: str, max_tokens: int) -> str:
         """A document's tree, or the documents."""
         access, text = ACCESS.get(), _Text(self._tokens(), max_tokens)
         if document:
-            found = self._service.document(document.partition("#")[0] if "#s" in document else document, access)
+            found = self._service.document(self._place(document)[0], access)
             total = len(found.outline)
             lines = (
                 f"{'  ' * entry.level}- {unlinked(entry.title)} [{_address(found.document, entry.section)}] "
@@ -394,16 +403,16 @@ def _said_to_be_cut(text: str) -> str:
 
 def _address(document: str, section: int = 0) -> str:
     """An address in which nothing ends the brackets around it; `read` takes it so and as it is."""
-    name = _BRACKETS.sub(lambda found: quote(found[0]), document)
+    name = _UNSAFE.sub(lambda found: quote(found[0]), document)
     return f"{name}#s{section}" if section else name
 
 
-def _doubt(answer: SearchAnswer, missing: Sequence[str]) -> str:
-    """How sure the search is, where it can tell. missing: words of the query that no page has."""
+def _doubt(answer: SearchAnswer, lacking: str) -> str:
+    """How sure the search is, where it can tell. lacking: which words of the query no page has, as a sentence."""
     said = [
         "" if answer.confident else "Nothing surely fits; these are the nearest.",
         "" if answer.likely is None else f"The first is right with a likelihood of about {answer.likely:.0%}.",
-        f"No page has: {', '.join(missing)}." if missing else "",
+        lacking,
     ]
     return f"{' '.join(filter(None, said))}\n\n" if any(said) else ""
 

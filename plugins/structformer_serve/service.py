@@ -280,6 +280,10 @@ class SearchService:
         seen = current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
         return help_with(current.retriever.opened, request.q, seen)
 
+    def any_fits(self, request: SearchRequest, access: Access) -> bool:
+        """Whether a document that may be seen fits a search's filter. Raises UsageError on a filter that is none."""
+        return bool(len(self.current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))))
+
     def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, list[tuple[Shelf, DocumentList]]]:
         """The documents of a folder itself, and its folders with theirs."""
         current = self.current

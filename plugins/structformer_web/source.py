@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from structformer.cli import Number
 from structformer.extras import require
 from structformer.ingestion import Fetched
 from structformer.workspace import Workspace
@@ -27,14 +28,14 @@ class Website:
         ),
         click.Option(
             ["--max-hours"],
-            type=click.FloatRange(0, min_open=True),
+            type=Number(0, min_open=True),
             default=12.0,
             show_default=True,
             help="Of a website, ask for so long at most; the next run goes on.",
         ),
         click.Option(
             ["--crawl-delay"],
-            type=click.FloatRange(0, 3600),
+            type=Number(0, 3600),
             default=1.0,
             show_default=True,
             metavar="SECONDS",

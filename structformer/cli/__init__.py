@@ -6,6 +6,7 @@ from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structformer.cli.common import (
+        Number,
         Output,
         OutputPath,
         WorkspacePath,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from structformer.cli.training_view import of_first_process, print_result, watched
 
 __all__ = [
-    "PROGRESS_LINES", "Output", "OutputPath", "WorkspacePath", "as_text", "base_url_option",
+    "PROGRESS_LINES", "Number", "Output", "OutputPath", "WorkspacePath", "as_text", "base_url_option",
     "check_corpus", "chosen_options", "common_options", "default_option", "force_option", "judged", "judged_option",
     "named", "of_first_process", "opened", "print_result", "printable", "read_mapping", "save_config",
     "search_options", "seconds", "show", "show_hits", "show_search", "stale_option", "table",

@@ -1,6 +1,7 @@
 """What the commands share: the common options, the configuration file, printing, progress."""
 
 import json
+import math
 import os
 import re
 import sys
@@ -182,6 +183,16 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
+class Number(click.FloatRange):
+    """A number in a range. Python's own ranges have NaN, which no comparison leaves out, and infinity."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is not a number that can be used", param, ctx)
+        return found
+
+
 def part_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """--part, as the commands have it that are done in parts."""
     return click.option(
@@ -228,9 +239,7 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
 
     path = value or Path(DEFAULT_CONFIG)
     settings = read_toml(path)
-    options = {
-        option.lstrip("-").replace("-", "_"): param.name for param in ctx.command.params for option in param.opts
-    }
+    options = {option.lstrip("-").replace("-", "_"): param for param in ctx.command.params for option in param.opts}
     _check_config(ctx.find_root(), settings, str(path))
     chosen = {key: item for key, item in settings.items() if not isinstance(item, dict)}
     own = settings.get(ctx.info_name or "", {})
@@ -241,9 +250,13 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
             + (_meant(unknown[0], sorted(options)) or f"; see structformer {ctx.info_name} --help")
         )
     chosen.update(own)
-    named = {options[key.replace("-", "_")]: item for key, item in chosen.items() if key.replace("-", "_") in options}
+    named: dict[str, Any] = {}
+    for key, item in chosen.items():
+        if (param := options.get(key.replace("-", "_"))) is not None:
+            where = f"{path}, [{ctx.info_name}]" if key in own else str(path)
+            named[str(param.name)] = _as_typed(item, param, f"{where}: {key}")
     # Whoever made the folder made a file that was only found there; a user's flag or --config is the user's own word.
-    leading_out = [name for name, item in named.items() if name and value is None and _leads_out(name, item)]
+    leading_out = [name for name, item in named.items() if value is None and _leads_out(name, item)]
     if leading_out:
         names = ", ".join(leading_out).replace("_", "-")
         click.echo(
@@ -251,8 +264,22 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
             f"give it as a flag, or --config {path}",
             err=True,
         )
-    ctx.default_map = {name: item for name, item in named.items() if name and name not in leading_out}
+    ctx.default_map = {name: item for name, item in named.items() if name not in leading_out}
     return path
+
+
+def _as_typed(item: Any, param: click.Parameter, where: str) -> Any:
+    """A setting as a flag would have it, so that it is checked as a flag is. Raises UsageError."""
+    if getattr(param, "is_flag", False):
+        if not isinstance(item, bool):
+            raise click.UsageError(f"{where} is {item!r}: it must be true or false")
+        return item
+    several = getattr(param, "multiple", False)
+    listed = item if several and isinstance(item, list) else [item]
+    for each in listed:
+        if isinstance(each, bool) or not isinstance(each, str | int | float):
+            raise click.UsageError(f"{where} is {each!r}: it must be a text or a number")
+    return [str(each) for each in listed] if several else str(item)
 
 
 def _leads_out(name: str, value: Any) -> bool:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, OutputPath, common_options, default_option, printable, save_config, table
+from structformer.cli.common import (
+    Number,
+    Output,
+    OutputPath,
+    common_options,
+    default_option,
+    printable,
+    save_config,
+    table,
+)
 from structformer.cli.searching import fresh_index, stale_option
 
 if TYPE_CHECKING:
@@ -96,7 +105,7 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     "--tolerance",
     0.05,
     "For --no-worse-than: how much lower the first measure may be if that may be chance.",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
 )
 @click.option("--output", "folder", type=OutputPath(), help="Another folder for runs and reports.")
 @click.option("--force", is_flag=True, help="Write over an earlier evaluation of that name or folder.")

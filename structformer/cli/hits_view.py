@@ -69,7 +69,7 @@ def show_search(
         remark = _witness(retriever, query, pipeline)
     show_hits(out, hits, scores=scores, remark=remark, none=filtered)
     if helps.missing:
-        out.result(f"no page has: {printable(', '.join(helps.missing))}")
+        out.result(f"no page{' within the filter' if where else ''} has: {printable(', '.join(helps.missing))}")
     if helps.meant:
         out.result(f"did you mean {printable(helps.meant)}?")
     elif lost and pipeline.encoder in ("", STRUCTURE):

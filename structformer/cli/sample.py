@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structformer.cli.common import (
+    Number,
     Output,
     common_options,
     default_option,
@@ -37,7 +38,7 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
 @click.option("--draws", type=click.IntRange(1), help=_DOCS["draws"].help)
 @click.option(
     "--held-out",
-    type=click.FloatRange(0, 0.9),
+    type=Number(0, 0.9),
     help="Share of documents kept out for evaluation.  [default: 0.1, less in big corpora]",
 )
 @click.option(

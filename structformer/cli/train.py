@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, WorkspacePath, common_options, save_config, seconds
+from structformer.cli.common import Number, Output, WorkspacePath, common_options, save_config, seconds
 from structformer.cli.training_view import of_first_process, print_result, watched
 from structformer.models.kinds import RankerKind, imported, ranker_kind, ranker_kinds
 from structformer.text.field_docs import field_docs
@@ -40,7 +40,7 @@ def losses_by_kind(kinds: Mapping[str, RankerKind]) -> str:
 def training_flags(function: Any) -> Any:
     """The flags that training commands share; a flag that is not given leaves its key to the recipe."""
     docs = field_docs("training.options", "TrainingOptions")
-    positive = click.FloatRange(min=0, min_open=True)
+    positive = Number(min=0, min_open=True)
     whole = click.IntRange(1)
 
     def option(flag: str, key: str, **options: Any) -> Any:
@@ -56,7 +56,7 @@ def training_flags(function: Any) -> Any:
         option("--accumulation", "accumulation", type=whole),
         option("--learning-rate", "learning_rate", type=positive),
         option("--loss", "loss", cls=RankersOption, describe=losses_by_kind),
-        option("--mlm", "mlm", type=click.FloatRange(0)),
+        option("--mlm", "mlm", type=Number(0)),
         option("--max-tokens", "document_tokens", type=click.IntRange(8, 8192)),
         option("--batch-tokens", "batch_tokens", type=click.IntRange(8)),
         option("--hard-negatives", "hard_negatives", type=click.IntRange(0)),

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 from structformer.did_you_mean import did_you_mean
@@ -24,10 +24,13 @@ _NUMBER = re.compile(
 )
 # As the tracks have written them, since 2019 as XML: <topic number="1"><query>..</query>
 TOPIC_PARTS = {
-    "title": re.compile(r"<(title|query)>\s*(?:Topic:)?\s*(.*?)\s*(?:</\1>|\n\s*<|\n\s*\n|$)", _FLAGS),
-    "desc": re.compile(r"<(desc|description|question)>\s*(?:Description:)?\s*(.*?)\s*(?:</\1>|\n\s*<|$)", _FLAGS),
-    "narr": re.compile(r"<(narr|narrative)>\s*(?:Narrative:)?\s*(.*?)\s*(?:</\1>|\n\s*<|$)", _FLAGS),
+    "title": re.compile(r"<(title|query)\b[^<>]*>\s*(?:Topic:)?\s*(.*?)\s*(?:</\1>|\n\s*<|\n\s*\n|$)", _FLAGS),
+    "desc": re.compile(
+        r"<(desc|description|question)\b[^<>]*>\s*(?:Description:)?\s*(.*?)\s*(?:</\1>|\n\s*<|$)", _FLAGS
+    ),
+    "narr": re.compile(r"<(narr|narrative)\b[^<>]*>\s*(?:Narrative:)?\s*(.*?)\s*(?:</\1>|\n\s*<|$)", _FLAGS),
 }
+_COMMENT, _CDATA = re.compile("<!--.*?-->", re.DOTALL), re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _IDS, _TEXTS = ("_id", "qid", "query_id", "id"), ("text", "query")  # what queries in JSON are called by
 
 
@@ -93,7 +96,7 @@ def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str
     if unknown := sorted(set(parts) - set(TOPIC_PARTS)):
         raise UsageError(f"topics have no part {unknown[0]!r}; {did_you_mean(unknown[0], TOPIC_PARTS)}")
     head = "\n".join(islice(lines_of(path), 20))
-    if re.search(r"<top(ic)?\b", head, re.IGNORECASE):
+    if head.lstrip().startswith("<") and re.search(r"<top(ic)?\b", head, re.IGNORECASE):
         queries = _topics(path, parts)
     lines: Iterable[str] = () if queries else lines_of(path)
     if head.lstrip().startswith("["):
@@ -107,13 +110,18 @@ def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str
         if line.lstrip().startswith("{"):
             try:
                 value = json.loads(line)
-                identifier, text = (next(str(value[key]) for key in keys if key in value) for keys in (_IDS, _TEXTS))
+                identifier, text = (next(value[key] for key in keys if key in value) for keys in (_IDS, _TEXTS))
+                identifier = str(identifier) if type(identifier) is int else identifier
+                if not isinstance(identifier, str) or not isinstance(text, str):
+                    raise ValueError
             except (ValueError, StopIteration, RuntimeError):
                 raise UsageError(f'{path}, line {number}: not a BEIR query with "_id" and "text"') from None
         else:
             identifier, tab, text = line.partition("\t")
             if not tab:
                 raise UsageError(f"{path}, line {number}: neither JSON nor `id<TAB>text`")
+            if number == 1 and (identifier.replace("-", "_"), text.strip()) in product(_IDS, _TEXTS):
+                continue  # the names of the columns
         if queries.setdefault(identifier.strip(), text.strip()) != text.strip():
             raise UsageError(f"{path}, line {number}: another text for the query {identifier.strip()!r}")
     if not queries:
@@ -125,6 +133,7 @@ def _topics(path: Path, parts: Sequence[str]) -> dict[str, str]:
     queries: dict[str, str] = {}
     # One blank at a time, since what is looked for next tries each of them.
     text = re.sub("\n{3,}", "\n\n", "\n".join(" ".join(line.split()) for line in lines_of(path)))
+    text = _CDATA.sub(lambda found: html.escape(found[1]), _COMMENT.sub("", text))
     for number, piece in enumerate(_TOPIC.split(text)[1:], 1):
         said, *end = _ITS_END.split(piece, 1)
         name = _NUMBER.search(said) if end else None
@@ -132,7 +141,9 @@ def _topics(path: Path, parts: Sequence[str]) -> dict[str, str]:
         if name is None or any(text is None for text in texts):
             raise UsageError(f"{path}, topic {number}: no <num> or no <{'> or no <'.join(parts)}>")
         asked = " ".join(" ".join(text[2].split()) for text in texts if text is not None)
-        queries[name[1] or name[2]] = asked if name[1] else html.unescape(asked)
+        its_name, asked = name[1] or name[2], asked if name[1] else html.unescape(asked)
+        if queries.setdefault(its_name, asked) != asked:
+            raise UsageError(f"{path}, topic {number}: another text for the query {its_name!r}")
     return queries
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from subprocess import CalledProcessError
 from typing import Any
 
 import ir_measures
@@ -15,6 +16,7 @@ from structformer.retrieval.rankings.qrels_files import Qrel
 
 Ranked = Sequence[tuple[str, float]]
 _NAME = re.compile(r"[A-Za-z_]+")
+_MOST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,30 @@ def parse_measure(name: str) -> Any:
     if name in own_measures():
         return own_measures()[name]
     try:
-        return ir_measures.parse_measure(name)
+        measure: Any = ir_measures.parse_measure(name)
     except (ValueError, NameError, SyntaxError, KeyError) as error:
         raise UsageError(f"no measure {name!r}{_meant(name)}") from error
+    try:
+        measure.validate_params()
+    except AssertionError as error:
+        raise UsageError(f"the measure {name}: {error}") from error
+    # Tools in C end the process at such numbers.
+    for param in ("cutoff", "rel"):
+        if not 0 < measure.params.get(param, 1) <= _MOST:
+            raise UsageError(f"the measure {name}: its {param} must be between 1 and {_MOST:,}")
+    if not ir_measures.pyndeval.supports(measure):
+        trial = ir_measures.evaluator([measure], [ir_measures.Qrel("q", "d", 1)])
+        _computed([measure], [ir_measures.ScoredDoc("q", "d", 1.0)], trial)
+    return measure
+
+
+def _computed(measures: Sequence[Any], scored: Sequence[Any], evaluator: Any) -> list[Any]:
+    """What each query has. Raises UsageError where the tool that computes a measure fails."""
+    try:
+        return list(evaluator.iter_calc(scored))
+    except (AssertionError, TypeError, ValueError, ArithmeticError, OSError, CalledProcessError) as error:
+        names = ", ".join(map(str, measures))
+        raise UsageError(f"{names} cannot be computed here: {error or type(error).__name__}") from error
 
 
 def _meant(name: str) -> str:
@@ -92,7 +115,9 @@ class Evaluator:
             if row.query in qrels
         ]
         self._evaluators = [
-            ir_measures.evaluator(each, rows) for each, rows in ((plain, listed), (by_subtopic, divided)) if each
+            (each, ir_measures.evaluator(each, rows))
+            for each, rows in ((plain, listed), (by_subtopic, divided))
+            if each
         ]
 
     def values(self, run: Mapping[str, Ranked]) -> Iterator[tuple[str, str, float]]:
@@ -100,8 +125,8 @@ class Evaluator:
         scored = [
             ir_measures.ScoredDoc(query, document, score) for query, ranked in run.items() for document, score in ranked
         ]
-        for evaluator in self._evaluators:
-            for metric in evaluator.iter_calc(scored):
+        for measures, evaluator in self._evaluators:
+            for metric in _computed(measures, scored, evaluator):
                 yield str(metric.measure), metric.query_id, metric.value
         for measure in self._own:
             for query, grades in self._qrels.items():

@@ -16,10 +16,11 @@ _OTHER_SUFFIXES = frozenset(
     jpeg jpg mkv mov mp3 mp4 o obj odt ogg otf pdf png ppt pptx ps psd pyc so tif tiff ttf war wasm wav webm
     webp woff woff2 xls xlsx""".split()
 )
-# Names without a suffix that are not prose.
+# Names that are not prose.
 _OTHER_NAMES = frozenset(
     """makefile gnumakefile dockerfile containerfile vagrantfile jenkinsfile gemfile rakefile procfile brewfile podfile
-    fastfile justfile owners codeowners cname gitattributes gitignore configure build workspace mime.types""".split()
+    fastfile justfile owners codeowners cname gitattributes gitignore configure build workspace mime.types robots.txt
+    ads.txt""".split()
 )
 _QUERIES = re.compile(r"(?:^|/)(?:queries|topics|qrels?)\b[^/]*\.(?:jsonl|json|tsv|csv|txt|xml)$", re.IGNORECASE)
 # What Sphinx puts beside the pages that it builds.
@@ -71,4 +72,4 @@ def may_be_document(path: str, head: bytes) -> bool:
     stem, dot, suffix = name.rpartition(".")
     if head.startswith(b"#!"):
         return False
-    return suffix not in _OTHER_SUFFIXES if dot and stem else name.lstrip(".") not in _OTHER_NAMES
+    return name.lstrip(".") not in _OTHER_NAMES and not (dot and stem and suffix in _OTHER_SUFFIXES)

@@ -45,6 +45,8 @@ def parse_pipeline(text: str) -> Pipeline:
                 raise UsageError(f"{part.strip()}: write [option=value], for example [k=50]")
             if key.strip() in ("name", "model"):
                 raise UsageError(f"{part.strip()}: the model goes after a colon, {found['name']}:{value.strip()}")
+            if key.strip() in options:
+                raise UsageError(f"{part.strip()}: {key.strip()} is there twice")
             options[key.strip()] = value.strip().strip("\"'")
         model = found["short"] or found["double"] or found["single"] or found["bare"]
         stages.append(make_stage(found["name"], model, **options))
@@ -82,9 +84,11 @@ def pipeline_of(tables: Any, where: str) -> Pipeline:
 
 
 def as_pipeline(value: str | Pipeline | Stage) -> Pipeline:
-    """A pipeline from any of its forms."""
+    """A pipeline from any of its forms. Raises UsageError."""
     if isinstance(value, Stage):
         return Pipeline((value,))
+    if not isinstance(value, str | Pipeline):
+        raise UsageError(f"a pipeline is a text or made of stages, not {type(value).__name__}")
     return parse_pipeline(value) if isinstance(value, str) else value
 
 

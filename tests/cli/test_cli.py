@@ -93,6 +93,32 @@ def test_a_config_with_an_unknown_key_or_broken_toml_is_a_usage_error(run, pages
     assert run("ingest", pages, "--config", tmp_path / "c.toml").code == 2
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("k = [3]", "c.toml, [search]: k is [3]: it must be a text or a number"),
+        ("k = {a = 1}", "it must be a text or a number"),
+        ("k = 2024-01-01", "it must be a text or a number"),
+        ("k = true", "it must be a text or a number"),
+        ("k = 2.7", "'2.7' is not a valid integer"),
+        ("group = 0", "c.toml, [search]: group is 0: it must be true or false"),
+    ],
+)
+def test_a_setting_is_checked_as_a_flag_is(run, tmp_path, line, said):
+    (tmp_path / "c.toml").write_text(f"[search]\n{line}\n")
+    wrong = run("search", "rope", "--config", tmp_path / "c.toml")
+    assert (wrong.code, said in wrong.err) == (2, True), wrong.err
+
+
+@pytest.mark.parametrize("number", ["nan", "inf"])
+@pytest.mark.parametrize(
+    "command", [("ingest", "docs", "--max-file-mb"), ("ingest", "docs", "--timeout"), ("serve", "--rate")]
+)
+def test_a_number_that_no_comparison_leaves_out_is_refused(run, command, number):
+    wrong = run(*command, number)
+    assert (wrong.code, f"{number} is not a number that can be used" in wrong.err) == (2, True), wrong.err
+
+
 def test_a_found_config_says_nowhere_where_the_users_words_go(run, pages, tmp_path):
     config = tmp_path / "here" / "structformer.toml"
     config.write_bytes(

@@ -145,6 +145,15 @@ def test_mistakes_are_named(workspace):
     build_index(workspace, encoders=[])
     with pytest.raises(UsageError, match="no measure 'nDGC'"):
         evaluate(workspace, JUDGED, measures=["nDGC"])
+    for measure, said in (
+        ("nDCG@0", "cutoff must be between 1 and"),
+        ("P@99999999999999999999", "cutoff must be between 1 and"),
+        ("AP(rel=0)", "rel must be between 1 and"),
+        ("RR@1e3", "invalid param cutoff=1000.0"),
+        ("INSQ", "INSQ"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            evaluate(workspace, JUDGED, measures=[measure])
     with pytest.raises(UsageError, match="do their query ids belong together"):
         evaluate(workspace, Judgements({"a": "b"}, {"c": {"knots.md": 1}}, {}))
 

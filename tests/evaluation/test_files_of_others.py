@@ -40,7 +40,8 @@ def test_a_run_is_read_packed_and_in_three_columns(tmp_path):
         ("q Q0 a 1 2 x\nq Q0 b 2 1_000 x\n", "line 2: a score that is not a number: '1_000'"),
         ("q Q0 a 1 -inf x\n", "line 1: a score that is not a number"),
         ("q Q0 a 1 1e999 x\n", "line 1: a score that is not a number"),
-        ("q\ta\t１\n", "line 1: a score that is not a number"),
+        ("q\ta\t１\n", "line 1: a rank that is not a whole number"),
+        ("q\ta\t17.5\nq\tb\t12.5\n", "line 1: a rank that is not a whole number: '17.5'"),
         ("q Q0 a 1 x\n", "line 1: not TREC's"),
     ],
 )
@@ -83,10 +84,36 @@ def test_a_run_of_other_ids_is_said():
         ("q.jsonl", '{"qid": 7, "query": "salt & sea"}\n'),
         ("q.json", '[{"_id": "7", "text": "salt & sea"}]'),
         ("q.tsv", "7\tsalt & sea\n"),
+        ("named.tsv", "query-id\ttext\n7\tsalt & sea\n"),
+        ("t.xml", "<topics><topic number='7'><query><![CDATA[salt & sea]]></query></topic></topics>"),
+        (
+            "t.xml",
+            "<!-- <topic number='8'><query>old</query></topic> -->\n<topic number='7'><query>salt &amp; sea</query></topic>",
+        ),
+        ("t.xml", "<topics><topic number='7'><title lang='en'>salt &amp; sea</title></topic></topics>"),
     ],
 )
 def test_topics_of_any_kind_say_the_same(tmp_path, name, text):
     assert read_queries(written(tmp_path, name, text)) == {"7": "salt & sea"}
+
+
+def test_a_query_may_tell_of_topics(tmp_path):
+    assert read_queries(written(tmp_path, "q.tsv", "1\twhat is a <topic>\n")) == {"1": "what is a <topic>"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<top><num>1</num><title>a</title></top>\n<top><num>1</num><title>b</title></top>", "topic 2: another text"),
+        ('{"_id": "1", "text": null}', "line 1: not a BEIR query"),
+        ('{"_id": null, "text": "a"}', "line 1: not a BEIR query"),
+        ('{"_id": NaN, "text": "a"}', "line 1: not a BEIR query"),
+        ('{"_id": "1", "text": ["a", "b"]}', "line 1: not a BEIR query"),
+    ],
+)
+def test_what_is_no_query_is_refused_by_its_place(tmp_path, text, said):
+    with pytest.raises(UsageError, match=said):
+        read_queries(written(tmp_path, "q", text))
 
 
 def test_the_parts_of_topics_in_xml(tmp_path):

@@ -209,12 +209,19 @@ def test_pipelines_are_written_and_read_back(tmp_path):
         ("hybrid[weights=mine]", "choose standardised or rrf"),
         ("lexical:model", "the stage lexical takes no model"),
         ("dense >> ", "is not a stage"),
+        ("lexical[k=1, k=2]", "k is there twice"),
         ("gone.toml", "gone.toml cannot be read"),
     ],
 )
 def test_a_wrong_pipeline_is_named(text, message):
     with pytest.raises(UsageError, match=message):
         parse_pipeline(text)
+
+
+def test_a_pipeline_of_another_type_is_named(workspace):
+    build_index(workspace, encoders=[])
+    with pytest.raises(UsageError, match="a pipeline is a text or made of stages, not list"):
+        Retriever.open(workspace).search("rope", 1, ["lexical"])
 
 
 @pytest.mark.parametrize(

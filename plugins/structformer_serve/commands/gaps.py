@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from structformer.cli import Output, OutputPath, common_options, default_option, force_option, printable, table
+from structformer.cli import Number, Output, OutputPath, common_options, default_option, force_option, printable, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ _SHOWN_VERBOSE = 100
     "--alike",
     0.5,
     "The least cosine of two questions of one group: higher for more and smaller groups.",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
 )
 @force_option("the file that --output names")
 @common_options

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from structformer.cli import Output, common_options, default_option
+from structformer.cli import Number, Output, common_options, default_option
 
 from structformer_serve.commands.ask_options import ask_options
 
@@ -51,7 +51,7 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--rate",
             20.0,
             "Requests a second for each client, 0 for any number; not on loopback.",
-            type=click.FloatRange(0),
+            type=Number(0),
         ),
         click.option(
             "--connections",

@@ -81,6 +81,8 @@ def _token(table: Any, where: str) -> tuple[str, Access]:
         raise UsageError(f"{where}: no key {unknown[0]!r}; {did_you_mean(unknown[0], sorted(_KNOWN))}")
     if len(table["token"]) < _FEWEST_CHARACTERS:
         raise UsageError(f"{where}: a token has at least {_FEWEST_CHARACTERS} characters")
+    if not table["token"].isascii() or table["token"] != table["token"].strip():
+        raise UsageError(f"{where}: a header carries a token of ASCII characters alone, without spaces around it")
     for key in ("paths", "where"):
         if key in table and not table[key]:
             raise UsageError(f"{where}: {key} is empty: leave it out where the token may see everything")

@@ -93,6 +93,9 @@ def test_an_assistant_reads_by_the_addresses_that_it_is_given(workspace):
     assert "- B [public/b%5D(http://evil.example/) %5Bc]" in listed
     assert "pears here" in answers.read("public/b%5D(http://evil.example/) %5Bc", True, 4000)
     assert "plums here" in answers.read("public/what?#x%41", True, 4000)
+    for address in ("[public/what?#x%2541]", " public/what?#x%2541 ", "public/what?#x%2541#s0"):  # as it is printed
+        assert "plums here" in answers.read(address, True, 4000)
+        assert "- C [public/what?#x%2541]" in answers.outline(address, "", 4000)
 
 
 def test_a_hidden_document_is_answered_as_one_that_is_not_there(workspace):
@@ -232,6 +235,10 @@ def test_assistants_filter_by_language_metadata_and_code(manual):
     assert {"bauen.md", "build.md"} <= {each.partition("#")[0] for each in found()}
     assert found(where=["language=de"]) == ["bauen.md"]
     assert found(code=True) == ["build.md#s1"]
+    for nothing in ({"where": ["language=xx"]}, {"where": ["version=9"]}):
+        said, _ = answers.found("make", 10, "", 3000, **nothing)
+        assert said == "Nothing was found for: make\nNo document fits the filter."
+    assert "No page within the filter has: react." in answers.found("react", 10, "bauen.md", 3000)[0]
     with pytest.raises(UsageError, match="where: write key=value"):
         found(where=["language"])
 

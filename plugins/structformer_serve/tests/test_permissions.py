@@ -139,6 +139,12 @@ def test_a_token_that_stands_twice_and_lists_of_values_are_refused(tmp_path):
         read_tokens(tokens(tmp_path, f'[[tokens]]\n{TOKEN}\nwhere = {{team = ["a", "b"]}}\n'))
 
 
+@pytest.mark.parametrize("token", ["público-público-público", " a long secret of the test"])
+def test_a_token_that_no_header_carries_is_refused(tmp_path, token):
+    with pytest.raises(UsageError, match="a token of ASCII characters alone, without spaces around it"):
+        read_tokens(tokens(tmp_path, f'[[tokens]]\ntoken = "{token}"\n'))
+
+
 @pytest.mark.parametrize(
     ("where", "documents"),
     [

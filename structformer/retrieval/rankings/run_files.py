@@ -30,9 +30,13 @@ def read_run(path: Path) -> tuple[str, Run]:
             form = "not TREC's `query Q0 document rank score tag`, nor `query document rank`"
             raise UsageError(f"{path}, line {number}: {form}") from None
         try:
-            score = as_number(written) if len(fields) > 3 else -as_number(written)
+            score = as_number(written)
+            if len(fields) == 3 and not score.is_integer():
+                raise ValueError
         except ValueError:
-            raise UsageError(f"{path}, line {number}: a score that is not a number: {written[:40]!r}") from None
+            form = "a score that is not a number" if len(fields) > 3 else "a rank that is not a whole number"
+            raise UsageError(f"{path}, line {number}: {form}: {written[:40]!r}") from None
+        score = score if len(fields) > 3 else -score
         score, first = found.setdefault(query, {}).setdefault(document, (score, number))
         if first != number:
             raise UsageError(f"{path}, line {number}: the query {query!r} has {document!r} on line {first} already")
