@@ -25,9 +25,13 @@ IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U000e0000-\U000e0fff"
 )
-# Letters that have no canonical decomposition, and marks that many leave out: accents, vowels of Hebrew and Arabic,
-# nukta.
+# Letters that have no canonical decomposition, those that Persian's keyboards write for Arabic's, letters that sound as
+# a stop, and the digits of other scripts.
 PLAIN = {"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "ı": "i", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ŧ": "t"}
+PLAIN |= {"ک": "ك", "ی": "ي", "ى": "ي", "\u02bb": "", "\u02bc": ""}
+_ZEROS = (0x660, 0x6F0, 0x7C0, *range(0x966, 0xDE7, 0x80), 0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0x1810)
+PLAIN |= {chr(zero + digit): str(digit) for zero in _ZEROS for digit in range(10)}
+# Marks that many leave out: accents, vowels of Hebrew and Arabic, nukta.
 LEFT_OUT = "\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u093c\u09bc"
 _PLAIN, _LEFT_OUT = str.maketrans(PLAIN), re.compile(f"[{LEFT_OUT}]")
 _UNSEEN = re.compile(f"[{IGNORABLE}]")
