@@ -56,7 +56,7 @@ def _problems(workspace: Workspace) -> Iterator[Problem]:
     if "corpus" in current:
         with suppress(WorkspaceError):  # a broken manifest is among the problems already
             for text in Corpus.open(workspace).check():
-                yield Problem(text, "ingest again with --fresh")
+                yield Problem(text, "run `structformer ingest --fresh` again")
     for folder in (*sorted(workspace.models.glob("*")), *sorted(workspace.earlier_models.glob("*"))):
         is_model = any((folder / name).is_file() for name in (SEAL, MODEL_RECORD))
         if is_model and not is_temporary(folder.name):  # what a kill has left, the next writer deletes

@@ -27,6 +27,7 @@ from structformer.workspace import Hold, Workspace
 FORMAT_VERSION = 3
 
 __all__ = ["FORMAT_VERSION", "Corpus", "manifest_value", "write_other_files"]
+_AGAIN, _FRESH = "run `structformer ingest` again", "run `structformer ingest --fresh` again"
 _OTHER_FILES = "other-files.txt"
 
 
@@ -66,15 +67,15 @@ class Corpus:
     @classmethod
     def at(cls, workspace: Workspace, folder: Path, hold: Hold | None = None) -> Corpus:
         """A generation of the corpus by its folder. Raises WorkspaceError."""
-        manifest = Sealed(folder, "ingest again", workspace.stamps).json("manifest.json")
+        manifest = Sealed(folder, _AGAIN, workspace.stamps).json("manifest.json")
         if manifest.get("format_version") != FORMAT_VERSION:
             raise WorkspaceError(
                 f"{folder} has format version {manifest.get('format_version')}, this version reads "
-                f"{FORMAT_VERSION}; ingest again"
+                f"{FORMAT_VERSION}; {_AGAIN}"
             )
         shards = [ShardInfo(**{**shard, "digests": tuple(shard["digests"])}) for shard in manifest["shards"]]
         if wrong := next((shard.key for shard in shards if not is_shard_name(shard.key)), None):
-            raise WorkspaceError(f"{folder} lists {wrong!r}, which is not the name of a shard: ingest again")
+            raise WorkspaceError(f"{folder} lists {wrong!r}, which is not the name of a shard: {_AGAIN}")
         return cls(folder, workspace.shards, shards, hold)
 
     def __repr__(self) -> str:
@@ -152,7 +153,7 @@ class Corpus:
         for table in tables:
             path = folder / f"{table}.parquet"
             if not _is_as_written(path, shard.digests[TABLES.index(table)]):
-                raise WorkspaceError(f"{path} has changed since it was written: ingest again with --fresh")
+                raise WorkspaceError(f"{path} has changed since it was written: {_FRESH}")
         return folder
 
     def sources(self) -> Iterator[dict[str, Any]]:
@@ -167,7 +168,7 @@ class Corpus:
 
     def other_files(self) -> Iterator[str]:
         """Paths of the ingested files that are not documents: images, code, what no format reads."""
-        path = compared(self.folder, _OTHER_FILES, "ingest again")
+        path = compared(self.folder, _OTHER_FILES, _AGAIN)
         if path is not None:
             with path.open(encoding="utf-8") as lines:
                 yield from (line.rstrip("\n") for line in lines)
@@ -194,7 +195,7 @@ def _is_as_written(path: Path, digest: str) -> bool:
     try:
         status = path.stat()
     except OSError as error:
-        raise WorkspaceError(f"{path} cannot be read ({error.strerror or error}); ingest again with --fresh") from error
+        raise WorkspaceError(f"{path} cannot be read ({error.strerror or error}); {_FRESH}") from error
     stamp = (status.st_size, status.st_mtime_ns, status.st_ino, digest)
     if _compared_files.get(str(path)) == stamp:
         return True

@@ -112,7 +112,7 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
 
 
 def _reading(path: Path) -> AbstractContextManager[None]:
-    return read_errors(path, OSError, pa.ArrowException, advice="; ingest again with --fresh")
+    return read_errors(path, OSError, pa.ArrowException, advice="; run `structformer ingest --fresh` again")
 
 
 def read_shard(folder: Path, *, links: bool = True) -> Iterator[tuple[Row, list[Row]]]:

@@ -133,5 +133,5 @@ def read_site(folder: Path, *, damaged: bool = False) -> Site:
     ingest does that mends the corpus. Raises WorkspaceError.
     """
     plain = folder / _FILE if (folder / _FILE).exists() else None
-    path = plain if damaged else compared(folder, _FILE, "ingest again")
+    path = plain if damaged else compared(folder, _FILE, "run `structformer ingest` again")
     return Site(**read_json(path)) if path is not None else Site()

@@ -134,7 +134,7 @@ def _recorded(ingest: str, folder: str) -> dict[str, tuple[str, ...]]:
     if not folder:
         return {}
     try:
-        shards = Sealed(Path(folder), "ingest again").json("manifest.json")["shards"]
+        shards = Sealed(Path(folder), "run `structformer ingest` again").json("manifest.json")["shards"]
     except WorkspaceError:
         return {}
     return {shard["key"]: tuple(shard["digests"]) for shard in shards}

@@ -195,7 +195,7 @@ def test_a_damaged_corpus_is_found_out(pages, tmp_path):
     path = corpus.shard_folder(corpus.shards[0]) / "sections.parquet"
     path.write_bytes(path.read_bytes()[:-20])
     assert corpus.check() == [f"{path}: content differs from its recorded sha256"]
-    with pytest.raises(WorkspaceError, match="ingest again with --fresh"):
+    with pytest.raises(WorkspaceError, match="run `structformer ingest --fresh` again"):
         list(corpus.documents())
     ingest(pages, tmp_path / "w", fresh=True)
     assert Corpus.open(tmp_path / "w").check() == []

@@ -78,7 +78,9 @@ class Descriptions:
             self._table = pa.ipc.open_file(pa.memory_map(str(description_texts_path(vectors)))).read_all()
             self._told_by: Numbers = self._table["told_by"].to_numpy().astype(np.int64)
         except (OSError, ValueError, KeyError, pa.ArrowInvalid) as error:
-            raise WorkspaceError(f"the descriptions beside {vectors} cannot be read ({error}): index again") from error
+            raise WorkspaceError(
+                f"the descriptions beside {vectors} cannot be read ({error}): run `structformer index` again"
+            ) from error
         self.owners: Numbers = self._table["document"].to_numpy().astype(np.int64)
         if len(self.vectors) != len(self.owners):
             raise WorkspaceError(f"the descriptions beside {vectors} are not of this index: run `structformer index`")
