@@ -18,6 +18,7 @@ _LAST_TITLE = 10  # among the elements of a section
 _OTHER, _SECTION, _TITLE, _SKIPPED, _PARAGRAPH, _LINE, _CELL, _VERBATIM, _INLINE, _WRAPPER, _BLOCK = range(11)
 _PARTING = frozenset({_PARAGRAPH, _LINE, _CELL})  # in a footnote in a sentence, a space
 _CHOICES = {"opt": ("[", "]"), "req": ("{", "}")}  # how a command's arguments are chosen
+_LISTS_OF_NOTES = frozenset({"fn-group", "table-wrap-foot"})  # in which each is a line, wherever they are
 _INHERITED = frozenset({_INLINE, _PARAGRAPH, _TITLE, _VERBATIM, _CELL})  # in these an element of unknown name is inline
 
 
@@ -210,7 +211,10 @@ class XmlReader:
         in_line = above is not None and (
             above.inline or above.has_text or above.role in _INHERITED or above.call is not None
         )
-        if in_line and not self._remarks and name in self._vocabulary.notes:
+        is_note = name in self._vocabulary.notes and not self._remarks
+        if above is not None and above.name in _LISTS_OF_NOTES:
+            self._break(role, above, ended)
+        elif in_line and is_note:
             self._open_remark(opened, element)
         elif (
             role == _INLINE or self._remarks or (in_line and (role == _OTHER or (role == _VERBATIM and name in inline)))

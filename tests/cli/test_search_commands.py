@@ -250,7 +250,7 @@ def test_a_search_that_finds_nothing_says_why(run, tmp_path):
     assert said("soup", "--where", "zzzz=en") == f"{none}; no document has 'zzzz': keys: lang, language, level\n"
     assert said("soup", "--path", "nothing/*") == f"{none}; folders: soups, stews\n"
     assert said("soup", "--path", "soups/*", "--where", "lang=fr").startswith(f"{none}: each part of it")
-    assert said("soop", "--path", "stews/*") == "no hits\nno page has: soop\n"  # soup is not in these
+    assert said("soop", "--path", "stews/*") == "no hits\nno page within the filter has: soop\n"  # soup is not in these
     assert "did you mean" not in said("soup")
     assert run("search", "soop", "--json", "-w", tmp_path / "w").json["did_you_mean"] == "soup"
 

@@ -466,8 +466,15 @@ def test_dita_references_to_the_topic_that_refers_and_to_lines_of_code():
         ),
     ],
 )  # fmt: skip
-def test_a_footnote_in_a_sentence_stands_there_in_brackets(page, said):
+def test_a_footnote_in_a_sentence_is_there_in_brackets(page, said):
     assert one(page, "xml").root.text == said
+
+
+def test_the_footnotes_below_a_table_are_lines_wherever_the_table_is():
+    notes = "<fn><label>a</label><p>Ripe ones.</p></fn><fn><p>Washed.</p></fn>"
+    table = f"<table-wrap><table><tr><td>3</td></tr></table><table-wrap-foot>{notes}</table-wrap-foot></table-wrap>"
+    page = f"<article><body><sec><title>T</title><p>Pears: {table}</p></sec></body></article>"
+    assert one(page, "xml").root.text == "Pears:\n\n3\n\na Ripe ones.\nWashed."
 
 
 def test_a_manual_page_in_a_book_is_a_section_called_by_its_name():
