@@ -90,7 +90,7 @@ def _walk(root: LexborNode, page: Page) -> None:
 
 
 def _is_left_out(node: LexborNode, name: str, attributes: Attributes, page: Page, menus: "_Menus") -> bool:
-    """Whether an element and all in it is no text."""
+    """Whether an element and all in it are left out."""
     return bool(
         page.skips(name, attributes)
         or (name == "aside" and page.skips_aside(node))
@@ -131,7 +131,7 @@ def _is_listing(node: LexborNode, attributes: Attributes) -> bool:
 
 
 def _tell_before(node: LexborNode, name: str, attributes: Attributes, page: Page) -> tuple[str, Attributes]:
-    """Tell the page what stands around or in an element that begins; what it is read as."""
+    """Tell the page what is around or in an element that begins; gives the name and attributes that it is read by."""
     if name == "tr" and _has_titles_only(node):
         page.expect_titles()
     elif name == "img" and page.in_note:

@@ -47,7 +47,7 @@ class Macros:
     def __init__(self, cursor: Cursor) -> None:
         self.commands: dict[str, Macro] = {}
         self.environments: dict[str, tuple[Macro, str]] = {}
-        self.ends: dict[str, list[str]] = {}  # macros that stand for the end of an environment, by its name
+        self.ends: dict[str, list[str]] = {}  # macros that end an environment, by its name
         self._cursor = cursor
         self._expansions = 0
         self._expanded = 0

@@ -27,7 +27,7 @@ class _Table:
     has_rows: bool  # not within a cell, where a table mostly breaks lines
     is_marked: bool  # not where a float around it is the table
     in_row: bool = False
-    foot: str = ""  # of a longtable: what stands below its last row
+    foot: str = ""  # of a longtable: what is below its last row
 
 
 class Tables(Part):

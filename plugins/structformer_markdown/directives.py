@@ -10,6 +10,7 @@ from structformer.formats import SourceFile, normalize, split_fragment
 from structformer.text import github_slug
 
 from structformer_markdown.front_matter import split_front_matter
+from structformer_rst.objects import VERSIONS
 
 # What shows nothing where it stands, or only what a generator makes.
 HIDDEN_DIRECTIVES = frozenset(
@@ -25,15 +26,8 @@ DESCRIBES = re.compile(
 )
 OBJECT_ROLES = re.compile(r"(?:py|c|cpp|js|rst|std):[\w-]+|func|class|meth|mod|attr|exc|data|obj|const|option|envvar")
 WITHOUT_WORDS = frozenset("grid card-carousel only ifconfig".split())  # directives whose argument nobody reads
-VERSIONS = {
-    "versionadded": "Added in version",
-    "versionchanged": "Changed in version",
-    "versionremoved": "Removed in version",
-    "deprecated": "Deprecated since version",
-}
 PROJECT = re.compile(r"^(?:project|path):(?!//)")  # schemes of the project itself
 _CARD_RULE = re.compile(r"^[ \t]*(?:\+{3,}|\^{3,})[ \t]*$", re.MULTILINE)  # between a card's head, body and foot
-NUMBER_PLACE = re.compile(r"\s*(?:%s|\{number\})")
 CITATION_ROLES = re.compile(r"(?:foot)?cite(?:[:.]\w+)?|citep|citet")
 _OPTION = re.compile(r"[ \t]*:[\w-]+:.*")
 _ENTRY = re.compile(r"[ \t]*:?([\w-]+):[ \t]*(.*)")

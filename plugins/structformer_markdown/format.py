@@ -36,12 +36,10 @@ from structformer_markdown.directives import (
     DESCRIBES,
     FILE_ROLES,
     HIDDEN_DIRECTIVES,
-    NUMBER_PLACE,
     OBJECT_ROLES,
     PLACE_ROLES,
     PROJECT,
     TITLE_ROLES,
-    VERSIONS,
     WITHOUT_WORDS,
     glossary,
     labels,
@@ -57,7 +55,17 @@ from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, par
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
 from structformer_markdown.raw_html import SCRIPTS, RawHtml
-from structformer_rst.objects import SCOPES, SIGNED, Objects, is_object, last_part, object_names, target_of
+from structformer_rst.objects import (
+    NUMBER_PLACE,
+    SCOPES,
+    SIGNED,
+    VERSIONS,
+    Objects,
+    is_object,
+    last_part,
+    object_names,
+    target_of,
+)
 
 _UNNUMBERED = re.compile(r"\s*\{-\}\s*$")
 _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")

@@ -28,7 +28,17 @@ from structformer.formats import (
 )
 
 from structformer_rst.glossary import Glossary, is_term, term_anchor
-from structformer_rst.objects import SCOPES, SIGNED, Objects, is_object, last_part, object_names, target_of
+from structformer_rst.objects import (
+    NUMBER_PLACE,
+    SCOPES,
+    SIGNED,
+    VERSIONS,
+    Objects,
+    is_object,
+    last_part,
+    object_names,
+    target_of,
+)
 from structformer_rst.option_lines import is_option, options_of, without_options
 from structformer_rst.site_text import with_site_text
 from structformer_rst.unnamed import (
@@ -84,12 +94,6 @@ _NOTES = frozenset(
     """versionadded versionchanged versionremoved deprecated todo seealso theorem lemma proof corollary proposition
     definition remark example""".split()
 )
-_VERSIONS = {
-    "versionadded": "Added in version",
-    "versionchanged": "Changed in version",
-    "versionremoved": "Removed in version",
-    "deprecated": "Deprecated since version",
-}
 _NOT_LISTED = re.compile(r"\s*:no-?index(?:-entry)?:")
 _CONTINUED = re.compile(r"\\\n\s*")
 _SIGNATURE = re.compile(r"[A-Z(.]")
@@ -133,7 +137,6 @@ _MARKS = {
     nodes.topic: MarkKind.NOTE,
     nodes.sidebar: MarkKind.NOTE,
 }
-_NUMBER = re.compile(r"\s*(?:%s|\{number\})")  # of a figure, which only the whole site knows
 _ACCESS_KEY = re.compile(r"&(&|(?=\S))")
 _ROLE_MARKS = {"guilabel": MarkKind.STRONG, "menuselection": MarkKind.STRONG, "dfn": MarkKind.EMPHASIS}
 
@@ -151,7 +154,7 @@ def _role(
         if kind == "doc" and _OF_OTHERS.match(target):
             anchor = f"//{target}"
         if kind == "numref" and named:
-            shown = "" if "{name}" in shown else _NUMBER.sub("", shown).strip()
+            shown = "" if "{name}" in shown else NUMBER_PLACE.sub("", shown).strip()
         reference = nodes.reference(rawtext, shown, refuri=anchor if kind in _PATHS else f"#{anchor}")
         if not (named and shown) and kind in _TITLED:
             reference["classes"].append(UNNAMED_CLASS)
@@ -255,7 +258,7 @@ class _Version(_Block):
         version, *rest = "\n".join(self.arguments).split(maxsplit=1) or [""]
         self.arguments = rest
         [block] = super().run()
-        lead = f"{_VERSIONS[self.name]} {version}" + (": " if len(block) else ".")
+        lead = f"{VERSIONS[self.name]} {version}" + (": " if len(block) else ".")
         if not block.children or not isinstance(block[0], nodes.paragraph):
             block.insert(0, nodes.paragraph())
         block[0].insert(0, nodes.Text(lead))
@@ -305,7 +308,7 @@ _OF_THEIR_OWN = {
     "toctree": _Contents,
     "glossary": Glossary,
     "class": _Class,
-    **dict.fromkeys(_VERSIONS, _Version),
+    **dict.fromkeys(VERSIONS, _Version),
 }
 for _name in ("seealso", *_OF_THEIR_OWN, *_CODE - {"code-block", "sourcecode", "doctest"}):
     directives.register_directive(_name, _OF_THEIR_OWN.get(_name, _Block))

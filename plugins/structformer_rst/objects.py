@@ -32,6 +32,13 @@ _KINDS = {
     "dir": "directive",
     "cmdoption": "option",
 }  # of roles, and directives, that are called otherwise
+VERSIONS = {  # what Sphinx prints of a change
+    "versionadded": "Added in version",
+    "versionchanged": "Changed in version",
+    "versionremoved": "Removed in version",
+    "deprecated": "Deprecated since version",
+}
+NUMBER_PLACE = re.compile(r"\s*(?:%s|\{number\})")  # of a figure, which only the whole site knows
 _MAX_ENDS = 3  # parts of a name that `.Rope.tie` may give
 _BRACKETS = re.compile(r"<[^<>]*>")
 _AFTER_NAME = re.compile(r"[\[(={]|->|(?<!:):(?!:)")

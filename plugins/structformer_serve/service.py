@@ -231,7 +231,7 @@ class SearchService:
     ) -> tuple[SearchAnswer, Collection[int]]:
         """The answer, with the numbers of all documents that were found, best first."""
         begun = time.perf_counter()
-        seen = current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
+        seen = _fitting(current, request, access)
         allowed = None if seen.whole else seen
         retriever = current.retriever
         pipeline = current.pipeline(request.pipeline)  # a wrong name is wrong while it is typed too
@@ -277,12 +277,12 @@ class SearchService:
     def help(self, request: SearchRequest, access: Access) -> Help:
         """What helps with a search that finds little. Raises UsageError on a filter that is none."""
         current = self.current
-        seen = current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
+        seen = _fitting(current, request, access)
         return help_with(current.retriever.opened, request.q, seen)
 
     def any_fits(self, request: SearchRequest, access: Access) -> bool:
         """Whether a document that may be seen fits a search's filter. Raises UsageError on a filter that is none."""
-        return bool(len(self.current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))))
+        return bool(len(_fitting(self.current, request, access)))
 
     def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, list[tuple[Shelf, DocumentList]]]:
         """The documents of a folder itself, and its folders with theirs."""
@@ -603,6 +603,11 @@ def _facets(current: Generation, documents: Collection[int]) -> list[FacetCounts
             values = [FacetCount(value=value, count=count) for value, count in counts]
             found.append(FacetCounts(name=facet.name, values=values))
     return found
+
+
+def _fitting(current: Generation, request: SearchRequest, access: Access) -> Allowed:
+    """The documents that a search may find. Raises UsageError on a filter that is none."""
+    return current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
 
 
 def _visible(current: Generation, document_id: str, access: Access) -> int:

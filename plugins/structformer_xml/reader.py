@@ -267,7 +267,7 @@ class XmlReader:
             self._give_title(title, opened.depth)
 
     def _open_remark(self, opened: _Open, element: Any) -> None:
-        """A footnote in a sentence stands in brackets there; all that it holds is in that line."""
+        """Put a footnote in a sentence into brackets there, with all that it holds in that line."""
         opened.role, opened.inline = _INLINE, True
         if len(element) or element.text:
             opened.is_remark, opened.closing = True, ")"
