@@ -45,8 +45,7 @@ ROWS = {
 }
 TRAININGS = 7  # of a seed: three are pre-trained, and those and BERT are fine-tuned
 AGAINST = "Wikiformer"
-# By its arithmetic, not measured: a quarter of 989 TFLOP/s, .57 GFLOP a token, 250 tokens a pair.
-H100_PAIRS = 1700
+H200_PAIRS = 1340  # 335,000 tokens a second, measured (docs/reference/training.md); 250 tokens a pair
 MEASURE = "structformer train --ranker cross-encoder --recipe wikiformer --batch 1 --max-time 5m --dry-run --json"
 
 
@@ -165,11 +164,11 @@ def estimate(hours: float, here: float, gpu: bool) -> str:
     rate = f"{here:,.1f} pairs of query and document a second on this machine, measured over a few steps."
     if gpu:
         return f"{rate} The tables take {hours:g} h of training and less than that of judging."
-    work = hours * H100_PAIRS / here
+    work = hours * H200_PAIRS / here
     return (
-        f"{rate} An H100 sees some {H100_PAIRS:,}, by its arithmetic. The tables, which train for {hours:g} h there, "
+        f"{rate} An H200 sees some {H200_PAIRS:,}. The tables, which train for {hours:g} h there, "
         f"would take {work:,.0f} h here for as many pairs; in {hours:g} h here every ranker learns from "
-        f"{here / H100_PAIRS:.2%} of them."
+        f"{here / H200_PAIRS:.2%} of them."
     )
 
 

@@ -13,7 +13,7 @@ train` with a checkpoint every step, killed (SIGKILL, with all it started) at ra
 prints how many came to the weights of the undisturbed run. preparation: chunks of 32 Examples of Wikiformer's tasks as
 a GPU gets them; prints tokens a second of a processor and the share of padding. memory: what such chunks keep for their
 gradients, whole and batch by batch. reading: Examples that are not in the page cache, shuffled as training does and
-over the whole corpus; prints milliseconds and bytes from the disk an Example, and their share of the time that an H100
+over the whole corpus; prints milliseconds and bytes from the disk an Example, and their share of the time that an H200
 learns from one. What is over 100 % is waited for."""
 
 from __future__ import annotations
@@ -418,8 +418,7 @@ def memory(workspace: Path, layers: int) -> None:
 
 
 PART = 4_000  # Examples of a part; Wikipedia's 45 million are 130 GB
-# Seconds that a GPU learns from one Example, the shortest that docs/reference/training.md has for an H100.
-H100_SECONDS = 3.3 * 3_600 / 100_000 / GPU_GROUPS
+GPU_SECONDS = 0.52 / 128  # that an H200 learned from one Example (docs/reference/training.md)
 
 
 def reading(gigabytes: float) -> None:
@@ -449,7 +448,7 @@ def reading(gigabytes: float) -> None:
             seconds, read = (time.perf_counter() - begun) / number, (bytes_read() - before) / number
             print(
                 f"{order.__name__}: {seconds * 1e3:.2f} ms and {read / 1e3:,.0f} kB of the disk for an Example of "
-                f"{size / PART / 1e3:.1f} kB, {seconds / H100_SECONDS:.0%} of the time that an H100 learns from it",
+                f"{size / PART / 1e3:.1f} kB, {seconds / GPU_SECONDS:.0%} of the time that an H200 learns from it",
                 flush=True,
             )
             del samples

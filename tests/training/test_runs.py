@@ -241,7 +241,7 @@ def on_one_process(run, launcher: str, *flags: object) -> None:
     """`structformer train` with a chunk for each of the two."""
     with pytest.MonkeyPatch.context() as patched:
         if launcher == "fsdp":  # a chunk in one batch, as those of FSDP take it: dropout is drawn for batches
-            patched.setattr(trainer, "fitted", lambda objective: replace(objective.batching, whole=True))
+            patched.setattr(trainer, "fitted", lambda objective, **_: replace(objective.batching, whole=True))
         assert run("train", *flags, "--accumulation", 2, "--name", "one").code == 0
 
 

@@ -23,9 +23,10 @@ from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.registry import read_record
 from structformer.sampling import DevelopmentSet, Example, Samples
 from structformer.sampling.request import parse_mix
+from structformer.sampling.view import nearly_equal, word_set
 from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
 from structformer.training.data.example_order import BLOCK, STRETCH, ExampleOrder, permuted, shuffled
-from structformer.training.objectives.losses import group_softmax, info_nce, negatives_allowed
+from structformer.training.objectives.losses import batch_documents, group_softmax, info_nce, negatives_allowed
 from structformer.training.run.option_rules import CONCERNS, EVERY_TRAINING
 
 from boats import TINY, boats
@@ -68,6 +69,33 @@ def test_false_negatives_are_not_allowed():
     allowed = negatives_allowed(examples, documents, owners, own=1)
     # Own positive and its twin, the same document, a text that holds the query: none may count; its own negative may.
     assert allowed[0].tolist() == [False, False, False, False, True, True, False, False, True, True]
+
+
+TEXTS = st.lists(st.sampled_from(["how", "to", "List", "files", "in", "a", "folder", ","]), max_size=12).map(" ".join)
+
+
+@given(
+    drawn=st.lists(st.tuples(TEXTS, st.lists(TEXTS, min_size=1, max_size=3), st.sampled_from("abc")), min_size=1),
+    own=st.integers(0, 2),
+)
+def test_a_negative_is_of_another_document_and_says_something_else(drawn, own):
+    examples = [
+        Example("ict", (query,) * len(texts), tuple(texts), owner, tuple(range(len(texts))))
+        for query, texts, owner in drawn
+    ]
+    documents, owners = batch_documents(examples, own)
+    found = negatives_allowed(examples, documents, owners, own=own)
+    plain = [" ".join(text.lower().split()) for text in documents]
+    start = len(examples)
+    for number, example in enumerate(examples):
+        end = start + len(example.documents[1 : 1 + own])
+        query = " ".join(example.queries[0].lower().split())
+        for other, text in enumerate(documents):
+            held = " " in query and query in plain[other]
+            alike = nearly_equal(word_set(documents[number]), word_set(text))
+            of_document = owners[other] == example.document_id and not start <= other < end
+            assert bool(found[number, other]) == (not held and not alike and not of_document)
+        start = end
 
 
 @given(st.integers(1, 400), st.text(max_size=5))

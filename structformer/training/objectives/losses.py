@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from scipy.sparse import csr_array
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, log_softmax, relu
 
 from structformer.sampling import Example
-from structformer.sampling.view import nearly_equal, word_set
+from structformer.sampling.view import NEARLY_EQUAL, word_set
 
 
 def grouped(scores: torch.Tensor, group_sizes: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -116,16 +119,33 @@ def negatives_allowed(
 
     documents: the positives in order, then each Example's `own` negatives one after another (fewer where it has fewer).
     """
-    words = [word_set(document) for document in documents]
-    plain = [" ".join(document.lower().split()) for document in documents]
-    allowed = torch.ones(len(examples), len(documents), dtype=torch.bool)
-    start = len(examples)
+    count = len(examples)
+    numbers = {
+        owner: number for number, owner in enumerate(dict.fromkeys([*owners, *(e.document_id for e in examples)]))
+    }
+    theirs = np.array([numbers[owner] for owner in owners])
+    refused = np.array([numbers[example.document_id] for example in examples])[:, None] == theirs
+    start = count
     for number, example in enumerate(examples):
         end = start + min(own, len(example.documents) - 1)
-        query = " ".join(example.queries[0].lower().split())
-        for other in range(len(documents)):
-            same = owners[other] == example.document_id and not start <= other < end
-            if same or (" " in query and query in plain[other]) or nearly_equal(words[number], words[other]):
-                allowed[number, other] = False
+        refused[number, start:end] = False
         start = end
-    return allowed
+    refused |= _nearly_equal_rows([word_set(document) for document in documents], count)
+    plain = [" ".join(document.lower().split()) for document in documents]
+    for number, example in enumerate(examples):
+        query = " ".join(example.queries[0].lower().split())
+        if " " in query:
+            refused[number] |= [query in text for text in plain]
+    return torch.from_numpy(~refused)
+
+
+def _nearly_equal_rows(words: Sequence[frozenset[str]], count: int) -> npt.NDArray[np.bool_]:
+    """(count, texts): which texts are nearly equal to which of the first `count`; `nearly_equal` of all at once."""
+    known: dict[str, int] = {}
+    columns = np.fromiter((known.setdefault(word, len(known)) for each in words for word in each), np.int64)
+    sizes = np.array([len(each) for each in words])
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    held = csr_array((np.ones(len(columns), np.int32), columns, ends), shape=(len(words), max(1, len(known))))
+    common = (held[:count] @ held.T).toarray()
+    either = sizes[:count, None] + sizes - common
+    return np.asarray(common >= NEARLY_EQUAL * either)

@@ -245,7 +245,7 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     if options.gradient_checkpointing:
         checkpoint_layers(ranker)
     if accelerator.distributed_type != "FSDP":
-        objective.batching = fitted(objective)
+        objective.batching = fitted(objective, half=accelerator.mixed_precision != "no")
     elif options.batch_tokens is not None:
         raise UsageError("--batch-tokens does not go with FSDP: lower --batch and raise --accumulation")
     else:
