@@ -147,7 +147,11 @@ def test_a_page_that_crowds_out_others_is_named(run, tmp_path):
 def test_a_sum_of_word_vectors_counts_less_for_a_long_question():
     weights = fusion_weights(pretrained=True, structure=True)
     assert weights.asked("undo a commit") == weights
-    assert weights.asked("--amend").present > weights.present  # a name: what has it comes first
+    name = weights.asked("--amend")  # a name: what has it comes first, then what others call so
+    assert name.present > name.called > weights.called > 0
+    assert name.lexical == weights.lexical
+    assert name.dense == pytest.approx(weights.dense / 5)
+    assert replace(weights, called=0.0).asked("--amend").called == 0
     assert weights.asked("显示当前分支的提交").present == weights.present  # a sentence, though without blanks
     assert weights.asked(" ".join("abcdefghij")).structure == pytest.approx(weights.structure / 2)
     assert weights.asked(" ".join("abcdefghij")).dense == weights.dense

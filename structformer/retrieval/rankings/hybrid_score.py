@@ -58,12 +58,15 @@ class FusionWeights:
     def asked(self, query: str) -> FusionWeights:
         """The weights for a query. The static encoder's vector is a sum over words, and tells less the more there
         are; of scripts without spaces, where it is one over pairs of characters, it does not. A query of one word, of
-        Chinese or Thai too, is a name: what has it comes first.
+        Chinese or Thai too, is a name: what has it comes first, and what others call a page tells more than meaning.
         """
+        if word_count(query) == 1:
+            called = ONE_NAME_CALLED if self.called else 0.0
+            meaning = {name: ONE_NAME_MEANING * getattr(self, name) for name in MEANING}
+            return replace(self, present=ONE_NAME, called=called, look=0.0, **meaning)
         share = min(1.0, STATIC_WORDS / max(1, len(query.split())))
         names = ("dense", "overview") if self.static_alone else ("structure", "structure_overview")
-        present, look = (ONE_NAME, 0.0) if word_count(query) == 1 else (self.present, self.look)
-        return replace(self, present=present, look=look, **{name: share * getattr(self, name) for name in names})
+        return replace(self, **{name: share * getattr(self, name) for name in names})
 
     @property
     def with_structure(self) -> bool:
@@ -77,6 +80,7 @@ class FusionWeights:
 
 
 PARTS = tuple(each.name for each in fields(FusionWeights))[:9]
+MEANING = ("dense", "overview", "structure", "structure_overview", "described")
 _WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.7, 0.5, 0.7, 0.15, 0.4, 0.1, 0.1)
 _OF_ONE_OUTLINE = 0.4  # `structure_overview` where all documents follow one
 _NOTHING_PRETRAINED = FusionWeights(
@@ -91,6 +95,8 @@ _UNREAD = replace(  # what words and structure count by themselves, and hardly m
     static_alone=False,
 )
 ONE_NAME = 3.0  # the weight of having a query that is one name
+ONE_NAME_CALLED = 0.6  # there the weight of what others call a document
+ONE_NAME_MEANING = 0.2  # there the share of what meaning counts otherwise
 LOOK = 0.8  # the weight of a second look
 STATIC_WORDS = 5  # up to as many words of a query the static encoder counts in full
 

@@ -395,9 +395,9 @@ class Search {
       byDocument.set(document, SHARES.reduce((total, weight, place) => total + weight * (shares[place] || 0), 0));
     }
     const whole = (document) => byDocument.get(document) || 0;
-    const counted = this.meta.weights;
-    const share = Math.min(1, counted.words / Math.max(1, text.trim().split(/\s+/u).length)); // a sum of many words' vectors says little
-    const weights = [counted.dense * share, counted.overview * share, counted.lexical, counted.document, wordCount(text, this.runs) === 1 ? counted.name : counted.present, counted.called];
+    const counted = wordCount(text, this.runs) === 1 ? this.meta.weights.name : this.meta.weights;
+    const share = Math.min(1, this.meta.weights.words / Math.max(1, text.trim().split(/\s+/u).length)); // a sum of many words' vectors says little
+    const weights = [counted.dense * share, counted.overview * share, counted.lexical, counted.document, counted.present, counted.called];
     const parts = new Map(); // of a passage: its cosine, its document's overview's, its words' score, its document's, its typed words, its document's links
     const part = (unit, document, cosine, overview) => parts.set(unit, [cosine, overview, byWords.get(unit) || 0, whole(document), present.get(unit) || 0, called.get(document) || 0]);
     if (!vector) {
