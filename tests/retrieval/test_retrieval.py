@@ -152,6 +152,10 @@ def test_a_sum_of_word_vectors_counts_less_for_a_long_question():
     assert name.lexical == weights.lexical
     assert name.dense == pytest.approx(weights.dense / 5)
     assert replace(weights, called=0.0).asked("--amend").called == 0
+    for version in ("release 8.0.1", "what is new in v2.10", "upgrade to 3.0"):
+        assert weights.asked(version) == replace(weights, present=2.0)
+    for other in ("10 files", "copy a.b", "e.g. this", "switch branches, which requires version 2.23 or later"):
+        assert weights.asked(other).present == weights.present
     assert weights.asked("显示当前分支的提交").present == weights.present  # a sentence, though without blanks
     assert weights.asked(" ".join("abcdefghij")).structure == pytest.approx(weights.structure / 2)
     assert weights.asked(" ".join("abcdefghij")).dense == weights.dense

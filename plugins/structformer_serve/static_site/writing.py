@@ -96,7 +96,12 @@ def export_site(
             "units": len(opened.units),
             "documents": len(opened.documents),
             "chunk": {"u": _UNITS, "d": _DOCUMENTS, "r": _WORDS, "v": _VECTORS},
-            "weights": {**weights.counted, "words": STATIC_WORDS, "name": weights.asked("name").counted},
+            "weights": {
+                **weights.counted,
+                "words": STATIC_WORDS,
+                "name": weights.asked("name").counted,
+                "version": weights.asked("version 1.0").counted,
+            },
             "words": prefixes,
             "common": found.common,
             "unsaid": sorted({each for word in unsaid for each in bare_words(word).split()} - found.forms.keys()),

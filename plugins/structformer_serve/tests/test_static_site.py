@@ -344,6 +344,7 @@ def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site,
         **weights.counted,
         "words": STATIC_WORDS,
         "name": weights.asked("name").counted,
+        "version": weights.asked("version 1.0").counted,
     }
 
 

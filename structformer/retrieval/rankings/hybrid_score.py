@@ -8,6 +8,7 @@ candidates apart is how far a score stands out among those of the same query; sc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -18,6 +19,7 @@ from structformer.document import word_count
 from structformer.retrieval.rankings.ranking import Ranked, Ranking, top_k
 
 RRF_K = 60
+_VERSION = re.compile(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+")
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
@@ -58,7 +60,8 @@ class FusionWeights:
     def asked(self, query: str) -> FusionWeights:
         """The weights for a query. The static encoder's vector is a sum over words, and tells less the more there
         are; of scripts without spaces, where it is one over pairs of characters, it does not. A query of one word, of
-        Chinese or Thai too, is a name: what has it comes first, and what others call a page tells more than meaning.
+        Chinese or Thai too, is a name: what has it comes first, and what others call a page tells more than meaning. So
+        is the version in a short one, which means nothing to an encoder.
         """
         if word_count(query) == 1:
             called = ONE_NAME_CALLED if self.called else 0.0
@@ -66,7 +69,8 @@ class FusionWeights:
             return replace(self, present=ONE_NAME, called=called, look=0.0, **meaning)
         share = min(1.0, STATIC_WORDS / max(1, len(query.split())))
         names = ("dense", "overview") if self.static_alone else ("structure", "structure_overview")
-        return replace(self, **{name: share * getattr(self, name) for name in names})
+        present = A_VERSION if len(query.split()) <= STATIC_WORDS and _VERSION.search(query) else self.present
+        return replace(self, present=present, **{name: share * getattr(self, name) for name in names})
 
     @property
     def with_structure(self) -> bool:
@@ -97,6 +101,7 @@ _UNREAD = replace(  # what words and structure count by themselves, and hardly m
 ONE_NAME = 3.0  # the weight of having a query that is one name
 ONE_NAME_CALLED = 0.6  # there the weight of what others call a document
 ONE_NAME_MEANING = 0.2  # there the share of what meaning counts otherwise
+A_VERSION = 2.0  # the weight of having a short query with a version as it is written
 LOOK = 0.8  # the weight of a second look
 STATIC_WORDS = 5  # up to as many words of a query the static encoder counts in full
 
