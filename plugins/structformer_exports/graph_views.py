@@ -14,7 +14,7 @@ from structformer.corpus import Corpus
 from structformer.did_you_mean import did_you_mean
 from structformer.document import LinkKind
 from structformer.errors import UsageError
-from structformer.graph import FAILURES, FOUND_BY, NameTables, ReferenceGraph, format_of, resolve_link
+from structformer.graph import FAILURES, FOUND_BY, ReferenceGraph, format_of, resolve_link
 from structformer.text import visible
 from structformer.workspace import new_file
 
@@ -52,7 +52,7 @@ def checked_links(workspace: str | Path) -> Iterator[CheckedLink]:
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
     site = corpus.site
-    with closing(NameTables(graph.folder / "names")) as names:
+    with closing(graph.names()) as names:
         for number, document in enumerate(corpus.documents()):
             read_by = format_of(document)
             for section, path in document.root.walk_with_path():

@@ -51,7 +51,9 @@ FURNITURE_CLASSES = frozenset(
     mw-cite-backlink katex-html noprint skip-link skip-to-content back-to-top copybtn metadata-stub navheader
     navfooter conum eqno footnote-back footnote-backref data-footnote-backref reversefootnote hideme
     mwe-math-mathml-a11y rustdoc-breadcrumbs theme-doc-footer theme-doc-toc-mobile theme-doc-version-badge ttc
-    viewcode-back viewcode-link""".split()
+    viewcode-back viewcode-link
+    content-icon-container md-content__button md-source-file printfooter search-results-title sl-anchor-link sourceLink
+    functionSourceLink test-arrow feedback--title feedback--question td-page-meta__lastmod""".split()
 )
 FURNITURE_LINKS = frozenset({"src", "srclink"})  # classes of links to the source, and of code
 # Highlighters' elements for the numbers of lines of code, where they hold nothing else.

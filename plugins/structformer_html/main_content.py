@@ -18,7 +18,7 @@ _GENERATORS = (
         "div.section, article[role=main] > section",
         "article[role=main], div[role=main], div.body",
     ),
-    ("javadoc", "contentContainer", "div.contentContainer", "div.contentContainer"),
+    ("javadoc", "contentContainer", "div.contentContainer", "div.header, div.contentContainer"),
     ("doxygen", "contents", "div.contents", "div.header, div.contents"),
     ("hugo-docsy", "td-content", "div.td-content", "div.td-content"),
     ("mdbook", "mdbook", "#content main", "#content main"),

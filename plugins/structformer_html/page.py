@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
+from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
 from structformer.document import LinkKind, MarkKind
@@ -53,8 +54,11 @@ _NUMBER = re.compile(r"\s*([+-]?[0-9]{1,9})\s*")
 # Of a note, which stands before its title or in its place.
 _ICON = re.compile(r"(?:.*/)?(?:note|tip|warning|caution|important)\.(?:png|svg|gif)", re.IGNORECASE)
 # Texts of links to where they stand, or back from a note; and of a heading's links to itself.
-_SIGNS = frozenset({"¶", "§", "\U0001f517", "^", "↩", "↑", "⤴", "⏎"})
+_SIGNS = frozenset({"¶", "§", "\U0001f517", "^", "↩", "↑", "⤴", "⏎", "ⓘ"})
 _ANCHOR_SIGNS = _SIGNS | {"", "#"}
+_OF_GOOGLE = re.compile(r"https?://www\.google\.com/url\?q=([^&]+)&sa=D&")  # around each link of an exported document
+_BETWEEN_WORDS = re.compile(r"(?<=[\w>\],?])\xa0(?=[A-Za-z_])")  # of code, that its line be not broken there
+_SOFT_BREAK = re.compile(r"(?<=[!-~])\u200b|\u200b(?=[!-~])")  # where a long name may go on in the next line
 _TEX_START = ("\\(", "\\[", "$", "\\begin{")  # how a formula's source begins, where it is not set as text
 
 
@@ -82,6 +86,7 @@ class _Table:
 
     kind: MarkKind | None  # none, if it is a layout
     has_titles: bool = False
+    is_line: bool = False  # its rows are lines of words
 
 
 class Page:
@@ -107,7 +112,7 @@ class Page:
         self._open_mark, self._close_mark = builder.open_mark, builder.close_mark
         self._marked_text = builder.marked_text
         self._base = base
-        self._without_furniture = furniture
+        self.without_furniture = furniture
         # seen since the last text: they name the heading that comes next, else the current section
         self._ids: list[str] = []
         self._links: list[bool] = []  # anchors not yet closed: whether each has a target
@@ -158,7 +163,7 @@ class Page:
             "code": self._code,
             **dict.fromkeys(("script", "annotation"), self._tex),
             **dict.fromkeys(("a", "area"), self._anchor),
-            **dict.fromkeys(("pre", "listing"), self._pre),
+            **dict.fromkeys(("pre", "listing", "textarea"), self._pre),
             "dt": self._term,
             "dd": self._definition,
         }
@@ -182,7 +187,7 @@ class Page:
             "thead": self._end_table_head,
             "tr": self._end_row,
             "a": self._end_anchor,
-            **dict.fromkeys(("pre", "listing"), self._end_pre),
+            **dict.fromkeys(("pre", "listing", "textarea"), self._end_pre),
             "dt": self._end_term,
         }
 
@@ -191,19 +196,19 @@ class Page:
         if name in NEVER:
             if name == "script" and (element.get("type") or "").startswith("math/tex"):
                 return False  # MathJax's source of a formula
-            return name != "noscript" or self._without_furniture
+            return name != "noscript" or self.without_furniture
         if self._in_drawing and name in SVG_DESCRIPTIONS:
             return True
         if not element:
-            return self._without_furniture and (name in FURNITURE or (name in MAYBE_FURNITURE and not self._in_article))
+            return self.without_furniture and (name in FURNITURE or (name in MAYBE_FURNITURE and not self._in_article))
         classes = element.get("class")
         if classes and (self._classes.get(classes) or self._classified(classes)) & (
             _IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")
         ):
-            return self._without_furniture or name == "a"
+            return self.without_furniture or name == "a"
         if name == "aside" and is_aside_of_content(element.get("role") or "", classes or ""):
             return False
-        return self._without_furniture and (
+        return self.without_furniture and (
             name in FURNITURE
             or (element.get("role") or "") in FURNITURE_ROLES
             or (element.get("id") or "") in FURNITURE_IDS
@@ -212,7 +217,7 @@ class Page:
 
     def may_be_menu(self, name: str, element: Attributes) -> bool:
         """Whether an element is a menu or a table of contents by its class or id, if it holds links."""
-        if name not in MENUS or not self._without_furniture or self._is_contents:
+        if name not in MENUS or not self.without_furniture or self._is_contents:
             return False
         classes, identifier = element.get("class"), element.get("id")
         of_class = classes and (self._classes.get(classes) or self._classified(classes)) & _MAY_BE_MENU
@@ -245,8 +250,10 @@ class Page:
     def skips_sign(self, element: Attributes, text: str) -> bool:
         """Whether a link only shows its address, as "#" or an icon does in a heading, or leads back, and is left out."""
         sign, target = text.strip().rstrip("\ufe0e\ufe0f"), element.get("href") or ""
-        signs = _ANCHOR_SIGNS if self.in_heading else _SIGNS if self._without_furniture else ()
-        if sign not in signs or not (target.startswith("#") or (sign and "#" in target)):
+        signs = _ANCHOR_SIGNS if self.in_heading else _SIGNS if self.without_furniture else ()
+        if (sign not in signs and (sign or not self._preformatted)) or not (
+            target.startswith("#") or (sign and "#" in target)
+        ):
             return False
         for identifier in (element.get("id"), element.get("name")):
             if identifier:
@@ -255,7 +262,7 @@ class Page:
 
     def may_skip(self, target: str | None) -> bool:
         """Whether a link to here can be one that leads past the navigation: it precedes all text."""
-        return self._without_furniture and (target or "").startswith("#") and self._builder.is_empty
+        return self.without_furniture and (target or "").startswith("#") and self._builder.is_empty
 
     def skips_link(self, element: Attributes, text: str) -> bool:
         """Whether a link that precedes all text leads past the navigation."""
@@ -264,7 +271,7 @@ class Page:
     @property
     def may_skip_header(self) -> bool:
         """Whether a header here can be the page's own and not its content's."""
-        return self._without_furniture and not self._in_article
+        return self.without_furniture and not self._in_article
 
     @property
     def in_note(self) -> bool:
@@ -277,7 +284,7 @@ class Page:
 
     def skips_aside(self, node: LexborNode) -> bool:
         """Whether an aside in the content is a list of links and not a note."""
-        if not self._without_furniture or is_aside_of_content(
+        if not self.without_furniture or is_aside_of_content(
             node.attributes.get("role") or "", node.attributes.get("class") or ""
         ):
             return False
@@ -298,7 +305,7 @@ class Page:
             classes and (self._zones or (self._classes.get(classes) or self._classified(classes)) & _SAYS_SOMETHING)
         ):
             self._zone(name, classes or "", role or "")
-        if role == "heading" and name not in HEADINGS:
+        if role == "heading" and name not in HEADINGS and "alert-heading" not in (classes or "").split():
             level = element.get("aria-level") or ""
             self._open_heading(int(level) if _LEVEL.fullmatch(level) else 2)
             self._heading_element = name
@@ -369,11 +376,13 @@ class Page:
             self._zones[-1].depth -= 1
 
     def text(self, text: str) -> None:
+        if "\u200b" in text:
+            text = _SOFT_BREAK.sub("", text)
         if self._preformatted and not self._builder.in_heading:
             self._flush_ids()
             if self._code_due and text.strip("\n"):
                 self._open_code()
-            self._builder.verbatim(text)
+            self._builder.verbatim(_BETWEEN_WORDS.sub(" ", text) if "\xa0" in text else text)
             return
         if text.isspace():
             self._space()
@@ -436,7 +445,13 @@ class Page:
         if self._preformatted:
             self.text(text)
             return
-        if self._ids or self._formula_due is not None or self._in_term is not None or self.in_heading:
+        if (
+            self._ids
+            or self._formula_due is not None
+            or self._in_term is not None
+            or self.in_heading
+            or "\u200b" in text
+        ):
             self._open_mark(kind)
             self.text(text)
             self._close_mark(kind)
@@ -505,7 +520,9 @@ class Page:
             kind = None
         elif self._zones and self._zones[-1].depth == 1:
             kind = self._zones[-1].table
-        self._tables.append(_Table(kind))
+        is_line = "memname" in (element.get("class") or "").split()  # Doxygen's signatures
+        kind = None if is_line else kind
+        self._tables.append(_Table(kind, is_line=is_line))
         if kind is not None:
             self._open_mark(kind, "1" if kind is MarkKind.LIST else "")
 
@@ -542,7 +559,7 @@ class Page:
 
     def _cell(self, name: str, element: Attributes) -> None:
         if not self._tables or self._tables[-1].kind is not MarkKind.TABLE:
-            self._builder.line()
+            self._space() if self._tables and self._tables[-1].is_line else self._builder.line()
             return
         if self._row_is_lost:
             self._open_mark(MarkKind.ROW)
@@ -617,8 +634,10 @@ class Page:
         if (identifier := element.get("name")) and name == "a":
             self._ids.append(identifier)
         target = element.get("href")
-        if BACK_TO_CONTENTS in (element.get("class") or ""):
+        if BACK_TO_CONTENTS in (element.get("class") or "") or (target or "").lower().startswith("javascript:"):
             target = None
+        if target is not None and (wrapped := _OF_GOOGLE.match(target)) is not None:
+            target = unquote(wrapped[1])
         if name == "area":
             if target is not None:
                 self._builder.add_link(self._base(target), element.get("alt") or "")

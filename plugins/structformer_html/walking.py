@@ -18,7 +18,9 @@ from structformer_html.main_content import is_page_header
 from structformer_html.page import Attributes, Page
 
 _DRAWN_TEXT = "svg title, svg desc, svg metadata"  # that no one sees
-_TOLD_BEFORE = frozenset({"button", "div", "img", "label", "table", "tr"})
+_TOLD_BEFORE = frozenset({"button", "div", "img", "label", "table", "tr", *HEADINGS})
+_FOR_LISTENERS = frozenset({"sr-only", "visually-hidden"})
+_ICONS = frozenset({"i", "img", "svg"})
 FAR = 10  # texts and elements between an icon and the title that repeats it
 
 
@@ -94,6 +96,8 @@ def _is_left_out(node: LexborNode, name: str, attributes: Attributes, page: Page
     return bool(
         page.skips(name, attributes)
         or (name == "aside" and page.skips_aside(node))
+        or (name == "footer" and node.parent is not None and node.parent.tag != "blockquote" and page.skips_aside(node))
+        or (name == "span" and page.without_furniture and _is_unseen(node, attributes))
         or (attributes and page.may_be_menu(name, attributes) and menus.holds(node))
         or (name == "header" and page.may_skip_header and is_page_header(node))
         or (name == "a" and _is_link_to_skip(node, attributes, page))
@@ -102,6 +106,26 @@ def _is_left_out(node: LexborNode, name: str, attributes: Attributes, page: Page
             name == "button" and (page.in_code or (page.heading_has_text if page.in_heading else _is_beside_code(node)))
         )
     )
+
+
+def _is_unseen(span: LexborNode, attributes: Attributes) -> bool:
+    """Whether nobody sees what is in a line: what is hidden, or said to listeners next to what others see; and the
+    name of a language that VitePress shows above code.
+    """
+    classes = attributes.get("class") or ""
+    if "display:none" in (attributes.get("style") or "").replace(" ", ""):
+        return True
+    if classes == "lang":
+        return _first_pre(_past_blanks(span.next)) is not None
+    node: LexborNode | None = None if _FOR_LISTENERS.isdisjoint(classes.split()) else span
+    for _ in range(FAR):
+        if node is None or node.tag != "span":
+            break
+        beside = (_past_blanks(node.prev, back=True), _past_blanks(node.next))
+        if any(each is not None and each.tag not in _ICONS for each in beside):
+            return True
+        node = node.parent
+    return False
 
 
 def _past_number(sign: LexborNode) -> LexborNode:
@@ -136,7 +160,9 @@ def _tell_before(node: LexborNode, name: str, attributes: Attributes, page: Page
         page.expect_titles()
     elif name == "img" and page.in_note:
         page.precede(_text_after(node))
-    elif name in ("label", "button") and node.prev is not None and node.prev.tag == name:
+    elif name in HEADINGS and "alert-heading" in (attributes.get("class") or "").split():
+        return "div", attributes
+    elif name in ("label", "button") and node.prev is not None and node.prev.tag in (name, "input"):
         page.text(" ")
     elif name == "div" and _is_listing(node, attributes):
         return "pre", attributes
@@ -248,8 +274,10 @@ def _is_link_to_skip(link: LexborNode, attributes: Attributes, page: Page) -> bo
     if page.in_heading:
         return page.skips_sign(attributes, _shown(link))
     only = link.child
-    if only is not None and only.next is None and page.skips_sign(attributes, only.text_content or ""):
-        return True
+    if only is None or (only.tag == "-text" and only.next is None):
+        sign = "" if only is None else only.text_content or ""
+        if page.skips_sign(attributes, sign):
+            return True
     return page.may_skip(attributes.get("href")) and page.skips_link(attributes, _shown(link))
 
 

@@ -15,7 +15,7 @@ from structformer_rst.objects import VERSIONS
 # What shows nothing where it stands, or only what a generator makes.
 HIDDEN_DIRECTIVES = frozenset(
     "raw index contents tableofcontents bibliography highlight default-role role meta sectnum sectionauthor "
-    "codeauthor".split()
+    "codeauthor moduleauthor tabularcolumns".split()
 )
 PLACE_ROLES = frozenset("ref numref eq any term keyword std:ref std:numref std:term prf:ref".split())
 TITLE_ROLES = frozenset({"ref", "std:ref"})  # without words of their own these show the title of their target

@@ -28,6 +28,7 @@ _SITE_COMMENT = re.compile(
     rf"|{_OPENS}\[!code [^\[\]\n]*\]{_CLOSES}$",
     re.MULTILINE,
 )
+_HIDDEN_LINE = re.compile(r"^([ \t]*)#(?: |(#)|$)", re.MULTILINE)
 _CALLED_OTHERWISE = {"ipython": "python", "ipython3": "python", "eval-rst": "rst", "graphviz": "dot"}
 # Words that name no language either: the options of Rust's documentation.
 _NO_LANGUAGE = NO_LANGUAGES | frozenset("ignore no_run should_panic compile_fail notrust".split())
@@ -52,6 +53,11 @@ def fence_mark(info: str, *, extended: bool) -> tuple[MarkKind, str]:
 def shown_code(code: str) -> str:
     """Code as its site shows it: without the comments by which Docusaurus and VitePress highlight lines."""
     return _SITE_COMMENT.sub("", code) if "highlight-" in code or "[!code " in code else code
+
+
+def whole_example(code: str) -> str:
+    """Rust as mdBook compiles it: with the lines that a page shows at the reader's wish, which begin with "#"."""
+    return _HIDDEN_LINE.sub(r"\1\2", code)
 
 
 def language(info: str) -> str:

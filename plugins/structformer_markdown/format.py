@@ -49,13 +49,14 @@ from structformer_markdown.directives import (
     with_version,
     without_rules,
 )
-from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code
+from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code, whole_example
 from structformer_markdown.front_matter import shown, split_front_matter
 from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
 from structformer_markdown.raw_html import SCRIPTS, RawHtml
 from structformer_rst.objects import (
+    ICON,
     NUMBER_PLACE,
     SCOPES,
     SIGNED,
@@ -261,7 +262,12 @@ def _title_block(block: str) -> dict[str, Any]:
 def _is_chapter(document: Document, source: SourceFile) -> bool:
     """Whether a page is of an mdBook and begins with a heading, of any level, that all others are below."""
     begins = len(document.root.children) == 1 and not document.root.text and document.root.children[0].level > 1
-    return begins and source.above("book.toml", _FARTHEST_BOOK) is not None
+    return begins and _is_of_book(source)
+
+
+def _is_of_book(source: SourceFile) -> bool:
+    """Whether a page is of an mdBook."""
+    return source.above("book.toml", _FARTHEST_BOOK) is not None
 
 
 def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBuilder) -> None:
@@ -429,6 +435,8 @@ class _Reader:
             for name in _CELL_NAME.findall(content):
                 self._builder.add_anchor(name)
         mark, detail = fence_mark(token.info, extended=self._extended)
+        if detail == "rust" and _is_of_book(self._source):
+            content = whole_example(content)
         self._builder.open_mark(mark, detail)
         self._builder.verbatim(content)
         self._builder.close_mark(mark)
@@ -570,6 +578,8 @@ class _Reader:
 
     def _role(self, name: str, content: str) -> None:
         """A MyST role: a reference is a link, any other is its text."""
+        if ICON.fullmatch(name) is not None:
+            return
         named = _NAMED.fullmatch(content)
         shown, target = (named[1].strip(), named[2].strip()) if named else (content, content)
         builder = self._builder

@@ -29,6 +29,7 @@ from structformer.formats import (
 
 from structformer_rst.glossary import Glossary, is_term, term_anchor
 from structformer_rst.objects import (
+    ICON,
     NUMBER_PLACE,
     SCOPES,
     SIGNED,
@@ -73,12 +74,17 @@ _TITLED = frozenset("ref doc numref".split())  # those that show the title of wh
 _CODE = frozenset(
     """code-block sourcecode prompt parsed-code testcode testsetup testcleanup testoutput doctest ipython
     plantuml uml graphviz digraph graph mermaid highlight productionlist console literalinclude
-    jupyter-execute plot command-output program-output click-example raw-code terminal""".split()
+    jupyter-execute plot command-output program-output click-example raw-code terminal code""".split()
 )
 # Directives whose argument nobody reads.
 _SILENT = frozenset(
-    "index only highlight meta toctree-wrapper contents default-domain default-role grid card-carousel div".split()
+    """index only ifconfig highlight meta toctree-wrapper contents default-domain default-role grid card-carousel
+    div""".split()
 )
+_UNSEEN = frozenset("sectionauthor moduleauthor codeauthor tabularcolumns".split())  # as Sphinx is set up
+_PRINTED = re.compile(r"not html|latex|pdf|texinfo|man")  # of `only`: what no page shows
+_FILE_FIELDS = frozenset("orphan tocdepth nocomments nosearch no-search".split())  # said to Sphinx, at a file's start
+_BUTTONS = frozenset({"button-link", "button-ref"})
 _CARDS = frozenset({"card", "grid-item-card"})
 _CARD_RULE = re.compile(r"(?:\^{3,}|\+{3,})\s*")  # between a card's header, body and footer
 _LANGUAGES = {  # of code whose directive says it by its name
@@ -88,7 +94,7 @@ _LANGUAGES = {  # of code whose directive says it by its name
     "plantuml": "plantuml",
     "console": "console",
 }
-_NAMES_LANGUAGE = frozenset({"code-block", "sourcecode"})
+_NAMES_LANGUAGE = frozenset({"code", "code-block", "sourcecode"})
 _NO_LANGUAGES = frozenset({"text", "none", "default", "guess"})
 _NOTES = frozenset(
     """versionadded versionchanged versionremoved deprecated todo seealso theorem lemma proof corollary proposition
@@ -144,6 +150,8 @@ _ROLE_MARKS = {"guilabel": MarkKind.STRONG, "menuselection": MarkKind.STRONG, "d
 def _role(
     name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = None
 ) -> tuple[list[Any], list[Any]]:
+    if ICON.fullmatch(name) is not None:
+        return [], []
     named = _NAMED.fullmatch(text) if not text.startswith("!") else None
     shown, target = map(unescape, (named[1], named[2]) if named else (text, text))
     kind = name.rpartition(":")[2]
@@ -182,6 +190,8 @@ class _Block(Directive):  # type: ignore[misc]
     option_spec = None
 
     def run(self) -> list[Any]:
+        if self.name in _UNSEEN or (self.name == "only" and _PRINTED.fullmatch(" ".join(self.arguments)) is not None):
+            return []
         block = nodes.container(classes=[self.name])
         # Without a list of the options that there are, docutils takes them for the argument's next lines.
         lines = [line for argument in self.arguments for line in argument.split("\n")]
@@ -195,10 +205,15 @@ class _Block(Directive):  # type: ignore[misc]
         self.add_name(block)
         if self.name in _CODE:
             return self._code(block, argument, body)
+        target = self._target(argument)
+        if kind in _BUTTONS:
+            argument, body = " ".join(body) or argument, []
         for place, line in enumerate(self.content if kind in _CARDS else ()):
             if _CARD_RULE.fullmatch(line):
                 self.content[place] = ""
-        signatures = [] if {self.name, kind} & (_SILENT | _NOTES) else _CONTINUED.sub("", argument).split("\n")
+        signatures = (
+            [] if {self.name, kind} & (_SILENT | _NOTES | _BUTTONS) else _CONTINUED.sub("", argument).split("\n")
+        )
         objects = self.state.document.settings.objects
         with objects.describing(self.name, signatures, is_listed=not any(map(_NOT_LISTED.match, options))) as ids:
             block += [nodes.target("", "", ids=[each]) for each in ids]  # of several on one, docutils keeps the first
@@ -206,10 +221,20 @@ class _Block(Directive):  # type: ignore[misc]
                 block += nodes.line_block("", *(nodes.line("", signature) for signature in signatures))
             elif argument and kind not in _SILENT | SCOPES:
                 found, _ = self.state.inline_text(argument, self.lineno)
+                if target:
+                    found = [nodes.reference("", "", *found, refuri=target)]
                 block += nodes.paragraph("", "", *found)
             if body:
                 self.state.nested_parse(self.content[skipped:], self.content_offset + skipped, block)
         return [block]
+
+    def _target(self, argument: str) -> str:
+        """Where a button or a card leads."""
+        target = argument if self.name in _BUTTONS else self.options.get("link", "") if self.name in _CARDS else ""
+        kind = (
+            self.options.get("ref-type", "any") if self.name == "button-ref" else self.options.get("link-type", "url")
+        )
+        return f"#{target}" if target and kind in ("any", "ref") else target
 
     def _code(self, block: Any, argument: str, lines: list[str]) -> list[Any]:
         if self.name in _FILES and argument:
@@ -282,7 +307,20 @@ class _Contents(Directive):  # type: ignore[misc]
                 if not entry[1] and not is_external(target):
                     reference["classes"].append(UNNAMED_CLASS)
                 listed += nodes.list_item("", nodes.paragraph("", "", reference))
-        return [listed] if len(listed) else []
+        caption = "" if ":hidden:" in map(str.strip, self.content) else options_of(self.content).get("caption", "")
+        shown = [nodes.paragraph("", "", *self.state.inline_text(caption, self.lineno)[0])] if caption else []
+        return [*shown, listed] if len(listed) else shown
+
+
+class _Summary(Directive):  # type: ignore[misc]
+    """An autosummary: links to the objects that it lists."""
+
+    has_content = True
+
+    def run(self) -> list[Any]:
+        named = [line.strip() for line in self.content if line.strip() and not line.strip().startswith((":", ".."))]
+        found = [_role("obj", name, name, self.lineno, self.state)[0] for name in named]
+        return [nodes.bullet_list("", *(nodes.list_item("", nodes.paragraph("", "", *each)) for each in found))]
 
 
 def _register(text: str) -> None:
@@ -306,6 +344,7 @@ def _is_standard(registry: Mapping[str, Any], translated: Mapping[str, str], nam
 
 _OF_THEIR_OWN = {
     "toctree": _Contents,
+    "autosummary": _Summary,
     "glossary": Glossary,
     "class": _Class,
     **dict.fromkeys(VERSIONS, _Version),
@@ -556,6 +595,8 @@ class _Reader:
     def _node(self, node: Any, depth: int) -> None:
         if isinstance(node, nodes.topic) and "contents" in node["classes"]:
             return  # the page's own sections, listed
+        if isinstance(node, nodes.field) and node[0].astext() in _FILE_FIELDS and not depth:
+            return
         builder = self._builder
         mark = _mark(node)
         if mark is not None:

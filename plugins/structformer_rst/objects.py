@@ -25,6 +25,7 @@ _LOOKS = frozenset(
     mimetype newsgroup octicon program regexp samp sup sub texpr token""".split()
 )
 _LOOKS_BEGIN = ("bdg", "external", "fa", "material-")
+ICON = re.compile(r"octicon|iconify|fa[bdlrst]?|material-(?:outlined|regular|round|sharp|twotone)")  # roles of icons
 _DESCRIBE_NOTHING = frozenset({"describe", "object", "currentmodule", "program"})
 _KINDS = {
     "mod": "module",

@@ -17,7 +17,11 @@ _READ = frozenset(("replace", "unicode", "image", "date"))  # what defines a nam
 _NAMES = ("version", "release", "project")
 _REFERENCE = re.compile(r"\|(?! )([^|\n]{1,100})(?<! )\|")
 _DEFINITION = re.compile(r"^\.\. (?:\|([^|\n]+)\||_[^:\n]+:)[^\n]*(?:\n[ \t]+[^\n]+)*", re.MULTILINE)
-_OWN = re.compile(r"^[ \t]*\.\. \|([^|\n]+)\|[ \t]+([\w-]+)::([^\n]*(?:\n[ \t]+[^\n]+)*)", re.MULTILINE)
+_OWN = re.compile(
+    r"^(?P<indent>[ \t]*)\.\. \|(?P<name>[^|\n]+)\|[ \t]+(?P<kind>[\w-]+)::"
+    r"(?P<said>[^\n]*(?:\n+(?P=indent)[ \t]+[^\n]+)*)",
+    re.MULTILINE,
+)
 
 
 def with_site_text(text: str, source: SourceFile) -> str:
@@ -26,17 +30,17 @@ def with_site_text(text: str, source: SourceFile) -> str:
     """
     if "|" not in text and "`_" not in text:
         return text
-    defined = {_name(found[1]) for found in _OWN.finditer(text)}
+    defined = {_name(found["name"]) for found in _OWN.finditer(text)}
     added = [whole for name, whole in _definitions(_configuration(source)) if name not in defined]
     if added:
         text = "\n\n".join((text, *added, ""))
-    known = {_name(found[1]) for found in _OWN.finditer(text) if found[2] in _READ or found[2] == "raw"}
+    known = {_name(found["name"]) for found in _OWN.finditer(text) if found["kind"] in {*_READ, "raw"}}
 
     def readable(found: re.Match[str]) -> str:
-        if found[2] == "raw":  # mostly a break
-            return f"{found[0][: found.start(2) - found.start()]}unicode:: 0x20" + "\n" * found[3].count("\n")
-        said = _REFERENCE.sub(lambda name: name[0] if _name(name[1]) in known else name[1], found[3])
-        return found[0][: found.start(3) - found.start()] + said
+        if found["kind"] == "raw":  # mostly a break
+            return f"{found[0][: found.start('kind') - found.start()]}unicode:: 0x20" + "\n" * found["said"].count("\n")
+        said = _REFERENCE.sub(lambda name: name[0] if _name(name[1]) in known else name[1], found["said"])
+        return found[0][: found.start("said") - found.start()] + said
 
     return _OWN.sub(readable, text)
 

@@ -15,6 +15,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -56,6 +57,7 @@ T = TypeVar("T")
 _LISTS = frozenset({"path", "where"})
 _FOR_EVER = "public, max-age=31536000, immutable"
 _SHORTLY = "public, max-age=300"
+_UNPACKED = re.compile(r"gzip\s*;\s*q=0(?:\.0*)?\s*(?:,|$)")
 _POLL_SECONDS = 1.0
 _LISTED = 1000  # documents of /llms.txt
 # Of /llms-full.txt, after which no further document begins: a page must come within a request's time.
@@ -92,7 +94,7 @@ class Application:
         self._starlette = Starlette(
             routes=self._routes(),
             middleware=[
-                Middleware(GZipMiddleware, minimum_size=2000, compresslevel=4),
+                Middleware(_Packed, minimum_size=2000, compresslevel=4),
                 Middleware(_Failures, root=self.options.root),
             ],
             lifespan=self._lifespan,
@@ -362,6 +364,14 @@ class Application:
         headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
         answer = problem(error.status_code, names.get(error.status_code, "refused"), str(error.detail), **headers)
         return for_browsers(answer, request.scope, self.options.root)
+
+
+class _Packed(GZipMiddleware):
+    """Packs answers, but not for clients that say `gzip;q=0`."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        asked = Headers(scope=scope).get("accept-encoding", "") if scope["type"] == "http" else ""
+        await (self.app if _UNPACKED.search(asked) else super().__call__)(scope, receive, send)
 
 
 class _Failures:

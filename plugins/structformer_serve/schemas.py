@@ -122,6 +122,7 @@ class Why(BaseModel):
     )
     described_at: str = Field(description="Where that one is read on this server; empty where it says so itself.")
     learned: str = Field(description="Where the weights come from.")
+    titled: bool = Field(description="Whether the query is its document's title, which puts it before others.")
     by_hand: str = Field(description="What search.toml has to do with it, in words; empty where nothing.")
 
 

@@ -536,6 +536,7 @@ class _Explained:
             described_in=told_by,
             described_at=read_address(told_by, 0) if told_by else "",
             learned=self._learned,
+            titled=self._current.retriever.opened.is_title_of(self._asked, hit.document_id),
             by_hand=self._current.retriever.opened.curated.reason(self._asked, hit.document_id),
         )
 

@@ -82,6 +82,8 @@ def show_search(
     if weights is not None:
         parts = " + ".join(f"{value:.2g} {name}" for name, value in weights.asked(query).counted.items())
         out.say(f"score = {parts}, each in standard deviations over what was looked at")
+    if explain and retriever.opened.is_title_of(query, hits[0].document_id):
+        out.say("the query is the first one's title, which puts it before all others")
     if explain and (by_hand := retriever.opened.curated.reason(query, hits[0].document_id)):
         out.say(f"by hand, in search.toml: {printable(by_hand)}")
     if explain and (verdict := _training(retriever, pipeline)):

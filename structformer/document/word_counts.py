@@ -26,6 +26,10 @@ MARKS = (
     "\u1cd0-\u1cd2\u1cd4-\u1dff\u20d0-\u20f0\u2cef-\u2cf1\u2d7f-\u2dff\u302a-\u302f\u3099-\u309a\ua66f-\ua672"
     "\ua674-\ua67d\ua69e-\ua6f1\ua802-\ua827\ua82c\ua880-\ua8c5\ua8e0-\ua8f1\ua8ff-\ua92d\ua947-\ua953\ua980-\ua9c0"
     "\ua9e5-\uaa4d\uaa7b-\uaac1\uaaeb-\uaaef\uaaf5-\uaaf6\uabe3-\uabea\uabec-\uabed\ufb1e\ufe20-\ufe2f"
+    # of living scripts outside of the first 65,536
+    "\U00010d24-\U00010d27\U00011100-\U00011134\U00011145-\U00011146\U00011435-\U00011446\U000114b0-\U000114c3"
+    "\U00011d31-\U00011d45\U00011d8a-\U00011d97\U00016b30-\U00016b36\U00016f4f-\U00016f92\U0001e130-\U0001e136"
+    "\U0001e2ae\U0001e2ec-\U0001e2ef\U0001e944-\U0001e94a"
 )
 _SPACELESS = re.compile(f"[{SPACELESS}]+")
 _HAN_OR_KANA = re.compile(f"[{_CHARACTERS}]")

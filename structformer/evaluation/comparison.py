@@ -42,6 +42,7 @@ CAVEAT = (
 _DEPTH = 100
 _SIGNIFICANT = 0.05
 _CHUNK = 256
+_LONGEST_NAME = 60  # letters of a run's file, which may be long ones
 _BM25 = str(as_pipeline(lexical()))
 _BASELINES = (
     _BM25,
@@ -390,7 +391,7 @@ def compare_runs(
         intervals = dict(zip(per_query, ends, strict=True))
         rows.append(Row(each.pipeline, each.label, scores, per_query, each.run, intervals))
         if how.output:
-            name = "-".join("".join(c if c.isalnum() else " " for c in each.label).split()).lower()
+            name = "-".join("".join(c if c.isalnum() else " " for c in each.label).split()).lower()[:_LONGEST_NAME]
             write_run(how.output / "runs" / f"{len(rows):02}-{name}.run", each.run, name)
     result = Evaluation(
         how.title,

@@ -21,7 +21,7 @@ from structformer.document import LinkKind
 from structformer.engines import Engine, get_engine, mapped
 from structformer.errors import WorkspaceError
 from structformer.graph.incoming import Groups, IncomingTask, incoming_texts, read_incoming
-from structformer.graph.name_tables import graph_work, write_names
+from structformer.graph.name_tables import NameTables, graph_work, write_names
 from structformer.graph.resolution import Resolution, ResolveTask
 from structformer.storage.files import remove, write_json
 from structformer.storage.seal import Sealed
@@ -146,6 +146,12 @@ class ReferenceGraph:
 
     def _file(self, name: str) -> Path:
         return self._sealed.path(name) if self._sealed else self.folder / name
+
+    def names(self) -> NameTables:
+        """Looks names up; to be closed. Raises WorkspaceError where a table is not as it was written."""
+        if self._sealed:
+            self._sealed.paths(name for name in self._sealed.names() if name.startswith("names/"))
+        return NameTables(self.folder / "names")
 
     def edges(self) -> Iterator[dict[str, Any]]:
         """All edges as rows of the schema EDGES, in order of their source."""

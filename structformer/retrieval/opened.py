@@ -5,6 +5,7 @@ first needed.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -51,6 +52,9 @@ VectorsOf = Callable[[Index, str], Path]
 SECTIONS, DOCUMENTS = "sections", "documents"  # what a stage scores
 _BATCHES_KEPT = 16  # of 256 queries: 6 MB
 WHOLE = 1_000_000  # characters of a document that are counted
+_TITLES = 10  # documents of a ranking whose titles are looked at
+_TITLE_IS_RIGHT = 0.9  # how likely a document is right whose title the query is
+_SITE_NAME = re.compile(r"\s(?:[—–|·:-]|::)\s")
 
 
 class Scorer(Protocol):
@@ -168,8 +172,35 @@ class OpenedIndex:
             if its.phrases or its.without:
                 self._run_among(pipeline, ranking, its, documents)
         for ranking, query in zip(rankings, queries, strict=True):
+            self._title_first(ranking, query)
             self.pin(ranking, query, documents)
         return rankings
+
+    def _title_first(self, ranking: Ranking, query: str) -> None:
+        """Of the documents that were found first, put those before all others whose title the query is."""
+        asked, best = _title(query), dict[int, int]()  # of each document its best unit
+        for unit, _ in ranking.ranked if asked else ():
+            best.setdefault(int(self.owners[unit]), unit)
+            if len(best) == _TITLES:
+                break
+        titled = [unit for document, unit in best.items() if self._is_called(document, asked)]
+        if not titled:
+            return
+        top = ranking.ranked[0][1]
+        others = [each for each in ranking.ranked if each[0] not in titled]
+        ranking.ranked = [*((unit, top + len(titled) - place) for place, unit in enumerate(titled)), *others]
+        if ranking.likely is not None:
+            ranking.likely = max(ranking.likely, _TITLE_IS_RIGHT)
+
+    def _is_called(self, document: int, title: str) -> bool:
+        """Whether a document has this title, with the site's name behind it or without."""
+        its: str = self.documents.value(document, "title")
+        return title in (_title(its), _title(_SITE_NAME.split(its)[0]))
+
+    def is_title_of(self, query: str, name: str) -> bool:
+        """Whether a query is the title of the document of this id, which puts that before others."""
+        number = self.document_number(name)
+        return number is not None and self._is_called(number, _title(query))
 
     @cached_property
     def curated(self) -> Curated:
@@ -420,6 +451,11 @@ class OpenedIndex:
         there = [file for file in nearest_files(files[0]) if self.index.has(file)]
         path, *_ = [self.index.path(file) for file in (*files, *there)]
         return TokenIndex(path, ranker, self.owners)
+
+
+def _title(text: str) -> str:
+    """A title or a query as titles are compared: C++ is not C."""
+    return " ".join(text.casefold().split()).strip(" ?!.,:;\"'“”")
 
 
 def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:

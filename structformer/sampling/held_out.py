@@ -37,7 +37,7 @@ class HeldOutQuery:
     """A query with the one document that answers it."""
 
     kind: str
-    """One of "title", "path" and "link"."""
+    """One of "path" and "link"."""
     text: str
     document_id: str
     exclude: str = ""
@@ -49,17 +49,15 @@ def held_out_queries(
 ) -> list[HeldOutQuery]:
     """Queries from held-out documents, up to `limit` of each kind.
 
-    title: a document's title. path: titles down to a section. link: the sentence in which another document links to
-    it, itself left out of the ranking.
+    path: titles down to a section. link: the sentence in which another document links to it, itself left out of the
+    ranking. A document's title alone tells nothing: every search puts that document first.
     """
     chosen: dict[int, str] = {}
-    titles: list[HeldOutQuery] = []
     paths: list[HeldOutQuery] = []
     for number, document in enumerate(corpus.documents()):
         if not is_held_out(document.id, seed, share):
             continue
         chosen[number] = document.id
-        titles.append(HeldOutQuery("title", document.title, document.id))
         view = DocumentView(document, SamplingOptions())
         paths += [
             HeldOutQuery("path", view.path_text(section), document.id)
@@ -68,7 +66,7 @@ def held_out_queries(
         ]
     links = list(islice(_link_queries(corpus, graph, chosen), 4 * limit))
     rng = Random(f"held-out queries/{seed}")
-    return [query for kind in (titles, paths, links) for query in rng.sample(kind, min(limit, len(kind)))]
+    return [query for kind in (paths, links) for query in rng.sample(kind, min(limit, len(kind)))]
 
 
 def _link_queries(corpus: Corpus, graph: ReferenceGraph, chosen: dict[int, str]) -> Iterator[HeldOutQuery]:

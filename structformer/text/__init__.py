@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from structformer.text.version_marks import version_names, version_of, version_order
     from structformer.text.visible_text import CONTROLS, visible, without_controls
     from structformer.text.words import (
+        FOLDING,
         IGNORABLE,
-        LEFT_OUT,
-        PLAIN,
         WRITTEN,
         asked,
         bare_words,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "CONTROLS", "IGNORABLE", "LEFT_OUT", "PLAIN", "SEE_ALSO_PHRASES", "WRITTEN", "analyzer", "analyzer_of",
+    "CONTROLS", "FOLDING", "IGNORABLE", "SEE_ALSO_PHRASES", "WRITTEN", "analyzer", "analyzer_of",
     "any_term_query", "as_typed", "asked", "bare_words", "cut_section", "function_words", "github_slug",
     "is_imperative", "is_see_also", "language_name", "lines_of", "names_of", "plain", "query_terms",
     "section_passages", "sentences", "spaced", "stands_alone", "version_names", "version_of", "version_order",

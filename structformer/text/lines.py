@@ -4,7 +4,7 @@ import gzip
 import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from structformer.errors import UsageError
@@ -33,3 +33,12 @@ def as_number(text: str) -> float:
     if not _NUMBER.fullmatch(text.strip()) or not math.isfinite(value := float(text)):
         raise ValueError(f"{text[:20]!r} is not a number")
     return value
+
+
+def columns(line: str, numbers: Collection[int]) -> list[str]:
+    """A line's cells between tabs, if there are as many as one of these numbers, else between blanks of any kind; so
+    too where all of TREC's columns are there.
+    """
+    cells, words = [cell.strip() for cell in line.split("\t")], line.split()
+    is_trec = len(words) == max(numbers) and words[1].upper() in ("0", "Q0")
+    return cells if len(cells) in numbers and not is_trec else words

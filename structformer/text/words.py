@@ -26,14 +26,24 @@ IGNORABLE = (
     "\ufeff\uffa0\U000e0000-\U000e0fff"
 )
 # Letters that have no canonical decomposition, those that Persian's keyboards write for Arabic's, letters that sound as
-# a stop, and the digits of other scripts.
+# a stop, dead letters of Indic scripts, and the digits of other scripts.
 PLAIN = {"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "ı": "i", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ŧ": "t"}
-PLAIN |= {"ک": "ك", "ی": "ي", "ى": "ي", "\u02bb": "", "\u02bc": ""}
+PLAIN |= {"ə": "e", "ɛ": "e", "ɔ": "o", "ŋ": "n", "ɓ": "b", "ɗ": "d", "ɖ": "d", "ƙ": "k", "ƴ": "y", "ґ": "г"}
+PLAIN |= {"ک": "ك", "ی": "ي", "ى": "ي", "ٱ": "ا", "ة": "ه", "ۀ": "ه", "ہ": "ه"}
+PLAIN |= dict.fromkeys("\u02b9\u02ba\u02bb\u02bc\u02bd\u02be\u02bf", "")
+PLAIN |= {"ৎ": "ত্", "ൺ": "ണ്", "ൻ": "ന്", "ർ": "ര്", "ൽ": "ല്", "ൾ": "ള്", "ൿ": "ക്"}
+# Signs that people write as others do, or leave out: apostrophes that are letters, a cross, Catalan's middle dot.
+SPELT = {"\u02bb": "'", "\u02bc": "'", "×": "x", "·": ""}
 _ZEROS = (0x660, 0x6F0, 0x7C0, *range(0x966, 0xDE7, 0x80), 0xE50, 0xED0, 0xF20, 0x1040, 0x17E0, 0x1810)
 PLAIN |= {chr(zero + digit): str(digit) for zero in _ZEROS for digit in range(10)}
 # Marks that many leave out: accents, vowels of Hebrew and Arabic, nukta.
 LEFT_OUT = "\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u093c\u09bc"
-_PLAIN, _LEFT_OUT = str.maketrans(PLAIN), re.compile(f"[{LEFT_OUT}]")
+# Nasals of Hindi for which a dot over the letter before is as good.
+NASALS = "ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])|ँ"
+DOT = "ं"
+_PLAIN, _SPELT, _LEFT_OUT = str.maketrans(PLAIN), str.maketrans(SPELT), re.compile(f"[{LEFT_OUT}]")
+_NASALS = re.compile(NASALS)
+FOLDING = {"plain": PLAIN, "left": LEFT_OUT, "spelt": SPELT, "nasals": NASALS, "dot": DOT}  # for the site's script
 _UNSEEN = re.compile(f"[{IGNORABLE}]")
 _DASHES = re.compile("[\u2010-\u2013\u2212]")  # for which people type the hyphen
 _WORD = re.compile(f"[^\\W_][^\\W_]*(?:[{MARKS}]+[^\\W_]*)*")
@@ -74,7 +84,7 @@ def folded(word: str) -> str:
     if word.isascii():
         return word
     plain = _LEFT_OUT.sub("", unicodedata.normalize("NFD", word.translate(_PLAIN)))
-    return unicodedata.normalize("NFC", plain)
+    return _NASALS.sub(DOT, unicodedata.normalize("NFC", plain))
 
 
 def written_words(text: str) -> list[str]:
@@ -186,9 +196,13 @@ def _others_in(chunk: str) -> tuple[str, str] | None:
     if _PLAIN_CHUNK.fullmatch(chunk):
         return None
     forms = [word.lower() for word in _camel_parts(chunk)] if _MAY_BE_CAMEL.search(chunk) else []
+    whole = normal(chunk)
     if not chunk.isascii():
-        forms += [plain for word in _words_in(chunk).split() if (plain := folded(word)) != word and plain]
-    its_names = list(dict.fromkeys(_names(normal(chunk))))[:_MOST_NAMES]
+        words = _words_in(chunk).split()
+        forms += [plain for word in words if (plain := folded(word)) != word and plain]
+        if (spelt := whole.translate(_SPELT)) != whole:
+            forms += [folded(word) for word in _words_in(spelt).split() if word not in words]
+    its_names = list(dict.fromkeys(_names(whole)))[:_MOST_NAMES]
     return (" ".join(forms), " ".join(its_names)) if forms or its_names else None
 
 

@@ -292,6 +292,13 @@ def test_run_files_are_compared_and_differences_have_texts(workspace, tmp_path):
         difference(result, "dense", "BM25")
 
 
+def test_a_run_of_a_long_name_is_written_under_a_shorter_one(workspace, tmp_path):
+    build_index(workspace, encoders=[])
+    write_run(tmp_path / "long.run", {"q1": [("knots.md", 1.0)]}, "帆" * 300)
+    evaluate(workspace, JUDGED, pipelines=["lexical"], runs=[tmp_path / "long.run"], output=tmp_path / "out")
+    assert [len(path.name) < 80 for path in (tmp_path / "out" / "runs").iterdir()] == [True, True]
+
+
 def test_candidates_of_a_run_file_are_put_in_another_order(workspace, tmp_path):
     build_index(workspace, encoders=[])
     given = {"q1": [("parts/sails.md", 9.0), ("knots.md", 8.0), ("nowhere.md", 7.0)]}

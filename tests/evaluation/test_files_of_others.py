@@ -10,6 +10,7 @@ from structformer.errors import UsageError
 from structformer.evaluation import read_queries
 from structformer.evaluation.comparison import _check_shared
 from structformer.retrieval import read_qrels, read_run
+from structformer.retrieval.rankings.run_files import write_run
 
 
 def written(folder: Path, name: str, text: str) -> Path:
@@ -30,6 +31,15 @@ def test_a_run_is_read_packed_and_in_three_columns(tmp_path):
     packed.write_bytes(packed.read_bytes()[:-9])
     with pytest.raises(UsageError, match=r"cut\.gz is not whole"):
         read_run(packed)
+
+
+def test_tabs_and_blanks_may_be_mixed_and_ids_may_have_blanks(tmp_path):
+    qrels = written(tmp_path, "qrels", "q1\t0  a\t 1\nq1 0\tb 2\nq two\ta page\t1\nq two\t0\tanother page\t2\n")
+    assert read_qrels(qrels) == {"q1": {"a": 1, "b": 2}, "q two": {"a page": 1, "another page": 2}}
+    assert read_run(written(tmp_path, "a.run", "q1\tQ0 a\t1  2.5 x\n")) == ("x", {"q1": [("a", 2.5)]})
+    for run in ({"q two": [("a", 2.0)]}, {"q": [("a page", 2.0)]}, {"q": [("a", 2.0)]}):
+        write_run(tmp_path / "b.run", run, "x")
+        assert read_run(tmp_path / "b.run") == ("x", run)
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,31 @@ def test_a_page_that_crowds_out_others_is_named(run, tmp_path):
     assert "of them" not in run("index", "--encoder", "none", "-w", tmp_path / "w").out
 
 
+def test_a_page_comes_first_whose_title_the_query_is(tmp_path):
+    said = "Form data, and again form data: a form's data, which forms send as form data. " * 3
+    pages = {f"news{number}.md": f"# News of {number}\n\n## Form data and files\n\n{said}\n" for number in range(3)}
+    pages["files.md"] = f"# Form data and files\n\n{said}\n"
+    pages["form.md"] = "# Form Data\n\nA browser sends fields.\n\n## Limits\n\nAt most a thousand.\n"
+    head = "<html><head><title>Static files - Boats</title></head><body>"
+    pages["static.html"] = f"{head}<h1>Static files</h1><p>A folder that is served.</p></body></html>"
+    pages["other.html"] = (
+        f"{head.replace('Static', 'Other')}<h1>Other files</h1><p>Static files, static files.</p></body></html>"
+    )
+    ingest(write_pages(tmp_path / "p", pages), tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=["structure"])
+    retriever = Retriever.open(tmp_path / "w")
+    for pipeline in ("lexical", "hybrid:structure"):
+        found = [hit.document_id for hit in retriever.search("form data", 10, pipeline)]
+        assert found[0] == "form.md", pipeline
+        assert retriever.search("Form data?", 1, pipeline)[0].document_id == "form.md"
+        assert retriever.search("static files", 1, pipeline)[0].document_id == "static.html"
+    [titled, asked] = retriever.rank(["form data", "form data and files of news"], "hybrid:structure")
+    assert titled.likely >= 0.9
+    assert retriever.documents[int(retriever.opened.owners[asked.ranked[0][0]])].id != "form.md"
+    scores = [score for _, score in titled.ranked]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_a_sum_of_word_vectors_counts_less_for_a_long_question():
     weights = fusion_weights(pretrained=True, structure=True)
     assert weights.asked("undo a commit") == weights

@@ -49,6 +49,15 @@ def test_check_of_a_whole_corpus_is_content(run, pages, tmp_path):
     assert "every link within the corpus leads somewhere" in run("graph", "check", "-w", tmp_path / "whole").out
 
 
+@pytest.mark.parametrize("suffix", ["bits", "sqlite"])
+def test_a_damaged_table_of_names_is_named_and_no_link_is_called_dead(run, workspace, suffix):
+    table = next(workspace.glob(f"graph/*/names/*.{suffix}"))
+    table.write_bytes(table.read_bytes()[: table.stat().st_size // 2])
+    checked = run("graph", "check", "-w", workspace)
+    assert (checked.code, checked.out) == (1, "")
+    assert f"{table.name} has changed since it was written: run `structformer ingest` again" in checked.err
+
+
 def test_check_says_which_rule_found_a_link(run, tmp_path):
     (tmp_path / "vault" / "de").mkdir(parents=True)
     (tmp_path / "vault" / "a.md").write_text("# A\n\n## Reef it!\n\n[x](<#Reef it>)\n")

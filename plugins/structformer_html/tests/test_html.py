@@ -439,6 +439,11 @@ def test_a_title_that_stands_outside_of_the_text_is_the_pages(head, body):
         "<a class=footnote-backref href='#fnref:2'>↩<sup>2</sup></a>",
         "<a href='#p'>¶</a>",
         "<div class=ttc id=a1><div class=ttdeci>int f()</div></div>",
+        "<a href=e title='Edit this page' class='md-content__button md-icon'><svg></svg></a>",
+        "<a class=sl-anchor-link href='#t'><span class=sr-only>Section titled T</span></a>",
+        "<footer><div><a href=e>Edit page</a></div></footer>",
+        "<div><h1 class=search-results-title>No results matching</h1></div>",
+        "<span style='display: none;'>hidden</span>",
     ],
 )
 def test_what_themes_and_generators_add_to_a_text_is_none(added):
@@ -446,6 +451,42 @@ def test_what_themes_and_generators_add_to_a_text_is_none(added):
     assert text(one(page, "html")) == "T\nText of the page."
     docutils = "<p>Note <a href='#id1' role=doc-backlink>1</a>.</p>"
     assert text(one(f"<h1>T</h1>{docutils}", "html")) == "T\nNote 1."
+
+
+def test_what_only_listeners_hear_is_no_text_where_others_see_one():
+    page = "<p>See <a href=z>Z<span><svg></svg><span class=sr-only>(new window)</span></span></a>.</p><a href=y><svg></svg><span class=sr-only>Y</span></a>"
+    assert text(one(f"<h1><span class=visually-hidden>T</span></h1>{page}<p>See <span>X</span>.</p>", "html")) == (
+        "T\nSee Z.\n\nY\n\nSee X."
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<div class=language-js><span class=lang>js</span><pre><code>const a</code></pre></div>", "const a"),
+        ("<div><input><label>npm</label><input><label>pnpm</label></div>", "npm pnpm"),
+        ("<pre>public&nbsp;void&nbsp;m&#8203;(int&nbsp;a)</pre>", "public void m(int a)"),
+        ("<p><code>m&#8203;(int&nbsp;a)</code></p>", "m(int a)"),
+        ("<textarea>package main\n\tx()</textarea>", "package main\n\tx()"),
+        ("<pre>a<a href='#l2'></a> b <a href='#c'><code><span>c</span></code></a></pre>", "a b c"),
+        ("<table class=memname><tr><td>int f <td>(<td>int <td><em>a</em><td>)</table>", "int f ( int a )"),
+        ("<p><a href='javascript:show(2)'>Show</a></p>", "Show"),
+    ],
+)
+def test_code_and_what_is_around_it_reads_as_it_looks(body, expected):
+    document = one(f"<h1>T</h1>{body}", "html")
+    assert document.root.text == expected
+    assert [target for _, target, _ in links(document)] == ["#c"] * ("#c" in body)
+
+
+def test_the_links_of_an_exported_document_lead_where_it_says():
+    page = "<p><a href='https://www.google.com/url?q=https://a.example/x%3Fb%3D1&amp;sa=D&amp;usg=x'>x</a></p>"
+    assert links(one(page, "html")) == [("hyperlink", "https://a.example/x?b=1", "x")]
+
+
+def test_a_heading_of_javadoc_above_the_content_is_read():
+    page = "<div class=topNav>Overview</div><div class=header><div>org.sea</div><h2 class=title>Class Rope</h2></div><div class=contentContainer><p>A rope of the sea.</p></div>"
+    assert outline(one(f"<title>Rope</title>{page}", "html")) == [(0, "Rope"), (1, "Class Rope")]
 
 
 def test_labels_and_buttons_in_a_row_are_parted():

@@ -228,6 +228,18 @@ def test_related_pages_are_a_note():
     assert [link.kind.value for link in document.links()] == ["see_also", "hyperlink"]
 
 
+@pytest.mark.parametrize(
+    "title", ["<h4 class=alert-heading>Hot</h4>", "<div class=alert-heading role=heading>Hot</div>"]
+)
+def test_an_alerts_heading_is_its_title_and_no_section(title):
+    document = one(
+        f"<h1>T</h1><div class='alert alert-warning' role=alert>{title}<p>Very.</p></div><p>Cold.</p>", "html"
+    )
+    [section] = document.sections()
+    assert section.text == "Hot\n\nVery.\n\nCold."
+    assert [(mark.kind.value, mark.detail) for mark in section.marks] == [("note", "warning"), ("title", "")]
+
+
 def test_a_note_with_a_heading_goes_on_below_it():
     html = "<h1>T</h1><div class=warning><h3 class=title>Warning</h3><p>Hot.</p></div><p>Cold.</p>"
     [_, section] = one(html, "html").sections()

@@ -9,7 +9,8 @@ from structformer_markdown.dialects.page import Page
 from structformer_markdown.dialects.shown import anchor
 
 _LIST = r"""\{[ \t]*[.#][\w:.-]+(?:[ \t]+(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+)))*[ \t]*\}"""
-_SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\](?:\(\))?({_LIST})")
+_STYLED = r"""\{[\w-]+=(?:"[^"{}\n]*"|'[^'{}\n]*')\}"""
+_SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\](?:\(\))?({_LIST}|{_STYLED})")
 _DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
 _NAME = re.compile(r"#([\w:.-]+)")
 _AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?({_LIST})[ \t]*$", re.MULTILINE)
@@ -36,5 +37,6 @@ DIALECT = Dialect(
     {
         **dict.fromkeys(("{.", "{ ."), re.compile(r"(?<!\{)\{[ \t]*\.[\w-]")),
         **dict.fromkeys(("{#", "{ #"), re.compile(r"(?:[\])]|\n[ \t]*)\{[ \t]*#[\w-]")),
+        "]{": re.compile(rf"\]{_STYLED}"),
     },
 )

@@ -758,6 +758,17 @@ def test_pages_of_collections_and_posts_are_found_where_jekyll_and_docusaurus_pu
     assert (counts["resolved"], counts["unresolved"], counts["ambiguous"]) == (8, 0, 0)
 
 
+def test_rust_in_a_book_is_read_whole():
+    code = "```rust,ignore\n# fn main() {\n#[test]\n    # let x = 1;\n## Head\n#\n# }\n```\n"
+    assert text(code, "src/a.md", {"book.toml": ""}) == "fn main() {\n#[test]\n    let x = 1;\n# Head\n\n}"
+    assert text(code).startswith("# fn main")
+
+
+def test_icons_of_sphinx_design_and_styles_of_pandoc_are_no_text():
+    assert text("{octicon}`rocket;1em` Start {fas}`star`") == "Start"
+    assert text('[red]{style="color:red"} and f[0]{x=1}') == "red and f[0]{x=1}"
+
+
 def test_a_variable_of_liquid_may_go_over_two_lines():
     document = page("[#1338]({{ site.repository\n}}/issues/1338) is mended.\n\nUse {{ site.name\n}} here.")
     assert document.root.text == "#1338 is mended.\n\nUse  here."

@@ -344,6 +344,37 @@ def test_references_to_objects_lead_to_any_page(tmp_path, run):
     assert counts == {"resolved": 16, "external": 5, "file": 0, "unresolved": 1, "ambiguous": 0, "dead_anchor": 0}
 
 
+@pytest.mark.parametrize(
+    ("written", "shown", "targets"),
+    [
+        (":orphan:\n:tocdepth: 2\n\nT\n=\n\nText.\n", "Text.", []),
+        (".. |br| raw:: html\n\n   <br/>\n\nOne |br| two.\n", "One two.", []),
+        (".. note::\n\n   .. |br| raw:: html\n\n      <br/>\n\n   One |br| two.\n", "One two.", []),
+        ("Start :octicon:`rocket;1em` here :fas:`star`.\n", "Start here .", []),
+        (
+            ".. sectionauthor:: A <a@b>\n\n.. tabularcolumns:: |l|l|\n\n.. only:: latex\n\n   Print.\n\nText.\n",
+            "Text.",
+            [],
+        ),
+        (".. only:: html and not epub\n\n   Text.\n", "Text.", []),
+        (".. code:: python\n   :number-lines:\n\n   x = 1\n", "x = 1", []),
+        (
+            ".. autosummary::\n   :toctree: made\n\n   sea.tie\n   ~sea.Rope\n",
+            "sea.tie\nRope",
+            [":obj::sea.tie", ":obj::sea.Rope"],
+        ),
+        (".. toctree::\n   :caption: Of *knots*\n\n   A <a>\n", "Of knots\n\nA", ["a"]),
+        (".. toctree::\n   :caption: Knots\n   :hidden:\n\n   A <a>\n", "A", ["a"]),
+        (".. button-ref:: sea\n   :color: primary\n\n   To *sea*\n", "To sea", ["#sea"]),
+        (".. button-link:: https://a.example\n\n   Go\n", "Go", ["https://a.example"]),
+        (".. grid-item-card:: Guide\n   :link: guide\n   :link-type: doc\n\n   Read.\n", "Guide\n\nRead.", ["guide"]),
+    ],
+)
+def test_what_is_said_to_sphinx_is_no_text_and_what_it_makes_a_link_of_is_one(written, shown, targets):
+    document = read(written)
+    assert (document.root.text, [link.target for link in document.links()]) == (shown, targets)
+
+
 def test_a_page_of_another_project_is_elsewhere():
     document = read("See :doc:`the test client <werkzeug:test>`, :doc:`deploying/index` and :download:`a <a:b.zip>`.\n")
     assert [link.target for link in document.links()] == ["//werkzeug:test", "deploying/index", "a:b.zip"]

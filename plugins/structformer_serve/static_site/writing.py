@@ -25,7 +25,7 @@ from structformer.retrieval import (
     web_address,
 )
 from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder
-from structformer.text import LEFT_OUT, PLAIN, bare_words, function_words, spaced, version_names, version_of, visible
+from structformer.text import FOLDING, bare_words, function_words, spaced, version_names, version_of, visible
 from structformer.workspace import check_folder, new_folder
 
 from structformer_serve.assets import static
@@ -33,7 +33,7 @@ from structformer_serve.service import default_title
 from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
 from structformer_serve.static_site.words import NAMES, STEPS, Postings, postings, word_files
 
-_FORMAT = 7
+_FORMAT = 8
 _UNITS, _DOCUMENTS = 12, 200  # of a file
 _WORDS = 32  # whose vectors are one file
 _VECTORS = 16
@@ -108,7 +108,7 @@ def export_site(
             "step": found.highest / STEPS,
             "names": FIELDS[NAMES],
             "unspaced": UNSPACED,
-            "folding": {"plain": PLAIN, "left": LEFT_OUT},
+            "folding": FOLDING,
             "curated": _curated(opened),
             "pages": _pages(opened),
         }

@@ -161,8 +161,10 @@ def test_long_answers_are_packed_for_who_can_unpack_them(workspace):
     with TestClient(application(workspace).asgi, "http://localhost") as client:
         packed = client.get("/openapi.json")
         assert packed.headers["content-encoding"] == "gzip"
-        plain = client.get("/openapi.json", headers={"accept-encoding": "identity"})
-        assert (plain.json(), "content-encoding" in plain.headers) == (packed.json(), False)
+        for unable in ("identity", "gzip;q=0", "br, gzip; q=0.0, *"):
+            plain = client.get("/openapi.json", headers={"accept-encoding": unable})
+            assert (plain.json(), "content-encoding" in plain.headers) == (packed.json(), False)
+        assert client.get("/openapi.json", headers={"accept-encoding": "gzip;q=0.5"}).headers["content-encoding"]
 
 
 MANUAL = {

@@ -523,7 +523,7 @@ def test_a_newer_index_is_taken_over_and_no_answer_mixes_two(tmp_path):
 
 
 def test_feedback_becomes_judgements_a_query_log_and_a_report(harbour, tmp_path, run):
-    folder = workspace(tmp_path, {"mast.md": "# Mast\n\nTall.\n", "keel.md": "# Keel\n\nDeep as a mast.\n"})
+    folder = workspace(tmp_path, {"mast.md": "# The mast\n\nTall.\n", "keel.md": "# Keel\n\nDeep as a mast.\n"})
     with client(folder, ServerOptions(feedback=True)) as found:
         assert found.get("/api/status").json()["feedback"] is True
         assert "kept on this server" in found.get("/").text

@@ -169,6 +169,23 @@ def test_what_search_toml_says_holds_without_a_server(browser, tmp_path):
         page.close()
 
 
+def test_a_page_comes_first_whose_title_the_query_is_as_on_the_server(browser, tmp_path):
+    said = "Form data, and again form data: a form's data, which forms send as form data. " * 3
+    pages = {f"docs/news{number}.md": f"# News of {number}\n\n## Form data\n\n{said}\n" for number in range(3)}
+    pages["docs/form.md"] = "# Form Data\n\nA browser sends fields.\n"
+    write_pages(tmp_path, pages)
+    ingest(tmp_path / "docs", tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=[])
+    export_site(tmp_path / "w", tmp_path / "site")
+    with hosted(tmp_path / "site") as address:
+        page = browser.new_page()
+        page.goto(f"{address}?q=form data?")
+        expect(page.locator(".results h2").first).to_have_text("Form Data")
+        page.goto(f"{address}?q=form data again")
+        expect(page.locator(".results h2").first).not_to_have_text("Form Data")
+        page.close()
+
+
 def test_versions_of_a_page_are_one_result_as_on_the_server(browser, tmp_path):
     common = "A pump moves water out of the boat. Check it before each trip, and keep a spare handle in the locker.\n"
     pages = {

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from structformer.errors import UsageError
-from structformer.text.lines import as_number, lines_of
+from structformer.text.lines import as_number, columns, lines_of
 
 Qrels = dict[str, dict[str, int]]
 _HIGHEST = 10_000  # grade: trec_eval keeps a count for every grade up to the highest
@@ -27,7 +27,7 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
     """
     found = False
     for number, line in enumerate(lines_of(path), 1):
-        fields = line.split("\t") if "\t" in line else line.split()
+        fields = columns(line, (3, 4))
         if not line.strip() or (number == 1 and fields[0].replace("_", "-") in ("query-id", "qid")):
             continue
         try:
@@ -36,7 +36,7 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
                 subtopic = "0"
             else:
                 query, subtopic, document, grade = fields
-            row = Qrel(query.strip(), subtopic.strip(), document.strip(), _grade(grade))
+            row = Qrel(query, subtopic, document, _grade(grade))
         except ValueError:
             form = "neither `query<TAB>document<TAB>relevance` nor TREC's four columns, with a whole grade"
             raise UsageError(f"{path}, line {number}: {form} of at most {_HIGHEST:,}") from None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from structformer.errors import UsageError
 from structformer.storage.files import write_bytes
-from structformer.text.lines import as_number, lines_of
+from structformer.text.lines import as_number, columns, lines_of
 
 Run = dict[str, list[tuple[str, float]]]
 
@@ -17,10 +17,9 @@ def read_run(path: Path) -> tuple[str, Run]:
     found: dict[str, dict[str, tuple[float, int]]] = {}
     tag = path.stem
     for number, line in enumerate(lines_of(path), 1):
-        fields = line.split("\t") if "\t" in line else line.split()
         if not line.strip():
             continue
-        fields = [each.strip() for each in fields]
+        fields = columns(line, (3, 6))
         try:
             if len(fields) == 3:
                 query, document, written = fields
@@ -48,10 +47,10 @@ def read_run(path: Path) -> tuple[str, Run]:
 
 
 def write_run(path: Path, run: Mapping[str, list[tuple[str, float]]], tag: str) -> None:
-    """Write rankings as a TREC run; tab-separated where a document's id has a space, which TREC's columns cannot
-    hold.
-    """
-    spaced = any(" " in document for ranked in run.values() for document, _ in ranked)
+    """Write rankings as a TREC run; tab-separated where an id has a space, which TREC's columns cannot hold."""
+    spaced = any(
+        " " in name for query, ranked in run.items() for name in (query, *(document for document, _ in ranked))
+    )
     joint = "\t" if spaced else " "
     lines = (
         joint.join((query, "Q0", document, str(rank), f"{score:g}", tag)) + "\n"

@@ -84,7 +84,8 @@ class Search {
     const doubt = typing ? {} : await this.doubt(words, most);
     const scores = await this.scored(byWords, encoded, present, called, asks.text);
     const found = [...scores].filter(([unit]) => (!allowed || allowed(unit)) && !this.hidden.has(this.owner(unit)));
-    const ranked = this.pinned(query, found.sort((one, two) => two[1] - one[1] || one[0] - two[0]));
+    const sorted = found.sort((one, two) => two[1] - one[1] || one[0] - two[0]);
+    const ranked = this.pinned(query, typing ? sorted : await this.titled(query, sorted));
     const hits = await this.hits(query, ranked, words, k, typing);
     const searched = slips.size ? query.replace(WORD, (word) => slips.get(normal(word)) || word) : "";
     return { query, searched, index: "static", confident: true, likely: null, missing: [], ...doubt, hits, documents: new Set(ranked.map(([unit]) => this.page(this.owner(unit)))).size, milliseconds: Math.round(performance.now() - begun) };
@@ -95,6 +96,23 @@ class Search {
     const has = (words) => new RegExp(`(?<![\\p{L}\\p{N}_])${words.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?![\\p{L}\\p{N}_])`, "u").test(query.toLowerCase());
     const added = Object.entries(this.meta.curated.synonyms).filter(([word, meaning]) => has(word) && !has(meaning));
     return [query, ...new Set(added.map(([, meaning]) => meaning))].join(" ");
+  }
+
+  /** Ranked passages; of the documents that were found first those before all others whose title the query is. */
+  async titled(query, ranked) {
+    const best = new Map();
+    for (const [unit] of ranked) {
+      const document = this.owner(unit);
+      if (!best.has(document)) best.set(document, unit);
+      if (best.size === 10) break;
+    }
+    const words = (text) => text.toLowerCase().split(/\s+/u).join(" ").replace(/^[ ?!.,:;"'“”]+|[ ?!.,:;"'“”]+$/gu, ""); // C++ is not C
+    const asked = words(query);
+    const called = (title) => asked && [title, title.split(/\s(?:[—–|·:-]|::)\s/u)[0]].some((each) => words(each) === asked);
+    const titles = await Promise.all([...best.keys()].map(async (document) => (await this.row("d", document))[1]));
+    const first = [...best.values()].filter((_, place) => called(titles[place]));
+    const top = ranked[0]?.[1] ?? 0;
+    return [...first.map((unit, place) => [unit, top + first.length - place]), ...ranked.filter(([unit]) => !first.includes(unit))];
   }
 
   /** Ranked passages, with the document first that search.toml pins to a query. */
@@ -526,8 +544,10 @@ const OPERATOR = /(?<!\S)(-?)["“„«]([^"“”„«»]+)["”“»](?![\p{L}
 
 /** The form in which texts are compared: NFKC, case folded, without what cannot be seen. */
 function normal(text) {
-  const lower = text.replace(/\p{DI}/gu, "").normalize("NFKC").toLowerCase();
-  return lower.replaceAll("ß", "ss").replaceAll("ς", "σ").normalize("NFKC").replace(/[\u2010-\u2013\u2212]/g, "-");
+  const upper = (letter) => letter.toUpperCase(); // as case folding has Cherokee, and Greek's small iotas
+  const lower = text.replace(/\p{DI}/gu, "").normalize("NFKC").replace(/[\u0345\u1f80-\u1fff]/g, upper).toLowerCase();
+  const folded = lower.replaceAll("ß", "ss").replaceAll("ς", "σ").replace(/[\u13f8-\u13fd\uab70-\uabbf]/g, upper);
+  return folded.normalize("NFKC").replace(/[\u2010-\u2013\u2212]/g, "-");
 }
 
 const shortened = (word) => (word.length > LONGEST ? Array.from(word).slice(0, LONGEST).join("") : word);
@@ -546,17 +566,20 @@ export function asked(query, runs, folding) {
 }
 
 /** A text's words in order, also with their other forms after them (spaced), and its names; of scripts without spaces (runs) pairs of characters. */
-export function cut(text, runs, { plain, left }) {
+export function cut(text, runs, folding) {
   const found = { words: [], names: [] };
   const forms = [];
   for (const chunk of text.replace(/\p{DI}/gu, "").split(/\s+/u)) {
     if (!chunk) continue;
-    const words = (normal(chunk).match(WORD) || []).flatMap((word) => withPairs(word, runs));
+    const whole = normal(chunk);
+    const spelt = replaced(whole, folding.spelt);
+    const [words, others] = [whole, spelt === whole ? "" : spelt].map((each) => (each.match(WORD) || []).flatMap((word) => withPairs(word, runs)));
     const parts = (chunk.normalize("NFKC").match(WORD) || []).flatMap(camelParts).map((part) => part.toLowerCase());
-    const folded = words.map((word) => withoutMarks(word, plain, left)).filter((form, place) => form && form !== words[place]);
+    const folded = words.map((word) => withoutMarks(word, folding)).filter((form, place) => form && form !== words[place]);
+    const written = others.filter((word) => !words.includes(word)).map((word) => withoutMarks(word, folding));
     found.words.push(...words);
-    forms.push(...parts, ...folded);
-    found.names.push(...[...new Set(names(normal(chunk), runs))].slice(0, MOST_NAMES));
+    forms.push(...parts, ...folded, ...written);
+    found.names.push(...[...new Set(names(whole, runs))].slice(0, MOST_NAMES));
   }
   return { ...found, spaced: [...found.words, ...forms] };
 }
@@ -587,9 +610,11 @@ function withPairs(word, runs) {
   });
 }
 
-function withoutMarks(word, plain, left) {
-  const letters = Array.from(word, (letter) => (Object.hasOwn(plain, letter) ? plain[letter] : letter)).join("");
-  return letters.normalize("NFD").replace(new RegExp(`[${left}]`, "gu"), "").normalize("NFC");
+const replaced = (text, by) => Array.from(text, (letter) => (Object.hasOwn(by, letter) ? by[letter] : letter)).join("");
+
+function withoutMarks(word, { plain, left, nasals, dot }) {
+  const letters = replaced(word, plain).normalize("NFD").replace(new RegExp(`[${left}]`, "gu"), "");
+  return letters.normalize("NFC").replace(new RegExp(nasals, "gu"), dot);
 }
 
 function camelParts(word) {
