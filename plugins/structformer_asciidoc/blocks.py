@@ -341,7 +341,7 @@ class Blocks:
             builder.paragraph()
         self._add_anchors(element)
         self._open(kind, style.lower() if kind is MarkKind.NOTE else "", element)
-        if style == "verse":
+        if style == "verse" or "hardbreaks" in element.options:
             for line in lines:
                 self._inline.write(line.strip())
                 builder.line()

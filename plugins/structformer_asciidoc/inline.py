@@ -27,7 +27,7 @@ _START = re.compile(
       (?P<target>(?![\s:])[^\s\[\]]{0,1000}+)\[
     | (?P<roles>\[[^\[\]\n]{1,100}\])?(?P<wide>\*\*|__|``|\#\#|\+\+)
     | (?P<small>[\^~])(?P<raised>[^\s^~]{1,100}+)(?P=small)
-    | (?P<role>\[[^\[\]\n]{1,100}\])?(?<![\w;:}])(?P<mark>[*_`\#+'])(?=\S)
+    | (?P<role>\[[^\[\]\n]{1,100}\])?(?<![\w;:}])(?!(?<=&)\#)(?P<mark>[*_`\#+'])(?=\S)
     """,
     re.VERBOSE,
 )
@@ -67,6 +67,8 @@ class Inline:
 
     def write(self, text: str) -> None:
         """Give a text, with its attribute references, to the builder."""
+        if "pp}" in text:  # signs that pass nothing on
+            text = text.replace("{cpp}", "C&#43;&#43;").replace("{pp}", "&#43;&#43;")
         text = self._attributes.spelt_out(text)
         if '`"' in text or "`'" in text:
             text = _QUOTED.sub(lambda found: f"“{found[2]}”" if found[1] == '"' else f"‘{found[2]}’", text)
@@ -212,9 +214,10 @@ class Inline:
             target = target.strip("+")
             self._link(target if name == "link" else f"mailto:{target}", text or target, depth)
         elif name == "footnote":
-            builder.flow(" (")
-            self._write(text, depth + 1)
-            builder.flow(")")
+            if text:  # the note that is meant again was shown where it stands
+                builder.flow(" (")
+                self._write(text, depth + 1)
+                builder.flow(")")
         elif name == "pass":
             say = partial(self._write, depth=depth + 1) if _READ_ON.search(target) else builder.flow
             if _WRITES_TAGS.isdisjoint(target.split(",")):

@@ -7,6 +7,7 @@ from structformer.formats import SourceFile, decode, included_files, is_external
 
 from structformer_asciidoc.attributes import Attributes, element_attributes, number
 
+_CONTINUED = re.compile(r"^:!?\w[\w-]*!?:[^\n]*[ \t]\\\n(?:[^\n]*[ \t]\\\n)*", re.MULTILINE)
 _DIRECTIVE = re.compile(r"(\\?)(include(?:-\w+)?|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]")
 _OPERATOR = re.compile(r"([=!<>]=|[<>])")
 _TAG = re.compile(r"\b(tag|end)::([^\s\[\]:]+)\[\](?!\S)")
@@ -70,7 +71,10 @@ def lines_of(source: SourceFile, attributes: Attributes, taken: set[str]) -> Ite
 
 
 def _lines(source: SourceFile) -> list[str]:
-    return [line.rstrip() for line in decode(source).replace("\r\n", "\n").split("\n")]
+    text = decode(source).replace("\r\n", "\n")
+    if " \\\n" in text:  # an attribute goes on below
+        text = _CONTINUED.sub(lambda found: re.sub(r"[ \t]\\\n\s*", " ", found[0]), text)
+    return [line.rstrip() for line in text.split("\n")]
 
 
 def _condition(directive: re.Match[str], skipping: list[bool], attributes: Attributes) -> str:

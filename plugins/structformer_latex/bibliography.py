@@ -21,6 +21,7 @@ _STRING = re.compile(r"@\s*string\s*[{(]\s*([\w:.+-]+)\s*=\s*", re.IGNORECASE)
 _FIELD = re.compile(r"\s*,?\s*([A-Za-z][\w:.-]*)\s*=\s*")
 _DOI_BEGINS = re.compile(r"^(?:https?://)?(?:dx\.)?doi\.org/|^doi:\s*", re.IGNORECASE)
 _IGNORED = frozenset({"comment", "preamble", "string"})
+_TITLE = re.compile(r"(?:^|,)\s*title\s*=\s*(\{[^{}]*\}|[^,{}]+)")
 _MAX_FIELD = 100_000
 
 
@@ -128,6 +129,7 @@ class Bibliography(Part):
         """Citations: of each key a link, but no text. \\autocites and its like have any number of arguments."""
         is_list = name.rstrip("*").endswith("ites")
         self._cursor.drop("pp" if is_list else "")
+        self._cursor.skip_overlay()  # apacite's <see>
         self._cursor.skip_optionals()
         while (argument := self._cursor.group()) is not None:
             for key in keys(argument):
@@ -148,13 +150,14 @@ class Bibliography(Part):
         """By the keys of what is cited, names under which a work may be a document itself."""
         return {key: list(entry.names()) for key, entry in self.entries.items() if key in self.cited and entry.names()}
 
-    def open_section(self) -> None:
+    def open_section(self, given: str = "") -> None:
         """Begin the bibliography, under the heading that the user or a package has given it."""
         commands = self._macros.commands
         title = next((commands[each].body for each in ("refname", "bibname") if each in commands), "References")
         heading = commands.get("bibsection")
         if heading is not None and (own := _OWN_HEADING.search(heading.body)) is not None:
             title = own[1]
+        title = given or title
         self._output.flush_footnotes()
         self._output.builder.open_heading(2)
         self._output.typeset(title)
@@ -175,8 +178,8 @@ class Bibliography(Part):
             self.open_section()
 
     def _print(self, name: str) -> None:
-        self._cursor.optional()
-        self.open_section()
+        title = _TITLE.search(self._cursor.optional() or "")
+        self.open_section(title[1].strip("{}") if title is not None else "")
 
     def _item(self, name: str) -> None:
         self._cursor.optional()

@@ -51,7 +51,7 @@ DROPPED = by_value(
         graphicspath pagestyle thispagestyle hyphenation sisetup bookmarksetup stepcounter value pgfplotsset tikzset
         hspace hspace* cline hhline Xhline adjustbox setbeamercovered SetAlFnt SetAlgoSkip SetAlCapSkip SetCommentSty
         SetArgSty SetFuncSty SetKwSty SetDataSty SetAlCapFnt SetAlCapNameFnt cdashlinelr""",
-        "o": "printglossary printindex lettrine",
+        "o": "printglossary printindex lettrine pause",
         "mm": """setlength addtolength setcounter addtocounter resizebox fontsize markboth addtocontents settowidth
         multicolumn DeclareMathOperator DeclareTextFontCommand DeclareOption floatname pgfmathsetmacro Xcline SetInd
         lstdefinestyle DeclareUnicodeCharacter PassOptionsToPackage PackageWarning""",
@@ -65,11 +65,11 @@ DROPPED = by_value(
         PackageWarning* errmessage write special pdfoutput shorthandoff shorthandon frenchspacing* makeindex*
         frenchbsetup NeedsTeXFormat ProvidesPackage ProvidesClass LoadClass* PassOptionsToPackage* arraystretch* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup* documentstyle rotatebox
         textcolor colorbox color captionsetup setlist column cellcolor arrayrulecolor includepdf setbeamerfont*
-        setbeamercolor* SetCell SetRow glsadd""",
+        setbeamercolor* SetCell SetRow glsadd againframe""",
         "oo": "makebox framebox",
         "mmm": """definecolor addcontentsline DeclareFontFamily crefname Crefname providecolor DeclarePairedDelimiter
         newlist rowcolors specialrule SetAlgorithmName SetNlSty""",
-        "mom": "newcolumntype",
+        "mom": "newcolumntype acrodefplural",
         "moo": "raisebox setbeamertemplate",
         "opm": "cmidrule",
         "ooo": "ffigbox ttabbox",
@@ -99,7 +99,7 @@ VERBATIM = frozenset(
 )
 MATH = frozenset(
     """equation equation* align align* alignat alignat* aligned gather gather* multline multline* flalign flalign* eqnarray eqnarray* displaymath
-    math subequations* dmath dmath* array* split IEEEeqnarray IEEEeqnarray* xalignat xalignat* numcases subnumcases empheq*""".split()
+    math subequations* dmath dmath* array* split IEEEeqnarray IEEEeqnarray* xalignat xalignat* numcases subnumcases empheq empheq*""".split()
 )
 TABLES = by_value(
     {

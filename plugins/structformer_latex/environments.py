@@ -7,7 +7,7 @@ from typing import ClassVar
 from structformer.document import MarkKind
 
 from structformer_latex.bibliography import Bibliography
-from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, Handler, by_name, by_value
+from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, Handler, by_name, by_pair, by_value
 from structformer_latex.cursor import Cursor
 from structformer_latex.formulas import Formulas
 from structformer_latex.macros import Macro, Macros
@@ -25,7 +25,7 @@ _ALTERNATIVE = re.compile(r"(?:^|,)\s*alt\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+
 _MATH_BEGINS = re.compile(r"\s*\\begin\s*\{([a-zA-Z]+\*?)\}")
 _SLIDE = 4  # its level
 _MATH_WITH_ARGUMENT = frozenset(
-    "alignat alignat* xalignat xalignat* numcases subnumcases IEEEeqnarray IEEEeqnarray*".split()
+    "alignat alignat* xalignat xalignat* numcases subnumcases IEEEeqnarray IEEEeqnarray* empheq empheq*".split()
 )
 # Environments and their arguments that are not text.
 _ARGUMENTS = by_value(
@@ -33,12 +33,15 @@ _ARGUMENTS = by_value(
         "oo": """figure figure* table table* algorithm algorithm* algorithm2e algorithm2e* algorithmic SCfigure tabbing
         columns displayquote""",
         "ooom": "minipage spacing subfigure subtable adjustbox turn rotate column",
-        "om": "otherlanguage otherlanguage* hyphenrules addmargin addmargin* refsection foreigndisplayquote",
-        "mm": "adjustwidth adjustwidth* changemargin CJK CJK*",
+        "om": """otherlanguage otherlanguage* hyphenrules addmargin addmargin* refsection foreigndisplayquote
+        beamercolorbox""",
+        "mm": "adjustwidth adjustwidth* changemargin CJK CJK* overlayarea",
         "omom": "wrapfigure wraptable",
     }
 )
 _START = re.compile(r"(?:^|,)\s*start\s*=\s*(\d{1,9})")
+_SHORT_LABEL = re.compile(r"^([^,=]*(?<![a-zA-Z]))([AaIi1])(?![a-zA-Z])([^,=]*)$")  # [(i)] of the enumerate package
+_COUNTERS = by_pair("A=Alph a=alph I=Roman i=roman 1=arabic")
 _LABEL = re.compile(r"(?:^|,)\s*label\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
 # What environments are whose content is read as it comes, and the kinds of notes.
 _BLOCKS = {
@@ -98,7 +101,7 @@ class Environments:
             self._verbatim.read_environment(name)
         elif name in MATH:
             if name in _MATH_WITH_ARGUMENT:
-                self._cursor.argument()
+                self._cursor.drop("om")
             source = self._cursor.skip_environment(name, self._macros.ends.get(name, ()))
             self._formulas.write(source, name, display=True)
         else:
@@ -149,7 +152,8 @@ class Environments:
             self._numbering.subequations(begin=False)
         if name == "document" and self._cursor.is_outermost:
             self._cursor.to_end()
-        self._output.paragraph()
+        if name != "minipage" or not self._tables.in_table:
+            self._output.paragraph()
 
     def _begin_own(self, name: str) -> None:
         macro, end = self._macros.environments[name]
@@ -161,7 +165,7 @@ class Environments:
             self._cursor.skip_environment(name)
         elif _VERBATIM_INSIDE.search(macro.body):
             self._macros.arguments(macro)
-            self._verbatim.read_environment(name)
+            self._verbatim.read_environment(name, macro.body)
         else:
             self._own.append(name)
             self._macros.expand(macro)
@@ -178,7 +182,8 @@ class Environments:
         if "enum" in name:
             start, label = _START.search(options), _LABEL.search(options)
             first = start[1] if start is not None else "1"
-            form = label[1] if label is not None else ""
+            short = _SHORT_LABEL.match(options)
+            form = label[1] if label else f"{short[1]}\\{_COUNTERS[short[2]]}*{short[3]}" if short else ""
         kind = MarkKind.DEFINITIONS if name.startswith(("description", "labeling")) else MarkKind.LIST
         self._output.open_block(kind, first)
         self._lists.append(_List(kind, int(first) - 1 if first else -1, form))
@@ -232,7 +237,8 @@ class Environments:
 
     def _begin_float(self, name: str) -> None:
         """A figure, a table that floats, or an environment that nothing is known of."""
-        self._output.builder.paragraph()
+        if name != "minipage" or not self._tables.in_table:  # a cell's box, as Pandoc writes them, tears no row
+            self._output.builder.paragraph()
         if (block := _BLOCKS.get(name.rstrip("*"))) is not None:
             self._output.open_block(*block)
         self._floats.append(name)
@@ -276,6 +282,7 @@ class Environments:
 
     def _graphics(self, command: str) -> None:
         alternative = ""
+        self._cursor.skip_overlay()
         while (options := self._cursor.optional()) is not None:
             if (found := _ALTERNATIVE.search(options)) is not None:
                 alternative = self._output.plain(found[1].strip("{}"))
@@ -347,9 +354,9 @@ class Environments:
     )
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("item task choice CorrectChoice question subpart", _item),
-        ("caption captionof captionabove captionbelow", _caption),
-        ("subfloat subcaptionbox", _part_caption),
-        ("includegraphics", _graphics),
+        ("caption captionof captionabove captionbelow tablecaption", _caption),
+        ("subfloat subfigure subtable subcaptionbox", _part_caption),
+        ("includegraphics includesvg", _graphics),
         ("epigraph qitem dictum", _epigraph),
         ("alt", _slides),
     )

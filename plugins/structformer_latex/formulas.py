@@ -11,12 +11,16 @@ from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
 from structformer_latex.references import References
 
-_END = {
-    "$$": re.compile(r"\\.|\$\$", re.DOTALL),
-    "\\(": re.compile(r"\\\)|\n[ \t]*\n"),
-    "\\[": re.compile(r"\\\]"),
+_BODY = {  # what follows each sign, to the one that ends it; $ in words ends none, and a blank line is in no sentence
+    "$": re.compile(
+        r"((?:[^\\$\n]++|\\(?:text[a-z]*|[mh]box)\{(?:[^{}\\$]|\\.|\$[^$\n]{0,200}\$)*+\}|\\.|\n(?![ \t]*\n))*+)\$",
+        re.DOTALL,
+    ),
+    "$$": re.compile(r"((?:[^\\$]++|\\.|\$(?!\$))*+)\$\$", re.DOTALL),
+    "\\(": re.compile(r"((?:[^\\\n]++|\\(?!\)).|\n(?![ \t]*\n))*+)\\\)", re.DOTALL),
+    "\\[": re.compile(r"((?:[^\\]++|\\(?!\]).)*+)\\\]", re.DOTALL),
 }
-_IN_LINE = re.compile(r"((?:[^\\$\n]++|\\.|\n(?![ \t]*\n))*+)\$", re.DOTALL)  # what follows $, to the next
+_CLOSERS = {"\\(": "\\)", "\\[": "\\]"}
 _LABEL = re.compile(r"\\label\s*\{([^{}]*)\}")
 _REFERENCE = re.compile(r"\\(?:eq|auto|[cC])?ref\*?\s*\{([^{}]*)\}")
 _COMMENT = re.compile(r"(?<!\\)%[^\n]*\n?[ \t]*")
@@ -39,27 +43,13 @@ class Formulas(Part):
 
     def read(self, opener: str, start: int) -> None:
         """A formula whose opening sign is at `start`."""
-        text = self._cursor.text
-        begin = start + len(opener)
-        if opener == "$":
-            in_line = _IN_LINE.match(text, begin)
-            if in_line is None:
-                self._cursor.position = begin
-                self._output.builder.text("$")
-            else:
-                self._cursor.position = in_line.end()
-                self.write(in_line[1], opener, display=False)
-            return
-        for found in _END[opener].finditer(text, begin):
-            token = found[0]
-            if token[0] == "\\" and opener == "$$":
-                continue
-            if token[0] == "\n":
-                break  # no formula goes over a blank line: the sign stands alone
-            self._cursor.position = found.end()
-            self.write(text[begin : found.start()], opener, display=opener in ("$$", "\\["))
-            return
-        self._cursor.position = begin
+        self._cursor.position = start + len(opener)
+        is_closed = self._cursor.text.find(_CLOSERS.get(opener, opener), self._cursor.position) >= 0
+        body = self._cursor.take(_BODY[opener]) if is_closed else None
+        if body is not None:
+            self.write(body[1], opener, display=opener in ("$$", "\\["))
+        elif opener == "$":  # a sign that stands alone
+            self._output.builder.text("$")
 
     def write(self, source: str, opener: str, *, display: bool) -> None:
         """A formula's source. opener: its sign or its environment, which has a number unless it is starred."""

@@ -43,7 +43,7 @@ class Glossary(Part):
             self._terms[label] = _Term(plain(short), plain(long), plain(fields.get("plural", "")))
             return
         long_plural = ""
-        if command == "newacronym":
+        if command in ("newacronym", "newabbreviation"):
             options = dict(_FIELD.findall(self._cursor.optional() or ""))
             long_plural = plain(options.get("longplural", "").strip("{}"))
             label, short, long = argument().strip(), argument(), argument()
@@ -100,7 +100,8 @@ class Glossary(Part):
         return text[:1].upper() + text[1:] if command[0].isupper() else text
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
-        ("newacronym newglossaryentry DeclareAcronym acrodef acro newacro longnewglossaryentry", _define),
+        ("newacronym newabbreviation newglossaryentry DeclareAcronym acrodef acro newacro", _define),
+        ("longnewglossaryentry", _define),
         (_USES, _use),
         ("glslink glsdisp", _link),
         ("glsreset glsunset acused", _mark),

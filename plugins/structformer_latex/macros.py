@@ -76,10 +76,11 @@ class Macros:
         given = cursor.optional()
         name = cursor.argument().strip()
         if command == "newminted":
-            macro, name = Macro(0, "\\minted" + cursor.argument()), given or f"{name}code"
-        elif command == "DefineVerbatimEnvironment":
-            macro = Macro(0, "\\Verbatim" + cursor.argument())
+            macro, name = Macro(0, f"\\lst@language={name}"), given or f"{name}code"
             cursor.argument()
+        elif "VerbatimEnvironment" in command:
+            cursor.argument()
+            macro = Macro(0, "\\lst@" + cursor.argument())
         else:
             macro = self._macro()
             macro.body += "\\lst@"
@@ -87,6 +88,9 @@ class Macros:
                 cursor.argument()
         if name:
             self.environments[name] = macro, ""
+
+    def _exclude(self, command: str) -> None:
+        self.environments[self._cursor.argument().strip()] = Macro(0, "\\comment"), ""
 
     def _define_documented(self, command: str) -> None:
         """xparse's \\NewDocumentCommand{name}{signature}{text}, and the same for environments."""
@@ -243,6 +247,7 @@ class Macros:
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("newcommand renewcommand providecommand DeclareRobustCommand newrobustcmd", _define_command),
+        ("algnewcommand algrenewcommand", _define_command),
         ("def gdef edef xdef", _define_tex),
         ("let", _let),
         ("newenvironment renewenvironment", _define_environment),
@@ -255,6 +260,7 @@ class Macros:
             "lstnewenvironment DefineVerbatimEnvironment RecustomVerbatimEnvironment newtcblisting newminted",
             _define_code,
         ),
+        ("excludecomment", _exclude),
         ("csname", _named),
     )
 

@@ -74,6 +74,7 @@ class TexReader:
             *(Glossary(cursor, output), Quantities(cursor, output), self._algorithms, self._tables, self._formulas),
         )
         self._parts: dict[type, Any] = {type(part): part for part in parts}
+        self._special = _SPECIAL
         self._arguments: list[int] = []  # of unknown commands that are being read: the depths of groups around them
 
     @property
@@ -112,7 +113,7 @@ class TexReader:
         cursor, builder, groups = self._cursor, self._output.builder, self._output.groups
         while True:
             text, position = cursor.text, cursor.position
-            found = _SPECIAL.search(text, position)
+            found = self._special.search(text, position)
             if found is None:
                 if position < len(text):
                     builder.flow(self._with_marks(text[position:]))
@@ -147,6 +148,8 @@ class TexReader:
                     self._tables.next_cell()
                 else:
                     builder.text("&")
+            elif _SPECIAL.match(character) is None and len(found[0]) == 1:
+                self._parts[Verbatim].short(start)
             elif groups.in_code:
                 builder.text({"``": "‘‘", "''": "’’"}.get(found[0], found[0]))  # no ligatures
             elif character == "-":
@@ -226,6 +229,13 @@ class TexReader:
             else:
                 arguments.pop()
 
+    def _short_verb(self, name: str) -> None:
+        """What comes between two such signs is code: \\MakeShortVerb{\\|}."""
+        self._cursor.optional()
+        sign = self._cursor.argument().strip().removeprefix("\\")
+        begins = name != "DeleteShortVerb" and len(sign) == 1 and not sign.isalnum()
+        self._special = re.compile(f"{_SPECIAL.pattern}|{re.escape(sign)}") if begins else _SPECIAL
+
     def _skip_drawing(self, name: str) -> None:
         """\\tikz{...}, or \\tikz ...;."""
         self._cursor.optional()
@@ -240,11 +250,12 @@ class TexReader:
         ("endinput bye", lambda reader, name: reader._cursor.to_end()),
         ("nopagebreak", lambda reader, name: reader._cursor.optional()),
         (
-            "only onslide uncover visible invisible pause alert structure temporal",
+            "only onslide uncover visible invisible alert structure temporal",
             lambda reader, name: reader._cursor.skip_overlay(),
         ),
         ("relax", lambda reader, name: None),
         ("tikz", _skip_drawing),
+        ("MakeShortVerb DeleteShortVerb lstMakeShortInline", _short_verb),
     )
 
 

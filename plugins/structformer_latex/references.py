@@ -18,6 +18,7 @@ _KEY = re.compile(r"(?:\[[^\[\]]*\])*\{[^{}\\$%\s]+\}")
 _SIGN = re.compile(r"\\([%#&_~{}$^])")
 _TILDE = re.compile(r"\{?\\(?:textasciitilde|string)\s*(?:\{\})?\}?|\$\\sim\$")
 _BREAK = re.compile(r"\\(?:allowbreak|linebreak)(?![a-zA-Z])\s*|\\[-/]")
+_REFERENCE_INSIDE = re.compile(r"\\(?:[a-zA-Z]*ref)\*?\s*\{")
 _WITH_TITLE = frozenset({"nameref", "titleref"})
 
 
@@ -142,7 +143,7 @@ class References(Part):
 
     def _link(self, target: str, shown: str, kind: LinkKind) -> None:
         builder = self._output.builder
-        if builder.in_link:
+        if builder.in_link or (kind is LinkKind.XREF and _REFERENCE_INSIDE.search(shown)):  # the number is the link
             self._output.typeset(shown)
             return
         builder.open_link(target, kind)

@@ -118,6 +118,22 @@ class Tables(Part):
                 self._open[-1].foot = cursor.text[begin : found.start()]
             begin = cursor.position = found.end()
 
+    def _head(self, name: str) -> None:
+        """The column titles of astronomers' tables: \\tablehead{\\colhead{A} & \\colhead{B}}."""
+        titles = self._cursor.argument()
+        if self._open:
+            self._open[-1].headers = 1
+            self.leave_row()
+            self.line()
+            self._cursor.push(titles + "\\\\")
+
+    def _below(self, name: str) -> None:
+        """A note below such a table: \\tablenotetext{a}{words}."""
+        self.leave_row()
+        self._output.builder.line()
+        if name == "tablenotetext":
+            self._cursor.push(f"{self._cursor.argument()} ")
+
     def _diagonal(self, name: str) -> None:
         """A cell in two halves: \\diagbox{rows}{columns}."""
         self._cursor.optional()
@@ -128,6 +144,9 @@ class Tables(Part):
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("endfirsthead endhead endfoot endlastfoot", _head_ends),
         ("diagbox backslashbox slashbox", _diagonal),
+        ("tablehead", _head),
+        ("tablenotetext tablecomments tablerefs", _below),
+        ("hbox vbox vtop", lambda tables, name: tables._cursor.take(_WIDTH)),
     )
 
 
@@ -140,12 +159,14 @@ def _header_rows(text: str, position: int) -> int:
     for token in _TOKEN.finditer(text, position, position + _HEADER_CHARACTERS):
         if token[0] in "{}":
             depth += 1 if token[0] == "{" else -1
+        elif token[2] in ("begin", "end"):  # of a cell's box, or of the table
+            depth += 1 if token[2] == "begin" else -1
+            if depth < 0:
+                break
         elif depth:
             continue
-        elif token[2] == "caption":
-            is_caption = True
         elif token[2]:
-            break
+            is_caption = True
         elif token[1]:
             found = _RULES.match(text, token.end())
             rules = found[1] if found is not None else ""

@@ -11,8 +11,8 @@ from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
 
 _TITLE = re.compile(r"name\s*=\s*\{?([^,}]+)")
-_WITHIN = re.compile(r"(?:numberwithin|parent|within)\s*=\s*\{?([^,}]+)")
-_SHARED = re.compile(r"(?:numberlike|sibling|sharenumber)\s*=\s*\{?([^,}]+)")
+_WITHIN = re.compile(r"(?:number ?within|parent|within)\s*=\s*\{?([^,}]+)")
+_SHARED = re.compile(r"(?:numberlike|sibling|sharenumber|use counter from)\s*=\s*\{?([^,}]+)")
 _NOT_NUMBERED = re.compile(r"numbered\s*=\s*no")
 
 
@@ -24,6 +24,7 @@ class Theorems(Part):
         self._numbering = numbering
         self._titles: dict[str, str] = {}
         self._unnumbered: set[str] = set()
+        self._boxes: dict[str, str] = {}  # tcolorbox's theorems, and what their labels begin with
 
     def __contains__(self, name: str) -> bool:
         return name in self._titles or name.rstrip("*") in THEOREMS
@@ -35,6 +36,9 @@ class Theorems(Part):
         title = self._titles.get(name) or THEOREMS.get(name.rstrip("*"), name)
         self._output.open_block(MarkKind.NOTE, THEOREMS.get(name.rstrip("*"), title).lower())
         note = self._cursor.optional()
+        if name in self._boxes:
+            note, label = self._cursor.argument(), self._cursor.argument()
+            self._cursor.push(f"\\label{{{self._boxes[name]}:{label}}}" if label else "")
         number = ""
         if name in self._titles and not name.endswith("*") and name not in self._unnumbered:
             number = self._numbering.begin(name, title)
@@ -44,6 +48,8 @@ class Theorems(Part):
 
     def _define(self, command: str) -> None:
         starred = self._cursor.starred
+        if command == "newmdtheoremenv":
+            self._cursor.optional()
         name = self._cursor.argument().strip()
         shared = self._cursor.optional() or ""
         title = self._cursor.argument()
@@ -55,6 +61,15 @@ class Theorems(Part):
             self._cursor.drop("mm")
         self._titles[name] = self._output.plain(title) or name.capitalize()
 
+    def _define_box(self, command: str) -> None:
+        """tcolorbox's \\newtcbtheorem[...]{name}{title}{options}{prefix of labels}."""
+        options, argument = self._cursor.optional() or "", self._cursor.argument
+        name, title = argument().strip(), argument()
+        argument()
+        self._boxes[name] = argument().strip()
+        self._titles[name] = self._output.plain(title)
+        self._numbering.theorem(name, shared=_option(_SHARED, options), within=_option(_WITHIN, options))
+
     def _declare(self, command: str) -> None:
         options = self._cursor.optional() or ""
         name = self._cursor.argument().strip()
@@ -65,7 +80,8 @@ class Theorems(Part):
             self._unnumbered.add(name)
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
-        ("newtheorem spnewtheorem", _define),
+        ("newtheorem spnewtheorem newmdtheoremenv", _define),
+        ("newtcbtheorem", _define_box),
         ("declaretheorem", _declare),
     )
 

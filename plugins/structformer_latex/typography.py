@@ -18,7 +18,7 @@ _KEPT_CASE = re.compile(
     re.DOTALL,
 )
 _REFERRING = re.compile(r"\\(?:\w*(?:ref|cite)|NoCaseChange|begin)(?![a-zA-Z])")
-_WITH_WISH = frozenset({"linebreak", "pagebreak"})  # how much a break is wanted: \linebreak[4]
+_WITH_WISH = frozenset({"linebreak", "pagebreak", "tableofcontents"})  # how much a break is wanted: \linebreak[4]
 _LITERAL = re.compile(r"\\(?:[a-zA-Z@]+|.)|[^\s{}]")
 _CODE = re.compile(r"\s*(?:`\\?(.)|\"([0-9A-F]{1,5})|'([0-7]{1,6})|(\d{1,6})) ?", re.DOTALL)
 _LINE_HEIGHT = re.compile(r"\[[-\d.\s\\a-z]*\]")
@@ -54,7 +54,7 @@ class Typography(Part):
 
     def _blank_after(self, name: str, start: int, text: str) -> None:
         after = start + len(name) + 1
-        if self._cursor.text[after : after + 1].isspace() and not text.isalpha():
+        if self._cursor.text[after : after + 1].isspace() and not text.isalpha() and name != "textbackslash":
             self._output.builder.flow(" ")
 
     def control_symbol(self, symbol: str) -> None:
@@ -127,23 +127,23 @@ class Typography(Part):
         if (found := self._cursor.take(_LITERAL)) is not None:
             self._output.builder.text(found[0])
 
+    def _period(self, name: str) -> None:
+        """What comes before \\@ ends no sentence, or ends one; the blank behind it is one."""
+        if (end := self._cursor.position) and self._cursor.text[end - 1].isspace():
+            self._output.builder.flow(" ")
+
     def _dingbat(self, name: str) -> None:
         self._output.builder.text(dingbat(self._cursor.argument()))
 
-    def _line(self, name: str) -> None:
-        self._skip_wish(name)
-        if name in ROW_ENDS:
+    def _break(self, name: str) -> None:
+        if name in _WITH_WISH:
+            self._cursor.optional()
+        if name in PARAGRAPHS:
+            self._output.paragraph()
+        elif name in ROW_ENDS:
             self._tables.line()
         else:
             self._output.builder.line()
-
-    def _paragraph(self, name: str) -> None:
-        self._skip_wish(name)
-        self._output.paragraph()
-
-    def _skip_wish(self, name: str) -> None:
-        if name in _WITH_WISH:
-            self._cursor.optional()
 
     def _script(self, name: str) -> None:
         self._typeset_as(Script.RAISED if name != "textsubscript" else Script.LOWERED)
@@ -173,8 +173,8 @@ class Typography(Part):
         ("ding", _dingbat),
         ("char symbol", _character),
         ("string", _literal),
-        (LINES, _line),
-        (PARAGRAPHS, _paragraph),
+        ("@", _period),
+        (LINES | PARAGRAPHS, _break),
         ("textsuperscript textsubscript up fup tnote", _script),
         ("nicefrac sfrac", _fraction),
         ("footnote footnotetext endnote marginpar sidenote tablefootnote", _footnote),

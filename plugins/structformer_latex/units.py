@@ -29,6 +29,7 @@ _SHORT = by_pair(
 )
 _POWERS = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
 _EXPONENT = re.compile(r"\s*([^eEdD]*?)\s*[eEdD]\s*\+?(-?\d+)\s*")
+_PLUS_MINUS = re.compile(r"\s*\+-\s*")
 _TIMES = re.compile(r"(?<=\d)\s*x\s*(?=\d)")
 _TOKEN = re.compile(
     r"\\(?P<name>[a-zA-Z]+)\s*(?:\{(?P<argument>[^{}]*)\})?|\^(?:\{(?P<power>[^{}]*)\}|(?P<digit>.))|(?P<text>[^\\^]+)"
@@ -82,7 +83,7 @@ def number(shown: str) -> str:
     found = _EXPONENT.fullmatch(shown)
     if found is not None:
         shown = f"{found[1]} × 10{found[2].translate(_POWERS)}".removeprefix(" × ")
-    return _TIMES.sub(" × ", shown)
+    return _TIMES.sub(" × ", _PLUS_MINUS.sub(" ± ", shown))
 
 
 class Quantities(Part):

@@ -7,6 +7,7 @@ from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.inputs import Files
 from structformer_latex.output import Output, Part
+from structformer_latex.symbols import SYMBOLS
 
 _LABEL = re.compile(r"label\s*=\s*\{?([^,}\]]+)")
 _CAPTION = re.compile(r"(?:caption|title)\s*=\s*(\{\s*(?:\[[^\[\]]*\])?(?:[^{}]|\{[^{}]*\})*\}|[^,\]]+)")
@@ -15,6 +16,8 @@ _LANGUAGE = re.compile(r"(?:^|,)\s*language\s*=\s*\{?\s*(?:\[[^\[\]]*\])?\s*([^,
 _NO_LANGUAGE = dict.fromkeys(("text", "none", "plain", "plaintext"), "")
 _WITH_OPTIONS = frozenset("lstlisting Verbatim minted listing BVerbatim tcblisting".split())
 _FIRST_LINE, _LAST_LINE = (re.compile(rf"(?:^|,)\s*{name}line\s*=\s*\{{?(\d{{1,9}})") for name in ("first", "last"))
+_LIVE = frozenset({"alltt", "semiverbatim"})  # commands in them are commands
+_COMMAND = re.compile(r"\\(?:text)?color(?:box)?\{[^{}]*\}|\\([a-zA-Z]+)(?:\{\})?|\\([^a-zA-Z\s])|[{}]")
 _MAX_LISTED = 4_000_000  # characters of other files' code
 
 
@@ -27,18 +30,22 @@ class Verbatim(Part):
         self._listed = 0  # characters of other files' code
         self._language = ""  # that \lstset gives all listings
 
-    def read_environment(self, name: str) -> None:
-        """What follows \\begin{name}, to its end."""
-        language = self._language if name == "lstlisting" else ""
-        if name in _WITH_OPTIONS:
+    def read_environment(self, name: str, settings: str = "") -> None:
+        """What follows \\begin{name}, to its end. settings: those that the author has defined the environment with."""
+        language = _language(settings.removeprefix("\\lst@")) or (self._language if name == "lstlisting" else "")
+        if name in _WITH_OPTIONS or "\\lst@" in settings:
             options = self._cursor.optional() or ""
+            settings += options
             if name == "tcblisting":
                 options += f",{self._cursor.group() or ''}"
             language = _language(options) or language
             if name == "minted":
                 language = self._cursor.group() or ""
             self._describe(options)
-        self._write(self._cursor.skip_environment(name), language)
+        source = self._cursor.skip_environment(name)
+        if name in _LIVE or "commandchars=\\\\\\{" in settings:
+            source = _COMMAND.sub(lambda found: SYMBOLS.get(found[1] or "", "") or found[2] or "", source)
+        self._write(source, language)
 
     def _describe(self, options: str) -> None:
         """The label and the caption among a listing's options."""
@@ -89,6 +96,14 @@ class Verbatim(Part):
             return
         self._cursor.position = end + 1
         self._output.builder.code_span(text[start + 1 : end])
+
+    def short(self, start: int) -> None:
+        """Code that begins with a sign at `start`, where the author has said so; the sign where none ends it."""
+        after, self._cursor.position = self._cursor.position, start
+        self._in_line("verb")
+        if self._cursor.position == start:
+            self._output.builder.text(self._cursor.text[start])
+            self._cursor.position = after
 
     def _settings(self, name: str) -> None:
         settings = self._cursor.argument()

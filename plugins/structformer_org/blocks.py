@@ -31,6 +31,7 @@ _COUNTER = re.compile(r"\[@\w+\][ \t]*")
 _CHECKBOX = re.compile(r"\[[ xX-]\](?:[ \t]+|\Z)")
 _TERM = re.compile(r"(.*?)[ \t]+::(?:[ \t]+(.*))?")
 _ROW = re.compile(r"[ \t]*\|.*")
+_ALIGNMENT = re.compile(r"\|(?=[^<>]*[<>])(?:[ \t]*+(?:<[lrc]?\d{0,3}>|[/<>])?+[ \t]*+\|)++")  # what only Emacs heeds
 _ROW_END = re.compile(r"\|?[ \t]*\Z")
 _LEFT_OUT = frozenset(("properties", "logbook", "comment"))
 _CODE = frozenset(("src", "example", "verbatim"))
@@ -78,6 +79,12 @@ class Blocks:
             if hidden and level > hidden:
                 continue
             hidden = 0 if self._section(start, end, level) else level
+
+    def plain(self, text: str) -> str:
+        """The words of a text, without its marks."""
+        builder = TreeBuilder(slugs=False)
+        Inline(builder, self._inline.macros).write(text)
+        return " ".join(builder.current_text().split())
 
     def _define(self, name: str, value: str) -> None:
         if name in _META:
@@ -335,7 +342,7 @@ class Blocks:
         builder.open_mark(MarkKind.TABLE)
         self._write_caption()
         for place, row in enumerate(rows):
-            if row.startswith("|-"):
+            if row.startswith("|-") or _ALIGNMENT.fullmatch(row):
                 continue
             builder.line()
             builder.open_mark(MarkKind.ROW, "header" if place < headed else "")

@@ -37,7 +37,7 @@ class OrgFormat:
         said = reader.keywords
         document = builder.finish(
             Source(source.path, self.name),
-            title=" ".join(said.pop("title", "").split()) or None,
+            title=reader.plain(said.pop("title", "")) or None,
             language=said.pop("language", "").strip() or None,
             metadata={name: value for name, value in sorted(said.items()) if value},
         )

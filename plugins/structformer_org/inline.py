@@ -30,6 +30,7 @@ _ENDS["$"] = re.compile(r"(?<=[^\s.,$])\$(?!\w)")
 _MARKS = {"*": MarkKind.STRONG, "/": MarkKind.EMPHASIS, "=": MarkKind.CODE_SPAN, "~": MarkKind.CODE_SPAN}
 _CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 _ENTITIES = dict(pair.split("=") for pair in "to=→ mdash=— ndash=– S=§ P=¶ slash=/ under=_ vert=| circ=∘".split())
+_ENTITIES |= {"ldots": "…", "dots": "…", "LaTeX": "LaTeX", "TeX": "TeX"}
 _IMAGE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|bmp|tiff?)\Z", re.IGNORECASE)
 _FOR_EMACS = frozenset("info elisp shell help man attachment gnus mu4e notmuch bbdb docview denote".split())
 _FILE = re.compile(r"file:(?://)?|(?=\.{0,2}/|~/)")
@@ -41,8 +42,8 @@ _DEEPEST = 8
 class Inline:
     """Gives the words and references of texts to a builder. macros, abbreviations: what a document defines."""
 
-    def __init__(self, builder: TreeBuilder) -> None:
-        self.macros: dict[str, str] = {}
+    def __init__(self, builder: TreeBuilder, macros: dict[str, str] | None = None) -> None:
+        self.macros = macros or {}
         self.abbreviations: dict[str, str] = {}
         self._builder = builder
 

@@ -9,18 +9,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 
 _PATTERNS = {
-    "{1}": """nowrap nobr nobr. smaller small larger big strong em bold italic var mono quote blockquote
-        cquote quotation pull_quote abbr tooltip sic math mvar smallcaps sc small_caps keypress key
+    "{1}": """nowrap nobr nobr. smaller small larger big strong em bold italic var mono abbr tooltip sic
+        math mvar smallcaps sc small_caps center term defn
         underline u strike highlight nobold noitalic midsize resize normal no_wrap block indent
         block_indent not_a_typo notatypo citation_needed_span clarify_span unicode iast angbr chem2 nihongo2 overline
         flag flagu flagcountry gloss translation formatnum nts nombre nb citation abréviation abrév souligner esd
         nobreak cita versalita polytonisch lautschrift zitat formatera_tal ej_radbrytning comment цитата число
         skrót cytat liczba ta citazione 僻字 補助漢字フォント jis2004フォント cp932フォント jis90フォント 要出典範囲
         読み仮名_ruby不使用 pkg aur grp""",
-    "[<code>{1}</code>]": "code kbd samp ic",
+    "{1}{text}{quote}": "quote blockquote cquote quotation pull_quote",
+    "[<code>{1}</code>]": "code kbd samp ic tt",
+    "{1}[+{2}][+{3}]": "key_press keypress key",
     "[<sup>{1}</sup>]": "sup exp ex",
     "[<sub>{1}</sub>]": "sub ind",
     "[{2}({1})]": "man",
+    "ISBN {1}": "isbn",
+    "doi:{1}": "doi",
     "{2}": """lang langue langx color font_color font transl transliteration rtl-lang script wikt-lang språk""",
     "{*}": """unidad num unidade fmtn date date- fecha data дата dtlink sortname ship bibleverse bible_verse linktext
         enhet eenheid""",
@@ -71,6 +75,14 @@ _SHOWN = {name.replace("_", " "): pattern for pattern, names in _PATTERNS.items(
 LISTS = frozenset(
     (*"plainlist flatlist ubl ubli hlist columns-list blist".split(), "unbulleted list", "bulleted list", "div col")
 )
+_ANCHORS = frozenset(("anchor", "anchors", "anker", "ancre", "ancla", "âncora", "якорь", "visible anchor", "vanchor"))
+# What a cell says that such a template colours, where nothing else is given.
+_ANSWERS = {
+    **{each: each.capitalize() for each in "yes no partial maybe some included dropped rarely".split()},
+    **dict.fromkeys(("n/a", "na"), "N/A"),
+    "dunno": "?",
+}
+_ADVICE = frozenset("note warning tip".split())  # of the ArchWiki; elsewhere {{note|a}} is the mark of a footnote
 _POEMS = frozenset(("poemquote", "poem quote", "verse"))
 _FRACTIONS = frozenset("frac sfrac fraction bruch ułamek дробь fracción frazione fração breuk 分数 bråk".split())
 _MEASURES = frozenset("convert cvt convertir converti converter конвертировать konvertera".split())
@@ -104,6 +116,12 @@ def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
         return partial(_filled, pattern)
     if lower in LISTS:
         return lambda parameters: "\n" + "\n".join(unnamed(parameters)) + "\n"
+    if lower in _ANCHORS:
+        return lambda parameters: _anchored(unnamed(parameters), shows=lower.startswith("v"))
+    if lower in _ANSWERS:
+        return lambda parameters: f'<span class="answer">{parameters.get("1") or _ANSWERS[lower]}</span>'
+    if lower in _ADVICE:
+        return lambda parameters: f"\n{name}: {said}\n" if " " in (said := parameters.get("1", "")) else ""
     if lower in _POEMS:
         return lambda parameters: verse(_first(parameters, ("1", "text")))
     if lower in _FRACTIONS:
@@ -117,6 +135,11 @@ def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
     if lower.startswith("lang-") or _GERMAN_LANGUAGE.fullmatch(name):
         return partial(_filled, "{1}")
     return None
+
+
+def _anchored(ids: list[str], *, shows: bool) -> str:
+    spans = (f'<span id="{each}"></span>' for each in ids if not set(each) & set('"<>\n'))
+    return "".join((*spans, *(ids[:1] if shows else ())))
 
 
 def verse(text: str) -> str:

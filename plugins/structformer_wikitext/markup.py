@@ -242,7 +242,7 @@ def _tag_part(name: str, tag: str, inner: str, page: Page) -> str:
         return page.mark(Reference(inner))
     if name == "gallery":
         return "".join(
-            "\n" + page.mark(Media(target.strip(), caption)) + "\n"
+            "\n" + page.mark(Media(target.strip(), _GALLERY_OPTION.sub("", f"|{caption}")[1:])) + "\n"
             for target, _, caption in (line.partition("|") for line in inner.strip().split("\n") if line.strip())
         )
     return ""  # hiero, includeonly
@@ -485,7 +485,7 @@ def _link(content: str, page: Page, site: Site, depth: int) -> str:
     target = found[0] if found else ""
     if content[:1] != ":" and ":" in target:
         kind = site.kind(target)
-        if kind == "file":
+        if kind == "file" and not target.lower().lstrip().startswith("media:"):  # which is a link in a sentence
             caption = _caption(content[len(target) + 1 :])
             return page.mark(Media(target.strip(), caption))
         if kind in ("category", "language") and "[[" not in content:
@@ -498,6 +498,7 @@ def _link(content: str, page: Page, site: Site, depth: int) -> str:
 _CODE_BLOCKS = frozenset({"bc", "Bc", "hc", "Hc"})  # of the ArchWiki; the latter have a title
 _MARKUP = re.compile(r"'{2,}|</?[a-zA-Z][^<>]*>")
 _HEADING_LINE = re.compile(r"^==.*==\s*$", re.MULTILINE)
+_GALLERY_OPTION = re.compile(r"\|\s*(?:alt|link|page|lang|class)\s*=[^|\[\]{}\x7f]*(?=\||$)")
 _FILE_OPTION = re.compile(
     r"\s*(?:thumb|thumbnail|mini|miniatur|vignette|miniatura|frame|framed|frameless|border|left|right|center|centre|none|links|rechts|zentriert|"
     r"gauche|droite|izquierda|derecha|baseline|sub|super|top|text-top|middle|bottom|text-bottom|upright|hochkant|redresse|\d*x?\d+ ?px|"

@@ -61,7 +61,9 @@ _BLOCK_TAGS = frozenset(
     "details address hr pre caption tbody thead".split()
 )
 _LINE_TAGS = frozenset("br li tr dt dd summary figcaption".split())
-_CELL_ATTRIBUTES = re.compile(r"[^\[\]|{}<\x7f]*(?:\x7f\d+\x7f[^\[\]|{}<\x7f]*)*\|(?!\|)")
+_CELL_ATTRIBUTES = re.compile(
+    r"[^\[\]|{}<\x7f]*(?:\x7f\d+\x7f[^\[\]|{}<\x7f]*)*\|(?!\|)|[^\[\]|{}<\x7f]*(?=<span class=\"answer\">)"
+)
 _MAX_NESTING = 20
 _TAG_MARKS = {
     **dict.fromkeys(("b", "strong"), MarkKind.STRONG),
@@ -496,9 +498,12 @@ class PageReader:
             builder.paragraph()
         elif lower in _LINE_TAGS:
             builder.line()
+            if lower == "tr":
+                self._cells = 0
         elif lower in ("td", "th"):
-            if closing:
-                builder.text(" ")
+            if not closing:
+                builder.text(" | " if self._cells else "")
+                self._cells += 1
         elif lower not in _INLINE_TAGS:
             self._say(tag)
             return

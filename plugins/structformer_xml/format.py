@@ -34,6 +34,7 @@ from structformer_xml.vocabulary import ABOVE_ALL, DOCBOOK, Vocabulary, by_names
 _PUBLIC = re.compile(rb"""<!DOCTYPE\s+[^\s>\[]+\s+PUBLIC\s+["']([^"']*)["']""")
 XINCLUDE = b"http://www.w3.org/2001/XInclude"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_XML_ID = _LANGUAGE.replace("lang", "id")
 _OTHERS = re.compile(
     rb"<(?:mediawiki|html|svg|project|rss|feed|urlset|plist|xsl:stylesheet|xsd?:schema|wsdl)[\s>:]", re.IGNORECASE
 )
@@ -145,7 +146,8 @@ class XmlFormat:
                 raise damage
             source.damaged(f"{damage}: what precedes it is kept")
         _link_ids(document)
-        name_references(document)
+        titles = _titles(root) if events is None else {}
+        name_references(document, lambda anchor, _: titles.get(anchor, ""))
         document.names = _names(document)
         return document
 
@@ -207,6 +209,13 @@ def _first_element(head: bytes) -> bytes:
             found = _ELEMENT.match(head, position)
             return found[1] if found else b""
     return b""
+
+
+def _titles(root: Any) -> dict[str, str]:
+    """What references to figures, tables and their like show, by their ids."""
+    titled = root.iter(*(f"{{*}}{name}" for name in ("figure", "table", "example", "equation")))
+    named = ((each.get(_XML_ID) or each.get("id"), each.find("{*}title")) for each in titled)
+    return {id: " ".join("".join(title.itertext()).split()) for id, title in named if id and title is not None}
 
 
 def _link_ids(document: Document) -> None:

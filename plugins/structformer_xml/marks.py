@@ -130,6 +130,10 @@ TEI_MARKS: Mapping[str, str] = {
         }
     ),
 }
+DITA_ROWS = frozenset("sthead strow chhead chrow prophead property".split())
+DITA_CELLS = frozenset(
+    "choptionhd chdeschd choption chdesc proptypehd propvaluehd propdeschd proptype propvalue propdesc".split()
+)
 DITA_MARKS = SHARED_MARKS | _by_element(
     {
         "list": "sl steps-unordered choices",
@@ -138,10 +142,10 @@ DITA_MARKS = SHARED_MARKS | _by_element(
         "definitions": "parml",
         "term": "pt",
         "definition": "pd",
-        "table": "simpletable",
-        "row": "row strow",
-        "row header": "thead/row sthead",
-        "cell": "entry stentry",
+        "table": "simpletable choicetable properties",
+        "row": "row strow chrow property",
+        "row header": "thead/row sthead chhead prophead",
+        "cell": f"entry stentry {' '.join(sorted(DITA_CELLS))}",
         "code @outputclass": "codeblock screen msgblock",
         "quote": "lq",
         "note @type": "note hazardstatement",

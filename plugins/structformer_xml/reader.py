@@ -191,6 +191,9 @@ class XmlReader:
                 opened.depth += 1
                 if name == "refentry" and above is not None:
                     self._title_of_page(opened, element)
+                elif self._stack[0].name == "document" and (title := attributes.get("name")):  # of Maven's sites
+                    opened.heading = True
+                    self._give_title(title, opened.depth)
         elif role == _TITLE and above is not None and (section := self._titled_section()) is not None:
             self._open_title(section, opened)
             return
@@ -212,14 +215,13 @@ class XmlReader:
             above.inline or above.has_text or above.role in _INHERITED or above.call is not None
         )
         is_note = name in self._vocabulary.notes and not self._remarks
+        can_be_inline = role == _VERBATIM or (role == _LINE and above is not None and above.role == _PARAGRAPH)
         if above is not None and above.name in _LISTS_OF_NOTES:
             self._break(role, above, ended)
         elif in_line and is_note:
             self._open_remark(opened, element)
-        elif (
-            role == _INLINE or self._remarks or (in_line and (role == _OTHER or (role == _VERBATIM and name in inline)))
-        ):
-            opened.role = _INLINE if role == _VERBATIM or self._remarks else role
+        elif role == _INLINE or self._remarks or (in_line and (role == _OTHER or (can_be_inline and name in inline))):
+            opened.role = _INLINE if can_be_inline or self._remarks else role
             opened.inline = True
             if self._remarks and role in _PARTING and above is not None and (ended or above.has_text):
                 self._builder.space()
@@ -320,7 +322,8 @@ class XmlReader:
             before, after = _CHOICES.get(attributes.get("choice", "opt"), ("", ""))
             self._builder.text(before)
             opened.closing = "..." * (attributes.get("rep") == "repeat") + after
-        if opened.name in vocabulary.breaks and attributes.get("break") != "no":
+        is_layout = attributes.get("break") == "no" or (opened.name == "break" and self._builder.in_heading)
+        if opened.name in vocabulary.breaks and not is_layout:
             self._builder.space()
         if opened.name in vocabulary.examples:
             self._examples += 1

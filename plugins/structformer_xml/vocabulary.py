@@ -9,7 +9,9 @@ from structformer.document import LinkKind
 from structformer.errors import UsageError
 
 from structformer_xml.marks import (
+    DITA_CELLS,
     DITA_MARKS,
+    DITA_ROWS,
     DOCBOOK_MARKS,
     JATS_MARKS,
     SHARED_MARKS,
@@ -237,6 +239,7 @@ JATS = Vocabulary(
         supplementary-material verse-group""".split()
     ),
     lines=_LINES | {"disp-formula", "list-item"},
+    breaks=frozenset({"break"}),
     verbatim=_VERBATIM | {"code"},  # in a line it is inline
     targets=_TARGETS,
     references=frozenset("xref ext-link uri self-uri related-article related-object inter-ref".split()),
@@ -286,6 +289,7 @@ TEI = Vocabulary(
     targets=(("target", ""), ("url", ""), ("ref", "")),
     references=frozenset("ref ptr graphic note".split()),
     lines=_LINES - {"ref"},
+    inline=_INLINE | {"bibl"},
     brackets={"label": (" ", " ")},
     breaks=frozenset("lb pb cb gb milestone".split()),
     readings=frozenset({"choice", "app", "subst"}),
@@ -305,6 +309,8 @@ DITA = Vocabulary(
     wrappers=frozenset({"booktitle"}),
     skipped=frozenset({"prolog", "indexterm", "draft-comment", "titlealts"}),
     paragraphs=_PARAGRAPHS - {"term"},
+    lines=_LINES | DITA_ROWS,
+    cells=_CELLS | DITA_CELLS,
     inline=_INLINE | {"term", "tm"},
     notes=frozenset({"fn"}),
     joints={"menucascade": " > "},
@@ -325,10 +331,10 @@ GENERIC = Vocabulary(
         item entry kwd-group fn-group""".split()
     ),
     sections=frozenset(
-        "section sec chapter appendix part article book document doc page topic div div1 div2 div3 sect1 sect2".split()
+        "section subsection sec chapter appendix part article book document doc page topic div div1 div2 div3 sect1 sect2".split()
     ),
     titles=frozenset({"title", "heading"}),
-    wrappers=frozenset({"info", "header", "meta", "metadata", "head", "front"}),
+    wrappers=frozenset({"info", "header", "meta", "metadata", "head", "front", "properties"}),
     skipped=frozenset({"style", "script"}),
     targets=_TARGETS,
     references=frozenset("xref link ulink ext-link ref ptr uri reference a see seealso cite related citation".split()),

@@ -455,6 +455,20 @@ def test_attributes_that_multiply_each_other_stay_small():
     assert len(read("\n".join(lines)).root.text) < 5_000_000
 
 
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("In {cpp} and {cpp}11 `a{pp}`.", "In C++ and C++11 a++."),
+        ("Ann&#8217;s boat &amp; #mine#.", "Ann’s boat & mine."),
+        ("One.footnote:a[Note] Two.footnote:a[]", "One. (Note) Two."),
+        (":long: one \\\n two \\\nthree\n\nSay {long}.", "Say one two three."),
+        ("[%hardbreaks]\na\nb", "a\nb"),
+    ],
+)
+def test_characters_notes_and_attributes_as_asciidoctor_shows_them(page, said):
+    assert one(page, "asciidoc").root.text == said
+
+
 MARKUP = st.lists(
     st.sampled_from(
         "a|b c|*|**|_|`|+|++|#|^|~|<<|>>|[[|]]|((|))|[|]|{a}|\\|::|x::|* |** |. |----|====|--|____|****|++++|////"

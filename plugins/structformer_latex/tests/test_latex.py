@@ -447,6 +447,31 @@ def test_a_paragraph_keeps_its_footnotes_over_a_package():
             r"\end{algorithmic}",
             "function Boil($n$)\nif $n>1$ then\nreturn Boil(1)\nelse\n$x$ ▷ done\nend if\nend function",
         ),
+        (r"\textbackslash begin, Bee et al.\@ of NASA\@. \hbox to 3cm{One}", r"\begin, Bee et al. of NASA. One"),
+        (r"\num{3+-2}, see \cite<see>[p.~1]{bee} it.", "3 ± 2, see it."),
+        (
+            r"\newabbreviation{bb}{BB}{big boat}\gls{bb}, \gls{bb}\acrodefplural{bb}[BBs]{big boats}",
+            "big boat (BB), BB",
+        ),
+        (r"$a$ if $b \text{ for $c_1$ or \$} d$", r"$a$ if $b \text{ for $c_1$ or \$} d$"),
+        (r"\begin{empheq}[box=\fbox]{align}a_1\end{empheq}", "a_1"),
+        (r"\tableofcontents[hideallsubsections]A\pause[2] B\againframe{c}", "A B"),
+        (r"\begin{overlayarea}{\textwidth}{3cm}A\end{overlayarea}\includegraphics<2>[width=1cm]{b}", "A"),
+        (r"\excludecomment{hint}\begin{hint}Not $this\end{hint}That.", "That."),
+        (
+            r"\algnewcommand\Input{\item[\textbf{Input:}]}\begin{algorithmic}\Input $n$\State $x$\end{algorithmic}",
+            "Input: $n$\n$x$",
+        ),
+        (
+            r"\begin{enumerate}[(i)]\item a\item b\label{b}\end{enumerate}\begin{enumerate}[nosep]\item c\label{c}"
+            r"\end{enumerate}\ref{b}, \ref{c}",
+            "a\nb\n\nc\n\n(ii), 1",
+        ),
+        (
+            r"\newtcbtheorem[number within=section]{law}{Law}{colback=red}{th}\begin{law}{Hooke}{spring}It gives."
+            r"\end{law}By \ref{th:spring}.\newmdtheoremenv[a=b]{fact}{Fact}\begin{fact}So.\end{fact}",
+            "Law 0.1 (Hooke). It gives.\n\nBy 0.1.\n\nFact 1. So.",
+        ),
         (
             r"10\textsuperscript{3} kg, 3\nicefrac{1}{2} cups, H\textsubscript{2}O, \sfrac{a+b}{2}",
             "10³ kg, 3 1/2 cups, H2O, (a+b)/2",
@@ -471,3 +496,26 @@ def test_addresses_in_a_bibliography_lead_outside():
         ("xref", "#sec:b"),
         ("hyperlink", "https://z.example/a_b#c"),
     ]
+
+
+def test_a_number_within_a_link_to_the_same_place_is_the_link():
+    page = r"\section{One}\label{a}\hyperref[a]{Section~\ref*{a}} and \hyperref[a]{there}."
+    document = one(page, "latex")
+    assert text(document).endswith("Section 1 and there.")
+    section = document.root.children[0]
+    assert [section.text[link.start : link.end] for link in section.links] == ["1", "there"]
+
+
+def test_signs_that_the_author_has_made_marks_of_code():
+    page = "\\MakeShortVerb{\\|}Use |\\section{x}|\nor |a_b|,\none | alone.\n\\DeleteShortVerb{\\|}Now |\\emph{c}|."
+    root = one(page, "latex").root
+    assert root.text == r"Use \section{x} or a_b, one | alone. Now |c|."
+    assert [root.text[mark.start : mark.end] for mark in root.marks if mark.kind == "code_span"] == [
+        r"\section{x}",
+        "a_b",
+    ]
+
+
+def test_biblatex_s_bibliography_is_called_as_its_options_say():
+    document = one(r"\section{A} b \printbibliography[heading=bibintoc,title={Works cited}]", "latex")
+    assert [section.title for section in document.sections()][1:] == ["A", "Works cited"]

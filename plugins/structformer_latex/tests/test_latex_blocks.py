@@ -189,6 +189,44 @@ a & b
     ]
 
 
+@pytest.mark.parametrize(
+    ("page", "code"),
+    [
+        (r"\DefineVerbatimEnvironment{shell}{Verbatim}{gobble=2}\begin{shell}|$ ls|\end{shell}", ("code", "$ ls")),
+        (r"\newminted{go}{linenos}\begin{gocode}|a := 1|\end{gocode}", ("code go", "a := 1")),
+        (
+            r"\DefineVerbatimEnvironment{Highlighting}{Verbatim}{commandchars=\\\{\}}"
+            r"\begin{Highlighting}[]|\KeywordTok{def}\NormalTok{ f\_1():}|  \textcolor{red}{\{\textbackslash{}n\}}|\end{Highlighting}",
+            ("code", "def f_1():\n  {\\n}"),
+        ),
+        (r"\begin{alltt}|a \textbf{b} \$c|\end{alltt}", ("code", "a b $c")),
+    ],
+)
+def test_code_keeps_its_lines_without_the_commands_that_act_in_it(page, code):
+    assert parts(page.replace("|", "\n")) == [code]
+
+
+def test_rows_whose_cells_are_boxes_or_commands():
+    pandoc = r"""\begin{longtable}{ll}\toprule\noalign{}\begin{minipage}[b]{1cm}\raggedright
+A
+\end{minipage} & \begin{minipage}[b]{1cm}B\end{minipage} \\
+\midrule\noalign{}
+\endhead
+a & b \\
+\end{longtable}"""
+    assert one(pandoc, "latex").root.text == "A | B\na | b"
+    assert [mark.detail for mark in one(pandoc, "latex").root.marks if mark.kind == "row"] == ["header", ""]
+    stars = r"""\begin{deluxetable}{cc}\tablecaption{Stars}\tablehead{\colhead{Name} & \colhead{Size}}
+\startdata Vega & 2 \enddata\tablenotetext{a}{Seen.}\tablecomments{Far.}\end{deluxetable}"""
+    assert one(stars, "latex").root.text == "Stars\n\nName | Size\nVega | 2\na Seen.\nFar."
+
+
+def test_captions_of_the_old_subfigure_package_and_vector_graphics():
+    page = r"\begin{figure}\subfigure[Left]{\includesvg[width=1cm]{a}}\caption{Both}\end{figure}"
+    root = one(page, "latex").root
+    assert (root.text, [link.target for link in root.links]) == ("Left\n\nBoth", ["a"])
+
+
 def test_environments_for_code_of_the_user_s_own():
     page = r"""\lstnewenvironment{rcode}[1][]{\lstset{language=R}}{}\DefineVerbatimEnvironment{shell}{Verbatim}{gobble=2}
 \newtcblisting{demo}[2][]{title={#2}}\newminted{go}{linenos}

@@ -230,6 +230,13 @@ def test_what_is_included_is_a_level_deeper():
     assert OrgFormat().parts(source) == {"b.org"}
 
 
+def test_titles_entities_and_rows_that_only_emacs_heeds():
+    page = "#+TITLE: All /about/ =boats=\nAnd so on\\ldots{} in \\LaTeX{}\n\n| a | b |\n|---+---|\n| / | <> |\n| <l> | <r5> |\n| <1 | 2 |\n"
+    document = one(page, "org")
+    assert document.title == "All about boats"
+    assert document.root.text == "And so on… in LaTeX\n\na | b\n<1 | 2"
+
+
 MARKUP = st.lists(
     st.sampled_from(
         "a¦b c¦*¦/¦=¦~¦_{¦}¦[[¦][¦]]¦[fn:¦:¦]¦{{{¦}}}¦$¦\\(¦\\)¦<<¦>>¦* ¦** TODO ¦- ¦  1. ¦x :: y¦| ¦|-¦:a:\n¦:END:\n¦:PROPERTIES:\n"

@@ -368,3 +368,30 @@ def test_links_of_templates_within_templates_that_are_left_out():
     document = one(page, "wikitext")
     assert document.root.text == "Text of C."
     assert sorted(target for _, target, _ in links(document)) == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("{{Quote|text=Words|author=Bee}}", "Words"),
+        ("{{blockquote|1=Words}}", "Words"),
+        ("{{Note|Mind ''this''.}}\nAnd {{note|a}} that.", "Note: Mind this.\n\nAnd that."),
+        ("{{ISBN|1}}, {{doi|10.1/a}}, {{key press|Ctrl|C}}", "ISBN 1, doi:10.1/a, Ctrl+C"),
+        ("Hear [[Media:a.ogg|it]] now.", "Hear it now."),
+        ("<gallery>\nA.jpg|alt=x|Boat [[a|b]]\nB.jpg|Sail|link=\n</gallery>", "Boat b\n\nSail"),
+        ("<table><tr><th>A</th><th>B</th></tr><tr><td>1</td>\n<td>2</td></tr></table>", "A | B\n1 | 2"),
+        (
+            '{|\n! A !! B\n|-\n| {{yes}} || {{No|Not yet}}\n|-\n| rowspan="2" {{n/a}} || {{Partial|Some}}\n|}',
+            "A | B\nYes | Not yet\nN/A | Some",
+        ),
+    ],
+)
+def test_what_templates_galleries_and_tables_of_html_show(page, said):
+    assert one(page, "wikitext").root.text == said
+
+
+def test_anchors_of_templates():
+    document = one("== {{anchor|Old|Older}} New ==\nThe {{visible anchor|keel}}.\n", "wikitext")
+    [section] = document.root.children
+    assert (section.title, section.text) == ("New", "The keel.")
+    assert {"Old", "Older", "New", "keel"} <= set(section.anchors)

@@ -541,3 +541,33 @@ def test_what_one_topic_shows_of_others_has_a_bound():
     doubled = "".join(f"<p id='p{n}'><ph conref='#a/p{n - 1}'/><ph conref='#a/p{n - 1}'/></p>" for n in range(1, 60))
     page = f"<concept id='a'><title>T</title><conbody><p id='p0'>word </p>{doubled}</conbody></concept>"
     assert len(one(page, "xml").root.text) < 2_000_000
+
+
+def test_references_to_figures_show_their_titles():
+    page = f"""<article {DB}><title>T</title><section><title>One</title><para>See <xref linkend="f"/>.</para>
+<figure xml:id="f"><title>A <emphasis>boat</emphasis></title></figure></section></article>"""
+    assert one(page, "xml").root.children[0].text == "See A boat.\n\nA boat"
+
+
+def test_works_cited_in_a_sentence_stay_in_it():
+    page = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><div><head>H</head>
+<p>See <bibl><author>Bee</author>, <title>Sea</title></bibl>, too.</p><listBibl><bibl>A</bibl><bibl>B</bibl></listBibl></div></body></text></TEI>"""
+    assert text(one(page, "xml")).endswith("See Bee, Sea, too.\n\nA\nB")
+
+
+def test_tables_of_choices_and_properties_and_words_parted_by_breaks():
+    choices = """<chhead><choptionhd>O</choptionhd><chdeschd>D</chdeschd></chhead>
+<chrow><choption>a</choption><chdesc>b</chdesc></chrow>"""
+    page = f"""<task id="a"><title>T</title><taskbody><steps><step><cmd>Do.</cmd><choicetable>{choices}</choicetable></step></steps></taskbody></task>"""
+    assert one(page, "xml").root.text == "Do.\n\nO | D\na | b"
+    cells = "<property><proptype>a</proptype><propvalue>b</propvalue></property>"
+    page = f"""<reference id="a"><title>T</title><refbody><properties>{cells}</properties></refbody></reference>"""
+    assert one(page, "xml").root.text == "a | b"
+    page = """<article><front/><body><sec><title>A</title><p>Big<break/>boat</p></sec></body></article>"""
+    assert text(one(page, "xml")).endswith("Big boat")
+
+
+def test_maven_s_pages_have_their_headings_in_attributes():
+    page = """<document xmlns="http://maven.apache.org/XDOC/2.0"><properties><title>T</title></properties><body>
+<section name="One"><p>a</p><subsection name="Two"><p>b</p></subsection></section><section name="Three"><p>c</p></section></body></document>"""
+    assert outline(one(page, "xml")) == [(0, "T"), (1, "One"), (2, "Two"), (1, "Three")]
