@@ -40,12 +40,15 @@ class Formulas(Part):
         super().__init__(cursor, output)
         self._references = references
         self._numbering = numbering
+        self._unclosed: dict[str, str] = {}  # the text in which no more of a sign's ends are
 
     def read(self, opener: str, start: int) -> None:
         """A formula whose opening sign is at `start`."""
         self._cursor.position = start + len(opener)
-        is_closed = self._cursor.text.find(_CLOSERS.get(opener, opener), self._cursor.position) >= 0
-        body = self._cursor.take(_BODY[opener]) if is_closed else None
+        text = self._cursor.text
+        if self._unclosed.get(opener) is not text and text.find(_CLOSERS.get(opener, opener), start + len(opener)) < 0:
+            self._unclosed[opener] = text
+        body = self._cursor.take(_BODY[opener]) if self._unclosed.get(opener) is not text else None
         if body is not None:
             self.write(body[1], opener, display=opener in ("$$", "\\["))
         elif opener == "$":  # a sign that stands alone
