@@ -10,12 +10,11 @@ from structformer.formats import SourceFile, normalize, split_fragment
 from structformer.text import github_slug
 
 from structformer_markdown.front_matter import split_front_matter
-from structformer_rst.objects import VERSIONS
+from structformer_rst.objects import UNSEEN, VERSIONS
 
 # What shows nothing where it stands, or only what a generator makes.
-HIDDEN_DIRECTIVES = frozenset(
-    "raw index contents tableofcontents bibliography highlight default-role role meta sectnum sectionauthor "
-    "codeauthor moduleauthor tabularcolumns".split()
+HIDDEN_DIRECTIVES = UNSEEN | frozenset(
+    "raw index contents tableofcontents bibliography highlight default-role role meta sectnum".split()
 )
 PLACE_ROLES = frozenset("ref numref eq any term keyword std:ref std:numref std:term prf:ref".split())
 TITLE_ROLES = frozenset({"ref", "std:ref"})  # without words of their own these show the title of their target

@@ -33,6 +33,7 @@ from structformer_rst.objects import (
     NUMBER_PLACE,
     SCOPES,
     SIGNED,
+    UNSEEN,
     VERSIONS,
     Objects,
     is_object,
@@ -81,7 +82,6 @@ _SILENT = frozenset(
     """index only ifconfig highlight meta toctree-wrapper contents default-domain default-role grid card-carousel
     div""".split()
 )
-_UNSEEN = frozenset("sectionauthor moduleauthor codeauthor tabularcolumns".split())  # as Sphinx is set up
 _PRINTED = re.compile(r"not html|latex|pdf|texinfo|man")  # of `only`: what no page shows
 _FILE_FIELDS = frozenset("orphan tocdepth nocomments nosearch no-search".split())  # said to Sphinx, at a file's start
 _BUTTONS = frozenset({"button-link", "button-ref"})
@@ -190,7 +190,7 @@ class _Block(Directive):  # type: ignore[misc]
     option_spec = None
 
     def run(self) -> list[Any]:
-        if self.name in _UNSEEN or (self.name == "only" and _PRINTED.fullmatch(" ".join(self.arguments)) is not None):
+        if self.name in UNSEEN or (self.name == "only" and _PRINTED.fullmatch(" ".join(self.arguments)) is not None):
             return []
         block = nodes.container(classes=[self.name])
         # Without a list of the options that there are, docutils takes them for the argument's next lines.

@@ -33,6 +33,7 @@ _KINDS = {
     "dir": "directive",
     "cmdoption": "option",
 }  # of roles, and directives, that are called otherwise
+UNSEEN = frozenset("sectionauthor moduleauthor codeauthor tabularcolumns".split())  # directives, as Sphinx is set up
 VERSIONS = {  # what Sphinx prints of a change
     "versionadded": "Added in version",
     "versionchanged": "Changed in version",

@@ -25,7 +25,7 @@ from structformer.text import github_slug
 from structformer_html import TableBuilder
 from structformer_xml.dita import References
 from structformer_xml.entities import external_entities
-from structformer_xml.including import Inclusions, included_paths
+from structformer_xml.including import XML_ID, Inclusions, included_paths
 from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_before_damage, stream
 from structformer_xml.reader import XmlReader
 from structformer_xml.suggest import suggest_mapping
@@ -34,7 +34,6 @@ from structformer_xml.vocabulary import ABOVE_ALL, DOCBOOK, Vocabulary, by_names
 _PUBLIC = re.compile(rb"""<!DOCTYPE\s+[^\s>\[]+\s+PUBLIC\s+["']([^"']*)["']""")
 XINCLUDE = b"http://www.w3.org/2001/XInclude"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_XML_ID = _LANGUAGE.replace("lang", "id")
 _OTHERS = re.compile(
     rb"<(?:mediawiki|html|svg|project|rss|feed|urlset|plist|xsl:stylesheet|xsd?:schema|wsdl)[\s>:]", re.IGNORECASE
 )
@@ -214,7 +213,7 @@ def _first_element(head: bytes) -> bytes:
 def _titles(root: Any) -> dict[str, str]:
     """What references to figures, tables and their like show, by their ids."""
     titled = root.iter(*(f"{{*}}{name}" for name in ("figure", "table", "example", "equation")))
-    named = ((each.get(_XML_ID) or each.get("id"), each.find("{*}title")) for each in titled)
+    named = ((each.get(XML_ID) or each.get("id"), each.find("{*}title")) for each in titled)
     return {id: " ".join("".join(title.itertext()).split()) for id, title in named if id and title is not None}
 
 

@@ -26,7 +26,7 @@ _ENDS = {
     b"![CDATA[": re.compile(rb"\]\]>"),
     b"fallback": re.compile(rb"</(?:[\w.-]{1,40}:)?fallback\s*>"),
 }
-_XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
+XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
 _MAX_DEPTH = 20
 _MAX_BYTES = 64_000_000
 
@@ -110,7 +110,7 @@ def _point(root: Any, pointer: str) -> list[Any]:
     if not name:
         return []
     for element in root.iter(etree.Element):
-        if element.get(_XML_ID) == name or element.get("id") == name:
+        if element.get(XML_ID) == name or element.get("id") == name:
             return list(element) if found and found[2] else [element]
     return []
 

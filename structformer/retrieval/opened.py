@@ -186,9 +186,7 @@ class OpenedIndex:
         titled = [unit for document, unit in best.items() if self._is_called(document, asked)]
         if not titled:
             return
-        top = ranking.ranked[0][1]
-        others = [each for each in ranking.ranked if each[0] not in titled]
-        ranking.ranked = [*((unit, top + len(titled) - place) for place, unit in enumerate(titled)), *others]
+        _put_first(ranking, titled)
         if ranking.likely is not None:
             ranking.likely = max(ranking.likely, _TITLE_IS_RIGHT)
 
@@ -226,8 +224,7 @@ class OpenedIndex:
         if number is None or (documents is not None and number not in documents):
             return
         first = next((unit for unit, _ in ranking.ranked if self.owners[unit] == number), self.units_of(number)[0])
-        best = ranking.ranked[0][1] if ranking.ranked else 0.0
-        ranking.ranked = [(first, best + 1.0), *(each for each in ranking.ranked if each[0] != first)]
+        _put_first(ranking, [first])
         ranking.likely = 1.0
 
     def _run_stages(self, pipeline: Pipeline, rankings: list[Ranking], documents: Allowed | None) -> None:
@@ -451,6 +448,13 @@ class OpenedIndex:
         there = [file for file in nearest_files(files[0]) if self.index.has(file)]
         path, *_ = [self.index.path(file) for file in (*files, *there)]
         return TokenIndex(path, ranker, self.owners)
+
+
+def _put_first(ranking: Ranking, units: Sequence[int]) -> None:
+    """Put units before all others, in this order, with scores above the best."""
+    best = ranking.ranked[0][1] if ranking.ranked else 0.0
+    first = [(unit, best + len(units) - place) for place, unit in enumerate(units)]
+    ranking.ranked = [*first, *(each for each in ranking.ranked if each[0] not in units)]
 
 
 def _title(text: str) -> str:

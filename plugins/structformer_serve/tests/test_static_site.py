@@ -145,6 +145,15 @@ def hosted(folder: Path) -> Iterator[str]:
         server.shutdown()
 
 
+def site_of(folder: Path, pages: dict[str, str]) -> Path:
+    """The static site of pages in docs/, searched by words."""
+    write_pages(folder, pages)
+    ingest(folder / "docs", folder / "w", workers=1)
+    build_index(folder / "w", encoders=[])
+    export_site(folder / "w", folder / "site")
+    return folder / "site"
+
+
 def test_what_search_toml_says_holds_without_a_server(browser, tmp_path):
     pages = {
         "docs/cluster.md": "# Clusters\n\nKubernetes runs containers.\n",
@@ -153,11 +162,7 @@ def test_what_search_toml_says_holds_without_a_server(browser, tmp_path):
         "docs/internal/notes.md": "# Notes\n\nKubernetes notes, password list.\n",
         "docs/search.toml": 'hide = ["internal/*"]\n[synonyms]\nk8s = "kubernetes"\n[pins]\n"Reset my password" = "login.md"\n',
     }
-    write_pages(tmp_path, pages)
-    ingest(tmp_path / "docs", tmp_path / "w", workers=1)
-    build_index(tmp_path / "w", encoders=[])
-    export_site(tmp_path / "w", tmp_path / "site")
-    with hosted(tmp_path / "site") as address:
+    with hosted(site_of(tmp_path, pages)) as address:
         page = browser.new_page()
         for query, found in (
             ("k8s", ["Clusters"]),
@@ -173,11 +178,7 @@ def test_a_page_comes_first_whose_title_the_query_is_as_on_the_server(browser, t
     said = "Form data, and again form data: a form's data, which forms send as form data. " * 3
     pages = {f"docs/news{number}.md": f"# News of {number}\n\n## Form data\n\n{said}\n" for number in range(3)}
     pages["docs/form.md"] = "# Form Data\n\nA browser sends fields.\n"
-    write_pages(tmp_path, pages)
-    ingest(tmp_path / "docs", tmp_path / "w", workers=1)
-    build_index(tmp_path / "w", encoders=[])
-    export_site(tmp_path / "w", tmp_path / "site")
-    with hosted(tmp_path / "site") as address:
+    with hosted(site_of(tmp_path, pages)) as address:
         page = browser.new_page()
         page.goto(f"{address}?q=form data?")
         expect(page.locator(".results h2").first).to_have_text("Form Data")

@@ -120,11 +120,8 @@ def negatives_allowed(
     documents: the positives in order, then each Example's `own` negatives one after another (fewer where it has fewer).
     """
     count = len(examples)
-    numbers = {
-        owner: number for number, owner in enumerate(dict.fromkeys([*owners, *(e.document_id for e in examples)]))
-    }
-    theirs = np.array([numbers[owner] for owner in owners])
-    refused = np.array([numbers[example.document_id] for example in examples])[:, None] == theirs
+    _, codes = np.unique([*owners, *(example.document_id for example in examples)], return_inverse=True)
+    refused = codes[len(owners) :, None] == codes[: len(owners)]
     start = count
     for number, example in enumerate(examples):
         end = start + min(own, len(example.documents) - 1)
