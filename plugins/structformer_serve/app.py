@@ -117,6 +117,7 @@ class Application:
             Route("/preview/{id:path}", self._preview),
             Route("/robots.txt", _robots),
             Route("/favicon.ico", _icon),
+            Route("/icon", self._site_icon),
             Route("/feedback", self._feedback_form, methods=["POST"]),
             Route("/static/{name}", self._static),
             Route("/widget.js", _widget),
@@ -317,6 +318,10 @@ class Application:
         if name not in STATIC:
             raise NotThere(f"no file {name!r}")
         return _file(request, name, _FOR_EVER if "v" in request.query_params else _SHORTLY)
+
+    async def _site_icon(self, request: Request) -> Response:
+        found = self.service.icon
+        return Response(found.data, media_type=found.kind, headers={"cache-control": _SHORTLY})
 
     async def _search_page(self, request: Request) -> Response:
         access = _access(request)

@@ -1,9 +1,16 @@
-"""The files of the pages: styles, scripts and the icon."""
+"""The files of the pages: styles, scripts, and the icon, which may be the site's own."""
 
 import hashlib
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import PurePath
+from itertools import product
+from pathlib import Path, PurePath
+
+from structformer.errors import ReadError
+from structformer.formats import SourceFile
+from structformer.workspace import Workspace
 
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 STATIC = {
@@ -11,6 +18,9 @@ STATIC = {
     for name in """page.css box.css page.js search-box.js widget.js box-button.css box-button.js box-places.js
     copying.js ask.css ask.js answer-markdown.js icon.svg""".split()
 }
+_ICON_FOLDERS = "", "_static", "static", "static/img", "public", "img", "images", "assets", "assets/images", "favicons"
+_ICON_KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon"}
+_ICON_BYTES = 100_000
 # Nothing of a search is for a crawler; what is written for language models is.
 ROBOTS = "User-agent: *\nAllow: /llms.txt\nDisallow: /\n"
 
@@ -25,3 +35,29 @@ def static(name: str) -> bytes:
 def assets() -> str:
     """A digest of all of them, so that a browser keeps them until they change."""
     return hashlib.sha256(b"".join(static(name) for name in STATIC)).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Icon:
+    """The picture beside the name of what is searched."""
+
+    name: str
+    """`icon` and the ending that tells its kind."""
+    data: bytes
+    kind: str
+    """Its media type."""
+    is_own: bool = False
+    """Whether it is the site's own, which is shown beside its name."""
+
+
+def icon(workspace: Workspace) -> Icon:
+    """The picture of the site that was read, where there is one site: a `favicon`, else a `logo`, at its top or where
+    site generators keep pictures. Without one, our own.
+    """
+    tops = [Path(source.path) for source in workspace.sources()]
+    for stem, folder, suffix in product(("favicon", "logo"), _ICON_FOLDERS, _ICON_KINDS) if len(tops) == 1 else ():
+        place = tops[0] / folder / (stem + suffix)
+        with suppress(OSError, ReadError):  # most are not there
+            if 0 < place.lstat().st_size <= _ICON_BYTES and place.resolve() == tops[0].resolve() / folder / place.name:
+                return Icon(f"icon{suffix}", SourceFile(place.name, location=place).read(), _ICON_KINDS[suffix], True)
+    return Icon("icon.svg", static("icon.svg"), _KINDS[".svg"])

@@ -141,6 +141,7 @@ class PageMaker:
             "root": self.root,
             "ask": self.ask,
             "assets": assets(),
+            "own_icon": self.service.icon.is_own,
             "language": self.service.current.language,
             "query": query,
             "reading": False,

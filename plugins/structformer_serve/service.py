@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -45,6 +45,7 @@ from structformer.workspace import Workspace
 
 from structformer_serve.as_markdown import as_markdown, unlinked
 from structformer_serve.as_you_type import complete, completed, mended
+from structformer_serve.assets import Icon, icon
 from structformer_serve.comparison import COMPARED, Comparison, compared
 from structformer_serve.examples import example_questions
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
@@ -172,6 +173,11 @@ class SearchService:
         """What the page is headed with."""
         self._title = self._title or self.serving.title or default_title(self.workspace)
         return self._title
+
+    @cached_property
+    def icon(self) -> Icon:
+        """The picture beside the title."""
+        return icon(self.workspace)
 
     def verdict(self, access: Access) -> TrainingVerdict | None:
         """What training on the documents came to; its figures are for those who may see all of them."""

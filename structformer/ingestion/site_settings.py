@@ -38,10 +38,10 @@ class Settings:
 
 
 def site_name(file: str, text: str) -> str:
-    """What settings call the site: site_name, title or project, as a plain string."""
+    """What settings call the site: site_name, title, name or project, as a plain string."""
     if file.endswith((".yml", ".yaml")):
         found = _top_level(text)
-        return found.get("site_name") or found.get("title", "")
+        return found.get("site_name") or found.get("title") or found.get("name", "")
     named = _NAME.search(text)
     return named[2] if named else ""
 

@@ -211,6 +211,7 @@ def test_parts_of_a_site_have_the_same_addresses_however_they_are_given(docs, tm
     [
         ("mkdocs.yml", "# site_name: no\nsite_name: 'Fast boats'  # ours\nsite_url: https://e.org/\n", "Fast boats"),
         ("mkdocs.yml", "nav: []\nsite_name: Boats\n", "Boats"),  # also without an address
+        ("_config.yml", "name: Boats\ndescription: all of them\n", "Boats"),
         ("_config.yml", "title: Boats\n", "Boats"),
         ("docusaurus.config.ts", "const c = {\n  // title: 'x',\n  title: 'Boats & oars',\n};", "Boats & oars"),
         ("docusaurus.config.ts", "const c = {\n  title: process.env.TITLE,\n};", ""),

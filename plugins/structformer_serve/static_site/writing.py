@@ -28,7 +28,7 @@ from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, Static
 from structformer.text import FOLDING, bare_words, function_words, spaced, version_names, version_of, visible
 from structformer.workspace import check_folder, new_folder
 
-from structformer_serve.assets import static
+from structformer_serve.assets import Icon, icon, static
 from structformer_serve.service import default_title
 from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
 from structformer_serve.static_site.words import NAMES, STEPS, Postings, postings, word_files
@@ -40,8 +40,8 @@ _VECTORS = 16
 _ALL_AT_ONCE = 3000  # passages whose vectors are one file
 _SHOWN = 220  # characters of a passage
 _MOST_UNITS = 200_000
-_FROM_SERVER = ("page.css", "box.css", "search-box.js", "icon.svg", "box-button.css", "box-button.js", "box-places.js")
-_OWN = ("static-search.js", "static-page.js", "widget.js", "index.html")
+_FROM_SERVER = ("page.css", "box.css", "search-box.js", "box-button.css", "box-button.js", "box-places.js")
+_OWN = ("static-search.js", "static-page.js", "widget.js")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,10 @@ def export_site(
         own = files("structformer_serve") / "static_site" / "files"
         for name in _OWN:
             writer.binary(name, (own / name).read_bytes())
-        writer.binary("404.html", _missing((own / "404.html").read_text(encoding="utf-8")))
+        its = icon(retriever.workspace)
+        writer.binary(its.name, its.data)
+        for name, made_of in (("index.html", str.encode), ("404.html", _missing)):
+            writer.binary(name, made_of(_with_icon((own / name).read_text(encoding="utf-8"), its)))
     return SiteReport(
         str(folder),
         len(opened.documents),
@@ -188,6 +191,11 @@ def _shown(unit: Unit) -> list[Any]:
 def _line(text: str) -> str:
     """A text in one line; white space first, since what cannot be seen is then shown as an escape."""
     return visible(" ".join(text.split()), keep="")
+
+
+def _with_icon(page: str, its: Icon) -> str:
+    shown = f'<img src="{its.name}" alt="" width="20" height="20"> ' if its.is_own else ""
+    return page.replace("icon.svg", its.name).replace("<!-- icon -->", shown)
 
 
 def _missing(page: str) -> bytes:

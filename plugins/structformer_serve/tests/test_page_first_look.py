@@ -13,12 +13,15 @@ from structformer.ingestion import ingest
 from structformer.retrieval import Filter
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.search_suggestions import distance
+from structformer.workspace import Workspace
 
 from conftest import write_pages
 from structformer_serve.app import Application
+from structformer_serve.assets import icon
 from structformer_serve.http.access import EVERYTHING, Access, read_tokens
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.service import SearchService, Serving
+from structformer_serve.static_site import export_site
 from structformer_serve.versions import is_version, newest_first
 
 BROWSER = {"accept": "text/html,application/xhtml+xml"}
@@ -379,3 +382,28 @@ def test_versions_of_a_page_are_one_result_that_names_the_others(tmp_path):
     up_to_1 = Access(where=Filter(("v1.9/*", "v1.10/*")))
     assert service.document("v1.9/moor.md", up_to_1).newest.document == "v1.10/moor.md"  # the newest that one may see
     assert service.document("v1.10/moor.md", up_to_1).newest is None
+
+
+def test_the_sites_own_icon_stands_beside_its_name(tmp_path: Path) -> None:
+    picture = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><rect width="9" height="9"/></svg>'
+    with served(tmp_path, {**PAGES, "assets/logo.svg": "<svg/>", "img/favicon.svg": picture}) as page:
+        assert '<h1><img src="/icon" alt="" width="28" height="28"> Boats</h1>' in page.get("/", headers=BROWSER).text
+        assert '<img src="/icon" alt="" width="20" height="20"> Boats</a>' in page.get("/?q=oar", headers=BROWSER).text
+        shown = page.get("/icon")
+        assert (shown.text, shown.headers["content-type"]) == (picture, "image/svg+xml")
+        assert page.get("/favicon.ico").text != picture  # needs no token, so it tells nothing of what is read
+    export_site(tmp_path / "w", tmp_path / "site")
+    assert (tmp_path / "site" / "icon.svg").read_text() == picture
+    assert '<a class="title" href="."><img src="icon.svg"' in (tmp_path / "site" / "index.html").read_text()
+
+
+def test_no_icon_is_read_from_outside_the_folder_that_was_read(tmp_path: Path) -> None:
+    (tmp_path / "secret.svg").write_text("<svg>outside</svg>")
+    pages = tmp_path / "pages"
+    write_pages(pages, PAGES)
+    (pages / "favicon.svg").symlink_to(tmp_path / "secret.svg")
+    (pages / "assets").symlink_to(tmp_path)
+    (tmp_path / "favicon.png").write_bytes(b"outside as well")
+    (pages / "logo.png").write_bytes(bytes(100_001))
+    ingest(pages, tmp_path / "w", workers=1)
+    assert not icon(Workspace(tmp_path / "w")).is_own

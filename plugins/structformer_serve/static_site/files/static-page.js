@@ -7,7 +7,7 @@ const summary = document.getElementById("summary");
 const search = await open(new URL(".", import.meta.url));
 window.structformer = search;
 document.title = search.title;
-document.querySelector(".title").textContent = search.title;
+document.querySelector(".title span").textContent = search.title;
 input.setAttribute("aria-label", `Search ${search.title}`);
 
 async function show(query) {
