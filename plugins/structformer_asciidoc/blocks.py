@@ -17,7 +17,7 @@ _DELIMITER = re.compile(r"-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|`{3}[^
 _IDS = re.compile(r"\[\[([\w:][\w:.-]*)(?:,\s*(.*))?\]\]")
 _ELEMENT = re.compile(r"\[(?:[\w.#%\"'{,=+*-].*)?\]")
 _TITLE = re.compile(r"\.(\.?[^\s.].*)")
-_MACRO = re.compile(r"(\w+)::(\S*?)\[(.*)\]")
+_MACRO = re.compile(r"(?!xref:)(\w+)::(\S*?)\[(.*)\]")
 _ITEM = re.compile(
     r"[ \t]*(?:(?P<bullet>-|\*{1,5}|•)|(?P<dots>\.{1,5})|(?P<number>\d+)\.|(?P<letter>[a-zA-Z])\."
     r"|(?P<roman>[ivxIVX]+)\)|<(?P<callout>\d+|\.)>)"

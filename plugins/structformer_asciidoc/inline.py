@@ -23,7 +23,7 @@ _START = re.compile(
     | \[\[(?P<anchor>[\w:.-]{1,200}+)(?:,(?P<reftext>[^\]\n]{0,200}+))?\]\]
     | (?P<term>\(\(\(?)(?=[^\s()])
     | (?<![\w/])(?P<url>(?:<?(?:https?|ftp|irc)://[^\s<>\[\]]|\{\w[\w-]{0,99}\}(?=[^\s<>\[\]]{0,500}\[))[^\s<>\[\]]*)
-    | (?P<macro>footnote(?:ref)?|(?<![\w:/.-])[a-zA-Z](?:(?!footnote)\w){0,30}+):
+    | (?P<macro>footnote(?:ref)?|(?<![\w:/.-])[a-zA-Z](?:(?!footnote)\w){0,30}+):(?:(?<=xref:):)?
       (?P<target>(?![\s:])[^\s\[\]]{0,1000}+)\[
     | (?P<roles>\[[^\[\]\n]{1,100}\])?(?P<wide>\*\*|__|``|\#\#|\+\+)
     | (?P<small>[\^~])(?P<raised>[^\s^~]{1,100}+)(?P=small)
@@ -35,8 +35,9 @@ _ENDS = {mark: re.compile(rf"(?<=\S){re.escape(mark)}(?![\w{re.escape(mark)}])")
 _ENDS["`"] = re.compile(r"(?<=\S)`(?![\w`\"'])")
 _MARKS = {"*": MarkKind.STRONG, "_": MarkKind.EMPHASIS, "'": MarkKind.EMPHASIS, "`": MarkKind.CODE_SPAN}
 _QUOTED = re.compile(r"([\"'])`(?=\S)([^`]{1,300}+)`\1")
-_REPLACED = re.compile(r"\((?:C|R|TM)\)|(?<=\s)--(?=\s)|(?<=\w)--(?=\w)")
-_REPLACEMENTS = {"(C)": "©", "(R)": "®", "(TM)": "™", "--": "—"}
+_REPLACED = re.compile(r"\((?:C|R|TM)\)|`'|(?<=\s)--(?=\s)|(?<=\w)--(?=\w)")
+_REPLACEMENTS = {"(C)": "©", "(R)": "®", "(TM)": "™", "`'": "’", "--": "—"}
+_ICONS = {"check": "✓", "times": "✗"}  # that say something
 _BRACKET = re.compile(r"(?<!\\)[\[\]]")
 _STEMS = frozenset({"stem", "latexmath", "asciimath"})
 _UNSHOWN = frozenset({"indexterm", "footnoteref"})
@@ -203,8 +204,8 @@ class Inline:
             alternative = named.get("alt") or (positional or [""])[0]
             if name == "image":
                 builder.add_image(self._attributes.image(target), alternative)
-            elif "alt" in named:
-                builder.flow(alternative)
+            else:
+                builder.flow(alternative if "alt" in named else _ICONS.get(target, ""))
         elif name == "anchor":
             builder.add_anchor(target)
         elif name == "xref" and target:

@@ -45,15 +45,13 @@ FURNITURE_ROLES = frozenset(
 )
 FURNITURE_CLASSES = frozenset(
     """headerlink anchor-link anchorjs-link hash-link header-anchor mw-editsection mw-jump-link navbox navbox-styles
-    vertical-navbox
-    copiable-anchor copiable-link
-    breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination pagination-nav prev-next edit-page-link
-    mw-cite-backlink katex-html noprint skip-link skip-to-content back-to-top copybtn metadata-stub navheader
-    navfooter conum eqno footnote-back footnote-backref data-footnote-backref reversefootnote hideme
-    mwe-math-mathml-a11y rustdoc-breadcrumbs theme-doc-footer theme-doc-toc-mobile theme-doc-version-badge ttc
-    viewcode-back viewcode-link
-    content-icon-container md-content__button md-source-file printfooter search-results-title sl-anchor-link sourceLink
-    functionSourceLink test-arrow feedback--title feedback--question td-page-meta__lastmod""".split()
+    vertical-navbox copiable-anchor copiable-link breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination
+    pagination-nav prev-next edit-page-link mw-cite-backlink katex-html noprint skip-link skip-to-content back-to-top
+    copybtn metadata-stub navheader navfooter conum eqno footnote-back footnote-backref data-footnote-backref
+    reversefootnote hideme mwe-math-mathml-a11y rustdoc-breadcrumbs theme-doc-footer theme-doc-toc-mobile
+    theme-doc-version-badge ttc viewcode-back viewcode-link content-icon-container md-content__button md-source-file
+    printfooter search-results-title sl-anchor-link sourceLink functionSourceLink test-arrow feedback--title
+    feedback--question td-page-meta__lastmod NavBarCell1 NavBarCell1Rev NavBarCell2 NavBarCell3""".split()
 )
 FURNITURE_LINKS = frozenset({"src", "srclink"})  # classes of links to the source, and of code
 # Highlighters' elements for the numbers of lines of code, where they hold nothing else.

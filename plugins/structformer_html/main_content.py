@@ -22,12 +22,17 @@ _GENERATORS = (
     ("doxygen", "contents", "div.contents", "div.header, div.contents"),
     ("hugo-docsy", "td-content", "div.td-content", "div.td-content"),
     ("mdbook", "mdbook", "#content main", "#content main"),
+    ("phpdocumentor", "phpdocumentor-content", "div.phpdocumentor-content", "div.phpdocumentor-content"),
+    ("boostbook", "spirit-nav", "body > div.spirit-nav", "body > div:not(.spirit-nav)"),
     ("docbook-xsl", "refentry", "div.refentry", "div.refentry"),
     ("docbook-xsl", "navheader", "div.navheader", "body"),
 )
 # By generator, where its pages say their titles, and classes of theirs that are no text.
 _TITLES_OF = {"doxygen": ".headertitle .title", "mediawiki": "h1#firstHeading"}
-FURNITURE_OF = {"doxygen": frozenset({"headertitle", "summary"})}
+FURNITURE_OF = {
+    "doxygen": frozenset({"headertitle", "summary"}),
+    "phpdocumentor": frozenset({"phpdocumentor-breadcrumbs", "phpdocumentor-on-this-page__sidebar"}),
+}
 MARKED = "main, article, [role=main]"
 TITLES = "h1, h2, h3, h4, h5, h6, [role=heading]"
 OF_CONTENT = frozenset({"main", "article", "section", "aside", "nav"})  # a header in one of these is its own

@@ -46,17 +46,24 @@ RANGES = frozenset("crefrange Crefrange vrefrange cpagerefrange".split())
 DROPPED = by_value(
     {
         "": """fbox mbox newblock phantomsection twocolumn onecolumn tikzstyle IEEEauthorblockN columnbreak glsresetall
-        makeglossaries printglossaries frenchspacing normalfont makeindex ExplSyntaxOn keywords setbox""",
+        makeglossaries printglossaries frenchspacing normalfont ExplSyntaxOn keywords setbox""",
         "m": """newlength setheight hyperbaseurl hypersetup logo thanks pgfkeys theoremheaderfont theorembodyfont
         graphicspath pagestyle thispagestyle hyphenation sisetup bookmarksetup stepcounter value pgfplotsset tikzset
         hspace hspace* cline hhline Xhline adjustbox setbeamercovered SetAlFnt SetAlgoSkip SetAlCapSkip SetCommentSty
-        SetArgSty SetFuncSty SetKwSty SetDataSty SetAlCapFnt SetAlCapNameFnt cdashlinelr""",
-        "o": "printglossary printindex lettrine pause",
+        SetArgSty SetFuncSty SetKwSty SetDataSty SetAlCapFnt SetAlCapNameFnt cdashlinelr addvspace enlargethispage
+        needspace Needspace arabic alph Alph roman Roman fnsymbol chaptermark sectionmark newgeometry microtypesetup
+        chapterstyle setsecnumdepth maxsecnumdepth maxtocdepth settocdepth urlstyle KOMAoptions floatstyle restylefloat
+        includeonly setcitestyle setminted usemintedstyle tcbuselibrary tcbset mdfsetup sethlcolor pdfinfo everypar
+        everymath AddToShipoutPicture AtEndDocument ExecuteBibliographyOptions backgroundsetup""",
+        "o": "printglossary printindex lettrine pause makeindex",
         "mm": """setlength addtolength setcounter addtocounter resizebox fontsize markboth addtocontents settowidth
         multicolumn DeclareMathOperator DeclareTextFontCommand DeclareOption floatname pgfmathsetmacro Xcline SetInd
-        lstdefinestyle DeclareUnicodeCharacter PassOptionsToPackage PackageWarning""",
+        lstdefinestyle DeclareUnicodeCharacter PassOptionsToPackage PackageWarning counterwithin counterwithout
+        @addtoreset setkeys addtokomafont setkomafont AtBeginEnvironment AtEndEnvironment BeforeBeginEnvironment
+        AfterEndEnvironment appto preto crefalias creflabelformat defbibheading floatplacement titleformat*
+        discretionary""",
         "mo": "scalebox newcounter cdashline",
-        "om": """vspace vspace* bibliographystyle pagenumbering index glossary vskip hphantom phantom vphantom geometry
+        "om": """vspace vspace* bibliographystyle pagenumbering index glossary hphantom phantom vphantom geometry
         setstretch linespread bibliographyunit nocite markright definecolor* pdfbookmark* usetikzlibrary captionsetup*
         theoremstyle refstepcounter nolinenumbers pagecolor normalfont* fontencoding fontfamily fontseries fontshape
         allowdisplaybreaks raisebox* usetheme usecolortheme usefonttheme setbeamertemplate* institute logo*
@@ -65,25 +72,28 @@ DROPPED = by_value(
         PackageWarning* errmessage write special pdfoutput shorthandoff shorthandon frenchspacing* makeindex*
         frenchbsetup NeedsTeXFormat ProvidesPackage ProvidesClass LoadClass* PassOptionsToPackage* arraystretch* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup* documentstyle rotatebox
         textcolor colorbox color captionsetup setlist column cellcolor arrayrulecolor includepdf setbeamerfont*
-        setbeamercolor* SetCell SetRow glsadd againframe""",
+        setbeamercolor* SetCell SetRow glsadd againframe bookmark fancyhead fancyfoot fancyhf lhead chead rhead lfoot
+        cfoot rfoot""",
         "oo": "makebox framebox",
         "mmm": """definecolor addcontentsline DeclareFontFamily crefname Crefname providecolor DeclarePairedDelimiter
-        newlist rowcolors specialrule SetAlgorithmName SetNlSty""",
+        newlist rowcolors specialrule SetAlgorithmName SetNlSty deffootnote protected@write""",
         "mom": "newcolumntype acrodefplural",
         "moo": "raisebox setbeamertemplate",
         "opm": "cmidrule",
         "ooo": "ffigbox ttabbox",
-        "omm": "rule fcolorbox numberwithin pdfbookmark setbeamerfont setbeamercolor colorlet",
+        "omm": "rule DeclareFieldFormat fcolorbox numberwithin pdfbookmark setbeamerfont setbeamercolor colorlet",
         "omo": "documentclass setmainfont setsansfont setmonofont LoadClass",
-        "mmmm": "titlespacing DeclareMathSymbol",
+        "mmmm": "DeclareMathSymbol usefont cftaddtitleline DeclareGraphicsRule apptocmd pretocmd",
+        "mmmmo": "titlespacing",
         "mmmo": "newfloat",
-        "momm": "titleformat",
+        "mommmmo": "titleformat",
         "omom": "lstdefinelanguage babelfont",
         "omomo": "multirow",
         "omooo": "floatbox",
         "omoo": "rowcolor",
         "ooom": "parbox",
         "mmmmm": "DeclareSymbolFont DeclareMathAlphabet",
+        "ommmmm": "patchcmd",
         "mmmmmm": "SetMathAlphabet DeclareFontShape",
         "ommmmmm": "bibpunct",
         "mmmmmmmmm": "newtheoremstyle",
@@ -135,5 +145,7 @@ LENGTHS = frozenset(
     interlinepenalty displaywidowpenalty brokenpenalty predisplaypenalty postdisplaypenalty exhyphenpenalty hangindent hangafter parfillskip
     maxdepth skip dimen count toks itemsep parsep topsep partopsep labelsep labelwidth leftmargin rightmargin itemindent
     listparindent jot arrayrulewidth doublerulesep intextsep textfloatsep floatsep columnseprule abovecaptionskip
-    belowcaptionskip""".split()
+    belowcaptionskip hyphenpenalty looseness binoppenalty relpenalty pretolerance interfootnotelinepenalty
+    interdisplaylinepenalty pdfpagewidth pdfpageheight pdfcompresslevel extrarowheight lefthyphenmin
+    righthyphenmin""".split()
 )

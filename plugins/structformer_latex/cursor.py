@@ -35,6 +35,7 @@ class Cursor:
         self.expanding = ""  # the macro that was expanded last
         self.cut = ""  # what was left out first, and why
         self._below: list[tuple[str, int]] = []
+        self.file_characters = 0  # read of files, which bound what macros may add
         self._unclosed = 0  # characters looked through for a bracket's end that was not there
 
     # -- texts -----------------------------------------------------------------------------------------------------
@@ -68,6 +69,7 @@ class Cursor:
         if self.is_full:
             self.leave_out(f"files nested over {_MAX_DEPTH} deep")
             return
+        self.file_characters += len(text)
         self.push(text)
 
     def resume(self) -> bool:

@@ -286,7 +286,7 @@ class Environments:
         while (options := self._cursor.optional()) is not None:
             if (found := _ALTERNATIVE.search(options)) is not None:
                 alternative = self._output.plain(found[1].strip("{}"))
-        self._output.builder.add_image(self._cursor.argument().strip(), alternative)
+        self._output.builder.add_image(self._macros.spell_out(self._cursor.argument().strip()), alternative)
 
     # -- slides and pages ------------------------------------------------------------------------------------------
 

@@ -11,13 +11,16 @@ from structformer_latex.cursor import Cursor
 
 _DEFINED = re.compile(r"\s*\\([a-zA-Z@]+|.)([^{}\n]*)", re.DOTALL)
 _ENDING = re.compile(r"\s*\\end\s*\{([a-zA-Z]+\*?)\}\s*")
+_EXPL3 = re.compile(r"\\[a-zA-Z]+_[a-zA-Z_]+:[nNVvoxcTFpwDef]+")
 _ONE_DIGIT = re.compile(r"\s*[0-9]\s*")
 _PARAMETER = re.compile(r"##|#([1-9])")
 _MACRO_IN_ADDRESS = re.compile(r"\\([a-zA-Z]+)(?:\{\}|[ \t\n]+|(?![a-zA-Z]))")
 _LONGEST_ADDRESS = 4000
 _ADDRESS_DEPTH = 8  # macros in macros of an address
+# How often macros may be used, and the characters that they may add, in a short document; long ones may more.
 _MAX_EXPANSIONS = 100_000
-_MAX_EXPANDED = 4_000_000  # characters that macros may add to a document
+_MAX_EXPANDED = 4_000_000
+_CHARACTERS_OF_USE = 8  # of files, for each further use
 _LONGEST_DELIMITED = 20_000
 _LONGEST_NAME = 200
 _MOST_ARGUMENTS = 9
@@ -39,6 +42,7 @@ class Macro:
     default: str | None = None
     pattern: str = ""
     signature: tuple[tuple[str, str], ...] = ()  # of xparse: what kind each argument is, and its default
+    same: str = ""  # the command of LaTeX's that it was when \\let made it
 
 
 class Macros:
@@ -60,6 +64,8 @@ class Macros:
             self._keep(name, macro)
 
     def _keep(self, name: str, macro: Macro) -> None:
+        if _EXPL3.search(macro.body) is not None:  # a program, not text: as if it were defined elsewhere
+            return
         self.commands[name] = macro
         if (ended := _ENDING.fullmatch(macro.body)) is not None and name.isalpha():
             names = self.ends.setdefault(ended[1], [])
@@ -102,7 +108,7 @@ class Macros:
         if not name or signature is None or (command.startswith("Provide") and name in self.commands):
             return
         if is_command:
-            self.commands[name] = macro
+            self._keep(name, macro)
         else:
             self.environments[name] = macro, end
 
@@ -143,8 +149,8 @@ class Macros:
             self._cursor.position += 1
         other = self._cursor.argument()
         if name and other.startswith("\\") and other[1:].strip() != name:
-            known = self.commands.get(other[1:].strip())
-            self.commands[name] = known if known is not None else Macro(0, other + " ")
+            original = other[1:].strip()
+            self.commands[name] = self.commands.get(original) or Macro(0, other + " ", same=original)
 
     # -- expansion -------------------------------------------------------------------------------------------------
 
@@ -156,10 +162,11 @@ class Macros:
     def expand(self, macro: Macro) -> None:
         """Go on with a macro's text, its arguments put in."""
         self._expansions += 1
-        if self._expansions > _MAX_EXPANSIONS or self._expanded > _MAX_EXPANDED:
+        read = self._cursor.file_characters
+        uses, added = _MAX_EXPANSIONS + read // _CHARACTERS_OF_USE, _MAX_EXPANDED + 2 * read
+        if self._expansions > uses or self._expanded > added:
             self._cursor.leave_out(
-                f"macros expand to over {_MAX_EXPANDED >> 20} MB or {_MAX_EXPANSIONS} times: "
-                "what they say further is left out"
+                f"macros expand to over {added >> 20} MB or {uses} times: what they say further is left out"
             )
             return
         arguments = self.arguments(macro)

@@ -36,7 +36,7 @@ _COMMENT = re.compile(r"%[^\n]*(?:\n(?![ \t]*\n)[ \t]*)?")  # a blank line below
 _DRAWING = re.compile(r"[^;]{0,2000};")
 _CATCODE = re.compile(r"\s*`?\\?.\s*=?\s*\d*")
 _ASSIGNMENT = re.compile(
-    r"\s*=?\s*(?:[-+]?\s*(?:\d*[.,]?\d+\s*(?:true\s*)?(?:pt|pc|in|bp|cm|mm|dd|cc|sp|em|ex|mu|fil+)?|\\[a-zA-Z]+)(?:\s*(?:plus|minus)\s*[-\d.,]+\s*\w*)*)?"
+    r"\s*(?:=|by\b)?\s*(?:[-+]?\s*(?:\d*[.,]?\d+\s*(?:true\s*)?(?:pt|pc|in|bp|cm|mm|dd|cc|sp|em|ex|mu|fil+)?|\\[a-zA-Z]+)(?:\s*(?:plus|minus)\s*[-\d.,]+\s*\w*)*)?"
 )
 _GERMAN = frozenset("german ngerman austrian naustrian swissgerman nswissgerman".split())
 _SHORTHAND = re.compile(r"\"([`'<>|~=\"aouAOUsz-])")
@@ -85,6 +85,7 @@ class TexReader:
     def read(self, text: str, *, name: str, main: bool) -> None:
         """Read a file. main: take in the files it names; otherwise they are only referred to."""
         self._inputs.begin(name, whole=main)
+        self._cursor.file_characters += len(text)
         body = BODY.search(text)
         if body is not None:
             self._output.definitions(text[: body.start()])
@@ -182,16 +183,18 @@ class TexReader:
             else:
                 self._typography.control_symbol(symbol)
             return
-        if name in self._macros.commands:
+        own, bare = self._macros.commands, name.removesuffix("*")
+        if bare in own and own[bare].same in own:  # what LaTeX's own command was before the author changed it
+            name, bare = own[bare].same + name[len(bare) :], own[bare].same
+        elif name in own:
             cursor.settle()
             self._macros.use(name)
             return
-        bare = name.removesuffix("*")
-        cursor.starred = name != bare
-        if cursor.starred and bare in self._macros.commands:  # the star is its first argument, or text
+        elif bare in own:  # the star is its first argument, or text
             cursor.position = found.end(1) - 1
             self._macros.use(bare)
             return
+        cursor.starred = name != bare
         if name in SYMBOLS:
             self._typography.symbol(name, start)
         elif name == "begin":

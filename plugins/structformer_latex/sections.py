@@ -11,6 +11,7 @@ from structformer_latex.output import Output, Part
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\\par(?![a-zA-Z])|\Z")
 _OWN = re.compile(r"(?:sub){0,2}section$|chapter$", re.IGNORECASE)
 _TITLED = re.compile(r"(?:\[[^\[\]\n]*\])*\{\s*[^\s}]")  # not \closesection{}
+_STAR = re.compile(r"\s*\*")
 _UNNUMBERED = ("add", "minisec", "frametitle")  # beginnings of names
 
 
@@ -23,7 +24,8 @@ class Sections(Part):
 
     def _section(self, name: str) -> None:
         level = SECTIONS[name]
-        starred = self._cursor.starred or name.startswith(_UNNUMBERED)
+        own_star = self._cursor.take(_STAR) is not None  # behind a macro of the author's that ends with the command
+        starred = own_star or self._cursor.starred or name.startswith(_UNNUMBERED)
         self._output.flush_footnotes()
         if not self._output.only_definitions:
             self._numbering.section(level, starred=starred)

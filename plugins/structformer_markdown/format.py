@@ -55,6 +55,7 @@ from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, par
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
 from structformer_markdown.raw_html import SCRIPTS, RawHtml
+from structformer_markdown.tables import LOOSE
 from structformer_rst.objects import (
     ICON,
     NUMBER_PLACE,
@@ -113,6 +114,7 @@ _SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
 _NAMED_PARTS = ("link_close", "code_inline", "image", "em_close", "strong_close")  # behind which attributes may stand
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
 _FARTHEST_BOOK = 5  # folders above a chapter
+_LOOSE_TABLES = ("_config.yml", "mkdocs.yml")  # of sites whose tables are not GitHub's: kramdown's, Python-Markdown's
 _BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
 _ANY_CASE = "any case:"  # before the names of a path in lower case, as some sites have their addresses
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
@@ -177,6 +179,8 @@ class MarkdownFormat:
         env: dict[str, Any] = {} if strict else {EXTENDED: True}
         if source.path.lower().endswith(".mdx"):
             env[UNINDENTED] = True
+        if "|" in body and not strict and any(source.above(each, _FARTHEST_BOOK) for each in _LOOSE_TABLES):
+            env[LOOSE] = True
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
             reader = _Reader(builder, source, extended=not strict)
@@ -198,7 +202,7 @@ class MarkdownFormat:
             document.title = document.root.title
         if reader.has_unnamed:
             here = {anchor for section in document.sections() for anchor in section.anchors}
-            name_references(document, lambda label, _: "" if label in here else " ".join(re.split(r"[\W_]+", label)))
+            name_references(document, lambda label, _: "" if label in here else _words(label))
         document.names = (*_names(document, source), *dict.fromkeys((*reader.names, *reader.described(document))))
         yield document
 
@@ -217,12 +221,15 @@ class MarkdownFormat:
         if is_object(link.target):
             yield from object_names(link.target)
             return
-        yield from link_names(document.id, document.source.path, link.target)
         page, fragment = split_fragment(link.target)
-        if fragment and not page:
-            label = normalize(fragment)
-            for anchor in (label, label.lower().replace("_", "-")):  # as written, and as docutils has it
-                yield f"{_label_name(label)}#{anchor}"
+        if page.startswith("/") and (top := normalize(page).strip("/")) and "/" not in top:
+            yield f"/{top}" + (f"#{normalize(fragment)}" if fragment else "")
+        yield from link_names(document.id, document.source.path, link.target)
+        label = normalize(page or fragment)
+        if label and not (page and (fragment or is_external(link.target))):  # or a rule of a specification
+            place = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")  # as docutils has it
+            yield from (f"{_label_name(label)}#{label}", f"{_label_name(label)}#{place}")
+            yield f"label:term-{place}#term-{place}"
         if page.startswith("xref:"):  # an object of code is described where what it is in is
             parts = page.removeprefix("xref:").split(".")
             for count in range(len(parts), 0, -1):
@@ -232,8 +239,11 @@ class MarkdownFormat:
             anchor = f"#{normalize(fragment)}" if fragment else ""
             if "/" not in page:
                 yield from (name + anchor for name in _names_below(document.source.path, page))
-                if "." in page and not anchor:  # a rule of a specification
-                    yield f"{_label_name(page)}#{page}"
+            elif page[0] not in "./" and page.lower().endswith((".md", ".mdx")):  # from the root, as in Docusaurus
+                folder = document.source.path.rpartition("/")[0]
+                while folder:
+                    folder = folder.rpartition("/")[0]
+                    yield normalize(f"{folder}/{page}").lstrip("/") + anchor
             yield wiki_name(page) + anchor
             for name in link_names(document.id, document.source.path, link.target):
                 path, separator, anchor = name.partition("#")
@@ -244,7 +254,12 @@ class MarkdownFormat:
 
 def _label_name(label: str) -> str:
     """The name by which a label is found anywhere in the corpus, in reStructuredText too."""
-    return f"label:{normalize(label).lower().replace('_', '-')}"
+    return f"label:{normalize(label).lower()}"
+
+
+def _words(label: str) -> str:
+    """The words of a label, in place of the title that it has on another page."""
+    return " ".join(re.split(r"[\W_]+", label))
 
 
 def _title_block(block: str) -> dict[str, Any]:
@@ -303,16 +318,17 @@ def _names(document: Document, source: SourceFile) -> tuple[str, ...]:
     if isinstance(own := document.metadata.get("id"), str) and own and "/" not in own:  # as Docusaurus publishes it
         paths.append(f"{path.rpartition('/')[0]}/{own}".lstrip("/"))
     places = [name for each in paths for name in path_names(each)]
-    names = list(places)
+    # At the top of the site; pages elsewhere may have that name too.
+    names = [*places, *(f"/{name}" for name in places if "/" not in name)]
     if isinstance(uid := document.metadata.get("uid"), str):
         names.append(normalize(f"xref:{uid}"))
     for key in _NAME_KEYS:
         value = document.metadata.get(key)
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, str) and item.strip():
-                names += (
-                    [normalize(item).strip("/"), *path_candidates(path, item)] if "/" in item else [normalize(item)]
-                )
+                name = normalize(item).strip("/")
+                names += [name, *(path_candidates(path, item) if "/" in item else ())]
+                names += [f"/{name}"] if item[0] == "/" and "/" not in name else []
     stem = without_suffix(path).rpartition("/")[2]
     names += [wiki_name(stem), wiki_name(document.title), *_names_below(path, stem)]
     names += [_ANY_CASE + name.lower() for name in places if name != name.lower()]
@@ -363,7 +379,7 @@ class _Reader:
                     self._builder.close_mark(MarkKind.FIGURE)
                 else:
                     if self._of_terms and tokens[index - 1].type == "dt_open":
-                        self._label([token.content])
+                        self._label([_plain(token.children or [token])])
                     elif self._anchors and not self._builder.in_heading:
                         self._label([])
                     self._content(token.content, token.children)
@@ -402,7 +418,7 @@ class _Reader:
     def _caption(self, token: Token, tokens: list[Token], index: int) -> bool:
         """A table's caption, below it or above it. False where it is none."""
         found = _CAPTION.match(token.content)
-        beside = {tokens[index - 2].type, *(each.type for each in tokens[index + 2 : index + 3])}
+        beside = {tokens[max(index - 2, 0)].type, *(each.type for each in tokens[index + 2 : index + 3])}
         if found is None or beside.isdisjoint({"table_close", "table_open"}):
             return False
         children = token.children or []
@@ -458,6 +474,7 @@ class _Reader:
         options, content = split_options(token.content)
         if name in HIDDEN_DIRECTIVES:
             self.names += [_BIBLIOGRAPHY] * (name == "bibliography")
+            self._label(labels(options))
             return True
         self._block()
         if name == "figure-md":  # which has its name for an argument
@@ -523,7 +540,7 @@ class _Reader:
             self._glossary(content)
         else:
             around, self._of_terms = self._of_terms, name == "glossary"
-            self.read(parse(content, {EXTENDED: True}))
+            self.read(parse(plain_markdown(content, self._source, "myst"), {EXTENDED: True}))
             self._of_terms = around
         self._nested -= 1
 
@@ -533,8 +550,9 @@ class _Reader:
         for terms, definition in glossary(content):
             for term in terms:
                 self._open(MarkKind.TERM)
-                self._label([term])
-                self._said(term)
+                told = _inline_of(term, {EXTENDED: True})
+                self._label([_plain(told.children or []) if told else term])
+                self._content(term, told.children if told else None)
                 self._close(MarkKind.TERM)
             self._open(MarkKind.DEFINITION)
             self.read(parse(definition, {EXTENDED: True}))
@@ -793,7 +811,8 @@ class _Reader:
             self.has_unnamed = True
             self._builder.text(UNNAMED)
         else:
-            words = "" if following.type == "link_close" else target.removeprefix("//")
+            words = _words(target) if "." not in target and target[0] != "/" else ""  # a label's, and no path's
+            words = words if following.type == "link_close" else target.removeprefix("//")
             self._builder.text(self._title(target) or words)
 
     def _title(self, target: str) -> str:

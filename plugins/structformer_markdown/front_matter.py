@@ -20,7 +20,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], int, str]:
     """(metadata, where the body starts, warning). Text that merely looks like front matter is body: ({}, 0, "")."""
-    for pattern, parse in ((_YAML, parse_yaml), (_TOML, _parse_toml)):
+    for pattern, parse in ((_YAML, parse_yaml), (_TOML, parse_toml)):
         found = pattern.match(text, 0, _MAX_CHARACTERS)
         if found is None:
             continue
@@ -68,7 +68,8 @@ def _check_depth(block: str) -> None:
             raise ValueError("front matter is nested too deep")
 
 
-def _parse_toml(block: str) -> tuple[dict[str, Any] | None, str]:
+def parse_toml(block: str) -> tuple[dict[str, Any] | None, str]:
+    """What a TOML text says, as of `parse_yaml`."""
     try:
         return _plain(tomllib.loads(block)), ""
     except (tomllib.TOMLDecodeError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Files that Markdown takes in, as site generators write it: each in the place of its directive.
 
-Sources: the documentation of mdBook, PyMdown's snippets, MyST, Quarto, VitePress, DocFX, GitBook, Jekyll and Hugo; the
-`markdown_preprocess` of the containers' manuals (podman, buildah, skopeo)."""
+Sources: the documentation of mdBook, PyMdown's snippets, MyST, Quarto, VitePress, DocFX, GitBook, Jekyll, Hugo and
+Docusaurus; the `markdown_preprocess` of the containers' manuals (podman, buildah, skopeo)."""
 
 import posixpath
 import re
@@ -46,10 +46,14 @@ _IN_LINE = re.compile(rf"\[!INCLUDE\s*\[[^\[\]\n]*\]\s*\({_PATH}\)\]", re.IGNORE
 _HINTS = (  # one of which every directive has; a literal is found much faster than a pattern
     *("#include", "#rustdoc_include", "#playground", "8<-", "{< include", "{<include", "{% include", "{%- include"),
     *("{%include", "{%-include", "{% readfile", "{< readfile", "@include:", "[!INCLUDE", "!include", "!INCLUDE"),
-    *("{include}", "@@option", "<<<", "[!code", "{!", "{*"),
+    *("{include}", "@@option", "<<<", "[!code", "{!", "{*", '.md"', ".md'", '.mdx"', ".mdx'"),
 )
 _HINT_BYTES = tuple(hint.encode() for hint in _HINTS)
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
+# of MDX: a page that is imported, and where it is
+_IMPORTED = re.compile(r"""^import[ \t]+([A-Z]\w*)[ \t]+from[ \t]+["']([^"'\n]+\.mdx?)["']""", re.MULTILINE)
+_COMPONENT = re.compile(r"<([A-Z]\w*)(?:[ \t][^<>]*)?/>")
+_RELATIVE = re.compile(r"\]\((\.\.?/[^\s()#?]+)")
 # of MyST
 _FENCED_INCLUDE = re.compile(rf"(?P<indent>[ \t]*)(?P<fence>```+|~~~+|:::+)\{{include\}}[ \t]*{_PATH}[ \t]*\n?")
 _COMMENTS = {"<!--": "-->", "{/*": "*/}"}
@@ -132,6 +136,7 @@ class _Includes:
         """The text with what it takes in. What is in a comment takes nothing in."""
         out: list[str] = []
         fence = comment = ""
+        imported = dict(_IMPORTED.findall(text))
         lines = iter(_LINE.findall(text))
         for line in lines:
             if comment:
@@ -148,6 +153,11 @@ class _Includes:
                 fence = mark[1]
             elif mark is not None and mark[1].startswith(fence) and not line[mark.end() :].strip(" \t\n`~"):
                 fence = ""
+            component = _COMPONENT.fullmatch(line.strip()) if imported and not fence else None
+            if component is not None and (path := imported.get(component[1])):
+                indent = line[: len(line) - len(line.lstrip())]
+                out.append(_moved(self._in_place(_Found(path), source, depth, indent), posixpath.dirname(path)))
+                continue
             directive = _directive(line) if _may_include(line) else None
             if directive is None and not fence and "[!" in line:
                 line = _IN_LINE.sub(lambda found: self._in_line(found["path"], source, depth), line)
@@ -234,6 +244,11 @@ class _Includes:
                 shown = not shown if found["else"] else None
 
 
+def _moved(text: str, folder: str) -> str:
+    """What is taken in from a folder, its links as seen from the page."""
+    return _RELATIVE.sub(lambda link: f"]({posixpath.normpath(f'{folder}/{link[1]}')}", text) if folder else text
+
+
 def _opened_comment(line: str) -> str:
     """What ends the comment that a line leaves open, "" where it leaves none."""
     for begin, end in _COMMENTS.items():
@@ -268,7 +283,7 @@ def _directive(line: str) -> _Found | None:
 
 def _opened(path: str, source: SourceFile) -> SourceFile | None:
     """The file of that path: from the source's folder, or from a folder above where generators keep such files."""
-    path = path.removeprefix("~/").removeprefix("@/").lstrip("/")
+    path = path.removeprefix("~/").removeprefix("@site/").removeprefix("@/").lstrip("/")
     if any(part.startswith(".") and part.strip(".") for part in path.split("/")):
         return None  # a hidden file is nobody's text
     above = source.path.count("/")

@@ -12,8 +12,11 @@ from markdown_it.rules_block import StateBlock
 from structformer_markdown.formulas import formulas
 
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_CODE = re.compile(r"`[^`]*`")
+_BAR = re.compile(r"(?<!\\)\|")
 _CELL_END = re.compile(r"\\.|\|")
 _MAX_CELLS = 65_536
+LOOSE = "loose"  # key of the environment: whether a delimiter row may have any cells, and a bar in code ends none
 
 
 def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -37,9 +40,10 @@ def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     if "|" not in header or state.is_code_block(start):
         return False
-    columns = len(_cells(delimiter))
-    if len(_cells(header)) != columns:
+    columns, named = len(_cells(delimiter)), len(_cells(_plain_bars(state, header)))
+    if named != columns and LOOSE not in state.env:
         return False
+    columns = max(columns, named)
     if silent:
         return True
     token = state.push("table_open", "table", 1)
@@ -76,10 +80,17 @@ def _row(state: StateBlock, text: str, columns: int, line: int) -> None:
     """One token: the row's cells, as many as the table has columns, in its meta."""
     token = state.push("table_row", "tr", 0)
     token.map = [line, line + 1]
-    cells = _cells(text)
+    cells = _cells(_plain_bars(state, text))
     if len(cells) > columns and "$" in text:  # a bar in a formula
         cells = _cells("".join(_with_bars(text)))
     token.meta = {"cells": cells[:columns]}
+
+
+def _plain_bars(state: StateBlock, text: str) -> str:
+    """The text with the bars in its code escaped where they end no cell."""
+    if "`" not in text or LOOSE not in state.env:
+        return text
+    return _CODE.sub(lambda code: _BAR.sub(r"\\|", code[0]), text)
 
 
 def _with_bars(text: str) -> Iterator[str]:

@@ -42,7 +42,7 @@ from structformer_rst.objects import (
     target_of,
 )
 from structformer_rst.option_lines import is_option, options_of, without_options
-from structformer_rst.site_text import with_site_text
+from structformer_rst.site_text import default_role, with_site_text
 from structformer_rst.unnamed import (
     GENERATED,
     SCRIPTS,
@@ -338,6 +338,15 @@ def _register(text: str) -> None:
             directives.register_directive(name, _OF_THEIR_OWN.get(name, _Block))
 
 
+def _register_default(name: str) -> None:
+    """Say what stands between single backticks, until docutils has read the next page."""
+    if _is_standard(roles._role_registry, english.roles, name):
+        roles._roles[""] = roles._role_registry[english.roles.get(name, name)]
+    elif name:  # `any` and numpydoc's `autolink` are mostly used for objects
+        name = "obj" if name in ("any", "autolink") else name
+        roles._roles[""] = lambda _, *said: _role(name, *said)
+
+
 def _is_standard(registry: Mapping[str, Any], translated: Mapping[str, str], name: str) -> bool:
     return translated.get(name, name) in registry
 
@@ -423,10 +432,11 @@ class RstFormat:
         """One Document. Raises ReadError where docutils gives up."""
         text = _with_includes(decode(source).replace("\r\n", "\n"), source)
         text = _LONG_NUMBER.sub(r"\1\\", with_site_text(text, source))
-        if not text.strip():
-            source.warn("empty: no document")
+        if not text.strip() or ("{{" in text and "_templates" in source.path.split("/")):
+            source.warn("a template that Sphinx fills in: not a document" if text.strip() else "empty: no document")
             return
         _register(text)
+        _register_default(default_role(source))
         try:
             objects = Objects()
             tree = publish_doctree(text, source_path=source.path, settings_overrides={**_SETTINGS, "objects": objects})

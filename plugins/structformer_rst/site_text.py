@@ -15,6 +15,7 @@ _LONGEST = 1_000_000
 _SETTINGS = ("rst_prolog", "rst_epilog")
 _READ = frozenset(("replace", "unicode", "image", "date"))  # what defines a name here; `raw` does so for a browser
 _NAMES = ("version", "release", "project")
+_DEFAULT_ROLE = "default_role"
 _REFERENCE = re.compile(r"\|(?! )([^|\n]{1,100})(?<! )\|")
 _DEFINITION = re.compile(r"^\.\. (?:\|([^|\n]+)\||_[^:\n]+:)[^\n]*(?:\n[ \t]+[^\n]+)*", re.MULTILINE)
 _OWN = re.compile(
@@ -31,7 +32,8 @@ def with_site_text(text: str, source: SourceFile) -> str:
     if "|" not in text and "`_" not in text:
         return text
     defined = {_name(found["name"]) for found in _OWN.finditer(text)}
-    added = [whole for name, whole in _definitions(_configuration(source)) if name not in defined]
+    said = _definitions(_configuration(source))
+    added = [whole for name, whole in said if name not in defined and name != _DEFAULT_ROLE]
     if added:
         text = "\n\n".join((text, *added, ""))
     known = {_name(found["name"]) for found in _OWN.finditer(text) if found["kind"] in {*_READ, "raw"}}
@@ -43,6 +45,11 @@ def with_site_text(text: str, source: SourceFile) -> str:
         return found[0][: found.start("said") - found.start()] + said
 
     return _OWN.sub(readable, text)
+
+
+def default_role(source: SourceFile) -> str:
+    """The role of text in single backticks, by conf.py; "" for docutils' own."""
+    return next((said for name, said in _definitions(_configuration(source)) if name == _DEFAULT_ROLE), "")
 
 
 def _name(name: str) -> str:
@@ -60,7 +67,7 @@ def _configuration(source: SourceFile) -> bytes:
 
 @lru_cache(maxsize=16)
 def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
-    """(name, "" of a target; definition) of all that a conf.py defines."""
+    """(name, "" of a target; definition) of all that a conf.py defines, and the default role."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of its strings' escapes
             tree = ast.parse(data)
@@ -71,10 +78,10 @@ def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
         if isinstance(node, ast.Assign | ast.AugAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
-                if isinstance(target, ast.Name) and target.id in (*_SETTINGS, *_NAMES):
+                if isinstance(target, ast.Name) and target.id in (*_SETTINGS, *_NAMES, _DEFAULT_ROLE):
                     before = texts.get(target.id, "") if isinstance(node, ast.AugAssign) else ""
                     texts[target.id] = before + _text(node.value)
-    found = {}
+    found = {_DEFAULT_ROLE: texts[_DEFAULT_ROLE]} if texts.get(_DEFAULT_ROLE) else {}
     for name in _NAMES:
         if texts.get(name, "").strip():
             found[name] = f".. |{name}| replace:: {' '.join(texts[name].split())}"

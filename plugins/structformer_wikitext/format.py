@@ -17,6 +17,7 @@ from structformer.formats import (
     as_utf8,
     decode,
     is_external,
+    link_names,
     normalize,
     path_names,
     split_fragment,
@@ -215,6 +216,9 @@ class WikitextFormat:
             yield from addresses
             yield f"page:{document.metadata.get('wiki', '')}:{name}{suffix}"
             yield loose + suffix
+            if document.id == document.source.path:  # a page's own file, which links in a repository name
+                yield from link_names(document.id, document.id, link.target)
+                yield from link_names(document.id, document.id, link.target.replace(" ", "_"))
 
 
 @lru_cache(maxsize=100_000)

@@ -25,11 +25,22 @@ from structformer.text import github_slug
 from structformer_html import TableBuilder
 from structformer_xml.dita import References
 from structformer_xml.entities import external_entities
-from structformer_xml.including import XML_ID, Inclusions, included_paths
+from structformer_xml.including import Inclusions, included_paths
 from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_before_damage, stream
-from structformer_xml.reader import XmlReader
+from structformer_xml.reader import XmlReader, identifier_of
 from structformer_xml.suggest import suggest_mapping
-from structformer_xml.vocabulary import ABOVE_ALL, DOCBOOK, Vocabulary, by_namespace, choose, document_rank, from_toml
+from structformer_xml.vocabulary import (
+    ABOVE_ALL,
+    DOCBOOK,
+    MALLARD,
+    NAMESPACES,
+    RFC,
+    Vocabulary,
+    by_namespace,
+    choose,
+    document_rank,
+    from_toml,
+)
 
 _PUBLIC = re.compile(rb"""<!DOCTYPE\s+[^\s>\[]+\s+PUBLIC\s+["']([^"']*)["']""")
 XINCLUDE = b"http://www.w3.org/2001/XInclude"
@@ -53,6 +64,7 @@ _SETTINGS = re.compile(  # elements that are documents of other vocabularies too
 )
 _MAPS = frozenset({"map", "bookmap"})  # of DITA: their references are what they say
 _HEAD = 4096
+_NAMESPACE = re.compile(rf"<[^<>]*[\"'](?:{'|'.join(map(re.escape, NAMESPACES))})[\"']".encode())
 _DOCBOOK = re.compile(rb"DocBook|docbook\.org/ns")
 _TITLED = re.compile(  # and an empty title is none
     rb"(?>\s+|<!--.*?-->)*+<(?:[\w.-]+:)?(?:title\b[^>/]*>\s*(?!</)\S|(?:\w*info|refmeta|refnamediv)\b)", re.DOTALL
@@ -73,12 +85,12 @@ class XmlFormat:
             "mapping", "a vocabulary of your own, as TOML text", check=lambda text: from_toml(text, "mapping")
         ),
     )
-    completeness = "complete: DocBook, JATS, TEI, DITA, others by their titles or a mapping; entity files, xi:include"
+    completeness = "complete: DocBook, JATS, TEI, DITA, RFCs, Mallard, others by titles or a mapping; entity files, xi:include"
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is XML, from its first bytes."""
         start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-        if start.startswith(b"<?xml"):
+        if start.startswith(b"<?xml") or _NAMESPACE.match(start):
             return 0.55 if _OTHERS.search(head) else 0.8
         return 0.3 if path.lower().endswith(self.suffixes) else 0.0
 
@@ -122,6 +134,7 @@ class XmlFormat:
         vocabulary = own or _choose(root, data)
         if vocabulary.name == "dita" and events is None and root.tag not in _MAPS:
             References(source).carry_out(root)
+        works = _prepare_rfc(root) if vocabulary is RFC and events is None else {}
         builder = TableBuilder(slugs=False)
         reader = XmlReader(builder, vocabulary)
         if events is None:
@@ -145,7 +158,7 @@ class XmlFormat:
                 raise damage
             source.damaged(f"{damage}: what precedes it is kept")
         _link_ids(document)
-        titles = _titles(root) if events is None else {}
+        titles = works | _titles(root) if events is None else {}
         name_references(document, lambda anchor, _: titles.get(anchor, ""))
         document.names = _names(document)
         return document
@@ -176,7 +189,9 @@ class XmlFormat:
             yield _name(re.sub(r"\(\w+\)$", "", link.target[5:]))
             return
         yield from link_names(document.id, document.source.path, link.target)
-        page, _, fragment = link.target.partition("#")
+        page, hash, fragment = link.target.partition("#")
+        if document.metadata.get("vocabulary") == MALLARD.name and page:  # a page's file has its id's name
+            yield from link_names(document.id, document.source.path, f"{page}.page{hash}{fragment}")
         if fragment:
             identifier = normalize(fragment.partition("/")[0])
             yield f"id:{identifier}#{normalize(fragment.rpartition('/')[2])}"
@@ -213,8 +228,31 @@ def _first_element(head: bytes) -> bytes:
 def _titles(root: Any) -> dict[str, str]:
     """What references to figures, tables and their like show, by their ids."""
     titled = root.iter(*(f"{{*}}{name}" for name in ("figure", "table", "example", "equation")))
-    named = ((each.get(XML_ID) or each.get("id"), each.find("{*}title")) for each in titled)
-    return {id: " ".join("".join(title.itertext()).split()) for id, title in named if id and title is not None}
+    named = ((identifier_of(each.attrib), each.find("{*}title"), each.find("{*}name")) for each in titled)
+    return {
+        id: " ".join("".join(each.itertext()).split())
+        for id, *found in named
+        for each in found
+        if id and each is not None
+    }
+
+
+def _prepare_rfc(root: Any) -> dict[str, str]:
+    """Put the cells of RFC 7749's tables, which stand alone, in rows, tell references to ids from addresses, and take
+    out the contents that were generated. Returns what references to works, which may be in other files, show.
+    """
+    etree.strip_elements(root, "toc", "boilerplate", with_tail=False)
+    for table in root.iter("texttable"):
+        columns = len(table.findall("ttcol"))
+        for place, cell in enumerate([*table.iterchildren("ttcol", "c")]):
+            if not columns or place % columns == 0:
+                cell.addprevious(row := etree.Element("tr"))
+            row.append(cell)
+    own = {each.get("anchor") for each in root.iter("{*}*") if each.tag != "reference"}
+    references = [*root.iter("xref")]
+    for each in references:
+        each.set("linkend", each.attrib.pop("target", ""))
+    return {target: f"[{target}]" for each in references if (target := each.get("linkend")) not in own}
 
 
 def _link_ids(document: Document) -> None:

@@ -154,6 +154,34 @@ DITA_MARKS = SHARED_MARKS | _by_element(
         xmlelement xmlatt""",
     }
 )
+RFC_MARKS = SHARED_MARKS | _by_element(
+    {
+        "list": "list",
+        "list 1": "list[style=numbers] list[style=letters]",
+        "item": "list/t",
+        "table": "texttable",
+        "cell": "ttcol c",
+        "code @type": "artwork sourcecode",
+        "note": "aside",
+        "caption": "figure/name table/name",
+        "code_span": "spanx[style=verb]",
+        "emphasis": "spanx",
+    }
+)
+MALLARD_MARKS = SHARED_MARKS | _by_element(
+    {
+        "list": "list",
+        "list 1": "steps list[type=numbered]",
+        "item": "item",
+        "definitions": "terms",
+        "term": "definitions/title",
+        "definition": "definitions/item",
+        "code @mime": "screen code",
+        "note @style": "note",
+        "code_span": "cmd file input output sys var",
+        "emphasis": "em",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Walks a document's elements by its vocabulary and tells a TreeBuilder what it finds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -140,6 +140,7 @@ class XmlReader:
             or name in vocabulary.labels
             or name in vocabulary.readings
             or name in vocabulary.calls
+            or name in vocabulary.said
             or name in OF_MATHML
             or name == "msqrt"
             or any(mark.partition("[")[0] == name for mark in vocabulary.raised | vocabulary.lowered)
@@ -178,10 +179,11 @@ class XmlReader:
             and not (above.heading or above.begun or role in (_TITLE, _WRAPPER))
         ):
             self._begin_untitled(above, name)
-        if attributes and (identifier := attributes.get(_XML_ID) or attributes.get("id")) is not None:
+        if attributes and (identifier := identifier_of(attributes)) is not None:
             self._ids.append(identifier)
         if marked and self._takes(opened, above, attributes):
             return
+        said = self._vocabulary.said.get(name, "-")
         if self._has_tree and role in (_SECTION, _WRAPPER):
             _bring_title_first(element, self._vocabulary.titles)
         if role == _SECTION:
@@ -191,12 +193,14 @@ class XmlReader:
                 opened.depth += 1
                 if name == "refentry" and above is not None:
                     self._title_of_page(opened, element)
-                elif self._stack[0].name == "document" and (title := attributes.get("name")):  # of Maven's sites
+                elif title := attributes.get("name" if self._stack[0].name == "document" else said):  # Maven's sites
                     opened.heading = True
                     self._give_title(title, opened.depth)
         elif role == _TITLE and above is not None and (section := self._titled_section()) is not None:
             self._open_title(section, opened)
             return
+        elif role == _TITLE and name in self._vocabulary.inline:
+            opened.role = role = _INLINE
         self._begin(opened, above, element, ended)
         if part is not None and not self._whole:
             self._open_part(opened, above, part, attributes)
@@ -205,6 +209,9 @@ class XmlReader:
             above.scripts = above.scripts[1:]
         if marked:
             self._mark(opened, attributes)
+            if role != _SECTION and (words := attributes.get(said)):
+                self._text(words)
+                self._builder.space() if role in _PARTING else self._builder.paragraph()
         if attributes or (marked and (self._zones or name in self._vocabulary.man_pages)):
             self._target(opened, name, element)
 
@@ -215,12 +222,15 @@ class XmlReader:
             above.inline or above.has_text or above.role in _INHERITED or above.call is not None
         )
         is_note = name in self._vocabulary.notes and not self._remarks
-        can_be_inline = role == _VERBATIM or (role == _LINE and above is not None and above.role == _PARAGRAPH)
+        can_be_inline = role == _VERBATIM or (
+            role == _LINE and above is not None and (above.role == _PARAGRAPH or above.own_text)
+        )
+        goes_on = in_line and (role in (_OTHER, _WRAPPER) or (can_be_inline and name in inline))
         if above is not None and above.name in _LISTS_OF_NOTES:
             self._break(role, above, ended)
         elif in_line and is_note:
             self._open_remark(opened, element)
-        elif role == _INLINE or self._remarks or (in_line and (role == _OTHER or (can_be_inline and name in inline))):
+        elif role == _INLINE or self._remarks or goes_on:
             opened.role = _INLINE if can_be_inline or self._remarks else role
             opened.inline = True
             if self._remarks and role in _PARTING and above is not None and (ended or above.has_text):
@@ -300,7 +310,8 @@ class XmlReader:
         it.
         """
         vocabulary = self._vocabulary
-        if above.name in vocabulary.skipped_in.get(name, ()):
+        inside = vocabulary.skipped_in.get(name)
+        if inside is not None and any(each.name in inside for each in self._stack[:-1]):
             return True
         return above.name in vocabulary.readings and (name in vocabulary.variants or self._texts > above.texts)
 
@@ -622,7 +633,8 @@ class XmlReader:
             kind = vocabulary.kind(targets[0], name)
             if _is_listed(name, attributes, vocabulary.citations):
                 kind = LinkKind.CITATION
-            return targets, LinkKind.SEE_ALSO if self._zones and kind is not LinkKind.EMBED else kind
+            related = self._zones or (self._skipping and _is_listed(name, attributes, vocabulary.see_also))
+            return targets, LinkKind.SEE_ALSO if related and kind is not LinkKind.EMBED else kind
         return [], LinkKind.HYPERLINK
 
     def _target(self, opened: _Open, name: str, element: Any) -> None:
@@ -678,6 +690,11 @@ def _bring_title_first(element: Any, titles: frozenset[str]) -> None:
             if place:
                 element.insert(0, child)
             return
+
+
+def identifier_of(attributes: Mapping[str, str]) -> str | None:
+    """The id that an element has, however its vocabulary calls it."""
+    return attributes.get(_XML_ID) or attributes.get("id") or attributes.get("anchor")
 
 
 def _is_listed(name: str, attributes: Any, listed: frozenset[str]) -> bool:

@@ -14,6 +14,8 @@ from structformer_xml.marks import (
     DITA_ROWS,
     DOCBOOK_MARKS,
     JATS_MARKS,
+    MALLARD_MARKS,
+    RFC_MARKS,
     SHARED_MARKS,
     TEI_MARKS,
     Part,
@@ -82,6 +84,8 @@ class Vocabulary:
     """Sections that have a document's title of their own."""
     labels: frozenset[str] = frozenset({"label", "num", "titleabbrev"})
     """Elements that precede a title, or serve as the title if nothing else does."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """By element, the attribute that says its title if it is a section, and else the words that precede its text."""
     matter: frozenset[str] = frozenset()
     """Elements that hold sections and have no title: what follows a section there belongs to that section."""
     default_titles: Mapping[str, str] = field(default_factory=dict)
@@ -112,7 +116,7 @@ class Vocabulary:
     metadata: Mapping[str, str] = field(default_factory=dict)
     """Elements whose text is metadata of the document, with the key that it gets."""
     skipped_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By element, the elements in which it is skipped."""
+    """By element, the elements in which it is skipped, however deep in them it is."""
     within_words: frozenset[str] = _WITHIN_WORDS
     """Elements that may be inside a word, so that no blank is put around them."""
     joints: Mapping[str, str] = field(default_factory=dict)
@@ -321,6 +325,48 @@ DITA = Vocabulary(
     marks=DITA_MARKS,
 )
 
+# The XML of RFCs and Internet-Drafts, of both versions (RFC 7749 and RFC 7991).
+RFC = Vocabulary(
+    name="rfc",
+    roots=frozenset({"rfc"}),
+    sections=frozenset("rfc section note references".split()),
+    titles=frozenset({"name", "title"}),
+    wrappers=frozenset({"front"}),
+    said=dict.fromkeys(("section", "note", "references", "figure", "texttable"), "title")
+    | {"t": "hangText", "reference": "anchor"},
+    skipped=frozenset("author date area workgroup keyword seriesInfo iref cref format link svg".split()),
+    skipped_in={"abstract": frozenset({"reference"})},
+    paragraphs=_PARAGRAPHS | {"t"},
+    lines=_LINES | {"reference"},
+    cells=_CELLS | {"ttcol", "c"},
+    verbatim=_VERBATIM | {"artwork", "sourcecode"},
+    inline=_INLINE | frozenset("title eref relref bcp14 spanx br contact vspace".split()),
+    within_words=(_WITHIN_WORDS - {"c"}) | frozenset("tt eref relref bcp14 spanx contact".split()),
+    breaks=frozenset({"br", "vspace"}),
+    targets=(("linkend", "#"), ("target", "")),
+    references=frozenset("xref eref relref".split()),
+    notes=frozenset(),
+    marks=RFC_MARKS,
+)
+
+# The help of GNOME's programs.
+MALLARD = Vocabulary(
+    name="mallard",
+    namespaces=("http://projectmallard.org/1.0/",),
+    sections=frozenset({"page", "section"}),
+    skipped=frozenset({"info", "comment"}),
+    inline=_INLINE | frozenset("gui guiseq key keyseq app file sys input output cmd var media span".split()),
+    within_words=_WITHIN_WORDS | frozenset("app file sys input output cmd var span code link".split()),
+    paragraphs=_PARAGRAPHS - {"cmd"},
+    verbatim=_VERBATIM | {"code"},
+    joints={"guiseq": " > ", "keyseq": "+"},
+    targets=(("xref", ""), ("href", ""), ("src", "")),
+    references=frozenset({"link", "gui", "media"}),
+    embedded=frozenset({"media"}),
+    see_also=frozenset({"link[type=seealso]"}),
+    marks=MALLARD_MARKS,
+)
+
 GENERIC = Vocabulary(
     name="generic",
     any_section=True,
@@ -341,7 +387,8 @@ GENERIC = Vocabulary(
     see_also=frozenset({"seealso", "see-also", "related", "related-links"}),
 )
 
-BUILT_IN = (DOCBOOK, JATS, BITS, TEI, DITA)
+BUILT_IN = (DOCBOOK, JATS, BITS, TEI, DITA, RFC, MALLARD)
+NAMESPACES = [namespace for each in BUILT_IN for namespace in each.namespaces]
 _DOCTYPE_WORDS = {"docbook": "DocBook", "bits": "BITS", "jats": "JATS", "tei": "TEI", "dita": "DITA"}
 
 
@@ -371,14 +418,15 @@ def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabula
     if root_name in BITS.roots and children & {"book-meta", "book-part", "book-body"}:
         return BITS
     for vocabulary in BUILT_IN:
-        if _DOCTYPE_WORDS[vocabulary.name] in public_id or (vocabulary is JATS and "NLM//DTD" in public_id):
+        if _DOCTYPE_WORDS.get(vocabulary.name, "\n") in public_id or (vocabulary is JATS and "NLM//DTD" in public_id):
             return vocabulary
     if root_name in ("article", "sec", "body", "book-part") and (
         children & {"front", "body", "sec", "front-stub"} or root_name == "sec"
     ):
         return JATS
-    if root_name in TEI.roots:
-        return TEI
+    for vocabulary in (TEI, RFC):
+        if root_name in vocabulary.roots:
+            return vocabulary
     if root_name in DITA.roots and (children & _DITA_SIGNS or root_name == "bookmap"):
         return DITA
     if root_name in DOCBOOK.roots and not children & _DITA_SIGNS:

@@ -251,6 +251,7 @@ image::f.png[]
         ("A word.footnote:[See link:x.html[this].] More", "A word. (See this.) More"),
         ('((shown))(((hidden, word))) "`said`" it\'s -- so (C)', "shown “said” it's — so ©"),
         ("javadoc:org.Boat[] and javadoc:org.Sail[Sail]", "org.Boat and Sail"),
+        ("boats`' sails, icon:check[] icon:times[] icon:tag[]", "boats’ sails, ✓ ✗"),
         ("&lt;tag&gt; {nbsp}and {nobody}", "<tag> and {nobody}"),
     ],
 )
@@ -327,6 +328,10 @@ def test_pages_of_an_antora_site_find_each_other(tmp_path):
     assert document.root.text == "See Sails.\n\nA note."
     [link] = document.links()
     assert "modules/rig/pages/sails#top" in list(AsciiDocFormat().resolve(link, document))
+    listed = "= A\n\nxref::b.adoc[B] and xref::b.adoc#c[C]\n\n|===\n|xref::b.adoc[`D`]\n|===\n"
+    document = read_from({"modules/rig/pages/a.adoc": listed}, "modules/rig/pages/a.adoc")
+    assert document.root.text == "B and C\n\nD"
+    assert [link.target for link in document.links()] == ["b.adoc", "b.adoc#c", "b.adoc"]
     nav = read_from({"modules/rig/nav.adoc": "* xref:sails.adoc[]\n"}, "modules/rig/nav.adoc")
     assert "modules/rig/pages/sails" in list(AsciiDocFormat().resolve(next(nav.links()), nav))
     assert "old.adoc" in read_from(files, "modules/rig/pages/sails.adoc").names

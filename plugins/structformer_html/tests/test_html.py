@@ -444,6 +444,7 @@ def test_a_title_that_stands_outside_of_the_text_is_the_pages(head, body):
         "<footer><div><a href=e>Edit page</a></div></footer>",
         "<div><h1 class=search-results-title>No results matching</h1></div>",
         "<span style='display: none;'>hidden</span>",
+        "<table><tr><td class=NavBarCell1Rev>Class</td><td class=NavBarCell2>NEXT CLASS</td></tr></table>",
     ],
 )
 def test_what_themes_and_generators_add_to_a_text_is_none(added):
@@ -487,6 +488,27 @@ def test_the_links_of_an_exported_document_lead_where_it_says():
 def test_a_heading_of_javadoc_above_the_content_is_read():
     page = "<div class=topNav>Overview</div><div class=header><div>org.sea</div><h2 class=title>Class Rope</h2></div><div class=contentContainer><p>A rope of the sea.</p></div>"
     assert outline(one(f"<title>Rope</title>{page}", "html")) == [(0, "Rope"), (1, "Class Rope")]
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (
+            "<main><aside class=phpdocumentor-sidebar><h2>Packages</h2></aside><div class=phpdocumentor-content>"
+            "<ul class=phpdocumentor-breadcrumbs><li>Sea</li></ul><h1>Rope</h1><p>A rope of the sea.</p>"
+            "<section class=phpdocumentor-on-this-page__sidebar>On this page</section></div></main>",
+            "Rope\nA rope of the sea.",
+        ),
+        (
+            "<table><tr><td><a href=h>Home</a></td><td><a href=l>Libraries</a></td></tr></table><hr>"
+            "<div class=spirit-nav><a href=n>Next</a></div><div class=section><h1>Rope</h1><p>A rope of the sea.</p>"
+            "</div><div class=spirit-nav><a href=n>Next</a></div>",
+            "Rope\nA rope of the sea.",
+        ),
+    ],
+)
+def test_what_generators_put_around_a_text_is_none(page, said):
+    assert text(one(f"<body>{page}</body>", "html")) == said
 
 
 def test_labels_and_buttons_in_a_row_are_parted():

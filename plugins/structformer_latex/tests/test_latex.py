@@ -371,10 +371,11 @@ def test_what_is_cut_is_said_with_its_place():
 
 def test_addresses_spell_out_the_user_s_abbreviations():
     source = r"""\newcommand{\repo}{https://e.org/\name}\newcommand{\name}{boats}
-    See \href{\repo/issues}{the issues} and \url{\repo/wiki}."""
+    See \href{\repo/issues}{the issues} and \url{\repo/wiki}. \includegraphics{\name/keel}"""
     assert links(one(source, "latex")) == [
         ("hyperlink", "https://e.org/boats/issues", "the issues"),
         ("hyperlink", "https://e.org/boats/wiki", "https://e.org/boats/wiki"),
+        ("embed", "boats/keel", ""),
     ]
 
 
@@ -428,6 +429,37 @@ def test_how_much_a_break_is_wanted_is_no_text():
 def test_a_paragraph_keeps_its_footnotes_over_a_package():
     [document] = read(rb"\begin{document}One\footnote{A note.}\usepackage{none} two.\end{document}", format="latex")
     assert "A note." in document.root.text
+
+
+def test_a_command_that_its_author_changed_keeps_its_meaning_under_another_name():
+    page = r"""\let\oldsection\section\renewcommand{\section}{\newpage\oldsection}\let\oldemph=\emph
+    \renewcommand{\emph}[1]{\oldemph{#1!}}\section{One} \emph{a}\section*{Two} \let\emph\oldemph\emph{b}"""
+    document = one(page, "latex")
+    assert outline(document)[1:] == [(1, "One"), (1, "Two")]
+    assert [section.text for section in document.root.children] == ["a!", "b"]
+
+
+def test_a_long_document_may_use_more_macros():
+    page = r"\newcommand{\boat}{keel}" + "\n" + "Of a boat the \\boat.\n" * 110_000
+    assert one(page, "latex").root.text.count("keel") == 110_000
+
+
+def test_programs_of_latex_3_in_macros_are_no_text():
+    page = r"\NewDocumentCommand\seeref{m}{(\clist_map_inline:nn{#1}{\ref{##1}})}\section{A}\label{a} See \seeref{a}."
+    assert text(one(page, "latex")).endswith("See 1.")
+
+
+@pytest.mark.parametrize(
+    "tex",
+    r"""\addvspace{6mm} \enlargethispage*{1em} \needspace{2\baselineskip} \arabic{page} \counterwithin{figure}{chapter}
+    \titleformat{\section}[block]{\bfseries}{\thesection}{1em}{}[x] \titleformat*{\section}{\bfseries}
+    \titlespacing*{\section}{0pt}{2ex}{1ex}[0pt] \fancyhead[L]{Head} \lhead{Head} \sectionmark{Head} \looseness=-1
+    \newgeometry{margin=1cm} \usefont{T1}{phv}{b}{n} \setkomafont{section}{\rmfamily} \apptocmd{\x}{y}{}{}
+    \AtBeginEnvironment{x}{y} \hyphenpenalty=10 \advance\hsize@by@2cm \vskip@2pt@plus@1pt \vskip@0.3in
+    \patchcmd{\x}{a}{b}{}{} \discretionary{-}{}{}""".split(),
+)
+def test_what_sets_the_page_is_no_text(tex):
+    assert one(f"One\n{tex.replace('@', ' ')}\ntwo.", "latex").root.text.split() == ["One", "two."]
 
 
 @pytest.mark.parametrize(

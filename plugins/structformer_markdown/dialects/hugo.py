@@ -17,6 +17,9 @@ _UNNAMED_FIRST = frozenset("heading tab details expand badge kbd abbr".split()) 
 _HEADINGS = {"whatsnext": "What's next", "seealso": "See also"}
 _IMAGES = frozenset("figure img image imgproc picture".split())
 _CODE = frozenset({"highlight", "code", "code-toggle"})
+_CONFIGURATIONS = ("config/_default/params", "config/_default/hugo", "config/_default/config", "hugo", "config")
+_SAYS_CODE = re.compile(r"""\bcode=["']?true\b|\bcodelang=""")
+_SAYS_TEXT = re.compile(r"""\btext=["']?true\b""")
 
 
 def _plain(text: str, page: Page) -> str:
@@ -30,6 +33,7 @@ def _plain(text: str, page: Page) -> str:
     out: list[str] = []
     linked: dict[str, int] = {}
     place = index = 0
+    holds_code = False  # whether the tabs here do: Docsy's, unless their pane says that they are text
     while index < len(codes):
         code = codes[index]
         out.append(text[place : code.start()])
@@ -40,17 +44,25 @@ def _plain(text: str, page: Page) -> str:
         ends = closing.get(name[2], [])
         while ends and ends[-1] <= index:
             ends.pop()
-        rest = code[1][name.end() :].rstrip().removesuffix("/")
+        rest = code[1][name.end() :].rstrip()
+        if rest[-2:] in ("/", " /", '"/', "'/"):  # which closes itself
+            rest, ends = rest[:-1], []
+        is_text = code[0][2] == "%" or _SAYS_TEXT.search(rest) is not None
+        if name[2] == "tabpane":
+            holds_code = not name[1] and not is_text
         if name[1]:
             if linked.get(name[2]):
                 linked[name[2]] -= 1
                 out.append("</a>")
-        elif name[2] in _CODE and ends:
+        elif ends and (
+            name[2] in _CODE or _SAYS_CODE.search(rest) or (name[2] == "tab" and holds_code and not is_text)
+        ):
             index = ends[-1]
-            out.append(_code(rest, text[place : codes[index].start()], page))
+            out += [_shown(name[2], rest), _code(rest, text[place : codes[index].start()], page)]
             place = codes[index].end()
         else:
-            shown, target = _shown(name[2], rest), _target(rest)
+            shown = _parameter(rest.strip(" \t\n\"'"), page) if name[2] == "param" else _shown(name[2], rest)
+            target = _target(rest)
             if name[2] not in _IMAGES and target and not shown and ends:
                 linked[name[2]] = linked.get(name[2], 0) + 1
                 out.append(f'<a href="{target}">')
@@ -61,6 +73,15 @@ def _plain(text: str, page: Page) -> str:
         index += 1
     out.append(text[place:])
     return "".join(out)
+
+
+def _parameter(name: str, page: Page) -> str:
+    """A value of the site's configuration; "" for none."""
+    for file in _CONFIGURATIONS:
+        settings = page.settings(f"{file}.toml", f"{file}.yaml") or {}
+        if found := settings.get(name if file.endswith("params") else f"params.{name}"):
+            return found
+    return ""
 
 
 def _target(rest: str) -> str:
@@ -77,7 +98,7 @@ def _shown(name: str, rest: str) -> str:
     if name == "tabs":  # its name is an anchor's
         given.pop("name", None)
     first = _FIRST.match(rest)
-    words = [given[key] for key in given if key in _SHOWN and given[key]]
+    words = [given[key] for key in given if key in _SHOWN and given[key] not in ("", "true")]
     if not words and name == "glossary_tooltip" and "term_id" in given:
         words = [given["term_id"].replace("-", " ")]
     if not words and name in _UNNAMED_FIRST and first is not None:
@@ -94,7 +115,8 @@ def _code(rest: str, inside: str, page: Page) -> str:
     content = page.restored(inside).strip("\n")
     if content.lstrip().startswith(("```", "~~~")):
         return inside
-    return f"\n{code_block(content, rest, page)}\n"
+    given = arguments(rest)
+    return f"\n{code_block(content, given.get('lang') or given.get('codelang') or rest, page)}\n"
 
 
 DIALECT = Dialect("hugo", _plain, {"{{<": None, "{{%": None})

@@ -26,9 +26,10 @@ _ROOTS = frozenset(
     "site.baseurl site.url site.base_url site.baseUrl site.base page.root page.baseurl baseurl base_url base_path "
     "relative_root relative_path".split()
 )
-_PAIRS = frozenset("if unless case for tablerow comment raw verbatim highlight codeblock".split())
+_PAIRS = frozenset("if unless case for tablerow comment raw verbatim highlight codeblock capture".split())
 _CONDITIONS = frozenset({"if", "unless", "case", "for"})
 _BRANCHES = frozenset({"else", "elsif", "elif", "when"})
+_RAW = re.compile(r"\{%-?[ \t]*(?:end)?raw[ \t]*-?%\}")
 _LITERAL = frozenset({"raw", "verbatim", "highlight", "codeblock", "comment"})
 _SHOWN = ("title", "content", "text", "caption", "alt", "description")
 _DATED = re.compile(r"(.*/)?(\d{4})-(\d\d)-(\d\d)-([^/]+)")
@@ -57,21 +58,33 @@ def without_liquid(text: str, page: Page) -> str:
 
 
 def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_block) -> str:
+    if page.settings(*_CONFIGURATIONS) is not None:  # Jekyll knows no code
+        page.change_code(lambda kept: _RAW.sub("", kept) if "raw" in kept else kept)
     tags = list(_TAG.finditer(text)) if "{%" in text else []
     ends, branches = _matched(tags)
+    captured_code = {  # what an include of code shows
+        name
+        for tag in tags
+        if tag[1] == "include" and "code" in "".join(tag[2].split(maxsplit=1)[:1])
+        for name in arguments(tag[2]).values()
+    }
     out: list[str] = []
-    place = loops = index = 0
+    place = index = 0
+    loops = 1 if " v-for=" in text else 0  # Vue's, whose variables are computed as well
     loop_ends: set[int] = set()
     while index < len(tags):
         tag, name, end = tags[index], tags[index][1] or "", ends.get(index, -1)
         out.append(_variables(text[place : tag.start()], page, in_loop=loops > 0))
         place = tag.end()
-        if name in _LITERAL and end >= 0:
+        is_code = name == "capture" and tag[2].strip(" \t\n-") in captured_code
+        if (name in _LITERAL or is_code) and end >= 0:
             inside = text[place : tags[end].start()]
             if name in ("raw", "verbatim"):
                 out.append(page.keep(inside))
             elif name != "comment":
-                out.append("\n" + code(page.restored(inside).strip("\n"), tag[2], page) + "\n")
+                content = page.restored(inside).strip("\n")
+                said = (_RAW.sub("", content), "") if is_code else (content, tag[2])
+                out.append(f"\n{code(*said, page)}\n")
             index, place = end, tags[end].end()
         elif name == "for" and end >= 0:
             loops += 1
@@ -86,7 +99,7 @@ def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_b
             index = branches[index]
             place = tags[index].end()
         index += 1
-    out.append(_variables(text[place:], page, in_loop=False))
+    out.append(_variables(text[place:], page, in_loop=loops > 0))
     return "".join(out)
 
 

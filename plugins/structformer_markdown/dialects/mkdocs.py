@@ -11,7 +11,7 @@ from structformer_markdown.dialects.dialect import Dialect
 from structformer_markdown.dialects.page import Page
 from structformer_markdown.dialects.shown import EAST_ASIAN_STRONG, NOTE_ENDS, anchor, note, with_strong
 
-_ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?\+?)[ \t]+([\w-]+(?: +[\w-]+)*+)?[ \t]*(?:\"([^\"]*)\")?[ \t]*")
+_ADMONITION = re.compile(r"([ \t]*+)(?:!!!|\?\?\?\+?)[ \t]*+([\w-]+(?: +[\w-]+)*+)?[ \t]*+(?:\"([^\"]*)\")?[ \t]*+")
 _BLOCK = re.compile(r"([ \t]*)/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|(.*))?)?")
 _INSERTED = re.compile(r"\{\*[^{}*\n]*\*\}")  # a file that is shown there
 _TAB = re.compile(r"([ \t]*)===[!+]?[ \t]+\"([^\"]*)\"[ \t]*")
@@ -147,7 +147,7 @@ DIALECT = Dialect(
     "mkdocs",
     _plain,
     {
-        **dict.fromkeys(("!!! ", "???", '=== "', '===! "', '===+ "', "///"), _OPENS),
+        **dict.fromkeys(("!!!", "???", '=== "', '===! "', '===+ "', "///"), _OPENS),
         **dict.fromkeys(("{* ", "[TOC]", "[[toc]]", "[[_TOC_]]", "[](){", *_ICON_BEGINS)),
         **dict.fromkeys(("{++", "{--", "{~~", "{==", "{>>"), _CHANGE),
         "==": _MARKED,

@@ -9,7 +9,7 @@ from structformer.errors import ReadError
 from structformer.formats import SourceFile
 
 from structformer_markdown.formulas import MARKS, formulas
-from structformer_markdown.front_matter import parse_yaml, shown
+from structformer_markdown.front_matter import parse_toml, parse_yaml, shown
 
 FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(```+|~~~+)")
 _KEPT = re.compile("\x00([0-9]+)\x00")  # no text that is read holds a NUL
@@ -17,7 +17,7 @@ _CONTAINER = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)]|:|!!!|\?\?\?\+?|===[!+]?
 _TICKS = re.compile(r"(?<!\\)\\*(`+)|\n[ \t]*(?=\n)")
 _LITERAL = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
 _NEAR = 2000  # characters before a tag that may open a span of code around it
-_FARTHEST = 3  # folders above a page where its site's configuration is looked for
+_FARTHEST = 8  # folders above a page where its site's configuration is looked for
 _LONGEST_VALUE = 300
 _LONGEST_CONFIGURATION = 100_000
 
@@ -55,7 +55,7 @@ class Page:
         return self._without_formulas(text) if any(mark in text for mark in MARKS) else text
 
     def settings(self, *names: str) -> Mapping[str, str] | None:
-        """The site's configuration: the first YAML file of these names in the page's folder or one above it."""
+        """The site's configuration: the first YAML or TOML file of these names in the page's folder or one above it."""
         for name in names:
             if name not in self._settings:
                 self._settings[name] = self._loaded(name)
@@ -66,7 +66,7 @@ class Page:
     def _loaded(self, name: str) -> Mapping[str, str] | None:
         opened = self._source.above(name, _FARTHEST)
         try:
-            return _mapping(opened.read()) if opened is not None else None
+            return _mapping(opened.read(), name.endswith(".toml")) if opened is not None else None
         except ReadError:
             return {}
 
@@ -99,7 +99,7 @@ class Page:
                 continue
             blank = False
             start = len(line) - len(line.lstrip(" \t"))
-            out.append(line[:start] + self.keep(line[start:]))
+            out.append(line[:start] + self.keep(line[start:]) if start < len(line) else line)
         return "\n".join(out)
 
     def _without_literals(self, text: str) -> str:
@@ -182,11 +182,17 @@ def replaced(text: str, opening: str, closing: str, put: Callable[[str], str]) -
 
 
 @lru_cache(maxsize=64)
-def _mapping(data: bytes) -> Mapping[str, str]:
-    """The texts and numbers of a YAML file by their names; none where it is not valid."""
-    loaded, _ = parse_yaml(data[:_LONGEST_CONFIGURATION].decode("utf-8", "replace"))
-    return {
-        key: text
-        for key, value in (loaded or {}).items()
-        if ((text := shown(value)) or value == "") and len(text) <= _LONGEST_VALUE
-    }
+def _mapping(data: bytes, is_toml: bool) -> Mapping[str, str]:
+    """The texts and numbers of a configuration by their names, with points in those that are within others; none where
+    it is not valid.
+    """
+    loaded, _ = (parse_toml if is_toml else parse_yaml)(data[:_LONGEST_CONFIGURATION].decode("utf-8", "replace"))
+    found: dict[str, str] = {}
+    mappings = [("", loaded or {})]
+    for before, mapping in mappings:
+        for key, value in mapping.items():
+            if isinstance(value, dict):
+                mappings.append((f"{before}{key}.", value))
+            elif ((text := shown(value)) or value == "") and len(text) <= _LONGEST_VALUE:
+                found[f"{before}{key}"] = text
+    return found

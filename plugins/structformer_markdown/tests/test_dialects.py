@@ -264,7 +264,7 @@ def test_the_terms_of_a_glossary_are_places_on_any_page(tmp_path):
 
 
 def test_a_reference_without_words_shows_the_title_of_its_target():
-    found = page("# T\n\nSee {ref}`sails`, {ref}`here <sails>` and {ref}`far-away`.\n\n(sails)=\n## The sails\n")
+    found = page("# T\n\nSee {ref}`sails`, {ref}`here <sails>` and {ref}`far.away`.\n\n(sails)=\n## The sails\n")
     assert found.root.text == "See The sails, here and far away."
 
 
@@ -276,6 +276,15 @@ def test_labels_are_found_on_any_page_and_works_where_they_are_listed(tmp_path):
     assert report.links["citation"]["external"] == 1
     (tmp_path / "c.md").write_text("# C\n\n```{bibliography}\n```\n")
     assert ingest(tmp_path, tmp_path / "w", workers=1).links["citation"]["resolved"] == 1
+
+
+def test_labels_and_terms_are_found_in_restructuredtext_and_from_there(tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\n{ref}`all.sail_x`, {term}`duck boat`\n\n(md.lbl_x)=\n## X\n")
+    (tmp_path / "b.rst").write_text(
+        ".. _all.sail_x:\n\nB\n=\n\n:ref:`md.lbl_x`\n\n.. glossary::\n\n   Duck boat\n      It floats.\n"
+    )
+    links_of = ingest(tmp_path, tmp_path / "w", workers=1).links["xref"]
+    assert (links_of["resolved"], links_of["dead_anchor"]) == (3, 0)
 
 
 def test_a_link_without_words_shows_the_title_of_what_it_leads_to():
@@ -352,7 +361,34 @@ def test_a_heading_in_a_directive_is_outside_the_tree(fences):
     assert found.root.text == "Inside\n\nMind."
 
 
+def test_a_directive_between_colons_may_stand_in_one_between_backticks():
+    assert text("```{margin}\n:::{note}\nMind.\n:::\nText.\n```\n") == "Mind.\n\nText."
+
+
+def test_a_link_may_name_a_label_and_a_term_may_have_marks(tmp_path):
+    pages = {
+        "a.md": "# A\n\n[x](sails:all) [y](two/b_c) [](two/b_c) [z](ind) [p](d/b.md)\n",
+        "d/b.md": "(sails:all)=\n# B\n\n(two/b_c)=\n## C\n\n```{index} x\n:name: ind\n```\n",
+    }
+    counts = resolved(tmp_path, pages)
+    assert (counts["resolved"], counts["unresolved"]) == (5, 0)
+    assert page(pages["a.md"]).root.text == "x y two b c z p"
+    for terms in ("[Main *sail*](https://s.ex)\n: Large.\n", "[Main *sail*](https://s.ex)\n   Large.\n"):
+        assert page(f"# T\n\n```{{glossary}}\n{terms}```\n").root.anchors == ("t", "Main sail")
+
+
 # MkDocs
+
+
+@pytest.mark.parametrize("opening", ['=== "A"', '!!! note "A"', '??? note "B"\n\n    === "A"'])
+def test_code_with_blank_lines_in_a_tab_or_an_admonition_is_whole(opening):
+    indent = "    " * opening.count("\n\n")
+    inner = "".join(
+        f"{indent}{line}\n" if line else "\n" for line in ["", "    ```py", "    a", "", "    b", "    ```"]
+    )
+    found = page(f"# T\n\n{opening}\n{inner}\nAfter.\n\n## Two\n\nText.\n")
+    assert found.root.text.endswith("A\n\na\n\nb\n\nAfter.")
+    assert outline(found) == [(0, "T"), (1, "Two")]
 
 
 def test_spots_of_autorefs_name_what_comes_next_or_the_place_they_are_in():
@@ -504,9 +540,36 @@ def test_variables_of_a_loop_and_of_the_site_go_and_others_stay():
     )
 
 
+def test_variables_in_a_loop_of_vue_go():
+    assert text('# T\n\nAll.\n\n<ul>\n<li v-for="d in docs">{{ d.title }}</li>\n</ul>\n') == "All."
+
+
 def test_code_between_tags_of_liquid_is_code_and_raw_text_stays():
     assert text("# T\n\n{% highlight ruby %}\ndef x\n  {{ y }}\n{% endhighlight %}\n") == "def x\n  {{ y }}"
     assert text("# T\n\n{% raw %}A {{ y }} b.{% endraw %} {% comment %}no{% endcomment %}\n") == "A {{ y }} b."
+
+
+def test_what_is_captured_for_an_include_of_code_is_code():
+    captured = "{% capture one %}\nGET /<name>\n{\n  {% raw %}{{x}}{% endraw %}\n}\n{% endcapture %}\n\n"
+    found = page(f"# T\n\n{captured}{{% include code-block.html rest=one %}}\n\nText.\n")
+    assert found.root.text == "GET /<name>\n{\n  {{x}}\n}\n\nText."
+    assert [mark.kind for mark in found.root.marks] == [MarkKind.CODE]
+    noted = "# T\n\n{% capture one %}\nA *b*.\n{% endcapture %}\n{% include note.html with=one %}\n\nText.\n"
+    assert text(noted) == "A b.\n\nText."
+
+
+def test_jekyll_shows_no_raw_tag_in_code_and_others_do():
+    source = "A `{% raw %}{{ x }}{% endraw %}`.\n\n```\n{%- raw -%}{{ y }}{% endraw %}\n```\n"
+    assert text(source, others={"_config.yml": ""}) == "A {{ x }}.\n\n{{ y }}"
+    assert "{% raw %}" in text(source)
+
+
+@pytest.mark.parametrize("configuration", ["_config.yml", "mkdocs.yml"])
+def test_tables_of_some_sites_need_no_delimiter_of_each_column_and_have_no_bar_in_code(configuration):
+    source = "| A | B | C |\n|:---|\n| `x|y` | `a\\|b` | 3 |\n"
+    found = page(source, others={configuration: ""})
+    assert found.root.text == "A | B | C\nx|y | a|b | 3"
+    assert page(source).root.blocks[0].kind is not MarkKind.TABLE
 
 
 # Hugo and GitBook
@@ -549,6 +612,40 @@ def test_comments_that_highlight_lines_are_no_code():
 
 def test_code_in_a_shortcode_is_code():
     assert text('{{< highlight go "linenos=1" >}}\nx := {{ .a }}\n*y*\n{{< /highlight >}}\n') == "x := {{ .a }}\n*y*"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '{{< tabpane >}}\n{{< tab header="Say:" disabled=true />}}\n{{< tab header="toml" lang="toml" >}}\n%s\n{{< /tab >}}\n{{< /tabpane >}}',
+        '{{< card code=true header="toml" lang="toml" >}}\n%s\n{{< /card >}}',
+        '{{< tab name="toml" codelang="toml" >}}\n%s\n{{< /tab >}}',
+    ],
+)
+def test_code_in_tabs_and_cards_is_code_and_what_closes_itself_holds_nothing(code):
+    found = page(f"# T\n\n{{{{< code-toggle config=a />}}}}\n\nText.\n\n{code % '---'}\n\n## Two\n")
+    assert found.root.text.startswith("Text.")
+    assert found.root.text.endswith("toml\n\n---")
+    assert [mark.detail for mark in found.root.marks] == ["toml"]
+    assert outline(found) == [(0, "T"), (1, "Two")]
+
+
+def test_tabs_that_are_said_to_be_text_are_read():
+    tabs = '{{< tabpane text=true >}}\n{{% tab header="One" %}}\n**a**\n{{% /tab %}}\n{{< tab "Two" >}}\n`b`\n{{< /tab >}}\n{{< /tabpane >}}'
+    assert text(tabs) == "One a\n\nTwo b"
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("hugo.toml", '[params]\nversion = "2.1"\n[params.at]\nrepo = "https://h.ub/r"\n'),
+        ("config/_default/params.yaml", "version: 2.1\nat:\n  repo: https://h.ub/r\n"),
+    ],
+)
+def test_a_parameter_of_the_site_is_shown(file, said):
+    source = '# T\n\nTake {{< param "version" >}} [there]({{% param at.repo %}}/x){{< param y >}}.\n'
+    found = page(source, "content/en/a/b/c.md", {file: said})
+    assert (found.root.text, targets(found)) == ("Take 2.1 there.", [("https://h.ub/r/x", "there")])
 
 
 def test_addresses_in_lower_case_are_found_unless_two_pages_differ_by_case_alone(tmp_path):
@@ -691,6 +788,12 @@ def test_an_unknown_dialect_is_refused_in_words():
         "![[a\\",
         "{%/* ",
         "\n::: {.panel-tabset}\n# a",
+        "{% include code a=b %}",
+        "{% capture a %}",
+        "{{< tabpane >}}{{< tab >}}",
+        "{{< param a >}}",
+        "{data-",
+        "\n!!! ",
     ],
 )
 def test_hostile_pages_take_linear_time(unit):
@@ -706,6 +809,7 @@ def test_hostile_pages_take_linear_time(unit):
         (":::warning[Mind *it*]\nText.\n:::", "warning", "Mind it\n\nText."),
         ("::: {.callout-tip}\nText.\n:::", "tip", "Tip: Text."),
         ('!!! note inline end "Mind"\n    Text.', "note", "Mind\n\nText."),
+        ('!!!tip "Mind"\n    Text.', "tip", "Mind\n\nText."),
         ("/// danger\nText.\n///", "danger", "Danger: Text."),
         ('{% hint style="info" %}\nText.\n{% endhint %}', "info", "Info: Text."),
     ],
@@ -794,3 +898,27 @@ def test_rules_of_a_specification_are_places_that_links_find_in_other_chapters(t
     assert text(pages["fn.md"], "fn.md") == "A function has a body."
     counts = resolved(tmp_path, pages)
     assert (counts["resolved"], counts["unresolved"], counts["dead_anchor"]) == (3, 0, 0)
+
+
+def test_a_page_at_the_top_of_the_site_comes_before_others_of_its_name(tmp_path):
+    pages = {
+        "_sails/index.md": "---\npermalink: /sails/\n---\n# All\n\nText.\n",
+        "sql/sails.md": "---\nredirect_from:\n  - /old/sails/\n---\n# Sails\n\n[all](/sails/) [all](/sails/#all)\n",
+        "oars.md": "# Oars\n\nText.\n",
+        "a/oars.md": "# Others\n\n[oars](/oars)\n",
+    }
+    counts = resolved(tmp_path, pages)
+    assert (counts["resolved"], counts["ambiguous"]) == (3, 0)
+
+
+def test_a_path_may_begin_at_the_root_of_the_pages(tmp_path):
+    pages = {
+        "docs/api/sail.md": "# Sail\n\n## Reef\n\nText.\n",
+        "docs/use/all/a.md": "# A\n\n[x](api/sail.md#reef) [y](./api/sail.md)\n",
+    }
+    counts = resolved(tmp_path, pages)
+    assert (counts["resolved"], counts["unresolved"]) == (1, 1)
+
+
+def test_a_list_of_attributes_may_hold_a_name_of_data_alone():
+    assert outline(page("# T { data-search-exclude }\n\n## Two {data}\n")) == [(0, "T"), (1, "Two {data}")]

@@ -160,6 +160,8 @@ def test_a_chapter_of_an_mdbook_is_called_by_the_heading_that_all_others_are_bel
         ("'Prints by `fmt.Print`, *all* of [it](b.md).'", "Prints by fmt.Print, all of it."),
         ("'Opens `<a>`.'", "Opens `<a>`."),
         ("'- a `b`'", "- a `b`"),
+        ("'Today: `b`'", "Today: b"),
+        ("': a `b`'", ": a b"),
         ("'2 * 3 = 6 and a_b_c'", "2 * 3 = 6 and a_b_c"),
     ],
 )

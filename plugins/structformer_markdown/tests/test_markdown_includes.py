@@ -52,6 +52,18 @@ def test_every_generators_directive_is_followed(directive):
     assert MarkdownFormat().parts(Folder(files).source("page.md")) == {"parts/name.md"}
 
 
+def test_a_page_that_is_imported_stands_where_its_component_is():
+    page, code = "import Name from '../_parts/name.mdx';\n\n", "```jsx\n<Name />\n```\n"
+    files = {
+        "docs/use/page.mdx": f'{page}# Page\n\n<Name of="x" />\n\n<Other />\n\n{code}',
+        "docs/_parts/name.mdx": ":::note\n[A *name*](./b.md#c) or [two](../d.md).\n:::\n",
+    }
+    found, warnings = read(files, "docs/use/page.mdx")
+    assert (found.root.text, warnings) == ("Note: A name or two.\n\n<Name />", [])
+    assert [link.target for link in found.links()] == ["../_parts/b.md#c", "../d.md"]
+    assert MarkdownFormat().parts(Folder(files).source("docs/use/page.mdx")) == {"docs/_parts/name.mdx"}
+
+
 @pytest.mark.parametrize("directive", ["{* ../src/tie.py ln[2:3] hl[3] *}", "```python\n{!src/lines.py!}\n```"])
 def test_code_of_other_folders_is_shown(directive):
     files = {"docs/page.md": f"# Page\n\n{directive}\n", "src/tie.py": "a\nb\nc\n", "src/lines.py": "b\nc\n"}

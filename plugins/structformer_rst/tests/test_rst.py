@@ -133,6 +133,32 @@ def test_what_sphinx_puts_around_every_page_is_known():
     assert [link.target for link in document.root.links if link.kind is LinkKind.HYPERLINK] == ["https://yard.example"]
 
 
+@pytest.mark.parametrize(
+    ("role", "kind", "targets"),
+    [
+        ("obj", "code_span", [":obj::boat.sail"]),
+        ("any", "code_span", [":obj::boat.sail"]),
+        ("math", "formula_span", []),
+        ("", "emphasis", []),
+    ],
+)
+def test_text_between_backticks_is_what_conf_py_says(role, kind, targets):
+    page = "A\n=\n\nA `boat.sail`.\n"
+    for conf in (f"default_role = {role!r}", ""):
+        source = Folder({"docs/a.rst": page, "docs/conf.py": conf}).source("docs/a.rst")
+        [document] = RstFormat().read(source, {})
+        found = [mark.kind for mark in document.root.marks], [link.target for link in document.links()]
+        assert found == (([kind], targets) if conf else (["emphasis"], []))
+
+
+def test_what_sphinx_fills_in_is_no_document():
+    source = Folder({"_templates/class.rst": "{{ name }}\n\n.. autoclass:: {{ name }}\n"}).source(
+        "_templates/class.rst"
+    )
+    assert list(RstFormat().read(source, {})) == []
+    assert source.warnings == ["a template that Sphinx fills in: not a document"]
+
+
 @pytest.mark.parametrize("conf", ["rst_prolog = (", "rst_prolog = 1\nrst_prolog += '.. |x'", "\0", "x = " + "(" * 5000])
 def test_a_damaged_conf_py_does_no_harm(conf):
     source = Folder({"a.rst": "A\n=\n\nText |x|.\n", "conf.py": conf}).source("a.rst")

@@ -395,3 +395,15 @@ def test_anchors_of_templates():
     [section] = document.root.children
     assert (section.title, section.text) == ("New", "The keel.")
     assert {"Old", "Older", "New", "keel"} <= set(section.anchors)
+
+
+def test_pages_of_a_repository_link_to_files(tmp_path):
+    (tmp_path / "home.mediawiki").write_text("See [[big-boats.mediawiki|boats]] and [[img/sail_plan.wiki#Jib|sails]].")
+    (tmp_path / "big-boats.mediawiki").write_text("== Keel ==\nLead.")
+    (tmp_path / "img").mkdir()
+    (tmp_path / "img" / "sail_plan.wiki").write_text("Of all.\n== Jib ==\nSmall.")
+    report = ingest([tmp_path], workspace=tmp_path / "w")
+    assert report.documents == 3
+    graph = build_graph(tmp_path / "w")
+    assert {edge["source_document"] for edge in graph.edges()} == {1}
+    assert {(edge["target_document"], edge["target_section"]) for edge in graph.edges()} == {(0, 0), (2, 1)}

@@ -553,6 +553,9 @@ def test_works_cited_in_a_sentence_stay_in_it():
     page = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><div><head>H</head>
 <p>See <bibl><author>Bee</author>, <title>Sea</title></bibl>, too.</p><listBibl><bibl>A</bibl><bibl>B</bibl></listBibl></div></body></text></TEI>"""
     assert text(one(page, "xml")).endswith("See Bee, Sea, too.\n\nA\nB")
+    page = """<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><entry>Boat, <bibl><author>Bee</author> <title>Sea</title>
+<biblScope>2</biblScope></bibl>; of wood.</entry></body></text></TEI>"""
+    assert text(one(page, "xml")).endswith("Boat, Bee Sea 2; of wood.")
 
 
 def test_tables_of_choices_and_properties_and_words_parted_by_breaks():
@@ -571,3 +574,56 @@ def test_maven_s_pages_have_their_headings_in_attributes():
     page = """<document xmlns="http://maven.apache.org/XDOC/2.0"><properties><title>T</title></properties><body>
 <section name="One"><p>a</p><subsection name="Two"><p>b</p></subsection></section><section name="Three"><p>c</p></section></body></document>"""
     assert outline(one(page, "xml")) == [(0, "T"), (1, "One"), (2, "Two"), (1, "Three")]
+
+
+RFC = """<rfc docName="draft-boat"><front><title abbrev="Boats">Boats at Sea</title><author fullname="A. Bee"><address>
+<email>bee@a.example</email></address></author><date year="2020"/><abstract><t>Short.</t></abstract></front>
+<middle>{}</middle><back><references><name>Works</name><reference anchor="RFC1"><front><title>Host Software</title><author fullname="Crocker"/>
+<abstract><t>Long.</t></abstract></front><seriesInfo name="RFC" value="1"/></reference></references></back></rfc>"""
+
+
+def test_rfcs_of_both_versions():
+    page = RFC.format(
+        """<section anchor="hull"><name>The Hull</name><t>As <bcp14>MUST</bcp14> be, see <xref target="RFC1"/>, <xref
+target="RFC2"/> and <xref target="tide"/>; <eref target="https://a.example">there</eref>.</t><ul><li>a</li><li><t>b</t></li></ul>
+<figure anchor="f"><name>A boat</name><artwork>  ~~
+ ~~~~</artwork></figure></section><section anchor="tide"><name>Tides</name><t>See <xref target="f"/>.</t></section>"""
+    )
+    document = one(page, "xml")
+    assert outline(document) == [(0, "Boats at Sea"), (1, "The Hull"), (1, "Tides"), (1, "Works")]
+    hull, tides, works = document.root.children
+    assert (document.root.text, tides.text, works.text) == ("Short.", "See A boat.", "RFC1 Host Software")
+    assert hull.text == "As MUST be, see [RFC1], [RFC2] and Tides; there.\n\na\nb\n\nA boat\n\n  ~~\n ~~~~"
+    assert links(document)[:4] == [
+        ("xref", "#RFC1", ""),
+        ("xref", "#RFC2", ""),
+        ("xref", "#tide", ""),
+        ("hyperlink", "https://a.example", "there"),
+    ]
+    page = RFC.format(
+        """<section anchor="hull" title="The Hull"><t>Parts:<list style="hanging"><t hangText="Keel">of lead</t><t>b</t></list></t>
+<texttable title="Sizes"><ttcol>A</ttcol><ttcol>B</ttcol><c>1</c><c>2</c><c>3</c><c/></texttable>
+<section title="Sails"><t>x</t></section></section>"""
+    )
+    document = one(page, "xml")
+    assert outline(document)[1:] == [(1, "The Hull"), (2, "Sails"), (1, "Works")]
+    assert document.root.children[0].text == "Parts:\n\nKeel of lead\n\nb\n\nSizes\n\nA | B\n1 | 2\n3 |"
+
+
+def test_the_help_of_gnomes_programs():
+    page = """<page xmlns="http://projectmallard.org/1.0/" type="topic" id="sails"><info><link type="guide" xref="index#all"/>
+<link type="seealso" xref="ropes"/><desc>Of sails.</desc></info><title>Set <app>sails</app></title><p>Press <keyseq><key>Ctrl</key>
+<key>S</key></keyseq> or <guiseq><gui>Sea</gui><gui>Set</gui></guiseq>, as in <link xref="ropes#ties">Ropes</link>.</p>
+<steps><item><p>Run <cmd>sail</cmd>.</p></item></steps><section id="more"><title>More</title><code>x
+  y</code></section></page>"""
+    assert XmlFormat().sniff(page.encode(), "sails.page") > 0.6
+    [document] = XmlFormat().read(Folder({"C/sails.page": page}).source("C/sails.page"), {})
+    assert outline(document) == [(0, "Set sails"), (1, "More")]
+    assert document.root.text == "Press Ctrl+S or Sea > Set, as in Ropes.\n\nRun sail."
+    assert document.root.children[0].text == "x\n  y"
+    assert links(document) == [
+        ("hyperlink", "index#all", ""),
+        ("see_also", "ropes", ""),
+        ("hyperlink", "ropes#ties", "Ropes"),
+    ]
+    assert "C/ropes.page#ties" in list(XmlFormat().resolve(list(document.links())[2], document))
