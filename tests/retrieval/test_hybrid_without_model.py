@@ -189,6 +189,20 @@ def test_a_search_is_in_doubt_where_no_page_has_the_words(tmp_path):
     assert lexical.coverage("keel", []) == 0.0
 
 
+def test_pairs_of_characters_that_are_of_two_words_are_not_missed(tmp_path):
+    pages = {
+        "a.md": "# 标签\n\n标签页很多。页面有标签。\n",
+        "b.md": "# 切换\n\n切换很快。切换标记。\n",
+        "c.md": "# 保留\n\n保留状态，标签页，切换。\n",
+    }
+    ingest(write_pages(tmp_path / "pages", pages), tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=[])
+    lexical = Retriever.open(tmp_path / "w").opened.lexical
+    assert lexical.coverage("保留切换") == pytest.approx(1)  # 留切 is in no page, and in no page could be
+    assert lexical.coverage("量子计算") == 0.0  # no page tells of it: nothing beside its pairs is more common
+    assert 0 < lexical.coverage("切换量子") < 0.6
+
+
 def test_whether_an_encoder_reads_the_documents_is_asked_as_people_ask(base, tmp_path, monkeypatch):
     """With the prompt for queries: with the one for passages E5 seemed to read English half as well as it does."""
     asked: list[str] = []

@@ -27,12 +27,15 @@ def likely_right(
     first: int,
     held: float,
     weights: FusionWeights,
+    *,
+    in_pairs: bool = False,
 ) -> float:
     """Between 0 and 1; 0 where nothing was found. It grows with
 
     - the mean reciprocal rank of the first document by each part that counts,
     - its lead over the mean of the next nine, in units of the score,
-    - how much of the query its best passage has, by how rare the words are,
+    - how much of the query its best passage has, by how rare the words are (not of a script without spaces, whose
+      pairs of characters are often of two words: in_pairs),
     - and how much of it one document has: of what the corpus does not tell of, none has all the words.
 
     parts: (candidates, parts); totals: (candidates,) the hybrid's score; owners: (candidates,) their documents,
@@ -47,7 +50,8 @@ def likely_right(
     ranks = 1 + (counted > counted[place]).sum(0)
     telling = counted[place] > says.min(0)  # a part in which it has nothing does not agree
     agreement = float(np.where(telling, 1 / ranks, 0.0).mean())
-    present = float(parts[int(np.where(owners == first, totals, -np.inf).argmax()), _PRESENT])
+    best = int(np.where(owners == first, totals, -np.inf).argmax())
+    present = held if in_pairs else float(parts[best, _PRESENT])
     others = np.sort(np.delete(scores, place))[::-1][:_NEXT]
     unit = float(np.linalg.norm(weights.as_array())) or 1.0
     lead = (float(scores[place]) - float(others.mean())) / unit if len(others) > 1 else 0.0

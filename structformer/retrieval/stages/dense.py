@@ -25,6 +25,7 @@ from structformer.retrieval.rankings.ranking import Ranked, Ranking, append_tail
 from structformer.retrieval.stage import STANDARDISED, Stage, StageKind
 from structformer.retrieval.vectors.encoder_names import DEFAULT, STRUCTURE
 from structformer.retrieval.vectors.second_look import LOOKED_AT
+from structformer.text.words import RUN
 
 if TYPE_CHECKING:
     from structformer.retrieval.vectors.dense import DenseIndex
@@ -207,7 +208,8 @@ def _weighed(
         found = _looked_again(ranking, found, tokens, weights, index)
     held = opened.lexical.coverage(ranking.query, documents)
     first = int(index.owners[found[0][0]]) if found else 0
-    ranking.likely = likely_right(table, totals, index.owners[numbers], first, held, weights)
+    in_pairs = RUN.search(ranking.query) is not None
+    ranking.likely = likely_right(table, totals, index.owners[numbers], first, held, weights, in_pairs=in_pairs)
     return found
 
 

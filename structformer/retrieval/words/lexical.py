@@ -354,9 +354,19 @@ class _Searcher:
         return 1.0 if has_all else share
 
     def _said(self, query: str) -> list[tuple[list[str], int]]:
-        """The terms of each of a query's words, function words apart, and how many rows have it."""
-        found = (query_terms(self.analyzer, word) for word in dict.fromkeys(self._telling(query)))
-        return [(terms, max(self._searcher.doc_freq("text", term) for term in terms)) for terms in found if terms]
+        """The terms of each of a query's words, function words apart, and how many rows have it. Of a script without
+        spaces no pair of characters that is rarer than those on both sides: it is of two words.
+        """
+        terms = {word: query_terms(self.analyzer, word) for word in self._telling(query)}
+        counts = {
+            word: max(self._searcher.doc_freq("text", its) for its in them) for word, them in terms.items() if them
+        }
+        words = bare_words(query).split()[:_LONGEST_PHRASE]
+        for before, pair, after in zip(words, words[1:], words[2:], strict=False):
+            beside = min(counts.get(before, math.inf), counts.get(after, math.inf))
+            if RUN.fullmatch(pair) and before[1:] + after[:1] == pair and counts.get(pair, math.inf) < beside:
+                terms.pop(pair, None)
+        return [(terms[word], count) for word, count in counts.items() if word in terms]
 
     def _any(self, terms: Iterable[str], fields: Sequence[str] = ("text",)) -> tantivy.Query:
         each = [tantivy.Query.term_query(self._schema, field, term) for field in fields for term in terms]
