@@ -1,7 +1,6 @@
 """What the commands share: the common options, the configuration file, printing, progress."""
 
 import json
-import math
 import os
 import re
 import sys
@@ -184,11 +183,11 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Number(click.FloatRange):
-    """A number in a range. Python's own ranges have NaN, which no comparison leaves out, and infinity."""
+    """A number in a range. Python's own ranges have NaN, which no comparison leaves out, and what nothing counts to."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = super().convert(value, param, ctx)
-        if not math.isfinite(found):
+        if not abs(found) < 1e9:  # seconds, megabytes: what a system call still takes
             self.fail(f"{value} is not a number that can be used", param, ctx)
         return found
 
@@ -285,6 +284,10 @@ def _as_typed(item: Any, param: click.Parameter, where: str) -> Any:
 def _leads_out(name: str, value: Any) -> bool:
     """Whether an option may send what is the user's to an address that the value names."""
     texts = [str(each) for each in value] if isinstance(value, list) else [str(value)]
+    if name == "recipe" and os.path.isfile(value):  # its options are the folder's too
+        from structformer.storage import read_toml
+
+        texts += re.findall(r"\w+", str(read_toml(Path(value)).get("train")))
     # Of an engine every NAME:PLACE: PostgreSQL's clients take addresses in more forms than one.
     sign = ":" if name == "engine" else "://"
     return name in _SENDING or any(

@@ -50,6 +50,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             # Arrow's own allocator reserves address space far beyond what it uses, which a memory limit would count.
             env={**kind.environment, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+            process_group=0 if os.name == "posix" else None,  # a terminal's Ctrl-C is for the command: it ends these
         )
         self.item: Any = None
         self.seconds = 0.0  # of processor time that an item may take

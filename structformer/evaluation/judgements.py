@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 
+from structformer.corpus.rows import storable
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.extras import needed_for
@@ -95,10 +96,11 @@ def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str
     queries: dict[str, str] = {}
     if unknown := sorted(set(parts) - set(TOPIC_PARTS)):
         raise UsageError(f"topics have no part {unknown[0]!r}; {did_you_mean(unknown[0], TOPIC_PARTS)}")
-    head = "\n".join(islice(lines_of(path), 20))
-    if head.lstrip().startswith("<") and re.search(r"<top(ic)?\b", head, re.IGNORECASE):
-        queries = _topics(path, parts)
-    lines: Iterable[str] = () if queries else lines_of(path)
+    lines = list(lines_of(path))  # once: it may be a pipe
+    head = "\n".join(lines[:20])
+    is_markup = head.lstrip().startswith("<")
+    if is_markup and re.search(r"<top(ic)?\b", head, re.IGNORECASE) and (topics := _topics(path, lines, parts)):
+        return topics
     if head.lstrip().startswith("["):
         try:
             lines = [json.dumps(each) for each in json.loads("\n".join(lines))]
@@ -122,17 +124,18 @@ def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str
                 raise UsageError(f"{path}, line {number}: neither JSON nor `id<TAB>text`")
             if number == 1 and (identifier.replace("-", "_"), text.strip()) in product(_IDS, _TEXTS):
                 continue  # the names of the columns
-        if queries.setdefault(identifier.strip(), text.strip()) != text.strip():
-            raise UsageError(f"{path}, line {number}: another text for the query {identifier.strip()!r}")
+        identifier, text = storable(identifier).strip(), storable(text).strip()
+        if queries.setdefault(identifier, text) != text:
+            raise UsageError(f"{path}, line {number}: another text for the query {identifier!r}")
     if not queries:
         raise UsageError(f"{path} has no queries")
     return queries
 
 
-def _topics(path: Path, parts: Sequence[str]) -> dict[str, str]:
+def _topics(path: Path, lines: Sequence[str], parts: Sequence[str]) -> dict[str, str]:
     queries: dict[str, str] = {}
     # One blank at a time, since what is looked for next tries each of them.
-    text = re.sub("\n{3,}", "\n\n", "\n".join(" ".join(line.split()) for line in lines_of(path)))
+    text = re.sub("\n{3,}", "\n\n", "\n".join(" ".join(line.split()) for line in lines))
     text = _CDATA.sub(lambda found: html.escape(found[1]), _COMMENT.sub("", text))
     for number, piece in enumerate(_TOPIC.split(text)[1:], 1):
         said, *end = _ITS_END.split(piece, 1)

@@ -85,7 +85,7 @@ def _read(
     reader = Reader(plugins, options, limits, SourceFiles(sources, limits), now=clock.seconds)
     for file in survey(sources, plugins, limits, format=format, options=options, follow=True):
         if not file.is_read:
-            if root.is_file() and file.problem:
+            if not root.is_dir() and file.problem:
                 raise ReadError(file.problem)
             continue
         if file.stream:

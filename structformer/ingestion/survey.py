@@ -4,6 +4,7 @@ over.
 
 import hashlib
 import heapq
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -155,7 +156,7 @@ def survey(
             ignored.paths.append(found.path)
             ignored.suffixes[found.location.suffix.lower() or "(none)"] += 1
             ignored.files.append((found.path, file))
-        elif not file.problem or not found.location.is_symlink() or _should_report(file, plugins):
+        elif not file.problem or not os.path.islink(found.location) or _should_report(file, plugins):
             files.append(file)
         else:
             ignored.files.append((found.path, file.problem))
@@ -195,7 +196,7 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mappi
     if archive_kind(found.path):
         return SurveyedFile(found.path, location, ARCHIVE, found.size, "suffix")
     bare, kind = split_compression(found.path)
-    if kind and (found.location.parent / split_compression(found.location.name)[0]).is_file():
+    if kind and os.path.isfile(split_compression(str(found.location))[0]):
         return SurveyedFile(found.path, location, "", problem="the same file uncompressed lies beside it: skipped")
     claimed = plugins.claiming(bare)
     head = head_of(found.location) if len(claimed) != 1 or plugins.may_stream(bare) else b""
@@ -222,7 +223,7 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mappi
 def _is_built(location: Path) -> bool:
     """Whether the page that was built from a text lies beside it: `notes.html` by `notes.txt`."""
     return location.suffix.lower() == ".txt" and any(
-        location.with_suffix(suffix).is_file() for suffix in (".html", ".htm", ".xhtml")
+        os.path.isfile(location.with_suffix(suffix)) for suffix in (".html", ".htm", ".xhtml")
     )
 
 

@@ -6,11 +6,13 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from structformer.errors import UsageError
 from structformer.formats.limits import Limits
 from structformer.formats.link_names import page_suffixes
 from structformer.formats.source import open_file
@@ -18,6 +20,8 @@ from structformer.formats.source import open_file
 _IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 _HIDDEN = re.compile(r"\.[^.]")
 _STAR, _FOLDERS = "[^/]*", "(?:/.+)?"  # how pathspec writes `*` and `/**`
+NO_FILE = "not a regular file (a pipe, socket or device): skipped"
+_LONGEST_PATH = 4096
 _KEPT_BYTES = 32_000_000  # of neighbours, which many files of a folder ask for
 
 
@@ -124,11 +128,11 @@ def walk(
     they point to inside the root is found there anyway, and nothing outside it is opened. A single file is its own
     walk, whatever it is called, unless it is left out or not among those that are wanted."""
     rules = _Rules(wanted or FileFilter(gitignore=False))
-    if root.is_file():
+    if root.exists() and not root.is_dir():
         if why := rules.ignored(root.name, False) or rules.unasked(root.name):
             passed_over(display_path(root.name), why, False)
         else:
-            yield Found(display_path(root.name), root, root.stat().st_size)
+            yield Found(display_path(root.name), root, root.stat().st_size, "" if root.is_file() else NO_FILE)
         return
     stack: list[Iterator[os.DirEntry[str]]] = [_entries(root)]
     rules.enter(root, "")
@@ -156,7 +160,7 @@ def walk(
             elif entry.is_file():
                 yield Found(path, location, entry.stat().st_size)
             else:
-                yield Found(path, location, problem="not a regular file (a pipe, socket or device): skipped")
+                yield Found(path, location, problem=NO_FILE)
         except OSError as error:
             yield Found(path, location, problem=f"cannot be read ({error.strerror or error}): skipped", unreadable=True)
 
@@ -176,8 +180,8 @@ class _Rules:
 
     def __init__(self, wanted: FileFilter) -> None:
         self._gitignore = wanted.gitignore
-        self._include = _matcher(wanted.include) if wanted.include else None
-        self._exclude = _matcher(wanted.exclude) if wanted.exclude else None
+        self._include = _asked_for("--include", wanted.include)
+        self._exclude = _asked_for("--exclude", wanted.exclude)
         self._stack: list[tuple[str, Any]] = []
 
     @property
@@ -187,12 +191,10 @@ class _Rules:
     def enter(self, folder: Path, relative: str) -> None:
         spec = None
         file = folder / ".gitignore"
-        if self._gitignore and file.is_file() and not file.is_symlink():
-            try:
-                with open_file(file) as lines:
-                    spec = _matcher(lines.read().decode("utf-8", "replace").splitlines())
-            except (OSError, ValueError):
-                spec = None
+        if self._gitignore and os.path.isfile(file) and not file.is_symlink():
+            with suppress(OSError), open_file(file) as read:
+                lines = read.read().decode("utf-8-sig", "replace").splitlines()
+                spec = _matcher([line for line in lines if len(line) <= _LONGEST_PATH])
         self._stack.append((f"{relative}/" if relative else "", spec))
 
     def leave(self) -> None:
@@ -216,11 +218,23 @@ class _Rules:
         return ""
 
 
-def _matcher(lines: Iterable[str]) -> Any:
-    """What matches paths with lines of a .gitignore, in linear time: they may be a stranger's."""
+def _asked_for(option: str, lines: Sequence[str]) -> Any:
+    if wrong := [line for line in lines if not _matcher([line]).patterns]:
+        raise UsageError(f"{option} {wrong[0]}: no pattern as .gitignore has them")
+    return _matcher(lines) if lines else None
+
+
+def _matcher(lines: Sequence[str]) -> Any:
+    """What matches paths with lines of a .gitignore, in linear time: they may be a stranger's. A line that is no
+    pattern costs itself, as with git.
+    """
     import pathspec
 
-    spec = pathspec.GitIgnoreSpec.from_lines(lines)
+    try:
+        spec = pathspec.GitIgnoreSpec.from_lines(lines)
+    except (ValueError, re.error):
+        its = [each for line in lines for each in _matcher([line]).patterns] if len(lines) > 1 else []
+        return pathspec.GitIgnoreSpec(its)
     for pattern in spec.patterns:
         written = pattern.regex.pattern if pattern.regex is not None else ""
         if (linear := _without_backtracking(written)) != written:

@@ -153,7 +153,7 @@ class TrainingOptions:
             ("side", self.side or QUERY, SIDES),
             ("pooling", self.pooling or "mean", POOLINGS),
             ("mask_side", self.mask_side, MASK_SIDES),
-            *(("report_to", tracker, TRACKERS) for tracker in self.report_to),
+            *(("report_to", str(tracker), TRACKERS) for tracker in self.report_to),
         ):
             if value not in allowed:
                 raise UsageError(f"no {option} {value!r}; {did_you_mean(value, allowed)}")
@@ -163,6 +163,8 @@ class TrainingOptions:
             value = getattr(self, field_name)
             if value is not None and value <= 0:
                 raise UsageError(f"{field_name} must be above 0")
+        if abs(self.seed) >= 2**63:
+            raise UsageError(f"seed is {self.seed}: over 64 bits")
         if (self.dev_queries is None) != (self.dev_qrels is None):
             raise UsageError("dev_queries and dev_qrels go together")
         if self.dev_queries is None and (self.dev_workspace or self.dev_candidates):

@@ -77,7 +77,7 @@ def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Se
         target[key] = _value(text.strip())
     _resolve_none(train, TrainingOptions)
     _resolve_none(sample, SetOptions)
-    train["report_to"] = tuple(train.get("report_to", ()))
+    train["report_to"] = tuple(its) if isinstance(its := train.get("report_to", ()), list) else its
     _check_types(train, TrainingOptions, "")
     _check_types(sample, SetOptions, "sample.")
     replace(SetOptions(), **sample)  # raises on a value there is not
@@ -108,7 +108,7 @@ def _check_types(values: Mapping[str, Any], kind: type, prefix: str) -> None:
 
 
 def _known(value: Mapping[str, Any], known: set[str], where: str) -> None:
-    unknown = sorted(set(value) - known)
+    unknown = sorted(set(value) - known) if isinstance(value, dict) else [repr(value)]
     if unknown:
         raise UsageError(f"{where}: no key {', '.join(unknown)}; {did_you_mean(unknown, sorted(known))}")
 

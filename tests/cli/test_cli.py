@@ -110,11 +110,11 @@ def test_a_setting_is_checked_as_a_flag_is(run, tmp_path, line, said):
     assert (wrong.code, said in wrong.err) == (2, True), wrong.err
 
 
-@pytest.mark.parametrize("number", ["nan", "inf"])
+@pytest.mark.parametrize("number", ["nan", "inf", "1e308", "1e11"])
 @pytest.mark.parametrize(
     "command", [("ingest", "docs", "--max-file-mb"), ("ingest", "docs", "--timeout"), ("serve", "--rate")]
 )
-def test_a_number_that_no_comparison_leaves_out_is_refused(run, command, number):
+def test_a_number_that_nothing_counts_up_to_is_refused(run, command, number):
     wrong = run(*command, number)
     assert (wrong.code, f"{number} is not a number that can be used" in wrong.err) == (2, True), wrong.err
 
@@ -132,6 +132,11 @@ def test_a_found_config_says_nowhere_where_the_users_words_go(run, pages, tmp_pa
     given = run("search", "knots", "--config", config)
     assert given.code != 0
     assert "is not taken" not in given.err
+    config.with_name("recipe.toml").write_text('[train]\nreport_to = ["wandb"]\n')
+    config.write_text('[train]\nrecipe = "recipe.toml"\n')
+    assert "structformer.toml: recipe is not taken from it" in run("train", "--dry-run").err
+    config.with_name("recipe.toml").write_text("[train]\nmlm = 0.1\n")
+    assert "is not taken" not in run("train", "--dry-run").err
 
 
 def test_a_file_of_no_known_format_needs_its_format_named(run, tmp_path):

@@ -172,6 +172,12 @@ def test_no_process_that_waits_outlives_who_began_it(kept, how):
     pytest.fail("a process goes on alone")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="no groups of processes")
+def test_a_terminals_interrupt_does_not_reach_them(kept):
+    """One that is just beginning would tell of it in lines of its own."""
+    assert os.getpgid(perform(kept(), "task")) != os.getpgrp()
+
+
 def test_a_file_that_another_takes_in_is_looked_at_again_by_a_process_that_knew_it(tmp_path):
     pages = write_pages(tmp_path / "pages", {"boat.md": "# Boat\n\n{{#include part.md}}\n", "part.md": "A keel.\n"})
     for text in ("A keel.", "A mast."):

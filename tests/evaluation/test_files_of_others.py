@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,23 @@ def test_a_run_of_other_ids_is_said():
 )
 def test_topics_of_any_kind_say_the_same(tmp_path, name, text):
     assert read_queries(written(tmp_path, name, text)) == {"7": "salt & sea"}
+
+
+def test_queries_may_come_through_a_pipe(tmp_path):
+    """As a shell's <(zcat queries.gz) gives them."""
+    os.mkfifo(tmp_path / "pipe")
+    writing = threading.Thread(target=(tmp_path / "pipe").write_text, args=("q1\tapples\n",), daemon=True)
+    writing.start()
+    assert read_queries(tmp_path / "pipe") == {"q1": "apples"}
+    writing.join()
+
+
+def test_half_a_surrogate_pair_in_a_query_can_be_asked(tmp_path):
+    queries = written(
+        tmp_path, "q.jsonl", '{"_id": "q\\ud83d", "text": "half \\ud83d"}\n{"_id": "b", "text": "\\ud83d\\ude00"}'
+    )
+    (name, text), whole = read_queries(queries).items()
+    assert (set(name[1:]), set(text[5:]), whole) == ({"\ufffd"}, {"\ufffd"}, ("b", "\U0001f600"))
 
 
 def test_a_query_may_tell_of_topics(tmp_path):

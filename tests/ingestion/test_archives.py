@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import zstandard
 from structformer import Corpus
-from structformer.errors import ReadError
+from structformer.errors import ReadError, UsageError
 from structformer.formats.limits import Limits
 from structformer.formats.source import SourceFile
 from structformer.graph import build_graph
@@ -190,6 +190,21 @@ def test_include_exclude_and_gitignore(tmp_path):
     assert found(exclude=("drafts/",)) == ["a.md", "b.html", "sub/keep.md"]
     assert found(include=("*.md",), exclude=("drafts/",)) == ["a.md", "sub/keep.md"]
     assert found(gitignore=False) == ["a.md", "b.html", "drafts/c.md", "out/d.md", "sub/drop.md", "sub/keep.md"]
+
+
+def test_a_line_of_gitignore_that_is_no_pattern_costs_itself_alone(tmp_path):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    for name in ("a.md", "secret.md"):
+        (pages / name).write_text("# x\n")
+    (pages / ".gitignore").write_text(
+        "\n".join(["\ufeffa.md", "!a.md", "[z-a].md", "[a-\\d]", "\\", "!", "x" * 5_000_000, "secret.md"])
+    )
+    ingest(pages, tmp_path / "w")
+    assert list(Corpus.open(tmp_path / "w").document_ids()) == ["a.md"]
+    for asked in ({"include": ("*.md", "[z-a]")}, {"exclude": ("\\",)}):
+        with pytest.raises(UsageError, match=r"^--(include|exclude) \S+: no pattern"):
+            ingest(pages, tmp_path / "v", wanted=FileFilter(**asked))
 
 
 @pytest.mark.parametrize(

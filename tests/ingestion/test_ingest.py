@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from structformer import Corpus, read
-from structformer.errors import UsageError, WorkspaceError
+from structformer.errors import ReadError, UsageError, WorkspaceError
 from structformer.formats.limits import Limits
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
@@ -133,6 +133,29 @@ def test_bad_files_get_one_line_each_and_the_rest_is_read(tmp_path):
     ]
     assert report.message_count == len(expected)
     assert "Café" in Corpus.open(tmp_path / "w").document("latin.md").title
+
+
+def test_a_name_or_path_as_long_as_the_system_has_costs_no_other_file(tmp_path, monkeypatch):
+    folder = write_pages(tmp_path / "docs", {"good.md": "# Good\n\ntext\n"})
+    (folder / f"{'x' * 251}.txt").write_text("Title\n=====\n\nSome *text* and ``more``.\n\n.. note:: x\n")
+    monkeypatch.chdir(folder)
+    for _ in range(500):
+        os.mkdir("deeper-still")
+        os.chdir("deeper-still")
+    monkeypatch.chdir(tmp_path)
+    ingest(folder, tmp_path / "w")
+    assert list(Corpus.open(tmp_path / "w").document_ids()) == ["good.md", f"{'x' * 251}.txt"]
+    [(path, lines)] = messages(tmp_path / "w").items()
+    assert ("deeper-still/" in path, lines) == (True, ["cannot be read (File name too long): skipped"])
+
+
+@pytest.mark.parametrize("name", ["pipe", "/dev/null"])
+def test_what_is_no_file_is_said_where_it_is_all_that_was_asked_for(tmp_path, name):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ReadError, match="not a regular file"):
+        list(read(tmp_path / name))
+    ingest(tmp_path / name, tmp_path / "w")
+    assert "not a regular file" in messages(tmp_path / "w")[Path(name).name][0]
 
 
 def test_an_unreadable_file_is_reported(pages, tmp_path, monkeypatch):

@@ -496,6 +496,22 @@ def test_mistakes_in_recipes_are_named(corpus, recipe, setting, message):
         )
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("train = 5", r"own.toml, \[train\]: no key 5"),
+        ("sample = []", r"own.toml, \[sample\]: no key \[\]"),
+        ("[train]\nreport_to = 5", "report_to is 5"),
+        ("[train]\nreport_to = [5]", "no report_to '5'; choose from: tensorboard"),
+        ("[train]\nseed = 99999999999999999999", "seed is 99999999999999999999: over 64 bits"),
+    ],
+)
+def test_what_a_recipe_may_not_be_is_named(tmp_path, text, message):
+    (tmp_path / "own.toml").write_text(text)
+    with pytest.raises(UsageError, match=message):
+        training_options(str(tmp_path / "own.toml"), {})
+
+
 def test_a_recipes_sampling_options_are_drawn_with(corpus, tmp_path):
     shutil.copytree(corpus, tmp_path / "w")
     notes: list[str] = []
