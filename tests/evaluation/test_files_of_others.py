@@ -68,6 +68,13 @@ def test_a_judgement_without_a_whole_grade_is_refused_by_its_line(tmp_path, grad
         read_qrels(written(tmp_path, "qrels", f"q 0 a 1\nq 0 b {grade}\n"))
 
 
+def test_a_document_has_one_grade_for_a_query(tmp_path):
+    with pytest.raises(UsageError, match="qrels, line 3: 'a' has another grade on an earlier line"):
+        read_qrels(written(tmp_path, "qrels", "q 0 a 1\nq 0 b 1\nq 0 a 2\n"))
+    twice = written(tmp_path, "qrels", "q 0 a 1\nq 0 a 1\nq 1 a 2\n")  # said twice, and of another subtopic
+    assert read_qrels(twice) == {"q": {"a": 2}}
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_only_the_ends_of_lines_end_lines(tmp_path, end):
     queries = written(tmp_path, "q.tsv", f"1\tsalt\u2028and\x0csea{end}2\tthe mast\x85{end}")

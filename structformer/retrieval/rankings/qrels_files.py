@@ -25,7 +25,7 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
     """The judgements of a file, from BEIR's tab-separated lines (with header) or TREC's four columns. Raises UsageError
     naming the line.
     """
-    found = False
+    found: dict[tuple[str, str, str], int] = {}
     for number, line in enumerate(lines_of(path), 1):
         fields = columns(line, (3, 4))
         if not line.strip() or (number == 1 and fields[0].replace("_", "-") in ("query-id", "qid")):
@@ -40,7 +40,8 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
         except ValueError:
             form = "neither `query<TAB>document<TAB>relevance` nor TREC's four columns, with a whole grade"
             raise UsageError(f"{path}, line {number}: {form} of at most {_HIGHEST:,}") from None
-        found = True
+        if found.setdefault(row[:3], row.grade) != row.grade:
+            raise UsageError(f"{path}, line {number}: {row.document!r} has another grade on an earlier line")
         yield row
     if not found:
         raise UsageError(f"{path} has no judgements")
