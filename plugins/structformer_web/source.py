@@ -28,7 +28,7 @@ class Website:
         ),
         click.Option(
             ["--max-hours"],
-            type=Number(0, min_open=True),
+            type=Number(0, 1e6, min_open=True),
             default=12.0,
             show_default=True,
             help="Of a website, ask for so long at most; the next run goes on.",

@@ -85,7 +85,7 @@ class XmlFormat:
             "mapping", "a vocabulary of your own, as TOML text", check=lambda text: from_toml(text, "mapping")
         ),
     )
-    completeness = "complete: DocBook, JATS, TEI, DITA, RFCs, Mallard, others by titles or a mapping; entity files, xi:include"
+    completeness = "complete: DocBook, JATS, TEI, DITA, RFC, Mallard, others by titles or mapping; entities, xi:include"
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is XML, from its first bytes."""

@@ -137,7 +137,7 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
         )
     for encoder, share in manifest["reads"].items():
         if share < 1:
-            out.say(f"{encoder} finds few passages by their own sentences here: it counts {share:.0%} of its weight")
+            out.say(f"{encoder} reads these documents in part: it counts {share:.0%} of its weight")
     if ctx.params.get("encoders") == () and not are_installed(*TORCH):
         out.note(needs("a pretrained encoder beside it", TORCH))
     out.say(f'\nnext: structformer search -w {workspace} "your question"')

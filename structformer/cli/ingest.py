@@ -69,9 +69,9 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     "local",
     "Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
 )
-@default_option("--max-file-mb", 32.0, "Leave larger files out.", type=Number(min=0, min_open=True))
+@default_option("--max-file-mb", 32.0, "Leave larger files out.", type=Number(0, 1e9, min_open=True))
 @default_option(
-    "--timeout", 60.0, "Seconds of processor time that one file may take.", type=Number(min=0, min_open=True)
+    "--timeout", 60.0, "Seconds of processor time that one file may take.", type=Number(0, 1e9, min_open=True)
 )
 @click.option(
     "--include", multiple=True, metavar="GLOB", help="Read only files that match, as in .gitignore; may be repeated."

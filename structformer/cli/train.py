@@ -197,34 +197,24 @@ def command(
     yet. A run that was stopped continues with `--resume`, alone or with the flags it was begun with. A model of the
     same name is kept in models/earlier."""
     chosen, settings = chosen_options(flags)
-    if (trainer := _own_trainer(ranker)) is not None:
+    if ranker and (trainer := ranker_kind(ranker).trainer):  # which needs none of training's loop
         asked = {**chosen, "recipe": recipe, "side": side, "query-log": query_log, "dev-queries": dev_queries}
         asked |= {"dev-workspace": dev_workspace, "dev-candidates": dev_candidates}
         asked |= {"dev-qrels": dev_qrels, "resume": resume or None, "dry-run": dry_run or None, "set": settings or None}
-        _train_static(ctx, out, trainer, str(ranker), asked, task_mix, workspace, force=flags["force"])
+        _train_static(ctx, out, imported(trainer), ranker, asked, task_mix, workspace, force=flags["force"])
         return
     check_corpus(workspace, settings, recipe=recipe, resume=resume)
     from structformer.query_side import train
     from structformer.sampling.request import parse_mix
     from structformer.training import training_options, unfinished_options
 
-    chosen.update(
-        ranker=ranker,
-        side=side,
-        query_log=str(query_log) if query_log else None,
-        dev_queries=str(dev_queries) if dev_queries else None,
-        dev_qrels=str(dev_qrels) if dev_qrels else None,
-        dev_workspace=str(dev_workspace) if dev_workspace else None,
-        dev_candidates=str(dev_candidates) if dev_candidates else None,
-        mix=parse_mix(task_mix) if task_mix else None,
-    )
+    files = {"query_log": query_log, "dev_queries": dev_queries, "dev_qrels": dev_qrels}
+    files |= {"dev_workspace": dev_workspace, "dev_candidates": dev_candidates}
+    chosen.update({name: str(path) if path else None for name, path in files.items()})
+    chosen.update(ranker=ranker, side=side, mix=parse_mix(task_mix) if task_mix else None)
     options = training_options(recipe, chosen, settings)
-    if (
-        resume
-        and not recipe
-        and not settings
-        and all(value is None for key, value in chosen.items() if key not in ("name", "max_seconds", "threads"))
-    ):
+    given = {key for key, value in chosen.items() if value is not None} - {"name", "max_seconds", "threads"}
+    if resume and not (recipe or settings or given):
         options = unfinished_options(workspace, options)
     with watched(out, out.verbose) as listener:
         result = train(
@@ -240,13 +230,6 @@ def command(
     if not dry_run and of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, dry_run)
-
-
-def _own_trainer(ranker: str | None) -> Any:
-    """What trains a kind of ranker that needs none of training's loop, None for the others. Raises UsageError."""
-
-    place = ranker_kind(ranker).trainer if ranker else ""
-    return imported(place) if place else None
 
 
 def _train_static(
@@ -285,14 +268,7 @@ def _train_static(
 
         weights = AttentionWeights(resolve_base_model("auto", "cross-encoder").location, Workspace(workspace).cache)
     with out.stages() as progress:
-        record = trainer(
-            Workspace(workspace),
-            name,
-            options,
-            force=force,
-            weights=weights,
-            progress=progress,
-        )
+        record = trainer(Workspace(workspace), name, options, force=force, weights=weights, progress=progress)
     training = record.training
     pairs = ", ".join(f"{count} {source}" for source, count in training["pairs"].items())
     out.json({"model": name, **training})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -21,7 +20,7 @@ from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.storage.digests import sha256_of
 from structformer.storage.files import write_bytes
-from structformer.storage.seal import Sealed, compared
+from structformer.storage.seal import Sealed, Stamps, compared
 from structformer.workspace import Hold, Workspace
 
 FORMAT_VERSION = 3
@@ -186,21 +185,12 @@ class Corpus:
         return problems
 
 
-_compared_files: dict[str, tuple[int, int, int, str]] = {}  # by path: size, time of change, inode, sha256
-_guard = threading.Lock()
+_compared_files = Stamps(None, sha256_of)  # of this process
 
 
 def _is_as_written(path: Path, digest: str) -> bool:
     """Whether a file has this sha256; hashed once in a process, until its size, time of change or inode is another."""
     try:
-        status = path.stat()
+        return _compared_files.matches(path, digest)
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be read ({error.strerror or error}); {_FRESH}") from error
-    stamp = (status.st_size, status.st_mtime_ns, status.st_ino, digest)
-    if _compared_files.get(str(path)) == stamp:
-        return True
-    if sha256_of(path) != digest:
-        return False
-    with _guard:
-        _compared_files[str(path)] = stamp
-    return True

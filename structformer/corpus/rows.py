@@ -35,7 +35,7 @@ SECTIONS = pa.schema(
         ("text", pa.string()),
         ("anchors", pa.list_(pa.string())),
         ("links", pa.list_(LINK)),
-        ("marks", pa.binary()),  # see packed_marks.py
+        ("marks", pa.binary()),  # see packed_marks
         ("mark_details", pa.list_(pa.string())),
     ]
 )

@@ -207,14 +207,9 @@ def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[
     if held_out_by is not None:
         share = held_out_share(corpus.document_count)
         for title, sources in ((_HELD_OUT_OPENINGS, (OPENING,)), (_HELD_OUT_QUESTIONS, SOURCES)):
-            yield (
-                title,
-                [
-                    question
-                    for question in draw_pseudo_queries(corpus, graph, units, copies=copies, sources=sources)
-                    if is_held_out(documents[question.document].id, held_out_by, share)
-                ][:_MOST],
-            )
+            drawn = draw_pseudo_queries(corpus, graph, units, copies=copies, sources=sources)
+            held_out = [each for each in drawn if is_held_out(documents[each.document].id, held_out_by, share)]
+            yield title, held_out[:_MOST]
     drawn = draw_pseudo_queries(corpus, graph, units, copies=copies, sources=(OPENING,))
     # A static encoder is to learn from the other half, see `_static_cosines`.
     yield ALL_OPENINGS, [question for question in drawn if not asking(question.document)][:_MOST]

@@ -259,13 +259,9 @@ def _by_vectors(kind: RankerKind) -> bool:
 
 def label(pipeline: Pipeline) -> str:
     """A pipeline's name in tables."""
-    first = str(pipeline.first)
-    return " + ".join(
-        [
-            _LABELS.get(first, first),
-            *(stage.model if stage.kind.ranks else str(stage) for stage in pipeline.stages[1:]),
-        ]
-    )
+    first, *others = pipeline.stages
+    names = (stage.model if stage.kind.ranks else str(stage) for stage in others)
+    return " + ".join((_LABELS.get(str(first), str(first)), *names))
 
 
 @checked_options(queries="judgements", qrels="judgements", metrics="measures")

@@ -120,10 +120,8 @@ def _no_worse(result: Evaluation, row: Row, earlier: Earlier, seed: int) -> Chec
 
 def _values(judgements: Judgements, run: Run, measure: str) -> dict[str, float]:
     qrels = {query: judgements.qrels[query] for query in run}
-    found = dict.fromkeys(run, 0.0)
-    for _, query, value in Evaluator([parse_measure(measure)], qrels, judgements.subtopics).values(run):
-        found[query] = value
-    return found
+    evaluator = Evaluator([parse_measure(measure)], qrels, judgements.subtopics)
+    return dict.fromkeys(run, 0.0) | {query: value for _, query, value in evaluator.values(run)}
 
 
 def _counted(queries: int) -> str:

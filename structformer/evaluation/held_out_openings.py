@@ -25,12 +25,7 @@ from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid
-from structformer.retrieval.rankings.hybrid_score import (
-    PARTS,
-    Floats,
-    FusionWeights,
-    reciprocal_rank_fusion,
-)
+from structformer.retrieval.rankings.hybrid_score import PARTS, Floats, FusionWeights, reciprocal_rank_fusion
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.vectors.encoder_places import encoder_place, load_untrained

@@ -37,10 +37,8 @@ class Measure:
 
 def own_measures() -> dict[str, Measure]:
     """The measures of plugins by name."""
-    return {
-        name: measure
-        for name, (measure, _) in load_plugins().supplied("structformer_measures", "measure", Measure).items()
-    }
+    supplied = load_plugins().supplied("structformer_measures", "measure", Measure)
+    return {name: measure for name, (measure, _) in supplied.items()}
 
 
 def parse_measure(name: str) -> Any:
@@ -104,21 +102,11 @@ class Evaluator:
             require(str(by_subtopic[0]), "pyndeval")
         self._qrels = qrels
         plain = [measure for measure in others if measure not in by_subtopic]
-        listed = [
-            ir_measures.Qrel(query, document, grade)
-            for query, grades in qrels.items()
-            for document, grade in grades.items()
-        ]
-        divided = [
-            ir_measures.Qrel(row.query, row.document, row.grade, row.subtopic)
-            for row in subtopics
-            if row.query in qrels
-        ]
-        self._evaluators = [
-            (each, ir_measures.evaluator(each, rows))
-            for each, rows in ((plain, listed), (by_subtopic, divided))
-            if each
-        ]
+        qrel = ir_measures.Qrel
+        listed = [qrel(query, document, grade) for query, its in qrels.items() for document, grade in its.items()]
+        divided = [qrel(row.query, row.document, row.grade, row.subtopic) for row in subtopics if row.query in qrels]
+        each_with_rows = ((plain, listed), (by_subtopic, divided))
+        self._evaluators = [(each, ir_measures.evaluator(each, rows)) for each, rows in each_with_rows if each]
 
     def values(self, run: Mapping[str, Ranked]) -> Iterator[tuple[str, str, float]]:
         """(measure, query id, value)."""

@@ -35,7 +35,9 @@ def _result(result: Evaluation) -> dict[str, Any]:
     measure = result.measures[0]
     best = max(result.rows, key=lambda row: row.scores[measure])
     baseline = next((row for row in result.rows if row.label == result.baseline), None)
-    values = _changes(best, baseline, measure) if baseline is not None and best is not baseline else []
+    values: list[float] = []
+    if baseline is not None and best is not baseline:
+        values = [value - baseline.per_query[measure][query] for query, value in best.per_query[measure].items()]
     better, worse = sum(change > 0 for change in values), sum(change < 0 for change in values)
     compared = result.compared()
     return {
@@ -92,10 +94,6 @@ def _cells(row: Row, measures: Sequence[str], compared: Sequence[str]) -> list[s
         f"{row.against[name][0]:+.3f} (p {row.against[name][1]:.4f})" if name in row.against else ""
         for name in compared
     ]
-
-
-def _changes(row: Row, other: Row, measure: str) -> list[float]:
-    return [row.per_query[measure][query] - other.per_query[measure][query] for query in row.per_query[measure]]
 
 
 def _difference(found: Difference, texts: Mapping[str, str]) -> dict[str, Any]:

@@ -123,14 +123,12 @@ class ReferenceGraph:
         corpus = corpus or Corpus.open(workspace)
         sealed, hold = workspace.sealed("graph")
         manifest = sealed.json("manifest.json")
-        if manifest.get("format_version") != FORMAT_VERSION:
-            raise WorkspaceError(
-                f"the reference graph in {sealed.folder} is of another version: run `structformer ingest` again"
-            )
-        if manifest.get("corpus") != corpus.fingerprint:
-            raise WorkspaceError(
-                f"the reference graph in {sealed.folder} is of another corpus: run `structformer ingest` again"
-            )
+        expected = {"format_version": ("version", FORMAT_VERSION), "corpus": ("corpus", corpus.fingerprint)}
+        for name, (what, value) in expected.items():
+            if manifest.get(name) != value:
+                raise WorkspaceError(
+                    f"the reference graph in {sealed.folder} is of another {what}: run `structformer ingest` again"
+                )
         return cls(sealed.folder, corpus, manifest, sealed, hold)
 
     def __repr__(self) -> str:
@@ -140,9 +138,6 @@ class ReferenceGraph:
         from structformer.notebook import graph_html
 
         return graph_html(self)
-
-    def _edge_files(self) -> list[Path]:
-        return [self._file(f"edges/{shard:05}.parquet") for shard in range(len(self.corpus.shards))]
 
     def _file(self, name: str) -> Path:
         return self._sealed.path(name) if self._sealed else self.folder / name
@@ -155,8 +150,8 @@ class ReferenceGraph:
 
     def edges(self) -> Iterator[dict[str, Any]]:
         """All edges as rows of the schema EDGES, in order of their source."""
-        for path in self._edge_files():
-            yield from read_rows(path)
+        for shard in range(len(self.corpus.shards)):
+            yield from self.shard_edges(shard)
 
     def shard_edges(self, shard: int) -> Iterator[dict[str, Any]]:
         """The edges whose source is in a shard of the corpus, in order of their source."""
@@ -207,12 +202,11 @@ class ReferenceGraph:
             import pyarrow.compute as pc  # takes 40 ms, which no search need wait for
 
             pairs = [np.empty((0, 2), np.int32)]
-            for path in self._edge_files():
-                table = pq.read_table(path, columns=["source_document", "target_document", "kind"])
+            ends = ["source_document", "target_document"]
+            for path in [self._file(f"edges/{shard:05}.parquet") for shard in range(len(self.corpus.shards))]:
+                table = pq.read_table(path, columns=[*ends, "kind"])
                 table = table.filter(pc.equal(table["kind"], LinkKind.SEE_ALSO.value))
-                pairs.append(
-                    np.stack([table["source_document"].to_numpy(), table["target_document"].to_numpy()], axis=1)
-                )
+                pairs.append(np.stack([table[end].to_numpy() for end in ends], axis=1))
             edges = np.concatenate(pairs)
             edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
             counts = np.bincount(edges[:, 0], minlength=self.corpus.document_count)

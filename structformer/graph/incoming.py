@@ -73,16 +73,7 @@ class IncomingTask:
 
 def redirect_row(document: int, name: str) -> dict[str, object]:
     """A name that redirects to a document, as a row among the links to it."""
-    return {
-        "source_document": NOWHERE,
-        "source_section": NOWHERE,
-        "target_document": document,
-        "target_section": 0,
-        "kind": _REDIRECT,
-        "text": name,
-        "start": 0,
-        "end": 0,
-    }
+    return dict(zip(EDGES.names, (NOWHERE, NOWHERE, document, 0, _REDIRECT, name, 0, 0), strict=True))
 
 
 def gather(edges: pa.Table, path: Path, bounds: Sequence[int]) -> None:

@@ -231,9 +231,8 @@ def write_table(task: TableTask, started: Callable[[str], None]) -> None:
         database.execute("PRAGMA synchronous=OFF")
         database.executescript(_TABLES)
         database.executemany("INSERT INTO names VALUES (?, ?)", sorted(kinds[_NAME]))
-        database.executemany(
-            "INSERT INTO anchors VALUES (?, ?, ?)", ((*key, section) for key, section in sorted(anchors.items()))
-        )
+        rows = ((*key, section) for key, section in sorted(anchors.items()))
+        database.executemany("INSERT INTO anchors VALUES (?, ?, ?)", rows)
         for path in task.gathered:  # once more, so that these are never held together
             entries = _entries(Path(path), task.partition)
             loose = ((document, form, int(section)) for kind, form, document, section in entries if kind == _LOOSE)
@@ -241,11 +240,7 @@ def write_table(task: TableTask, started: Callable[[str], None]) -> None:
         database.executemany("INSERT INTO aliases VALUES (?, ?)", sorted(kinds[_ALIAS]))
         database.executemany("INSERT INTO files VALUES (?)", sorted(kinds[_FILE]))
         database.commit()
-    known = {
-        *(name for name, _ in kinds[_NAME]),
-        *(name for name, _ in kinds[_ALIAS]),
-        *(name for (name,) in kinds[_FILE]),
-    }
+    known = {row[0] for kind in (_NAME, _ALIAS, _FILE) for row in kinds[kind]}
     Path(task.output).with_suffix(_BITS).write_bytes(_bits(known, task.partitions))
 
 

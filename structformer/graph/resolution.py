@@ -67,15 +67,8 @@ class Resolution:
 
     def as_dict(self) -> dict[str, Any]:
         """The counts and examples as JSON types."""
-        return {
-            "links": {
-                kind: {outcome: counts[outcome] for outcome in _OUTCOMES}
-                for kind, counts in sorted(self.counts.items())
-            },
-            "examples": {
-                outcome: [list(example) for example in self.examples.get(outcome, [])] for outcome in FAILURES
-            },
-        }
+        links = {kind: {each: counts[each] for each in _OUTCOMES} for kind, counts in sorted(self.counts.items())}
+        return {"links": links, "examples": {each: [*map(list, self.examples.get(each, []))] for each in FAILURES}}
 
 
 @dataclass(frozen=True, slots=True)

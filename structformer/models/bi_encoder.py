@@ -87,7 +87,9 @@ class BiEncoder:
         tokenizer = load_tokenizer(location, body=modules.body)
         if modules.lower_case:
             _read_in_lower_case(tokenizer)
-        return cls(model, tokenizer, passage_folder(location), SentenceHead.load(location, modules, torch))
+        passages = Path(location) / PASSAGE_ENCODER  # where the query side alone was trained
+        head = SentenceHead.load(location, modules, torch)
+        return cls(model, tokenizer, passages if passages.is_dir() else None, head)
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> BiEncoder:
@@ -279,16 +281,8 @@ class BiEncoder:
         write_modules(folder, modules, int(self.model.config.hidden_size), passages)
         for name, layer in zip(dense_folders(modules), self.head.layers, strict=True):
             arrays = {"linear.weight": layer.weight, "linear.bias": layer.bias, "residual.weight": layer.residual}
-            save_file(
-                {each: array.cpu().contiguous() for each, array in arrays.items() if array is not None},
-                folder / name / WEIGHTS,
-            )
-
-
-def passage_folder(location: str) -> Path | None:
-    """The folder of the encoder of passages, inside a model whose query side alone was trained."""
-    folder = Path(location) / PASSAGE_ENCODER
-    return folder if folder.is_dir() else None
+            kept = {each: array.cpu().contiguous() for each, array in arrays.items() if array is not None}
+            save_file(kept, folder / name / WEIGHTS)
 
 
 def _read_in_lower_case(tokenizer: Any) -> None:

@@ -90,18 +90,15 @@ class CrossEncoder:
             for numbers in length_buckets([len(ids) for ids in encoded["input_ids"]], self.model.device.type):
                 bucket = {name: [values[number] for number in numbers] for name, values in encoded.items()}
                 batch = self.tokenizer.pad(bucket, padding=True, return_tensors="pt").to(self.model.device)
-                scores[[start + number for number in numbers]] = (
-                    self.model(**batch).logits.squeeze(-1).float().cpu().numpy()
-                )
+                logits = self.model(**batch).logits.squeeze(-1)
+                scores[[start + number for number in numbers]] = logits.float().cpu().numpy()
         self.model.train(training)
         return scores
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(queries, documents) float32; slow, since every pair is read."""
-        pairs = [(query, document) for query in queries for document in documents]
-        return self.score([query for query, _ in pairs], [document for _, document in pairs]).reshape(
-            len(queries), len(documents)
-        )
+        asked = [query for query in queries for _ in documents]
+        return self.score(asked, [*documents] * len(queries)).reshape(len(queries), len(documents))
 
     def save(self, folder: Path) -> None:
         """Write weights (safetensors) and tokenizer; sentence-transformers' CrossEncoder loads them and gives the same

@@ -157,10 +157,8 @@ class LateInteraction:
             raise ModelError(f"{location} has no [MASK] token, with which late interaction pads queries")
         known = tokenizer.get_vocab()
         tokenizer.add_special_tokens({"additional_special_tokens": list(_MARKERS)})
-        if (
-            any(marker not in known for marker in _MARKERS)
-            and len(tokenizer) > encoder.get_input_embeddings().num_embeddings
-        ):
+        room = encoder.get_input_embeddings().num_embeddings
+        if any(marker not in known for marker in _MARKERS) and len(tokenizer) > room:
             encoder.resize_token_embeddings(len(tokenizer))
         model = LateInteractionModel(encoder, options.dimensions)
         if projection is None:
@@ -302,9 +300,8 @@ class LateInteraction:
         ids = self.encode_document_tokens(documents)
         scores = np.zeros((len(queries), len(documents)), np.float32)
         for start in range(0, len(ids), 64):
-            scores[:, start : start + 64] = (
-                self.similarity(asked, self.embed_documents(ids[start : start + 64])).float().cpu().numpy()
-            )
+            found = self.similarity(asked, self.embed_documents(ids[start : start + 64]))
+            scores[:, start : start + 64] = found.float().cpu().numpy()
         self.model.train(training)
         return scores
 
@@ -345,6 +342,8 @@ class LateInteraction:
             "query_expansion": expansion,
         }
         skipped = list(punctuation) if self.options.skip_punctuation else []
+        mask = {"skiplist_words": skipped, "skiplist_tasks": ["document"], "keep_only_token_ids": None}
+        listed = [{"idx": n, "name": str(n), "path": path, "type": kind} for n, (path, kind) in enumerate(modules)]
         model_config = {
             "model_type": "MultiVectorEncoder",
             "prompts": {"query": f"{_MARKERS[0]} ", "document": f"{_MARKERS[1]} "},
@@ -352,15 +351,9 @@ class LateInteraction:
             "similarity_fn_name": "meanmaxsim" if self.options.mean else "maxsim",
         }
         for path, value in (
-            (
-                "modules.json",
-                [{"idx": n, "name": str(n), "path": path, "type": kind} for n, (path, kind) in enumerate(modules)],
-            ),
+            ("modules.json", listed),
             (f"{_PROJECTION}/config.json", dense),
-            (
-                "2_MultiVectorMask/config.json",
-                {"skiplist_words": skipped, "skiplist_tasks": ["document"], "keep_only_token_ids": None},
-            ),
+            ("2_MultiVectorMask/config.json", mask),
             ("3_Normalize/config.json", tokens),
             ("sentence_bert_config.json", transformer),
             ("config_sentence_transformers.json", model_config),
@@ -369,7 +362,5 @@ class LateInteraction:
             target = folder / path
             target.parent.mkdir(exist_ok=True)
             target.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
-        save_file(
-            {_LINEAR: self.model.projection.weight.detach().cpu().contiguous()},
-            folder / _PROJECTION / "model.safetensors",
-        )
+        weight = self.model.projection.weight.detach().cpu().contiguous()
+        save_file({_LINEAR: weight}, folder / _PROJECTION / "model.safetensors")

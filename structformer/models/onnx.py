@@ -50,10 +50,8 @@ def export_onnx(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
     taken = inspect.signature(ranker.model.forward).parameters
     names = [name for name in ("input_ids", "attention_mask", "token_type_ids") if name in encoded and name in taken]
     inputs = tuple(torch.tensor([encoded[name]] * 2) for name in names)
-    texts, tokens = (
-        torch.export.Dim("texts", min=1, max=4096),
-        torch.export.Dim("tokens", min=2, max=int(ranker.model.config.max_position_embeddings)),
-    )
+    texts = torch.export.Dim("texts", min=1, max=4096)
+    tokens = torch.export.Dim("tokens", min=2, max=int(ranker.model.config.max_position_embeddings))
     output = "logits" if joint else "last_hidden_state"
     target = folder / FOLDER / PLAIN
     target.parent.mkdir(exist_ok=True)

@@ -155,11 +155,5 @@ def trained_models(workspace: str | Path | Workspace) -> list[str]:
     them, so that it is said and no other one taken.
     """
     models = Workspace(workspace).models
-    return sorted(
-        {
-            path.parent.name
-            for name in (RECORD, SEAL)
-            for path in models.glob(f"*/{name}")
-            if not path.parent.name.startswith(".")
-        }
-    )
+    found = {path.parent.name for name in (RECORD, SEAL) for path in models.glob(f"*/{name}")}
+    return sorted(name for name in found if not name.startswith("."))

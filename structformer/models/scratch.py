@@ -8,6 +8,7 @@ from pathlib import Path
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import ModelError
 from structformer.models.loading import quiet_transformers
+from structformer.storage.digests import sha256_of
 
 # (layers, width, heads) of Turc et al. 2019, "Well-Read Students Learn Better", table 1, and BERT-base.
 SIZES = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12)}
@@ -49,10 +50,7 @@ def make_scratch_model(
 def weights_digest(location: str) -> str:
     """A short digest of a folder's weights; a hub name's is of the name."""
     there = [path for name in _WEIGHTS if (path := Path(location) / name).exists()]
-    if not there:
-        return hashlib.sha256(location.encode()).hexdigest()[:16]
-    with there[0].open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return (sha256_of(there[0]) if there else hashlib.sha256(location.encode()).hexdigest())[:16]
 
 
 def train_wordpiece(texts: Callable[[], Iterable[str]], vocabulary: int) -> list[str]:

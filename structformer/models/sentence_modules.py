@@ -22,12 +22,8 @@ DOCUMENT_TOKENS = 256
 QUERY, DOCUMENT = SIDES = ("query", "document")
 MODULES = "modules.json"
 WEIGHTS = "model.safetensors"
-_SETTINGS, _TRANSFORMER, _TOKENIZER = (
-    "config_sentence_transformers.json",
-    "sentence_bert_config.json",
-    "tokenizer_config.json",
-)
-_ROUTER = "router_config.json"
+_SETTINGS, _TRANSFORMER = "config_sentence_transformers.json", "sentence_bert_config.json"
+_TOKENIZER, _ROUTER = "tokenizer_config.json", "router_config.json"
 # In the order in which several are joined where a folder has a switch for each.
 _SWITCHES = {
     "pooling_mode_cls_token": "cls",
@@ -212,34 +208,30 @@ def _listed(location: str, listed: Any) -> list[tuple[str, str]]:
 
 def _transformer(location: str, body: str) -> tuple[int | None, bool]:
     """(tokens that it reads, whether in lower case)."""
-    name = _inside(body, _TRANSFORMER)
-    found = _checked_object(_read_json(location, name), f"{location}/{name}")
+    where, found = _read_object(location, _TRANSFORMER, body)
     if unsupported := [each for each in _UNSUPPORTED if found.get(each)]:
-        raise ModelError(f"{location}/{name} sets {unsupported[0]}, which structformer does not know")
+        raise ModelError(f"{where} sets {unsupported[0]}, which structformer does not know")
     ways = found.get("modality_config") or {"text": {"method_output_name": "last_hidden_state"}}
     text = ways.get("text") if isinstance(ways, dict) else None
     task = found.get("transformer_task") or "feature-extraction"
     reads_text = isinstance(text, dict) and text.get("method_output_name") == "last_hidden_state"
     if task != "feature-extraction" or not reads_text:
-        raise ModelError(f"{location}/{name} describes no encoder of plain texts (its task is {task})")
+        raise ModelError(f"{where} describes no encoder of plain texts (its task is {task})")
     longest = found.get("max_seq_length")
     if longest is not None and (not isinstance(longest, int) or longest < 1):
-        raise ModelError(f"{location}/{name}: max_seq_length is {longest!r}, not a number of tokens")
+        raise ModelError(f"{where}: max_seq_length is {longest!r}, not a number of tokens")
     return longest, bool(found.get("do_lower_case"))
 
 
 def _tokenizers_longest(location: str, body: str) -> int | None:
     """The number of tokens that a folder's tokenizer names, used if its other files name none."""
-    name = _inside(body, _TOKENIZER)
-    longest = _checked_object(_read_json(location, name), f"{location}/{name}").get("model_max_length")
+    longest = _read_object(location, _TOKENIZER, body)[1].get("model_max_length")
     return int(longest) if isinstance(longest, int | float) and 0 < longest < _ENDLESS else None
 
 
 def _pooling(location: str, path: str) -> tuple[tuple[str, ...], bool]:
     """(ways of pooling, whether a prompt's tokens take part)."""
-    name = _inside(path, "config.json")
-    where = f"{location}/{name}"
-    found = _checked_object(_read_json(location, name), where)
+    where, found = _read_object(location, "config.json", path)
     given = found.get("pooling_mode")
     if given is None:
         given = [mode for switch, mode in _SWITCHES.items() if found.get(switch)] or ["mean"]
@@ -251,9 +243,7 @@ def _pooling(location: str, path: str) -> tuple[tuple[str, ...], bool]:
 
 
 def _dense(location: str, path: str) -> Dense:
-    name = _inside(path, "config.json")
-    where = f"{location}/{name}"
-    found = _checked_object(_read_json(location, name), where)
+    where, found = _read_object(location, "config.json", path)
     inputs, outputs = found.get("in_features"), found.get("out_features")
     if not (isinstance(inputs, int) and isinstance(outputs, int) and inputs > 0 and outputs > 0):
         raise ModelError(f"{where} does not say in_features and out_features")
@@ -272,8 +262,7 @@ def _dense(location: str, path: str) -> Dense:
 
 def _prompts(location: str) -> tuple[dict[str, str], str | None]:
     """(prompts by name, the name of the default one). A known encoder whose files name none has those of its makers."""
-    where = f"{location}/{_SETTINGS}"
-    found = _checked_object(_read_json(location, _SETTINGS), where)
+    where, found = _read_object(location, _SETTINGS)
     prompts = {name: text for name, text in _checked_object(found.get("prompts"), where).items() if text is not None}
     if wrong := [name for name, text in prompts.items() if not isinstance(text, str)]:
         raise ModelError(f"{where}: the prompt {wrong[0]} is not a text")
@@ -291,8 +280,10 @@ def _checked_object(value: Any, where: str) -> dict[str, Any]:
     return value or {}
 
 
-def _inside(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
+def _read_object(location: str, name: str, folder: str = "") -> tuple[str, dict[str, Any]]:
+    """(where a file of a model is, the object in it). folder: the file's in the model's."""
+    name = f"{folder}/{name}" if folder else name
+    return f"{location}/{name}", _checked_object(_read_json(location, name), f"{location}/{name}")
 
 
 def _read_json(location: str, name: str) -> Any:

@@ -4,7 +4,6 @@ corpus.
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,11 +40,11 @@ class QuerySideObjective(Objective):
         )
         self._asked = asked
         self._weights = torch.from_numpy(_weights(asked))
-        for parameter in ranker.model.parameters():
-            parameter.requires_grad_(False)
-        for layer in _layers(ranker.model)[-_TRAINED_LAYERS:]:
-            for parameter in layer.parameters():
-                parameter.requires_grad_(True)
+        ranker.model.requires_grad_(False)
+        lists = [module for module in ranker.model.modules() if isinstance(module, torch.nn.ModuleList)]
+        layers = max(lists, key=len)  # the Transformer's, whatever its architecture calls them
+        for layer in layers[-_TRAINED_LAYERS:]:
+            layer.requires_grad_(True)
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         texts = [example.queries[0] for example in examples]
@@ -83,9 +82,3 @@ def _weights(asked: PseudoQueryScores) -> npt.NDArray[np.float32]:
         its = [number for number, question in enumerate(asked.questions) if question.source == source]
         weights[its] /= weights[its].mean()
     return weights.astype(np.float32)
-
-
-def _layers(model: Any) -> Any:
-    """The Transformer's layers, whatever its architecture calls them."""
-    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
-    return max(lists, key=len)

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 
 from structformer.corpus import Corpus
 from structformer.did_you_mean import checked_options
 from structformer.errors import ModelError, UsageError
 from structformer.graph import ReferenceGraph
-from structformer.models.bi_encoder import BiEncoder
 from structformer.models.chosen_base import base_for, query_model_for
 from structformer.models.known_encoders import training_advice
 from structformer.notebook import Bars, in_notebook, notebook_progress
@@ -145,18 +145,13 @@ def _question_source(
             "`structformer train --side both` learns from its structure instead"
         )
     batching = Batching(device_name(), options.batch_tokens)
-
-    def objective(ranker: BiEncoder) -> QuerySideObjective:
-        return QuerySideObjective(ranker, asked, query_tokens=options.query_tokens, batching=batching)
-
-    mix = samples.mix(options.mix)
     return Source(
         samples,
         judge,
         "held-out questions",
-        objective=objective,
+        objective=partial(QuerySideObjective, asked=asked, query_tokens=options.query_tokens, batching=batching),
         passages=untrained.passages or untrained,
-        mix=mix,
+        mix=samples.mix(options.mix),
         query_model=queries,
     )
 
@@ -200,11 +195,8 @@ def trained_side(options: TrainingOptions, *, judged: bool = False) -> str:
         )
     if options.query_log is not None:
         if given or options.side == BOTH:
-            raise UsageError(
-                f"only the query side alone learns from a query log: leave out {', '.join(given)}"
-                if given
-                else "only the query side alone learns from a query log: leave out --side both"
-            )
+            left_out = ", ".join(given) or "--side both"
+            raise UsageError(f"only the query side alone learns from a query log: leave out {left_out}")
         return QUERY
     if options.side is not None:
         return options.side

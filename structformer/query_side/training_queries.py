@@ -68,12 +68,8 @@ def query_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.NDArr
     """
     questions = [asked.questions[number] for number in numbers]
     of_document = Counter(question.document for question in questions)
-    return np.array(
-        [
-            of_document[question.document] ** -0.5 * (_OPENING_WEIGHT if question.source == OPENING else 1.0)
-            for question in questions
-        ]
-    )
+    shares = np.array([of_document[question.document] ** -0.5 for question in questions])
+    return shares * [_OPENING_WEIGHT if question.source == OPENING else 1.0 for question in questions]
 
 
 class TrainingQueries:
@@ -103,7 +99,7 @@ class TrainingQueries:
         weights: dict[str, float] = dict.fromkeys(self._by_source, 0.0)
         for number, weight in zip(numbers, query_weights(self._asked, numbers), strict=True):
             source = self._asked.questions[number].source
-            weights[source] += float(weight) * (chosen.get(source, 1.0) if chosen else 1.0)
+            weights[source] += float(weight) * (chosen or {}).get(source, 1.0)
         return weights
 
 
@@ -136,7 +132,6 @@ def training_queries(
         numbers = list(range(start, min(start + _BATCH, len(asked))))
         ranks = asked.ranks(asked.vectors[numbers], numbers)
         kept += [number for number, rank in zip(numbers, ranks, strict=True) if rank <= ROUND_TRIP]
-    held: list[int] = []
     for share in held_out_share(len(documents)) * np.arange(1, _MOST_SHARES + 1):
         held = [number for number in kept if is_held_out(documents[asked.questions[number].document].id, seed, share)]
         if len(held) >= _FEWEST_HELD_OUT:

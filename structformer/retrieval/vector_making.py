@@ -34,7 +34,7 @@ from structformer.retrieval.vectors.encoder_places import (
     load_passage_encoder,
 )
 from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts, in_context
-from structformer.retrieval.vectors.reading import reading_share
+from structformer.retrieval.vectors.reading import UNLEARNED, reading_share
 from structformer.retrieval.vectors.second_look import (
     MOST_UNITS,
     SecondLook,
@@ -147,6 +147,7 @@ def make_vectors(
                 "reads": reading_share(units, np.load(path, mmap_mode="r"), model.encode_queries, lexical),
                 "of": len(units),
             }
+            facts["reads"] = facts["reads"] if is_read else min(facts["reads"], UNLEARNED)
             facts["own_outlines"] = own
         write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
         weights = fusion_weights(pretrained=needs_torch)

@@ -40,10 +40,11 @@ from structformer.sampling.shard_drawing import (
     run_tasks,
 )
 from structformer.sampling.store import PartWriter
-from structformer.sampling.task import Need, Task
+from structformer.sampling.task import Need
 from structformer.sampling.tasks import chosen_tasks
 from structformer.sampling.tasks.harp import attention_requests
 from structformer.storage.files import building_folder, read_json, temporary_name, write_json
+from structformer.text.query_like import plain
 
 _AT_ONCE = 64  # documents whose attention is computed together
 _KNOWN_ANCHORS = 2000  # whose targets are kept in memory: some have very many
@@ -148,16 +149,12 @@ def _draw(task: DrawTask, weights: WordWeights, output: Path, started: Callable[
                 writer.next_document()
                 here.weights = weights
                 here.anchor_targets = anchors.targets
-                _add(task, tasks, here, writer, census)
+                for each in tasks:
+                    for example, _ in redrawn(task, each, here, here.view.document.id, census):
+                        writer.add(example)
     census.examples.update(writer.counts)
     write_json(output / CENSUS, census.as_dict())
     return shared.name if shared else ""
-
-
-def _add(task: DrawTask, tasks: Sequence[Task], here: Neighbourhood, writer: PartWriter, census: Census) -> None:
-    for each in tasks:
-        for example, _ in redrawn(task, each, here, here.view.document.id, census):
-            writer.add(example)
 
 
 def _groups(task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages: PageTable) -> Iterator[list[Neighbourhood]]:
@@ -220,7 +217,7 @@ class _Anchors:
         """Numbers of the documents, ascending."""
         if self._database is None:
             return []
-        key = _anchor_key(text)
+        key = plain(text)
         if key not in self._known:
             if len(self._known) > _KNOWN_ANCHORS:
                 self._known.clear()
@@ -239,27 +236,18 @@ def _make_anchors(task: DrawTask) -> None:
     if path.exists() or not any(Need.ANCHORS in each.needs for each in chosen_tasks(task.tasks)):
         return
     corpus = Corpus.open(task.workspace)
+    graph = ReferenceGraph.open(task.workspace, corpus)
     temporary = path.with_name(temporary_name())
-    _anchor_table(ReferenceGraph.open(task.workspace, corpus), corpus, temporary, task.seed, task.held_out)
-    os.replace(temporary, path)
-
-
-def _anchor_key(text: str) -> str:
-    return " ".join(text.lower().split())
-
-
-def _anchor_table(graph: ReferenceGraph, corpus: Corpus, path: Path, seed: int, held_out: float) -> None:
-    """Which documents each anchor text leads to, in a table on disk."""
-    held = {
-        number for number, name in enumerate(corpus.document_ids()) if held_out and is_held_out(name, seed, held_out)
-    }
-    with closing(sqlite3.connect(path)) as database:
+    share = task.held_out
+    held = {place for place, name in enumerate(corpus.document_ids()) if share and is_held_out(name, task.seed, share)}
+    with closing(sqlite3.connect(temporary)) as database:
         database.execute("PRAGMA journal_mode=OFF")
         database.execute("CREATE TABLE anchors (text TEXT, target INTEGER, PRIMARY KEY (text, target)) WITHOUT ROWID")
         rows = (
-            (_anchor_key(edge["text"]), edge["target_document"])
+            (plain(edge["text"]), edge["target_document"])
             for edge in graph.edges()
             if edge["kind"] in REFERRING and edge["text"].strip() and edge["target_document"] not in held
         )
         database.executemany("INSERT OR IGNORE INTO anchors VALUES (?, ?)", rows)
         database.commit()
+    os.replace(temporary, path)

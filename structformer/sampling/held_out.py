@@ -72,14 +72,9 @@ def held_out_queries(
 def _link_queries(corpus: Corpus, graph: ReferenceGraph, chosen: dict[int, str]) -> Iterator[HeldOutQuery]:
     wanted: dict[int, list[tuple[int, int, int]]] = {}
     for edge in graph.edges():
-        if (
-            edge["target_document"] in chosen
-            and edge["source_document"] != edge["target_document"]
-            and edge["end"] > edge["start"]
-        ):
-            wanted.setdefault(edge["source_document"], []).append(
-                (edge["source_section"], edge["start"], edge["target_document"])
-            )
+        source, target = edge["source_document"], edge["target_document"]
+        if target in chosen and source != target and edge["end"] > edge["start"]:
+            wanted.setdefault(source, []).append((edge["source_section"], edge["start"], target))
     for number, document in enumerate(corpus.documents()):
         if number not in wanted:
             continue
@@ -168,9 +163,8 @@ def development_set(
 def _cases(path: str, passage: Passage, rng: Random) -> list[tuple[str, str]]:
     piece = passage.text
     found = [(path, piece)] if word_count(piece) >= _MIN_WORDS else []
-    candidates = [
-        query for sentence in sentences(passage.prose) if _MIN_WORDS <= word_count(query := as_typed(sentence)) <= 40
-    ]
+    typed = map(as_typed, sentences(passage.prose))
+    candidates = [query for query in typed if _MIN_WORDS <= word_count(query) <= 40]
     if candidates:
         sentence = rng.choice(candidates)
         found.append((sentence, with_path(path, piece.replace(sentence, " ", 1).strip())))

@@ -26,7 +26,6 @@ Progress = Callable[[int, int], None]
 CENSUS = "census.json"
 BY_ATTENTION = "-attention"  # suffix of the parts that a model's attention drew
 REFERRING = frozenset({LinkKind.HYPERLINK.value, LinkKind.XREF.value, LinkKind.CITATION.value})
-_PLACES = {"pages": "pages", "weights": "weights"}  # folders of what only the drawing needs
 _SECONDS = 3600.0  # that one item may take
 _MEMORY_BYTES = 4 * 1024**3
 
@@ -51,8 +50,8 @@ class DrawTask:
     @property
     def output(self) -> Path:
         """The folder that the task makes."""
-        folder = Path(self.folder) / _PLACES.get(self.what, "")
-        return folder / f"{self.shard:05}{BY_ATTENTION if self.what == 'attention' else ''}"
+        only_for_drawing = self.what if self.what in ("pages", "weights") else ""
+        return Path(self.folder, only_for_drawing, f"{self.shard:05}{BY_ATTENTION * (self.what == 'attention')}")
 
 
 class Steps:
@@ -147,6 +146,5 @@ def neighbourhoods(
             continue
         see_also = graph.see_also(number) if with_graph else ()
         named_by = graph.see_also_of(number) if with_graph else ()
-        yield Neighbourhood(
-            DocumentView(document, task.options), number, pages, see_also, references, named_by=named_by
-        )
+        view = DocumentView(document, task.options)
+        yield Neighbourhood(view, number, pages, see_also, references, named_by=named_by)

@@ -139,14 +139,12 @@ class PartWriter:
         table = self._tasks.get(example.task)
         if table is None:
             table = self._tasks[example.task] = _ExampleWriter(self._folder / f"{example.task}.arrow")
-        known = self._known
-        documents: list[int] = []
-        for text in _once(example.documents):
-            number = known.get(text)
-            if number is None:
-                number = known[text] = self._texts.add(text)
-            documents.append(number)
-        table.add(_once(example.queries), documents, example.document_id, example.sections)
+        texts, known = _once(example.documents), self._known
+        for text in texts:
+            if text not in known:
+                known[text] = self._texts.add(text)
+        rows = [known[text] for text in texts]
+        table.add(_once(example.queries), rows, example.document_id, example.sections)
         self.counts[example.task] += 1
 
 

@@ -15,18 +15,13 @@ from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood
 
 
 def positive_poisson(random: Random, mean: float) -> int:
-    """A Poisson number, drawn again while it is zero, as the released code of PROP draws it."""
-    while True:
-        if count := _poisson(random, mean):
-            return count
-
-
-def _poisson(random: Random, mean: float) -> int:
-    """A Poisson number (Knuth's method)."""
-    limit, product, count = math.exp(-mean), random.random(), 0
-    while product > limit:
-        product *= random.random()
-        count += 1
+    """A Poisson number (Knuth's method), drawn again while it is zero, as the released code of PROP draws it."""
+    limit, count = math.exp(-mean), 0
+    while not count:
+        product = random.random()
+        while product > limit:
+            product *= random.random()
+            count += 1
     return count
 
 

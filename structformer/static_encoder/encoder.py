@@ -50,11 +50,8 @@ class StaticEncoder:
             features = Features(value["names"], np.array(value["weights"], np.float32))
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             raise ModelError(f"{folder} is not a static encoder ({error})") from error
-        if (
-            not isinstance(vectors, np.ndarray)
-            or vectors.ndim != 2
-            or not len(vectors) == len(features) == len(features.weights)
-        ):
+        is_table = isinstance(vectors, np.ndarray) and vectors.ndim == 2
+        if not is_table or not len(vectors) == len(features) == len(features.weights):
             raise ModelError(f"{folder} is not a static encoder: {FEATURES} and {VECTORS} are not of one length")
         return cls(features, vectors)
 

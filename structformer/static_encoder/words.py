@@ -84,9 +84,13 @@ class WordNumbers:
             places.append(len(numbers))
         values = np.array(counts, np.float32)
         values = values * np.float32(1 + SATURATION) / (values + np.float32(SATURATION))
-        return csr_matrix(
-            (values, np.array(numbers, np.int32), np.array(places, np.int64)), (len(places) - 1, len(self._numbers))
-        )
+        return _rows(values, numbers, places, len(self._numbers))
+
+
+def _rows(values: npt.NDArray[np.float32], numbers: Sequence[int], places: Sequence[int], columns: int) -> Table:
+    """Rows of so many columns. values, numbers: what is in them, and in which column; places: where each row begins."""
+    indices, ends = np.array(numbers, np.int32), np.array(places, np.int64)
+    return csr_matrix((values, indices, ends), (len(places) - 1, columns))
 
 
 def stacked(tables: Sequence[Table], columns: int) -> Table:
@@ -118,11 +122,8 @@ class Features:
                     numbers.append(number)
                     counts.append(count)
             places.append(len(numbers))
-        found = np.array(numbers, np.int32)
-        return csr_matrix(
-            (np.array(counts, np.float32) * self.weights[found], found, np.array(places, np.int64)),
-            (len(places) - 1, len(self)),
-        )
+        weights = self.weights[np.array(numbers, np.int32)]
+        return _rows(np.array(counts, np.float32) * weights, numbers, places, len(self))
 
 
 def chosen_features(bags: Table, words: Iterable[str], *, most: int) -> Features:
@@ -135,10 +136,7 @@ def chosen_features(bags: Table, words: Iterable[str], *, most: int) -> Features
     for word in islice(words, bags.shape[1]):
         numbers += [names.setdefault(name, len(names)) for name in dict.fromkeys(features_of(word))]
         places.append(len(numbers))
-    held = csr_matrix(
-        (np.ones(len(numbers), np.float32), np.array(numbers, np.int32), np.array(places, np.int64)),
-        (len(places) - 1, len(names)),
-    )
+    held = _rows(np.ones(len(numbers), np.float32), numbers, places, len(names))
     texts = np.zeros(len(names), np.int64)
     for start in range(0, bags.shape[0], _AT_ONCE):
         part = bags[start : start + _AT_ONCE] @ held

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import xxhash
 
-_BLOCK = 1 << 20
-
 
 def sha256_of(path: Path) -> str:
     """The sha256 of a file's content, in hexadecimal."""
@@ -18,11 +16,8 @@ def fast_digest(path: Path) -> str:
     """The XXH3 digest (128 bits) of a file's content: it tells damage, at the speed of memory, but resists no
     attacker.
     """
-    found = xxhash.xxh3_128()
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 def bytes_digest(data: bytes) -> str:

@@ -74,32 +74,19 @@ def remove(path: Path) -> None:
 
 
 @contextmanager
-def writing_errors(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while writing into one line that names `path`. Raises WorkspaceError."""
-    try:
-        yield
-    except StructformerError:
-        raise
-    except (OSError, sqlite3.Error) as error:  # pyarrow's errors of files are OSErrors too
-        raise WorkspaceError(_not_written(path, error)) from error
-    except Exception as error:
-        # safetensors, tantivy and tokenizers have errors of their own for a full disk.
-        if not (_is_full(error) or any(text in str(error) for text in ("Read-only file system", "os error"))):
-            raise
-        raise WorkspaceError(_not_written(path, error)) from error
-
-
-@contextmanager
-def full_disk_errors(path: Path) -> Iterator[None]:
-    """Turn the errors of a full disk into one line that names `path`: for a block that reads much beside what it
-    writes, whose other errors speak of other files. Raises WorkspaceError.
+def writing_errors(path: Path, *, full_alone: bool = False) -> Iterator[None]:
+    """Turn what goes wrong while writing into one line that names `path`. full_alone: the errors of a full disk alone,
+    for a block that reads much beside what it writes, whose other errors speak of other files. Raises WorkspaceError.
     """
     try:
         yield
     except StructformerError:
         raise
     except Exception as error:
-        if not _is_full(error):
+        # safetensors, tantivy and tokenizers have errors of their own; pyarrow's of files are OSErrors.
+        of_own = any(text in str(error) for text in ("Read-only file system", "os error"))
+        of_files = isinstance(error, OSError | sqlite3.Error) or of_own
+        if not (_is_full(error) or (of_files and not full_alone)):
             raise
         raise WorkspaceError(_not_written(path, error)) from error
 

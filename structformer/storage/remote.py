@@ -11,6 +11,7 @@ that was killed while it wrote has changed nothing."""
 import json
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -114,8 +115,7 @@ class RemoteFolder:
         try:
             key = f"{self._root}/objects/{digest}"
             with self._store.open_input_stream(key) as source, temporary.open("wb") as file:
-                while block := source.read(_BLOCK):
-                    file.write(block)
+                shutil.copyfileobj(source, file, _BLOCK)
             if sha256_of(temporary) != digest:
                 raise WorkspaceError(f"{self.name}: {path} is not what was uploaded")
             os.replace(temporary, final)
@@ -126,8 +126,7 @@ class RemoteFolder:
         if self._store.get_file_info(key).is_file:
             return
         with path.open("rb") as source, self._store.open_output_stream(key) as target:
-            while block := source.read(_BLOCK):
-                target.write(block)
+            shutil.copyfileobj(source, target, _BLOCK)
 
     def _known(self) -> dict[str, Any]:
         """What the copy was when it last equalled the store: its files' digests, sizes and times, and the log's

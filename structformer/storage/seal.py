@@ -5,7 +5,7 @@ and inode (`Stamps`), and compared again only when one of these differs. `struct
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ _MORE = ".seal.json"  # suffix of the seals of what was added later
 class Stamps:
     """Which files were compared with their digests already. Losing them costs time, nothing else."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, digest_of: Callable[[Path], str] = fast_digest) -> None:
         self._path = path
+        self._digest_of = digest_of
         self._known: dict[str, list[Any]] = {}
         self._changed = False
         try:
@@ -39,7 +40,7 @@ class Stamps:
         stamp = [status.st_size, status.st_mtime_ns, status.st_ino, digest]
         if self._known.get(str(path)) == stamp:
             return True
-        if fast_digest(path) != digest:
+        if self._digest_of(path) != digest:
             return False
         self._known[str(path)] = stamp
         self._changed = True
@@ -70,21 +71,11 @@ def seal_of(name: str) -> str:
     return f"{name}{_MORE}"
 
 
-def is_seal(name: str) -> bool:
-    """Whether a file of this name is a seal."""
-    return name == SEAL or name.endswith(_MORE)
-
-
 def _files(folder: Path) -> Iterable[str]:
     for path in folder.rglob("*"):
-        name = path.relative_to(folder).as_posix()
-        if (
-            path.is_file()
-            and not is_seal(path.name)
-            and not path.name.endswith(".lock")
-            and not is_temporary(path.name)
-        ):
-            yield name
+        left_out = path.name == SEAL or path.name.endswith((_MORE, ".lock")) or is_temporary(path.name)
+        if not left_out and path.is_file():
+            yield path.relative_to(folder).as_posix()
 
 
 def compared(folder: Path, name: str, advice: str) -> Path | None:

@@ -208,17 +208,13 @@ def _pieces(text: str, max_words: int) -> Iterator[_Piece]:
             continue
         joint = "\n\n"
         for line in paragraph.split("\n"):
-            parts = [line] if word_count(line) <= max_words else list(_cut_words(line, max_words))
+            cut = (piece for sentence in sentences(line) for piece in cut_words(sentence, max_words))
+            parts = [line] if word_count(line) <= max_words else list(cut)
             for part in parts:
                 if part.strip():
                     yield _Piece(part, joint)
                     joint = "\n" if part is parts[-1] else " "
             joint = "\n"
-
-
-def _cut_words(line: str, max_words: int) -> Iterator[str]:
-    for sentence in sentences(line):
-        yield from cut_words(sentence, max_words)
 
 
 def with_path(path: str, text: str) -> str:

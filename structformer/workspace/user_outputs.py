@@ -22,7 +22,6 @@ from structformer.errors import UsageError
 from structformer.storage.files import (
     fsync_folder,
     fsync_tree,
-    full_disk_errors,
     is_temporary,
     remove,
     temporary_name,
@@ -61,12 +60,14 @@ def check_folder(
         return
     if target.is_symlink() or not target.is_dir():
         raise UsageError(f"{target} is there already, and not a folder: name a new one")
-    with _readable(target):
+    try:
         if not any(target.iterdir()):
             return
         there = {
             path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_symlink() or not path.is_dir()
         }
+    except OSError as error:
+        raise UsageError(f"{target} cannot be read ({error.strerror or error})") from error
     if not force:
         raise UsageError(f"{target} is there already, and not empty: name a new folder, or write over it with --force")
     if others := sorted(there - _recorded(target) - {RECORD}):
@@ -170,7 +171,7 @@ def _making(target: Path) -> Iterator[Path]:
         temporary.mkdir()
     lock = FileLock(temporary / _LOCK, timeout=0)
     try:
-        with full_disk_errors(target):
+        with writing_errors(target, full_alone=True):
             lock.acquire()
             yield temporary
             fsync_folder(target.parent)
@@ -197,11 +198,3 @@ def _remove_leftovers(target: Path) -> None:
                 remove(folder)
         except (OSError, Timeout):  # still being made
             continue
-
-
-@contextmanager
-def _readable(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be read ({error.strerror or error})") from error

@@ -584,14 +584,8 @@ class Workspace:
         with self.writing(f"saving the model {name}"), replacing_folder(final, earlier=earlier) as folder:
             yield folder
             # People edit a model's card.
-            seal(
-                folder,
-                [
-                    path.relative_to(folder).as_posix()
-                    for path in folder.rglob("*")
-                    if path.is_file() and path.name != "README.md"
-                ],
-            )
+            files = (path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
+            seal(folder, [path.relative_to(folder).as_posix() for path in files])
 
 
 class Publication:

@@ -279,7 +279,7 @@ def test_the_core_names_no_plugin():
 
 
 # One has to change these by hand, and say why: a core that one person can hold in their head.
-MOST_LINES, MOST_MODULES = 38_950, 290  # titles that are typed come first, more spellings of a word: 70 lines
+MOST_LINES, MOST_MODULES = 38_700, 290  # what two functions did alike is one: 320 lines fewer
 MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 12, 30
 
 

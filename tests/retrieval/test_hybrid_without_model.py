@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from structformer import Retriever, train
 from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
+from structformer.retrieval import vector_making
 from structformer.retrieval.indexing import build_index
+from structformer.retrieval.vectors.reading import UNLEARNED
 from structformer.workspace import Workspace
 from test_query_side import QUERY_SIDE
 
@@ -218,3 +221,15 @@ def test_whether_an_encoder_reads_the_documents_is_asked_as_people_ask(base, tmp
     texts = [unit.text for unit in Retriever.open(tmp_path / "w").units]
     assert len(asked) >= 10
     assert all(any(sentence in text for text in texts) for sentence in asked)
+
+
+@pytest.mark.parametrize(("language", "share"), [("en", 0.9), ("fr", UNLEARNED)])
+def test_an_encoder_of_english_has_less_say_in_other_languages(base, tmp_path, monkeypatch, language, share):
+    """However well it finds French passages by their own sentences, which have the same pieces of words."""
+    monkeypatch.setattr(vector_making, "reading_share", lambda *_: 0.9)
+    english = shutil.copytree(base, tmp_path / "tiny-en")
+    ingest(
+        write_pages(tmp_path / "pages", {"a.md": f"---\nlang: {language}\n---\n# A\n\nB.\n"}), tmp_path / "w", workers=1
+    )
+    manifest = build_index(tmp_path / "w", encoders=["base"], base_model=str(english))
+    assert manifest["reads"] == {"base": share}

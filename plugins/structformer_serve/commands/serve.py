@@ -51,7 +51,7 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--rate",
             20.0,
             "Requests a second for each client, 0 for any number; not on loopback.",
-            type=Number(0),
+            type=Number(0, 1e9),
         ),
         click.option(
             "--connections",

@@ -94,10 +94,8 @@ def body_first_selection(here: Neighbourhood, rng: Random, census: Census) -> It
         if not negatives:
             census.drop("bfs", "no documents to contrast with")
             continue
-        texts = (positive, *negatives)
-        yield Example(
-            "bfs", (rng.choice(queries),) * len(texts), texts, view.document.id, (number, *(-1,) * len(negatives))
-        )
+        texts, sections = (positive, *negatives), (number, *(-1,) * len(negatives))
+        yield Example("bfs", (rng.choice(queries),) * len(texts), texts, view.document.id, sections)
 
 
 def wiki_link_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
@@ -214,11 +212,8 @@ def _other_pages(here: Neighbourhood, rng: Random, excluded: set[int]) -> list[s
     """First passages of random documents, with their titles in front as positives have their paths."""
     wanted = here.view.options.wanted_negatives
     numbers = here.random_pages(rng, excluded, here.pages.abstract, wanted, here.view.options.min_words)
-    cut = (
-        with_path(here.pages.title(number), next(passages(here.pages.abstract(number), PASSAGE_WORDS), ""))
-        for number in numbers
-    )
-    return list(dict.fromkeys(cut))
+    firsts = ((number, next(passages(here.pages.abstract(number), PASSAGE_WORDS), "")) for number in numbers)
+    return list(dict.fromkeys(with_path(here.pages.title(number), first) for number, first in firsts))
 
 
 _of_links = partial(

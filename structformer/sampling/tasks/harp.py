@@ -56,25 +56,15 @@ def query_disambiguation_modeling(here: Neighbourhood, rng: Random, census: Cens
         reference = sentence.references[place]
         targets = here.anchor_targets(reference.text)
         drawn = targets if released else in_random_order(rng, targets, _LOOKED_AT)
-        others = list(
-            islice(
-                (
-                    number
-                    for number in drawn
-                    if number != reference.target
-                    and here.pages.abstract(number)
-                    and not _same(page, here.pages.abstract(number))
-                ),
-                _QDM_PAIRS if released else 1,
-            )
-        )
+        abstracts = (here.pages.abstract(number) for number in drawn if number != reference.target)
+        different = (other for other in abstracts if other and not _same(page, other))
+        others = list(islice(different, _QDM_PAIRS if released else 1))
         if not others:
             census.drop("qdm", "anchor text of one page only")
             continue
         query = _anchor_query(sentence, place, here, rng)
         for other in others:
-            documents = (page, here.pages.abstract(other))
-            yield Example("qdm", (query, query), documents, here.view.document.id, (sentence.section, -1))
+            yield Example("qdm", (query, query), (page, other), here.view.document.id, (sentence.section, -1))
 
 
 def representative_document_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:

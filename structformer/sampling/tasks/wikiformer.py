@@ -105,9 +105,8 @@ def representative_words_identification(view: DocumentView, rng: Random, census:
     depth n has n titles; a negative query is the main title and the titles of n - 1 random non-root nodes, never the
     same titles as the positive's.
     """
-    nodes = [
-        number for number in range(1, len(view.sections)) if view.long_enough(number) and view.sections[number].title
-    ]
+    inner = range(1, len(view.sections))
+    nodes = [number for number in inner if view.long_enough(number) and view.sections[number].title]
     if not nodes:
         if len(view.sections) > 1:
             census.drop("rwi", "no section of enough words")
@@ -115,11 +114,7 @@ def representative_words_identification(view: DocumentView, rng: Random, census:
     node = rng.choice(nodes)
     path = view.path(node)
     # Equal titles make equal queries, so that drawing among the distinct ones wastes no draw on them.
-    others = list(
-        dict.fromkeys(
-            view.path(number)[-1] for number in range(1, len(view.sections)) if view.sections[number].title.strip()
-        )
-    )
+    others = list(dict.fromkeys(view.path(number)[-1] for number in inner if view.sections[number].title.strip()))
     wanted = view.options.negatives
     seen = {tuple(sorted(path))}
     queries = [view.path_text(node)]
@@ -153,13 +148,8 @@ def abstract_texts_identification(view: DocumentView, rng: Random, census: Censu
     wanted = view.options.negatives
     # the root is kin of all, so `negatives` cannot be asked
     drawn = in_random_order(rng, range(1, len(view.sections)), len(view.sections))
-    others = list(
-        islice(
-            (number for number in drawn if view.long_enough(number) and not nearly_equal(words, view.words(number))),
-            wanted,
-        )
-    )
-    numbers = (0, *others)
+    others = (number for number in drawn if view.long_enough(number) and not nearly_equal(words, view.words(number)))
+    numbers = (0, *islice(others, wanted))
     if len(numbers) < 2:
         census.drop("ati", "no negatives in the document")
         return

@@ -36,9 +36,8 @@ class TokenBatch:
     def to(self, device: torch.device) -> TokenBatch:
         """The batch on a device."""
         features = {name: value.to(device, non_blocking=True) for name, value in self.features.items()}
-        return TokenBatch(
-            self.numbers, features, None if self.labels is None else self.labels.to(device, non_blocking=True)
-        )
+        labels = None if self.labels is None else self.labels.to(device, non_blocking=True)
+        return TokenBatch(self.numbers, features, labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +71,8 @@ def token_batches(
             ids[place], marked = masker.masked(row, rng)
             labels.append(marked)
     padding = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": 0, "attention_mask": 0}
-    rows: dict[str, Sequence[Sequence[int]]] = {
-        **{name: encoded[name] for name in encoded if name in padding},
-        "input_ids": ids,
-    }
+    rows: dict[str, Sequence[Sequence[int]]] = {name: encoded[name] for name in encoded if name in padding}
+    rows["input_ids"] = ids
     batches: list[TokenBatch] = []
     buckets = length_buckets([len(row) for row in ids], batching.device, batching.batch_tokens)
     for numbers in [list(range(len(ids)))] if batching.whole else buckets:
@@ -84,11 +81,8 @@ def token_batches(
         features = {
             name: _padded([values[number] for number in numbers], width, padding[name]) for name, values in rows.items()
         }
-        batches.append(
-            TokenBatch(
-                numbers, features, _padded([labels[number] for number in numbers], width, IGNORED) if labels else None
-            )
-        )
+        masked = _padded([labels[number] for number in numbers], width, IGNORED) if labels else None
+        batches.append(TokenBatch(numbers, features, masked))
     return batches
 
 
@@ -103,12 +97,6 @@ def in_order(batches: Sequence[TokenBatch], parts: Sequence[torch.Tensor]) -> to
     """Rows of the batches' results back in the order of the texts."""
     order = torch.tensor([number for batch in batches for number in batch.numbers], device=parts[0].device)
     return torch.cat(list(parts))[torch.argsort(order)]
-
-
-def tokens_in(batches: Sequence[TokenBatch]) -> tuple[int, int]:
-    """(real tokens, tokens with padding) of the batches."""
-    real = sum(int(batch.features["attention_mask"].sum()) for batch in batches)
-    return real, sum(batch.features["attention_mask"].numel() for batch in batches)
 
 
 @dataclass(slots=True)
@@ -136,5 +124,5 @@ class Prepared:
     @property
     def tokens(self) -> tuple[int, int]:
         """(real tokens, tokens with padding)."""
-        counted = [tokens_in(batches) for batches in self.batches.values()]
-        return sum(real for real, _ in counted), sum(padded for _, padded in counted)
+        masks = [batch.features["attention_mask"] for _, batch in self.all_batches]
+        return sum(int(mask.sum()) for mask in masks), sum(mask.numel() for mask in masks)

@@ -82,13 +82,12 @@ class ExampleOrder:
 
     def places(self, step: int) -> list[tuple[str, int]]:
         """(task, Example number) of every group of a step, counted from 0."""
-        found: list[tuple[str, int]] = []
         before, after = (self._of_tasks(steps * self.groups_per_step) for steps in (step, step + 1))
-        for task, size in self.counts.items():
-            for position in range(before[task], after[task]):
-                epoch, place = divmod(position, size)
-                found.append((task, shuffled(place, size, f"{self._seed}/{task}/{epoch}")))
-        return found
+        return [
+            (task, shuffled(position % size, size, f"{self._seed}/{task}/{position // size}"))
+            for task, size in self.counts.items()
+            for position in range(before[task], after[task])
+        ]
 
     def _of_tasks(self, groups: int) -> dict[str, int]:
         """How many of a run's first `groups` groups are each task's: of those that the tasks before it leave, its share

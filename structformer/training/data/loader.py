@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from structformer.training.data.batching import Prepared
 
@@ -38,11 +39,9 @@ class Loader:
 
     def _put(self, value: tuple[int, Sequence[Place], Prepared] | BaseException | None) -> bool:
         while not self._stopping.is_set():
-            try:
+            with suppress(queue.Full):
                 self._queue.put(value, timeout=0.1)
                 return True
-            except queue.Full:
-                continue
         return False
 
     def next(self) -> tuple[int, Sequence[Place], Prepared] | None:

@@ -74,26 +74,23 @@ def judged_candidates(
     """Queries with the candidates found for them, whose texts are at hand."""
     used = sorted({number for name in asked for number in found[name]})
     places = {number: place for place, number in enumerate(used)}
-    right = [{numbers[document] for document in relevant[name]} for name in asked]
+    right = [{numbers[document] for document in relevant[name]}.intersection(found[name]) for name in asked]
     return JudgedCandidates(
         list(asked.values()),
         [texts[number] for number in used],
         [[places[number] for number in found[name]] for name in asked],
-        [
-            frozenset(places[number] for number in found[name] if number in its)
-            for name, its in zip(asked, right, strict=True)
-        ],
+        [frozenset(places[number] for number in its) for its in right],
     )
 
 
 def relevant_documents(queries: Mapping[str, str], qrels: Qrels, known: Collection[str]) -> dict[str, set[str]]:
     """The relevant documents of every query that has one in the corpus. Raises UsageError when none has."""
     relevant = {
-        query: {document for document, grade in judged.items() if grade > 0 and document in known}
+        query: documents
         for query, judged in qrels.items()
         if query in queries
+        and (documents := {document for document, grade in judged.items() if grade > 0 and document in known})
     }
-    relevant = {query: documents for query, documents in relevant.items() if documents}
     if not relevant:
         raise UsageError(
             "no judged query has a relevant document in the corpus: are the qrels' document ids "

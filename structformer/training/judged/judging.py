@@ -85,19 +85,12 @@ def mean_gain(ranks: Ranks, task: DevelopmentSet | Judge) -> float:
     return float(np.average(GAINS[measure_of(task)](ranks), weights=question_weights(ranks, task)))
 
 
-def _discounted(ranks: Ranks) -> Floats:
-    found: Floats = np.where(ranks <= _TOP, 1 / np.log2(np.maximum(ranks, 1) + 1.0), 0.0)
-    return found
-
-
-def _reciprocal(ranks: Ranks) -> Floats:
-    found: Floats = np.where(ranks <= _TOP, 1 / np.maximum(ranks, 1), 0.0)
-    return found
-
-
 # Measures of queries with one right answer, whose ranks count from 1.
 NDCG, RECIPROCAL = "nDCG@10", "RR@10"
-GAINS: Mapping[str, Callable[[Ranks], Floats]] = {NDCG: _discounted, RECIPROCAL: _reciprocal}
+GAINS: Mapping[str, Callable[[Ranks], Floats]] = {
+    NDCG: lambda ranks: np.where(ranks <= _TOP, 1 / np.log2(np.maximum(ranks, 1) + 1.0), 0.0),
+    RECIPROCAL: lambda ranks: np.where(ranks <= _TOP, 1 / np.maximum(ranks, 1), 0.0),
+}
 
 
 def chosen_apart(ranks: Mapping[float, Ranks], task: DevelopmentSet | Judge) -> Ranks:

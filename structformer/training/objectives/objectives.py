@@ -33,6 +33,7 @@ from structformer.training.objectives.losses import (
 from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead, Masker
 
 SCALE = 20.0  # cosines are multiplied by this before a softmax: a temperature of 0.05
+_HINGES = {"hinge": pairwise_hinge, "softmax-hinge": softmax_hinge}
 Teacher = Callable[[Sequence[str], Sequence[str]], torch.Tensor]
 
 
@@ -97,8 +98,7 @@ class Objective(torch.nn.Module, ABC):
             # be.
             encoders = [ranker.model, getattr(ranker.model, "encoder", None)]
             for pooler in filter(None, (getattr(encoder, "pooler", None) for encoder in encoders)):
-                for parameter in pooler.parameters():
-                    parameter.requires_grad_(False)
+                pooler.requires_grad_(False)
 
     @abstractmethod
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
@@ -163,20 +163,14 @@ class Objective(torch.nn.Module, ABC):
     def _group_losses(self, scores: torch.Tensor, prepared: Prepared) -> torch.Tensor:
         """(Examples,) from the (pairs,) scores of their groups."""
         sizes = prepared.sizes
-        if self.loss == "hinge":
-            return pairwise_hinge(scores, sizes, self.margin)
-        if self.loss == "pointwise":
-            return pointwise(scores, sizes)
-        if self.loss == "softmax-hinge":
-            return softmax_hinge(scores, sizes, self.margin)
+        if self.loss in _HINGES:
+            return _HINGES[self.loss](scores, sizes, self.margin)
         if self.loss in DISTILLING:
             assert self.teacher is not None
             queries, documents, _ = self._pairs(prepared.examples)
-            taught = self.teacher(queries, documents).to(scores.device)
-            return (
-                margin_mse(scores, taught, sizes) if self.loss == "margin-mse" else distilled_kl(scores, taught, sizes)
-            )
-        return group_softmax(scores, sizes)
+            distance = margin_mse if self.loss == "margin-mse" else distilled_kl
+            return distance(scores, self.teacher(queries, documents).to(scores.device), sizes)
+        return pointwise(scores, sizes) if self.loss == "pointwise" else group_softmax(scores, sizes)
 
     def _masked(
         self, batches: Sequence[TokenBatch], found: Sequence[torch.Tensor], owners: torch.Tensor, count: int
@@ -361,9 +355,7 @@ class LateInteractionObjective(Objective):
             name: self._batches({"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}, rng)
             for name, ids in (("queries", query_ids), ("documents", document_ids))
         }
-        return Prepared(
-            list(examples), sizes, batches, places, len(examples) if self.loss == "infonce" else len(queries)
-        )
+        return Prepared(list(examples), sizes, batches, places, len(queries))
 
     def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
         moved = batch.to(self.model.device)
@@ -373,18 +365,15 @@ class LateInteractionObjective(Objective):
         queries, documents = (_token_vectors(prepared.batches[name], rows[name]) for name in ("queries", "documents"))
         # The study's softmax is over N_q S; a sum over query tokens is that already.
         scale = self.ranker.options.query_tokens if self.ranker.options.mean else 1
-        of_queries, of_documents = (
-            prepared.places["queries"].to(queries.mask.device),
-            prepared.places["documents"].to(queries.mask.device),
-        )
+        device = queries.mask.device
+        of_queries, of_documents = (prepared.places[name].to(device) for name in ("queries", "documents"))
         if self.loss == "infonce":
             scores = self.ranker.similarity(_rows(queries, of_queries), documents)[:, of_documents]
             return info_nce(scores * scale, prepared.places["allowed"].to(scores.device))
         scores = self.ranker.pair_similarity(_rows(queries, of_queries), _rows(documents, of_documents))
         if self.loss == "mse":
-            return target_mse(
-                scores if self.ranker.options.mean else scores / self.ranker.options.query_tokens, prepared.sizes
-            )
+            mean = scores if self.ranker.options.mean else scores / self.ranker.options.query_tokens
+            return target_mse(mean, prepared.sizes)
         return self._group_losses(scores * scale, prepared)
 
 

@@ -13,7 +13,7 @@ from structformer.models.base import MINILM_HUB
 from structformer.models.kinds import ranker_kind
 from structformer.models.known_encoders import KNOWN
 from structformer.models.registry import ModelRecord
-from structformer.training.report.logs import read_log
+from structformer.training.report.logs import losses_of, read_log
 
 _BARS = "▁▂▃▄▅▆▇█"
 _POINTS = 40
@@ -109,16 +109,11 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def _curves(path: Path) -> str:
-    log = read_log(path)
-    names = sorted({name for line in log for name in line["losses"]})
-    if not names:
-        return "No steps were run."
     rows = []
-    for name in names:
-        values = [line["losses"][name] for line in log if name in line["losses"]]
-        points = _means(values)
+    for name, losses in losses_of(read_log(path)).items():
+        points = _means([loss for _, loss in losses])
         rows.append([name, f"{points[0]:.3f}", f"`{_sparkline(points)}`", f"{points[-1]:.3f}"])
-    return _table(["loss", "first", "", "last"], rows)
+    return _table(["loss", "first", "", "last"], rows) if rows else "No steps were run."
 
 
 def _means(values: list[float]) -> list[float]:

@@ -37,6 +37,15 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     return list(steps.values())
 
 
+def losses_of(log: list[dict[str, Any]]) -> dict[str, list[tuple[int, float]]]:
+    """(step, loss) of all steps that have one, by its name."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for line in log:
+        for name, value in line["losses"].items():
+            found.setdefault(name, []).append((line["step"], value))
+    return dict(sorted(found.items()))
+
+
 def check_trackers(names: tuple[str, ...]) -> None:
     """Raises MissingPackage naming the package of a tracker that isn't installed."""
     for name in names:

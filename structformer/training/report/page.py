@@ -11,7 +11,7 @@ from structformer.notebook import box, note
 from structformer.pages import curve, render
 from structformer.sampling import tasks
 from structformer.storage.files import read_json, write_bytes
-from structformer.training.report.logs import read_log
+from structformer.training.report.logs import losses_of, read_log
 from structformer.workspace import Workspace, new_file
 
 _WINDOW = 0.05  # of the run, over which the line is a mean
@@ -22,7 +22,7 @@ def write_report(
 ) -> Path:
     """Write the page of a trained model, or of a run that is not finished; gives its path. target: in the place of
     report.html in the model's folder; force: also over a file that is there. Raises ModelError when there is neither,
-    UsageError where the target must not be written (outputs.py).
+    UsageError where the target must not be written (workspace/user_outputs.py).
     """
     workspace = Workspace(workspace)
     folder = model_folder(workspace, model)
@@ -46,9 +46,7 @@ def run_html(folder: Path, measure: str) -> str:
     verdict = ModelRecord(**read_json(record)).verdict if record.exists() else "This run is not finished."
     scored = [(line["step"], line["development"]) for line in log if "development" in line]
     parts = [str(curve(scored, scored, "step", f"held-out {measure}"))] if scored else []
-    for name in sorted({name for line in log for name in line["losses"]}):
-        points = [(line["step"], line["losses"][name]) for line in log if name in line["losses"]]
-        parts.append(str(curve(points, points, "step", f"loss, {name}")))
+    parts += [str(curve(points, points, "step", f"loss, {name}")) for name, points in losses_of(log).items()]
     return box(f"Training run {folder.name}", note(verdict), *parts)
 
 
@@ -61,18 +59,19 @@ def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) 
     if scored:
         measure = _measure(training)
         sections.append((f"Held-out {measure}", [("", "", curve(scored, scored, "step", measure))]))
-    names = sorted({name for line in log for name in line["losses"]})
-    losses: list[tuple[str, str, Any]] = []
-    for name in names:
-        points = [(line["step"], line["losses"][name]) for line in log if name in line["losses"]]
-        losses.append((name, _about(name), curve(points, _smooth(points), "step", "loss")))
+    losses = losses_of(log).items()
     if losses:
-        sections.append(("Loss by task", losses))
+        curves = [(name, _about(name), curve(points, _smooth(points), "step", "loss")) for name, points in losses]
+        sections.append(("Loss by task", curves))
     if log:
         speed = [(line["step"], line["pairs"] / max(line["seconds"], 1e-6)) for line in log]
         rate = [(line["step"], line["learning_rate"]) for line in log]
         sections.append(("Speed", [("", "", curve(speed, _smooth(speed), "step", "pairs a second"))]))
         sections.append(("Learning rate", [("", "", curve(rate, rate, "step", "learning rate"))]))
+    chosen: dict[str, Any] = {}
+    if training:
+        beside = {name: training[name] for name in ("steps", "kept", "best_step", "corpus")}
+        chosen = {**training["options"], **training["settings"], **beside}
     return render(
         "training.html",
         title=f"Training run: {model}",
@@ -80,7 +79,7 @@ def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) 
         verdict="This run is not finished." if record is None else ModelRecord(**record).verdict,
         figures=_figures(log, training),
         sections=sections,
-        options=_options(training) if training else [],
+        options=_shown(chosen),
     )
 
 
@@ -147,18 +146,6 @@ def _smooth(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
             total -= points[number - window][1]
         found.append((step, total / min(number + 1, window)))
     return found
-
-
-def _options(training: dict[str, Any]) -> list[tuple[str, str]]:
-    chosen = {
-        **training["options"],
-        **training["settings"],
-        "steps": training["steps"],
-        "kept": training["kept"],
-        "best_step": training["best_step"],
-        "corpus": training["corpus"],
-    }
-    return _shown(chosen)
 
 
 def _shown(chosen: dict[str, Any]) -> list[tuple[str, str]]:

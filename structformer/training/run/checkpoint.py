@@ -42,6 +42,7 @@ KEPT = 2
 _STATE = "state.json"
 _WEIGHTS, _OPTIMIZER = "weights.safetensors", "optimizer.safetensors"
 _SEPARATOR = "//"
+_WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True)
 _STEP = re.compile(r"step-\d{8}")
 _OURS = frozenset({"best", "run.json", "training.jsonl", "report.html"})
 
@@ -85,8 +86,13 @@ class Checkpoints:
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
+            moments = {
+                f"{parameter}{_SEPARATOR}{name}": torch.as_tensor(value)
+                for parameter, values in optimizer.items()
+                for name, value in values.items()
+            }
             save_file(_contiguous(weights), temporary / _WEIGHTS)
-            save_file(_flat(optimizer), temporary / _OPTIMIZER)
+            save_file(_contiguous(moments), temporary / _OPTIMIZER)
             digests = {file: fast_digest(temporary / file) for file in (_WEIGHTS, _OPTIMIZER)}
             write_json(temporary / _STATE, {**state, "step": step, "digests": digests}, digest=True)
             fsync_tree(temporary)
@@ -175,24 +181,16 @@ def _contiguous(weights: Weights) -> dict[str, torch.Tensor]:
     return {name: value.detach().to("cpu").clone().contiguous() for name, value in weights.items()}
 
 
-def _flat(optimizer: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    return {
-        f"{parameter}{_SEPARATOR}{name}": torch.as_tensor(value).detach().to("cpu").clone().contiguous()
-        for parameter, values in optimizer.items()
-        for name, value in values.items()
-    }
-
-
 def module_state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     """All weights, on the CPU; of a sharded module they are gathered, so all processes must ask."""
-    return cast(dict[str, torch.Tensor], get_model_state_dict(module, options=_whole()))
+    return cast(dict[str, torch.Tensor], get_model_state_dict(module, options=_WHOLE))
 
 
 def optimizer_state(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, dict[str, torch.Tensor]]:
     """The optimizer's tensors by parameter, on the CPU; all processes must ask."""
     return cast(
         dict[str, dict[str, torch.Tensor]],
-        get_optimizer_state_dict(module, optimizer, options=_whole()).get("state", {}),
+        get_optimizer_state_dict(module, optimizer, options=_WHOLE).get("state", {}),
     )
 
 
@@ -203,11 +201,7 @@ def set_state(
     moments: dict[str, dict[str, torch.Tensor]],
 ) -> None:
     """Put a state back that `module_state` and `optimizer_state` gave."""
-    set_model_state_dict(module, cast(Any, weights), options=_whole())
+    set_model_state_dict(module, cast(Any, weights), options=_WHOLE)
     # Of the whole state the first process alone gets anything; of its own part each has the groups.
     groups = get_optimizer_state_dict(module, optimizer)["param_groups"]
-    set_optimizer_state_dict(module, optimizer, cast(Any, {"state": moments, "param_groups": groups}), options=_whole())
-
-
-def _whole() -> StateDictOptions:
-    return StateDictOptions(full_state_dict=True, cpu_offload=True)
+    set_optimizer_state_dict(module, optimizer, cast(Any, {"state": moments, "param_groups": groups}), options=_WHOLE)

@@ -333,11 +333,8 @@ class Run:
                 set_weights(self._judged, weights)
             value = development_score(self._judged, self.development)
         self._turns.wait()  # scoring may take longer than a collective operation's time limit
-        found = torch.tensor(
-            [value],
-            device=self.accelerator.device,
-            dtype=torch.float64 if self.accelerator.device.type == "cpu" else torch.float32,
-        )
+        device = self.accelerator.device
+        found = torch.tensor([value], device=device, dtype=torch.float64 if device.type == "cpu" else torch.float32)
         return float(self.accelerator.reduce(found, reduction="sum").item())
 
 
@@ -354,8 +351,7 @@ class _Stats:
         self.tasks = tasks
         self.first_bad = ""
         self.counts: list[float] = [0.0] * 4
-        self._losses: list[tuple[list[str], torch.Tensor, torch.Tensor | None]] = []
-        self._places: list[tuple[Sequence[Place], Prepared, float]] = []
+        self._chunks: list[tuple[torch.Tensor, torch.Tensor | None, Prepared, Sequence[Place], float]] = []
         self._device = device
 
     def add(
@@ -367,8 +363,7 @@ class _Stats:
         operations: float,
     ) -> None:
         if places:
-            self._losses.append(([task for task, _ in places], losses, masked))
-            self._places.append((places, prepared, operations))
+            self._chunks.append((losses, masked, prepared, places, operations))
 
     def table(self) -> torch.Tensor:
         """(tasks + 2, 5) float: of each task and the masked words sum and number, at last pairs, tokens, padded tokens,
@@ -376,9 +371,9 @@ class _Stats:
         """
         table = torch.zeros(len(self.tasks) + 2, 5, device=self._device, dtype=torch.float32)
         bad = 0
-        for (names, losses, masked), (places, prepared, operations) in zip(self._losses, self._places, strict=True):
+        for losses, masked, prepared, places, operations in self._chunks:
             values = losses.float().tolist()
-            for name, value in zip(names, values, strict=True):
+            for (name, _), value in zip(places, values, strict=True):
                 row = self.tasks.index(name)
                 table[row, 0] += value
                 table[row, 1] += 1
