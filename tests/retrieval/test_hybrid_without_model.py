@@ -223,6 +223,7 @@ def test_whether_an_encoder_reads_the_documents_is_asked_as_people_ask(base, tmp
     assert all(any(sentence in text for text in texts) for sentence in asked)
 
 
+@pytest.mark.filterwarnings("ignore:100 % of the documents")
 @pytest.mark.parametrize(("language", "share"), [("en", 0.9), ("fr", UNLEARNED)])
 def test_an_encoder_of_english_has_less_say_in_other_languages(base, tmp_path, monkeypatch, language, share):
     """However well it finds French passages by their own sentences, which have the same pieces of words."""

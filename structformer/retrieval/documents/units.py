@@ -5,9 +5,9 @@ of.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +202,7 @@ class _Table:
         last = self._file.get_batch(batches - 1).num_rows if batches else 0
         self._count = (batches - 1) * _BATCH_ROWS + last if batches else 0
         self._batch = lru_cache(maxsize=64)(self._file.get_batch)
+        self._recent = lru_cache(maxsize=256)(partial(_row, self._batch))  # a search asks for its hits' several times
 
     def __len__(self) -> int:
         return self._count
@@ -210,8 +211,7 @@ class _Table:
         """One row."""
         if not 0 <= number < self._count:
             raise IndexError(number)
-        found: dict[str, Any] = self._batch(number // _BATCH_ROWS).slice(number % _BATCH_ROWS, 1).to_pylist()[0]
-        return found
+        return self._recent(number)
 
     def value(self, number: int, name: str) -> Any:
         """One field of one row, without the others."""
@@ -241,6 +241,11 @@ class _Table:
         """One field of all rows, batch by batch."""
         for number in range(self._file.num_record_batches):
             yield self._file.get_batch(number).column(name)
+
+
+def _row(batch: Callable[[int], pa.RecordBatch], number: int) -> dict[str, Any]:
+    found: dict[str, Any] = batch(number // _BATCH_ROWS).slice(number % _BATCH_ROWS, 1).to_pylist()[0]
+    return found
 
 
 def _unit(row: dict[str, Any]) -> Unit:
