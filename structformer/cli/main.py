@@ -152,6 +152,12 @@ def _end_when_interrupted() -> None:
                 time.sleep(_PATIENCE)
                 _leave()
 
+    def swallowed(raised: Any) -> None:  # an interrupt that came while an object was deleted goes nowhere
+        if issubclass(raised.exc_type, KeyboardInterrupt):
+            _leave()
+        sys.__unraisablehook__(raised)
+
+    sys.unraisablehook = swallowed
     threading.Thread(target=watch, daemon=True).start()
 
 

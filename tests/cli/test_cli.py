@@ -418,6 +418,7 @@ def test_a_mapping_from_suggestion_to_corpus(run, tmp_path, monkeypatch):
         pytest.param("time.sleep(600)", id="in Python"),
         pytest.param("threading.Event().wait()", id="waiting"),
         pytest.param("sqlite3.connect(':memory:').execute(ENDLESS)", id="in a library that looks at no signal"),
+        pytest.param("Deleted()", id="while an object is deleted, which swallows what is raised"),
     ],
 )
 def test_ctrl_c_ends_a_command_with_one_line_and_its_code(tmp_path, busy):
@@ -426,6 +427,7 @@ def test_ctrl_c_ends_a_command_with_one_line_and_its_code(tmp_path, busy):
         "import signal, sqlite3, sys, threading, time\nfrom structformer.cli import main, search\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which a shell takes from what it runs behind
         f"ENDLESS = {endless!r}\n"
+        "class Deleted:\n    def __del__(self):\n        time.sleep(600)\n"
         f"def command():\n    print('begun', flush=True)\n    {busy}\n"
         "search.command.callback = lambda **values: command()\n"
         "sys.argv = ['structformer', 'search', 'x']\nmain.main()\n"
