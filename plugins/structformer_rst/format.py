@@ -339,7 +339,7 @@ def _register(text: str) -> None:
 
 
 def _register_default(name: str) -> None:
-    """Say what stands between single backticks, until docutils has read the next page."""
+    """Set the role of text in single backticks for the page that docutils reads next."""
     if _is_standard(roles._role_registry, english.roles, name):
         roles._roles[""] = roles._role_registry[english.roles.get(name, name)]
     elif name:  # `any` and numpydoc's `autolink` are mostly used for objects

@@ -363,8 +363,9 @@ class _Searcher:
         }
         words = bare_words(query).split()[:_LONGEST_PHRASE]
         for before, pair, after in zip(words, words[1:], words[2:], strict=False):
-            beside = min(counts.get(before, math.inf), counts.get(after, math.inf))
-            if RUN.fullmatch(pair) and before[1:] + after[:1] == pair and counts.get(pair, math.inf) < beside:
+            if pair not in counts or before[1:] + after[:1] != pair or not RUN.fullmatch(pair):
+                continue
+            if counts[pair] < min(counts.get(before, math.inf), counts.get(after, math.inf)):
                 terms.pop(pair, None)
         return [(terms[word], count) for word, count in counts.items() if word in terms]
 
