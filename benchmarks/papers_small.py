@@ -45,7 +45,7 @@ ROWS = {
 }
 TRAININGS = 7  # of a seed: three are pre-trained, and those and BERT are fine-tuned
 AGAINST = "Wikiformer"
-H200_PAIRS = 1340  # 335,000 tokens a second, measured (docs/reference/training.md); 250 tokens a pair
+H200_PAIRS = 1380  # 344,000 tokens a second, measured (docs/reference/training.md); 250 tokens a pair
 MEASURE = "structformer train --ranker cross-encoder --recipe wikiformer --batch 1 --max-time 5m --dry-run --json"
 
 

@@ -7,14 +7,14 @@
     python benchmarks/training.py reading [--gigabytes 1]
 
 throughput: the same base model, Examples, lengths, precision and threads for ours and the peer, runs taken in turns;
-prints pairs a second and the ratio; on a GPU, where both learn in bf16, also tokens a second, MFU and peak memory.
---model bert-base: BERT-base's size with random weights, which cost what the learned ones cost. kills: `structformer
-train` with a checkpoint every step, killed (SIGKILL, with all it started) at random points, then resumed until it ends;
-prints how many came to the weights of the undisturbed run. preparation: chunks of 32 Examples of Wikiformer's tasks as
-a GPU gets them; prints tokens a second of a processor and the share of padding. memory: what such chunks keep for their
-gradients, whole and batch by batch. reading: Examples that are not in the page cache, shuffled as training does and
-over the whole corpus; prints milliseconds and bytes from the disk an Example, and their share of the time that an H200
-learns from one. What is over 100 % is waited for."""
+prints pairs a second after the first five steps and the ratio; on a GPU, where both learn in bf16, also tokens a
+second, MFU and peak memory. --model bert-base: BERT-base's size with random weights, which cost what the learned ones
+cost. kills: `structformer train` with a checkpoint every step, killed (SIGKILL, with all it started) at random points,
+then resumed until it ends; prints how many came to the weights of the undisturbed run. preparation: chunks of 32
+Examples of Wikiformer's tasks as a GPU gets them; prints tokens a second of a processor and the share of padding.
+memory: what such chunks keep for their gradients, whole and batch by batch. reading: Examples that are not in the page
+cache, shuffled as training does and over the whole corpus; prints milliseconds and bytes from the disk an Example, and
+their share of the time that an H200 learns from one. What is over 100 % is waited for."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Learned(NamedTuple):
 
 
 class Speed(NamedTuple):
-    """Of a training, its start and end left out; memory: the most bytes that tensors took of the GPU."""
+    """Of a training's steps after the first ones; memory: the most bytes that tensors took of the GPU."""
 
     pairs: float
     tokens: float
@@ -159,6 +159,7 @@ class Speed(NamedTuple):
     idle: float = 0.0
 
 
+WARM_UP = 5  # steps in which kernels are loaded
 GROUPS = {"cross-encoder": 4, "bi-encoder": 32}
 MIX = {"cross-encoder": {"srr": 1.0, "ict": 1.0}, "bi-encoder": {"srr": 1.0, "ict": 3.0}}
 TOKENS = {"cross-encoder": 256, "bi-encoder": 256}
@@ -195,11 +196,10 @@ def gpu_peak() -> int | None:
 def our_speed(learned: Learned) -> Speed:
     """structformer's trainer."""
     import torch
-    from structformer.training import Listener, RunMode, TrainingOptions, train_ranker
+    from structformer.training import TrainingOptions, train_ranker
     from structformer.training.report.logs import read_log
 
     forget_gpu()
-    seen: list[Any] = []
     options = TrainingOptions(
         ranker=learned.ranker,
         base_model=learned.model,
@@ -214,17 +214,13 @@ def our_speed(learned: Learned) -> Speed:
         max_epochs=1000,
         save_seconds=1e6,
     )
-    train_ranker(learned.workspace, options, RunMode(listener=Listener(step=seen.append)))
-    log = read_log(learned.workspace / "models" / "speed" / "training.jsonl")
+    train_ranker(learned.workspace, options)
+    log = [step for step in read_log(learned.workspace / "models" / "speed" / "training.jsonl") if "pairs" in step]
+    log = log[WARM_UP:]
+    pairs, tokens, idle, seconds = (sum(step[name] for step in log) for name in ("pairs", "tokens", "idle", "seconds"))
     used = [step["mfu"] for step in log if "mfu" in step]
-    tokens = sum(step["tokens"] for step in log) / sum(step["pairs"] for step in log)
-    return Speed(
-        seen[-1].pairs_per_second,
-        seen[-1].pairs_per_second * tokens,
-        gpu_peak(),
-        statistics.median(used) if used else None,
-        seen[-1].idle,
-    )
+    mfu = statistics.median(used) if used else None
+    return Speed(pairs / seconds, tokens / seconds, gpu_peak(), mfu, idle / seconds)
 
 
 def peer_speed(learned: Learned) -> Speed:
@@ -236,6 +232,7 @@ def peer_speed(learned: Learned) -> Speed:
     from structformer.models.base import resolve_base_model
     from structformer.sampling import Samples
     from structformer.training.data.example_order import ExampleOrder
+    from transformers import TrainerCallback
 
     forget_gpu()
     _, ranker, groups, steps, model = learned
@@ -267,7 +264,10 @@ def peer_speed(learned: Learned) -> Speed:
             {"query": e.queries[0], "docs": list(e.documents), "labels": [1.0] + [0.0] * (len(e.documents) - 1)}
             for e in examples
         ]
-        pairs = sum(len(example.documents) for example in examples)
+        pairs = [
+            sum(len(example.documents) for example in examples[start : start + groups])
+            for start in range(0, len(examples), groups)
+        ]
         encoder = CrossEncoder(location, num_labels=1, max_length=TOKENS[ranker])
         arguments = CrossEncoderTrainingArguments(per_device_train_batch_size=groups, **common)
         trainer: Any = CrossEncoderTrainer(
@@ -283,7 +283,7 @@ def peer_speed(learned: Learned) -> Speed:
 
         examples = [example for step in steps_of for example in step]
         rows = [{"anchor": example.queries[0], "positive": example.documents[0]} for example in examples]
-        pairs = len(examples)
+        pairs = [groups] * steps
         encoder_ = SentenceTransformer(location)
         encoder_.max_seq_length = TOKENS[ranker]
         arguments_ = SentenceTransformerTrainingArguments(per_device_train_batch_size=groups, **common)
@@ -291,11 +291,19 @@ def peer_speed(learned: Learned) -> Speed:
         trainer = SentenceTransformerTrainer(
             model=encoder_, args=arguments_, train_dataset=Dataset.from_list(rows), loss=loss
         )
-    seconds = float(
-        trainer.train().metrics["train_runtime"]
-    )  # its own figure, without what it does before the first step
+    ends: list[float] = []
+
+    class Clock(TrainerCallback):
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            ends.append(time.perf_counter())
+
+    trainer.add_callback(Clock())
+    trainer.train()
     shutil.rmtree(folder)
-    return Speed(pairs / seconds, float("nan"), gpu_peak())
+    learned_pairs = sum(pairs[WARM_UP : len(ends)])
+    return Speed(learned_pairs / (ends[-1] - ends[WARM_UP - 1]), float("nan"), gpu_peak())
 
 
 GPU_GROUPS, GPU_TOKENS, LARGEST_GROUP = 32, 512, 32
@@ -418,7 +426,7 @@ def memory(workspace: Path, layers: int) -> None:
 
 
 PART = 4_000  # Examples of a part; Wikipedia's 45 million are 130 GB
-GPU_SECONDS = 0.52 / 128  # that an H200 learned from one Example (docs/reference/training.md)
+GPU_SECONDS = 0.41 / 128  # that an H200 learned from one Example (docs/reference/training.md)
 
 
 def reading(gigabytes: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -19,6 +20,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structformer import train
+from structformer.errors import ModelError
 from structformer.models.base import packaged_minilm
 from structformer.models.first_tokens import Frame, first_tokens
 from structformer.models.length_batches import length_buckets
@@ -26,6 +28,7 @@ from structformer.models.loading import load_tokenizer
 from structformer.sampling import Example, Samples
 from structformer.training.data.batching import Prepared
 from structformer.training.data.example_order import ExampleOrder
+from structformer.training.data.loader import Loader
 from structformer.training.objectives.objectives import Objective
 from structformer.training.options import TrainingOptions
 from structformer.training.report.logs import read_log
@@ -354,6 +357,38 @@ def test_the_first_step_of_a_gpu_which_loads_its_kernels_is_no_measure_of_the_ot
     assert not measured_enough([16.0, 0.2, 0.2], "cuda", 30)
     assert measured_enough([16.0, 4.2], "cuda", 30)
     assert measured_enough([16.0], "cpu", 30)
+
+
+def test_beside_a_gpu_other_processes_prepare_the_same_chunks(corpus):
+    objective = objective_of(corpus, "cross-encoder", "softmax", mlm=0.1)
+    examples = examples_of(corpus, 6)
+
+    def prepare(step: int, chunk: int, places: Any) -> Prepared:
+        if not places:
+            raise ModelError("Example 0 of step 6 is damaged")
+        prepared = objective.prepare([examples[number] for _, number in places], Random(step))
+        prepared.places["process"] = torch.tensor(os.getpid())
+        return prepared
+
+    def all_of(device: str) -> tuple[list[Any], set[int]]:
+        work = [(step, 0, [("any", number) for number in range(step, 3 * (step < 6) + step)]) for step in range(7)]
+        found, processes = [], set()
+        with Loader(iter(work), prepare, torch.device(device)) as loader:
+            for _ in range(6):
+                places, prepared = loader.next()
+                processes.add(int(prepared.places["process"]))
+                features = [each.tolist() for _, batch in prepared.all_batches for each in batch.features.values()]
+                found.append((places, prepared.examples, features))
+            with pytest.raises(ModelError, match=r"^Example 0 of step 6 is damaged$"):
+                loader.next()
+        return found, processes
+
+    here, processes = all_of("cpu")
+    assert processes == {os.getpid()}
+    elsewhere, processes = all_of("cuda")
+    assert len(processes) == 2
+    assert os.getpid() not in processes
+    assert elsewhere == here
 
 
 def test_no_attention_is_used_that_plans_anew_for_every_shape(corpus):

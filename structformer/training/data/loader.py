@@ -1,61 +1,76 @@
-"""Prepares coming chunks of Examples in a thread, so that training does not wait for reading and tokenizing."""
+"""Prepares coming chunks of Examples: beside a GPU in other processes, since it waits for Python's lock otherwise."""
 
 from __future__ import annotations
 
-import queue
-import threading
+import multiprocessing
+import os
+import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from typing import Any
 
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from structformer.errors import StructformerError
 from structformer.training.data.batching import Prepared
 
 Place = tuple[str, int]
-_AHEAD = 4
+Chunk = tuple[int, int, Sequence[Place]]
+"""Step, number within the step, and what it learns from."""
+_PROCESSES, _AHEAD = 2, 4
 
 
 class Loader:
-    """Iterates over (step, places, prepared chunk). idle: seconds that its user waited."""
+    """The prepared chunks, in the order of the work. idle: seconds that its user waited."""
 
-    def __init__(
-        self, work: Iterator[tuple[int, int, Sequence[Place]]], prepare: Callable[[int, int, Sequence[Place]], Prepared]
-    ) -> None:
+    def __init__(self, work: Iterator[Chunk], prepare: Callable[..., Prepared], device: torch.device) -> None:
+        """prepare: called with what a chunk is."""
         self.idle = 0.0
-        self._queue: queue.Queue[tuple[int, Sequence[Place], Prepared] | BaseException | None] = queue.Queue(_AHEAD)
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(work, prepare), daemon=True)
-        self._thread.start()
+        ahead: dict[str, Any] = {}
+        if device.type == "cuda" and "fork" in multiprocessing.get_all_start_methods():
+            # A fork has the Examples and the tokenizer without being sent them.
+            ahead = {"num_workers": _PROCESSES, "prefetch_factor": _AHEAD, "multiprocessing_context": "fork"}
+        chunks = _Chunks(prepare)
+        self._found = iter(
+            DataLoader(chunks, None, sampler=work, collate_fn=_as_it_is, worker_init_fn=_begun, **ahead)  # type: ignore[arg-type]
+        )
 
-    def _run(
-        self, work: Iterator[tuple[int, int, Sequence[Place]]], prepare: Callable[[int, int, Sequence[Place]], Prepared]
-    ) -> None:
-        try:
-            for step, chunk, places in work:
-                if not self._put((step, places, prepare(step, chunk, places))):
-                    return
-            self._put(None)
-        except BaseException as error:
-            self._put(error)
-
-    def _put(self, value: tuple[int, Sequence[Place], Prepared] | BaseException | None) -> bool:
-        while not self._stopping.is_set():
-            with suppress(queue.Full):
-                self._queue.put(value, timeout=0.1)
-                return True
-        return False
-
-    def next(self) -> tuple[int, Sequence[Place], Prepared] | None:
-        """The next chunk, None after the last. Raises what went wrong in preparing it."""
+    def next(self) -> tuple[Sequence[Place], Prepared]:
+        """The next chunk. Raises what went wrong in preparing it."""
         begun = time.monotonic()
-        value = self._queue.get()
+        found = next(self._found)
         self.idle += time.monotonic() - begun
-        if isinstance(value, BaseException):
-            raise value
-        return value
+        if isinstance(found, StructformerError):
+            raise found
+        places, prepared = found
+        return places, pickle.loads(prepared) if isinstance(prepared, bytes) else prepared
 
     def __enter__(self) -> Loader:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._stopping.set()
-        self._thread.join()
+        del self._found  # ends the processes
+
+
+class _Chunks(Dataset[Any]):
+    def __init__(self, prepare: Callable[..., Prepared]) -> None:
+        self._prepare = prepare
+
+    def __getitem__(self, chunk: Chunk) -> Any:
+        try:
+            prepared = self._prepare(*chunk)
+        except StructformerError as error:  # raised in a process, its message would hold a traceback
+            return error
+        # Sent as they are, tensors would take shared memory, of which a container has little.
+        in_process = torch.utils.data.get_worker_info() is not None
+        return chunk[2], pickle.dumps(prepared, pickle.HIGHEST_PROTOCOL) if in_process else prepared
+
+
+def _as_it_is(found: Any) -> Any:
+    return found
+
+
+def _begun(number: int) -> None:
+    """A fork lacks the threads that tokenizers would wait for."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"

@@ -102,7 +102,7 @@ class Objective(torch.nn.Module, ABC):
 
     @abstractmethod
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
-        """The Examples as tokens; needs no model, so that it can be done ahead of time."""
+        """The Examples as tokens; needs no model, so that other processes can do it ahead of time."""
 
     def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
         """One batch through the model: a row of each of its texts, and their masked words' losses."""

@@ -24,7 +24,7 @@ from structformer.models.kinds import Ranker
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.data.batching import Prepared
 from structformer.training.data.example_order import ExampleOrder
-from structformer.training.data.loader import Loader, Place
+from structformer.training.data.loader import Chunk, Loader, Place
 from structformer.training.judged.judging import Judge, development_score, set_weights
 from structformer.training.objectives.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
@@ -160,7 +160,7 @@ class Run:
         self.module.train()
         if start and self._is_judged(start):
             self.reporter.judged(start, self._evaluate(start))
-        with Loader(self._work(start), self._prepare) as loader:
+        with Loader(self._work(start), self._prepare, self.accelerator.device) as loader:
             for step in range(start, self.plan.steps):
                 if step > start and self._past(deadline):
                     self._save(step)
@@ -216,7 +216,7 @@ class Run:
             step_factor=self.options.step_factor,
         )
 
-    def _work(self, start: int) -> Iterator[tuple[int, int, Sequence[Place]]]:
+    def _work(self, start: int) -> Iterator[Chunk]:
         for step in range(start, self.plan.steps):
             for chunk in self._own_chunks():
                 yield step, chunk, self.order.chunk(step, chunk, self._chunks)
@@ -235,9 +235,7 @@ class Run:
         of_task = Counter(task for task, _ in self.order.places(step))
         stats = _Stats(sorted(self.order.counts), self.accelerator.device)
         for number, chunk in enumerate(self._own_chunks()):
-            item = loader.next()
-            assert item is not None
-            _, places, prepared = item
+            places, prepared = loader.next()
             torch.manual_seed(chunk_seed(self.options.seed, step, chunk))
             weights = self._weights(prepared, bool(places), of_task, self.accelerator.device)
             learning = Learning(
