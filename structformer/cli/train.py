@@ -120,7 +120,10 @@ _SIDE = (
 
 @click.command("train")
 @click.option(
-    "--recipe", metavar="NAME", help="docs, ict, wikiformer, harp, prop, bprop, ares, ict-mlm, wlp-mlm, or a TOML file."
+    "--recipe",
+    metavar="NAME",
+    help="docs, ict, wikiformer, harp, prop, bprop, ares, seal, insent, condenser, cocondenser, retromae, dupmae, "
+    "cotmae, ict-mlm, wlp-mlm, or a TOML file.",
 )
 @click.option(
     "--ranker",

@@ -131,7 +131,7 @@ def old_config(location: str, body: str = "") -> dict[str, Any] | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8")) if path else None
     except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{location}/config.json cannot be read: {error}") from error
+        raise ModelError(f"{path} cannot be read: {error}") from error
     return found if isinstance(found, dict) and "model_type" not in found and found.keys() >= _OLD_BERT else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -385,8 +386,12 @@ def test_the_best_of_the_evaluated_checkpoints_is_kept(tmp_path, npm):
     assert result.development[1.0] == pytest.approx(max(scores.values()), abs=1e-6)
 
 
-def test_every_recipe_reads_and_any_key_can_be_set():
+def test_every_recipe_reads_and_any_key_can_be_set(run):
     assert {"ares", "bprop", "docs", "harp", "ict", "ict-mlm", "prop", "wikiformer", "wlp-mlm"} <= set(recipe_names())
+    said = " ".join(run("train", "--help").out.split())
+    named = re.search(r"--recipe NAME (.*?), or a TOML file", said)
+    assert named is not None
+    assert sorted(named[1].split(", ")) == recipe_names()
     for name in recipe_names():
         assert read_recipe(name).description
         training_options(name, {})

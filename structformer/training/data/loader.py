@@ -32,9 +32,7 @@ class Loader:
             # A fork has the Examples and the tokenizer without being sent them.
             ahead = {"num_workers": _PROCESSES, "prefetch_factor": _AHEAD, "multiprocessing_context": "fork"}
         chunks = _Chunks(prepare)
-        self._found = iter(
-            DataLoader(chunks, None, sampler=work, collate_fn=_as_it_is, worker_init_fn=_begun, **ahead)  # type: ignore[arg-type]
-        )
+        self._found = iter(DataLoader(chunks, None, sampler=work, collate_fn=_as_it_is, worker_init_fn=_begun, **ahead))
 
     def next(self) -> tuple[Sequence[Place], Prepared]:
         """The next chunk. Raises what went wrong in preparing it."""
