@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 
 from structformer.document import LinkKind, MarkKind
 from structformer.formats import TreeBuilder
@@ -41,12 +40,6 @@ _MEDIA = frozenset(("image", "video", "audio"))
 _DEEPEST = 20
 
 
-@dataclass(slots=True)
-class _List:
-    marker: str
-    kind: MarkKind
-
-
 class Blocks:
     """Reads lines into a builder. title: the document's, when it has one; texts: what references to an id show."""
 
@@ -60,7 +53,7 @@ class Blocks:
         self._element = Element()  # what has been said of the next block
         self._lines: list[str] = []
         self._delimiters: dict[str, list[int]] = {}  # by the delimiter, the numbers of its lines
-        self._lists: list[_List] = []  # that are open, the innermost last
+        self._lists: list[tuple[str, MarkKind]] = []  # that are open, the innermost last: marker and kind
         self._blanks = 0  # blank lines right before
         self._is_attached = False  # the next block belongs to the item before
         self._depth = 0
@@ -92,11 +85,8 @@ class Blocks:
             self._inline.has_compat_marks = True
             below += 1
         for line in lines[:number]:
-            self._attributes.enter(line)
-            if (element := _IDS.fullmatch(line)) is not None:
-                self._element.ids.append(element[1])
-            elif _ELEMENT.fullmatch(line):
-                self._element.add(line[1:-1])
+            if not self._attributes.enter(line):
+                self._preamble(line)
         self._heading(1, heading[2] if heading else lines[number])
         is_author = True
         while below < len(lines) and lines[below]:
@@ -232,7 +222,7 @@ class Blocks:
         """Read a list's item up to its first blank line or block; returns the number of the line after it."""
         builder, is_term = self._builder, item.re is _TERM
         marker = item["colons"] if is_term else _marker(item)
-        place = next((place for place, each in enumerate(self._lists) if each.marker == marker), -1)
+        place = next((place for place, (other, _) in enumerate(self._lists) if other == marker), -1)
         is_new = place < 0
         if is_new:
             self._open_list(marker, item)
@@ -266,16 +256,13 @@ class Blocks:
         is_term = item.re is _TERM
         kind = MarkKind.DEFINITIONS if is_term else MarkKind.LIST
         start = "" if is_term or item["bullet"] else self._element.named.get("start") or item["number"] or "1"
-        if self._lists:
-            self._builder.line()
-        else:
-            self._builder.paragraph()
+        (self._builder.line if self._lists else self._builder.paragraph)()
         self._block_title(self._element)
         self._builder.open_mark(kind, start)
-        self._lists.append(_List(marker, kind))
+        self._lists.append((marker, kind))
 
     def _end_list(self) -> None:
-        self._builder.close_mark(self._lists.pop().kind)
+        self._builder.close_mark(self._lists.pop()[1])
         self._builder.line()
 
     def _end_lists(self) -> None:
@@ -335,10 +322,7 @@ class Blocks:
         if admonition is not None:
             lines[0], style = lines[0][admonition.end() :], admonition[1]
         kind = MarkKind.NOTE if style in _ADMONITIONS else MarkKind.QUOTE if style in ("quote", "verse") else None
-        if self._lists and kind is None:
-            builder.line()
-        else:
-            builder.paragraph()
+        (builder.line if self._lists and kind is None else builder.paragraph)()
         self._add_anchors(element)
         self._open(kind, style.lower() if kind is MarkKind.NOTE else "", element)
         if style == "verse" or "hardbreaks" in element.options:
@@ -348,10 +332,7 @@ class Blocks:
         else:
             self._inline.write("\n".join(lines))
         self._close(kind, element)
-        if self._lists:
-            builder.line()
-        else:
-            builder.paragraph()
+        (builder.line if self._lists else builder.paragraph)()
 
     # Delimited blocks
 

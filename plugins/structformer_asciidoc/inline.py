@@ -15,7 +15,8 @@ from structformer_asciidoc.attributes import Attributes, element_attributes
 from structformer_html import Tag, tokens
 
 _START = re.compile(
-    r"""(?P<escape>\\)(?=(?:\*\*?|__?|``?|\#\#?|\+{1,3}|\^|~|<<|\[\[|\(\(|\w+:|--))
+    r"""(?P<escape>\\)(?=(?:\*\*?|__?|``?|\#\#?|\+{1,3}|\^|~|<<|\[\[|\(\(|\w+:|--
+        |[-=]>|<[-=]|\((?:C|R|TM)\)|(?<=\w\\)'(?=[^\W\d_])))
     | (?P<break>[ \t]\+(?=\n|\Z))
     | (?P<passed>\+\+\+|\$\$)
     | <<(?P<xref>)(?=[^\s<>])
@@ -225,11 +226,10 @@ class Inline:
                 self.html(text, say)
             else:
                 say(text)
-        elif name in _STEMS or (name == "menu" and target):
-            if name in _STEMS:
-                builder.open_mark(MarkKind.FORMULA_SPAN)
-            builder.flow(" > ".join(filter(None, (target, text))) if name == "menu" else text)
-            builder.close_mark(MarkKind.FORMULA_SPAN)
+        elif name in _STEMS:
+            builder.marked_text(MarkKind.FORMULA_SPAN, text)
+        elif name == "menu" and target:
+            builder.flow(" > ".join(filter(None, (target, text))))
         elif name in _SHOWN and not target:
             self._write(text, depth + 1)
         elif name not in _UNSHOWN:

@@ -15,14 +15,9 @@ _MOST_NESTED = 64
 _INCLUDES = re.compile(r"^include::([^\[\s{][^\[\n{]*)\[([^\]\n]*)\]", re.MULTILINE)
 _PIECE = re.compile(r"\b(?:tags?|lines)\s*=")
 _TITLED = re.compile(r"(?:\s|//[^\n]*\n|\[[^\n]*\]\n|:[\w-]+:[^\n]*\n)*+(?:= \S|[^\n]+\n={4,}[ \t]*(?:\n|\Z))")
-_FAMILIES = {
-    "partial$": "partials",
-    "example$": "examples",
-    "page$": "pages",
-    "attachment$": "attachments",
-    "image$": "images",
-}
-_ANTORA = re.compile(r"(?:(?:.*/)?modules/)([^/]+)/")
+_FAMILIES = {f"{name}$": f"{name}s" for name in "partial example page attachment image".split()}
+# The part of a path down to the files of a module of Antora's.
+MODULE = re.compile(r"(?:(?:.*/)?modules/)([^/]+)/")
 
 
 def lines_of(source: SourceFile, attributes: Attributes, taken: set[str]) -> Iterator[str]:
@@ -120,17 +115,12 @@ def _included(directive: re.Match[str], attributes: Attributes, around: list[Sou
     return None
 
 
-def module_path(path: str) -> re.Match[str] | None:
-    """The part of a path down to the files of a module of Antora's; None of a file that is in none."""
-    return _ANTORA.match(path)
-
-
 def antora_path(path: str, target: str, images: str = "images") -> str:
     """The target of an include as a path relative to a file's folder: Antora names the families of a module's files.
     images: the folder of a module's images.
     """
     family = next((name for name in _FAMILIES if name in target), "")
-    module = _ANTORA.match(path)
+    module = MODULE.match(path)
     if not family or module is None:
         return target
     names, _, inner = target.partition(family)

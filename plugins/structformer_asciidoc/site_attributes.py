@@ -11,7 +11,7 @@ from structformer.errors import ReadError
 from structformer.formats import SourceFile, is_external
 
 from structformer_asciidoc.attributes import Attributes
-from structformer_asciidoc.preprocessing import antora_path, module_path
+from structformer_asciidoc.preprocessing import MODULE, antora_path
 
 _FARTHEST = 12  # folders above a page
 _PLAYBOOKS = ("antora-playbook.yml", "antora-playbook.yaml", "playbook.yml", "site.yml")
@@ -23,7 +23,7 @@ _CALLED = {"name": "page-component-name", "title": "page-component-title", "vers
 
 def attributes_of(source: SourceFile, given: dict[str, str]) -> Callable[[], Attributes]:
     """What makes the attributes that a page begins with. given: those that hold whatever a file says."""
-    component = source.above("antora.yml", _FARTHEST) if module_path(source.path) else None
+    component = source.above("antora.yml", _FARTHEST) if MODULE.match(source.path) else None
     if component is None:
         return lambda: Attributes(given)
     playbook = next((found for name in _PLAYBOOKS if (found := source.above(name, _FARTHEST)) is not None), None)

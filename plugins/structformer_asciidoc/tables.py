@@ -38,8 +38,9 @@ def table_rows(lines: list[str], delimiter: str, element: Element) -> tuple[list
         cells = _cells("\n".join(lines[first:]) if form != "dsv" else ":".join(filter(None, lines)), separator)
         width = len(styles) or sum(cell.columns for cell in _cells(lines[first] if lines else "", separator))
     has_gap = len(lines) > first + 1 and not lines[first + 1] and first == 0
-    is_headed = "header" in element.options or (has_gap and "noheader" not in element.options)
-    return list(_rows(cells, width, styles)), is_headed
+    rows = list(_rows(cells, width, styles))
+    has_gap = has_gap and not any("\n\n" in cell.text for cell in rows[0])  # which is none within a cell
+    return rows, "header" in element.options or (has_gap and "noheader" not in element.options)
 
 
 def _column_styles(text: str) -> list[str]:

@@ -25,7 +25,7 @@ DESCRIBES = re.compile(
 )
 OBJECT_ROLES = re.compile(r"(?:py|c|cpp|js|rst|std):[\w-]+|func|class|meth|mod|attr|exc|data|obj|const|option|envvar")
 WITHOUT_WORDS = frozenset("grid card-carousel only ifconfig".split())  # directives whose argument nobody reads
-PROJECT = re.compile(r"^(?:project|path):(?!//)")  # schemes of the project itself
+PROJECT = re.compile(r"^(?:project|path|doc):(?!//)")  # schemes of the project itself
 _CARD_RULE = re.compile(r"^[ \t]*(?:\+{3,}|\^{3,})[ \t]*$", re.MULTILINE)  # between a card's head, body and foot
 CITATION_ROLES = re.compile(r"(?:foot)?cite(?:[:.]\w+)?|citep|citet")
 _OPTION = re.compile(r"[ \t]*:[\w-]+:.*")

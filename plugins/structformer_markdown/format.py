@@ -26,29 +26,12 @@ from structformer.formats import (
     without_garbage_collection,
     without_suffix,
 )
+from structformer.text import github_slug
 
 from structformer_html import has_prose
+from structformer_markdown import directives
 from structformer_markdown.dialects import chosen_names, docfx, liquid, plain_markdown
 from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS
-from structformer_markdown.dialects.templates import is_template
-from structformer_markdown.directives import (
-    CITATION_ROLES,
-    DESCRIBES,
-    FILE_ROLES,
-    HIDDEN_DIRECTIVES,
-    OBJECT_ROLES,
-    PLACE_ROLES,
-    PROJECT,
-    TITLE_ROLES,
-    WITHOUT_WORDS,
-    glossary,
-    labels,
-    note_kind,
-    split_options,
-    title_there,
-    with_version,
-    without_rules,
-)
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code, whole_example
 from structformer_markdown.front_matter import shown, split_front_matter
 from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, parse
@@ -56,18 +39,7 @@ from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
 from structformer_markdown.raw_html import SCRIPTS, RawHtml
 from structformer_markdown.tables import LOOSE
-from structformer_rst.objects import (
-    ICON,
-    NUMBER_PLACE,
-    SCOPES,
-    SIGNED,
-    VERSIONS,
-    Objects,
-    is_object,
-    last_part,
-    object_names,
-    target_of,
-)
+from structformer_rst import objects
 
 _UNNUMBERED = re.compile(r"\s*\{-\}\s*$")
 _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
@@ -78,7 +50,8 @@ _CAPTION = re.compile(r"(?:Table)?:[ \t]+")
 _RAW_SPAN = re.compile(r"\{=(\w+)\}")  # behind what is code only for Markdown
 _CELL_NAME = re.compile(r"^#\|[ \t]*label:[ \t]*([\w:.-]+)[ \t]*$", re.MULTILINE)  # Quarto's
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
-_CODE_OF = re.compile(r"\A#!([a-z][\w+-]*) (?=\S)")  # a language, in PyMdown's spans of code
+# A language, in spans of code: PyMdown's and rehype-pretty-code's.
+_CODE_OF = re.compile(r"\A#![a-z][\w+-]* (?=\S)|(?<=\S)\{:[a-z]+\}\Z")
 _ROLE = re.compile(r"\{([\w:+-]+)\}$")
 _NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
 _KEYS = re.compile(r"[,;\s]+")
@@ -114,7 +87,8 @@ _SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
 _NAMED_PARTS = ("link_close", "code_inline", "image", "em_close", "strong_close")  # behind which attributes may stand
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
 _FARTHEST_BOOK = 5  # folders above a chapter
-_LOOSE_TABLES = ("_config.yml", "mkdocs.yml")  # of sites whose tables are not GitHub's: kramdown's, Python-Markdown's
+# Of sites whose tables are not GitHub's: kramdown's, Python-Markdown's, Markdig's.
+_LOOSE_TABLES = ("_config.yml", "mkdocs.yml", "docfx.json")
 _BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
 _ANY_CASE = "any case:"  # before the names of a path in lower case, as some sites have their addresses
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
@@ -171,7 +145,7 @@ class MarkdownFormat:
         body = text[body_start:]
         if not strict:
             body = with_includes(body, source)
-            if options.get("dialect") != "none" and is_template(metadata.get("title"), body, source):
+            if options.get("dialect") != "none" and liquid.is_template(metadata.get("title"), body, source):
                 source.warn("a template that its site fills in: not a document")
                 return
             body = plain_markdown(body, source, options.get("dialect"))
@@ -188,6 +162,7 @@ class MarkdownFormat:
             reader.read(parse(body, env))
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
         title = shown(metadata.get("title")).strip()
+        title = _unmarked(title) if title.count("`") > 1 else title
         document = builder.finish(
             Source(source.path, self.name),
             title=" ".join(unescape(title).replace("\u00ad", "").split()) if title else None,
@@ -218,8 +193,8 @@ class MarkdownFormat:
             yield f"//{link.target}"
             yield _BIBLIOGRAPHY
             return
-        if is_object(link.target):
-            yield from object_names(link.target)
+        if objects.is_object(link.target):
+            yield from objects.object_names(link.target)
             return
         page, fragment = split_fragment(link.target)
         if page.startswith("/") and (top := normalize(page).strip("/")) and "/" not in top:
@@ -303,6 +278,12 @@ def _inline_of(text: str, env: dict[str, Any]) -> Token | None:
     return tokens[1] if [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"] else None
 
 
+def _unmarked(text: str) -> str:
+    """A line without its marks."""
+    told = _inline_of(text, {})
+    return _plain(told.children or []) if told else text
+
+
 def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_before: int) -> None:
     if places:
         line, lines = places[0][0] + lines_before, sum(count for _, count in places)
@@ -317,6 +298,9 @@ def _names(document: Document, source: SourceFile) -> tuple[str, ...]:
     paths = [path, *docfx.published(document.metadata, source), *liquid.published(path)]
     if isinstance(own := document.metadata.get("id"), str) and own and "/" not in own:  # as Docusaurus publishes it
         paths.append(f"{path.rpartition('/')[0]}/{own}".lstrip("/"))
+    folder, _, file = path.rpartition("/")
+    if file in ("page.mdx", "page.md") or (file.lower() == "readme.md" and _is_of_book(source)):  # Next.js, mdBook
+        paths.append(f"{folder}/index.md".lstrip("/"))
     places = [name for each in paths for name in path_names(each)]
     # At the top of the site; pages elsewhere may have that name too.
     names = [*places, *(f"/{name}" for name in places if "/" not in name)]
@@ -349,7 +333,7 @@ class _Reader:
     def __init__(self, builder: TreeBuilder, source: SourceFile, *, extended: bool) -> None:
         self._builder = builder
         self._source = source
-        self._objects = Objects()
+        self._objects = objects.Objects()
         self._extended = extended
         self._html = RawHtml(builder, marked=extended)
         self._list_depth = 0
@@ -386,7 +370,8 @@ class _Reader:
             elif kind == "paragraph_open" or kind == "paragraph_close":
                 self._block()
             elif self._nested and kind in ("heading_open", "heading_close"):
-                self._rubric(kind == "heading_open")
+                # In a directive, where it is a line and no section of the page.
+                (self._open if kind == "heading_open" else self._close)(MarkKind.STRONG)
             elif kind == "heading_open":
                 self._heading(token, tokens[index + 1])
             elif kind == "heading_close":
@@ -418,8 +403,10 @@ class _Reader:
     def _caption(self, token: Token, tokens: list[Token], index: int) -> bool:
         """A table's caption, below it or above it. False where it is none."""
         found = _CAPTION.match(token.content)
-        beside = {tokens[max(index - 2, 0)].type, *(each.type for each in tokens[index + 2 : index + 3])}
-        if found is None or beside.isdisjoint({"table_close", "table_open"}):
+        before = tokens[max(index - 2, 0)]
+        beside = {before.type, *(each.type for each in tokens[index + 2 : index + 3])}
+        is_below_html = before.content.rstrip().endswith("</table>")
+        if found is None or (beside.isdisjoint({"table_close", "table_open"}) and not is_below_html):
             return False
         children = token.children or []
         first, last = (children[0], children[-1]) if children else (token, token)
@@ -443,8 +430,8 @@ class _Reader:
         content = shown_code(token.content) if self._extended else token.content
         content = content.strip("\n") if content.strip() else ""
         if self._extended and token.info.startswith("{"):
-            options, content = split_options(content)
-            self._label(labels(options))
+            options, content = directives.split_options(content)
+            self._label(directives.labels(options))
             content = content.strip("\n")
         if self._extended and "{" in token.info:
             self._anchors_of(token.info)
@@ -462,33 +449,33 @@ class _Reader:
         if children:
             self._inline(children)
         elif not self._html.hidden:
-            content = content.replace("\u00ad", "") if "\u00ad" in content else content
+            content = content.replace("\u00ad", "")
             self._text(_LINE_BREAK.sub(" ", content) if "\n" in content else content, "")
 
     def _directive(self, token: Token) -> bool:
         """A MyST directive: one whose content is Markdown is read as such. False when it is code after all."""
         found = DIRECTIVE.match(token.info)
-        if found is None or (found[1] in CODE_DIRECTIVES and found[1] not in HIDDEN_DIRECTIVES):
+        if found is None or (found[1] in CODE_DIRECTIVES and found[1] not in directives.HIDDEN_DIRECTIVES):
             return False
         name, argument = found[1], found[2].strip()
-        options, content = split_options(token.content)
-        if name in HIDDEN_DIRECTIVES:
+        options, content = directives.split_options(token.content)
+        if name in directives.HIDDEN_DIRECTIVES:
             self.names += [_BIBLIOGRAPHY] * (name == "bibliography")
-            self._label(labels(options))
+            self._label(directives.labels(options))
             return True
         self._block()
         if name == "figure-md":  # which has its name for an argument
             options, argument = {**options, "name": argument}, ""
-        self._label(labels(options))
+        self._label(directives.labels(options))
         if name == "toctree":
             self._contents(content.split("\n"))
             return True
-        if name in VERSIONS:
-            argument, content = "", with_version(name, argument, content)
-        note, has_title = note_kind(name, options)
+        if name in objects.VERSIONS:
+            argument, content = "", directives.with_version(name, argument, content)
+        note, has_title = directives.note_kind(name, options)
         if note:
             self._open(MarkKind.NOTE, note)
-        signatures = [argument] if DESCRIBES.fullmatch(name) else []
+        signatures = [argument] if directives.DESCRIBES.fullmatch(name) else []
         is_listed = options.keys().isdisjoint({"noindex", "no-index"})
         with self._objects.describing(name, signatures, is_listed=is_listed) as ids:
             for each in ids:
@@ -501,7 +488,7 @@ class _Reader:
                 self._argument(name, argument, described=bool(signatures), is_title=has_title)
             if name == "seealso":
                 self._builder.text("See also: ")
-            self._within(name, without_rules(name, content))
+            self._within(name, directives.without_rules(name, content))
         if name in ("image", "figure"):
             self._close(MarkKind.CAPTION)
             self._close(MarkKind.FIGURE)
@@ -513,11 +500,11 @@ class _Reader:
     def _argument(self, name: str, argument: str, *, described: bool, is_title: bool) -> None:
         """A directive's argument, where readers see it: a title, a signature, or a line with marks."""
         kind = name.rpartition(":")[2]
-        if name in WITHOUT_WORDS or (described and kind in SCOPES):
+        if name in directives.WITHOUT_WORDS or (described and kind in objects.SCOPES):
             return
         if is_title:
             self._open(MarkKind.TITLE)
-        if described and kind in SIGNED:
+        if described and kind in objects.SIGNED:
             self._builder.text(argument)
         else:
             self._said(argument)
@@ -547,12 +534,11 @@ class _Reader:
     def _glossary(self, content: str) -> None:
         """Terms, which are places, and their definitions."""
         self._open(MarkKind.DEFINITIONS)
-        for terms, definition in glossary(content):
+        for terms, definition in directives.glossary(content):
             for term in terms:
                 self._open(MarkKind.TERM)
-                told = _inline_of(term, {EXTENDED: True})
-                self._label([_plain(told.children or []) if told else term])
-                self._content(term, told.children if told else None)
+                self._label([_unmarked(term)])
+                self._said(term)
                 self._close(MarkKind.TERM)
             self._open(MarkKind.DEFINITION)
             self.read(parse(definition, {EXTENDED: True}))
@@ -562,7 +548,7 @@ class _Reader:
     def described(self, document: Document) -> list[str]:
         """The document's names by what its directives describe; references to that which is here lead here."""
         for link in document.links():
-            if is_object(link.target):
+            if objects.is_object(link.target):
                 link.target = self._objects.place(link.target) or link.target
         return [f"object:{name}" for name in self._objects.ids]
 
@@ -573,13 +559,6 @@ class _Reader:
             self._builder.add_anchor(name)
         self._anchors.clear()
 
-    def _rubric(self, opens: bool) -> None:
-        """A heading in a directive, which is a line of it and no section of the page."""
-        if opens:
-            self._open(MarkKind.STRONG)
-        else:
-            self._close(MarkKind.STRONG)
-
     def _contents(self, lines: list[str]) -> None:
         """The entries of a table of contents: pages, with a title before those that have one of their own there."""
         self._builder.open_mark(MarkKind.LIST)
@@ -588,44 +567,39 @@ class _Reader:
             if entry is not None:
                 self._builder.line()
                 self._builder.open_mark(MarkKind.ITEM)
-                self._builder.open_link(entry[2] or line.strip())
-                self._builder.text(entry[1] or line.strip())
-                self._builder.close_link()
+                self._builder.link_text(entry[2] or line.strip(), entry[1] or line.strip())
                 self._builder.close_mark(MarkKind.ITEM)
         self._builder.close_mark(MarkKind.LIST)
 
     def _role(self, name: str, content: str) -> None:
         """A MyST role: a reference is a link, any other is its text."""
-        if ICON.fullmatch(name) is not None:
+        if objects.ICON.fullmatch(name) is not None:
             return
         named = _NAMED.fullmatch(content)
         shown, target = (named[1].strip(), named[2].strip()) if named else (content, content)
         builder = self._builder
-        if CITATION_ROLES.fullmatch(name) is not None and not builder.in_link:
+        if directives.CITATION_ROLES.fullmatch(name) is not None and not builder.in_link:
             for number, key in enumerate(filter(None, _KEYS.split(target))):
                 builder.text(", " * (number > 0))
                 builder.link_text(key, shown if named else key, LinkKind.CITATION)
             return
-        if name in PLACE_ROLES and not builder.in_link:
-            builder.open_link(f"#{target}", LinkKind.XREF)
-            shown = NUMBER_PLACE.sub("", shown) if name.endswith("numref") else shown
-            unnamed = not shown or (name in TITLE_ROLES and not named)
+        if name in directives.PLACE_ROLES and not builder.in_link:
+            shown = objects.NUMBER_PLACE.sub("", shown) if name.endswith("numref") else shown
+            unnamed = not shown or (name in directives.TITLE_ROLES and not named)
             self.has_unnamed |= unnamed
-            builder.text(UNNAMED if unnamed else shown.lstrip("!~"))
-            builder.close_link()
+            builder.link_text(f"#{target}", UNNAMED if unnamed else shown.lstrip("!~"), LinkKind.XREF)
             return
-        if name in FILE_ROLES and not builder.in_link:
-            # A page of another project, by intersphinx, is elsewhere.
-            builder.open_link(f"//{target}" if name != "download" and re.match(r"[\w.-]+:(?!\s)", target) else target)
+        if name in directives.FILE_ROLES and not builder.in_link:
             title = self._title(target) if name != "download" and not named else ""
-            builder.text(title or shown.lstrip("!~"))
-            builder.close_link()
+            # A page of another project, by intersphinx, is elsewhere.
+            target = f"//{target}" if name != "download" and re.match(r"[\w.-]+:(?!\s)", target) else target
+            builder.link_text(target, title or shown.lstrip("!~"))
             return
-        if OBJECT_ROLES.fullmatch(name) and not builder.in_link and content[:1] != "!":
-            place = target_of(name, target.lstrip("~"), self._objects)
+        if directives.OBJECT_ROLES.fullmatch(name) and not builder.in_link and content[:1] != "!":
+            place = objects.target_of(name, target.lstrip("~"), self._objects)
             if place:
                 builder.open_link(place, LinkKind.XREF)
-                builder.code_span(last_part(shown) if shown[:1] == "~" else shown.removeprefix("."))
+                builder.code_span(objects.last_part(shown) if shown[:1] == "~" else shown.removeprefix("."))
                 builder.close_link()
                 return
         if (script := _SCRIPT_ROLES.get(name)) is not None:
@@ -633,12 +607,11 @@ class _Reader:
             builder.text(shown)
             builder.close_script()
             return
-        mark = _MARKED_ROLES.get(name)
+        if (mark := _MARKED_ROLES.get(name)) is not None:
+            builder.open_mark(mark)
+        builder.text(shown.lstrip("!~"))
         if mark is not None:
-            self._builder.open_mark(mark)
-        self._builder.text(shown.lstrip("!~"))
-        if mark is not None:
-            self._builder.close_mark(mark)
+            builder.close_mark(mark)
 
     def _row(self, token: Token, *, header: bool) -> None:
         if header and not any(token.meta["cells"]):
@@ -646,11 +619,8 @@ class _Reader:
         builder = self._builder
         builder.line()
         builder.open_mark(MarkKind.ROW, "header" if header else "")
-        first = True
-        for cell, children in zip(token.meta["cells"], token.meta["parsed"], strict=True):
-            if not first:
-                builder.text(" | ")
-            first = False
+        for number, (cell, children) in enumerate(zip(token.meta["cells"], token.meta["parsed"], strict=True)):
+            builder.text(" | " * (number > 0))
             builder.open_mark(MarkKind.CELL)
             self._content(cell, children)
             builder.close_mark(MarkKind.CELL)
@@ -699,15 +669,12 @@ class _Reader:
         explicit = [*self._anchors, *([str(opening.attrs["id"])] if opening.attrs.get("id") else [])]
         self._anchors.clear()
         children = inline.children or []
-        inline.content = _UNNUMBERED.sub("", inline.content)
-        if children and children[-1].type == "text":
-            children[-1].content = _UNNUMBERED.sub("", children[-1].content)
-        if not children and (found := HEADING_ATTRIBUTES.search(inline.content)):
-            explicit += names_in(found[0])
-            inline.content = inline.content[: found.start()]
-        if children and children[-1].type == "text" and (found := HEADING_ATTRIBUTES.search(children[-1].content)):
-            explicit += names_in(found[0])
-            children[-1].content = children[-1].content[: found.start()]
+        last = children[-1] if children else inline
+        if last.type in ("text", "inline"):
+            last.content = _UNNUMBERED.sub("", last.content)
+            if (found := HEADING_ATTRIBUTES.search(last.content)) is not None:
+                explicit += names_in(found[0])
+                last.content = last.content[: found.start()]
         self._html.forget()
         self._builder.open_heading(int(opening.tag[1]), tuple(explicit))
 
@@ -749,9 +716,7 @@ class _Reader:
             elif self._html.hidden:
                 continue
             elif kind == "text" or kind == "text_special":
-                content = token.content
-                if "\u00ad" in content:
-                    content = content.replace("\u00ad", "")
+                content = token.content.replace("\u00ad", "")
                 if (
                     self._extended
                     and content[-1:] == "}"
@@ -801,7 +766,10 @@ class _Reader:
         address = str(opening.attrs.get("href", ""))
         target = address
         if self._extended:  # what another project has is elsewhere
-            target = f"//{address}" if address.startswith("inv:") else PROJECT.sub("", address, count=1)
+            target = f"//{address}" if address.startswith("inv:") else directives.PROJECT.sub("", address, count=1)
+            if address.startswith("doc:"):  # of DocC, which finds a page by its name alone
+                page, fragment = split_fragment(target)
+                target = page.rpartition("/")[2] + (f"#{github_slug(fragment)}" if fragment else "")
         self._builder.open_link(target, LinkKind.CITATION if target.startswith("cite:") else LinkKind.HYPERLINK)
         is_empty = following.type == "link_close" or (opening.markup == "autolink" and target != address)
         if not (is_empty and self._extended and target) or self._builder.in_heading:
@@ -813,13 +781,12 @@ class _Reader:
         else:
             words = _words(target) if "." not in target and target[0] != "/" else ""  # a label's, and no path's
             words = words if following.type == "link_close" else target.removeprefix("//")
+            words = _words(re.split("[#/:]", address)[-1]) if address.startswith("doc:") else words
             self._builder.text(self._title(target) or words)
 
     def _title(self, target: str) -> str:
         """The title of a page that a reference without words leads to; "" where there is none."""
-        title = "" if is_external(target) else title_there(target, self._source)
-        told = _inline_of(title, {})
-        return _plain(told.children or []) if told else title
+        return "" if is_external(target) else _unmarked(directives.title_there(target, self._source))
 
     def _formula(self, token: Token, *, alone: bool) -> None:
         """A formula as written: on lines of its own where it is all of a paragraph or goes over lines between $$."""
@@ -852,9 +819,7 @@ class _Reader:
             if span.target is None:
                 self._builder.text(span.text)
             else:
-                self._builder.open_link(span.target)
-                self._builder.text(span.text)
-                self._builder.close_link()
+                self._builder.link_text(span.target, span.text)
 
 
 def _alert(tokens: list[Token], opening: int) -> str:

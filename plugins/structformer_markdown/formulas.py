@@ -138,13 +138,14 @@ def formula_block(state: StateBlock, start: int, end: int, silent: bool) -> bool
     return True
 
 
-def _line(state: StateBlock, line: int) -> str:
+def line_of(state: StateBlock, line: int) -> str:
+    """A line of a block, without what is in front of it."""
     return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
 
 
 def _display_end(state: StateBlock, start: int, end: int) -> int:
     """The last line of the formula on lines of its own that begins with this one; -1 where none does."""
-    text = _line(state, start)
+    text = line_of(state, start)
     opening = _OPENING.match(text) if _DISPLAY.match(text) else None
     if opening is None:
         return -1
@@ -183,7 +184,7 @@ def _first_spanning(state: StateBlock, start: int, end: int) -> int:
     if 0 <= state.src.find("\n\n", begin) < state.env[_NEXT]:
         return -1  # most paragraphs
     for line in range(start, end):
-        if state.isEmpty(line) or (line > start and _ENDS_PARAGRAPH.match(_line(state, line))):
+        if state.isEmpty(line) or (line > start and _ENDS_PARAGRAPH.match(line_of(state, line))):
             return -1
         if _spanning(state, line, end) > line:
             return line
@@ -217,9 +218,9 @@ def _spanning(state: StateBlock, line: int, end: int) -> int:
 def _closing_line(state: StateBlock, line: int, end: int, opening: re.Match[str]) -> int:
     """The line that ends the formula that begins so in a line and does not end there; -1 where none does."""
     closing = _closing(opening)
-    lines = [_line(state, line)[opening.start() :]]
+    lines = [line_of(state, line)[opening.start() :]]
     for later in range(line + 1, min(end, line + _MOST_LINES)):
-        text = _line(state, later)
+        text = line_of(state, later)
         if not text:
             if lines[0].strip() != "$$":
                 return -1

@@ -18,7 +18,7 @@ from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote.index import footnote_def
 
 from structformer_markdown.formulas import MARKS as FORMULA_MARKS
-from structformer_markdown.formulas import formula_block, formula_span
+from structformer_markdown.formulas import formula_block, formula_span, line_of
 from structformer_markdown.tables import table
 
 MAX_NESTING = 100
@@ -134,10 +134,7 @@ def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """What is nested deeper than the parser goes becomes one paragraph, where markdown-it would drop it."""
     if silent or state.level < MAX_NESTING - 4:
         return False
-    lines = [
-        state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].lstrip("> \t")
-        for line in range(start, end)
-    ]
+    lines = [line_of(state, line).lstrip("> \t") for line in range(start, end)]
     state.line = end
     for kind, nesting in (("too_deep_open", 1), ("inline", 0), ("too_deep_close", -1)):
         token = state.push(kind, "", nesting)  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ _DIRECTIVES = [
         rf"(?P<show>)\{{\{{<\s*include\s+{_PATH}\s*>\}}\}}",
         rf"(?P<show>)<!--\s*@include:\s*{_PATH}\s*-->",
         r"(?P<show>)<!--\s*@include:\s*(?P<path>[^\s{}<>]+)\{(?P<part>\d*,\d*)\}\s*-->",
-        rf"(?P<show>)\[!INCLUDE\s*\[[^\]]*\]\s*\({_PATH}\)\]",
+        rf"(?P<show>)\[!(?i:INCLUDE)\s*\[[^\]]*\]\s*\({_PATH}\)\]",
         r"(?P<show>)\{%-?\s*include(?:_relative)?\s+[\"']?(?P<path>[\w./-]+\.(?:md|markdown))[\"']?[^%]*-?%\}",
         r"(?P<show>)\{\{[<%]\s*(?:readfile|include)\s+(?:file\s*=\s*)?[\"'](?P<path>[^\"']+)[\"'][^{}]*[>%]\}\}",
         r"(?P<show>)!(?:include|INCLUDE)\s*[\"'(]?(?P<path>[\w./-]+\.\w+)[\"')]?",
@@ -45,7 +45,7 @@ _DIRECTIVES = [
 _IN_LINE = re.compile(rf"\[!INCLUDE\s*\[[^\[\]\n]*\]\s*\({_PATH}\)\]", re.IGNORECASE)
 _HINTS = (  # one of which every directive has; a literal is found much faster than a pattern
     *("#include", "#rustdoc_include", "#playground", "8<-", "{< include", "{<include", "{% include", "{%- include"),
-    *("{%include", "{%-include", "{% readfile", "{< readfile", "@include:", "[!INCLUDE", "!include", "!INCLUDE"),
+    *("{%include", "{%-include", "{% readfile", "{< readfile", "@include:", "!include", "!Include", "!INCLUDE"),
     *("{include}", "@@option", "<<<", "[!code", "{!", "{*", '.md"', ".md'", '.mdx"', ".mdx'"),
 )
 _HINT_BYTES = tuple(hint.encode() for hint in _HINTS)

@@ -17,7 +17,7 @@ _MAX_USER = 256
 _LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]++|data-[\w-]++|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
 ATTRIBUTES = re.compile(_LIST)
 HEADING_ATTRIBUTES = re.compile(rf"\s*{_LIST}\s*$")
-_NAME = re.compile(r"""(?:#([\w:.-]+)|\bid=["']?([\w:.-]+))""")
+_NAME = re.compile(r"""(?:#([\w:.-]+)|(?<![\w-])id=["']?([\w:.-]+))""")
 
 
 @dataclass(frozen=True, slots=True)

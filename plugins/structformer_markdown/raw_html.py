@@ -93,7 +93,7 @@ class RawHtml:
                     self._header = _has_titles(found, index)
                 self._tag(token)
             elif not self._hidden:
-                token = token.replace("\u00ad", "") if "\u00ad" in token else token
+                token = token.replace("\u00ad", "")
                 if self._builder.in_mark(MarkKind.CODE):
                     self._builder.verbatim(token)
                 elif self._marked and not self._builder.in_mark(MarkKind.CODE_SPAN):
@@ -141,9 +141,7 @@ class RawHtml:
             elif found["label"]:
                 self._inline(found["label"])
             else:
-                builder.open_mark(MarkKind.CODE_SPAN)
-                builder.flow(found["code"])
-                builder.close_mark(MarkKind.CODE_SPAN)
+                builder.marked_text(MarkKind.CODE_SPAN, found["code"])
             if (attributes := ATTRIBUTES.match(text, place)) is not None:
                 for name in names_in(attributes[0]):
                     builder.add_anchor(name)
@@ -159,7 +157,8 @@ class RawHtml:
         self.end_to(self._floors.pop())
 
     def forget(self) -> None:
-        """A heading ends all that is open."""
+        """A heading ends all that is open, hidden or not."""
+        self._hidden = ""
         self._open.clear()
         self._floors = [0] * len(self._floors)
 

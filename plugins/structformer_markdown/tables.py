@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from markdown_it.rules_block import StateBlock
 
-from structformer_markdown.formulas import formulas
+from structformer_markdown.formulas import formulas, line_of
 
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _CODE = re.compile(r"`[^`]*`")
@@ -26,14 +26,10 @@ def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if start + 2 > end or state.sCount[start + 1] < state.blkIndent or state.is_code_block(start + 1):
         return False
     # A delimiter row begins with one of its three characters; most lines don't.
-    if state.src[state.bMarks[start + 1] + state.tShift[start + 1] : state.eMarks[start + 1]][:1] not in (
-        "|",
-        "-",
-        ":",
-    ):
+    delimiter = line_of(state, start + 1).strip()
+    if delimiter[:1] not in ("|", "-", ":"):
         return False
-    delimiter = _line(state, start + 1)
-    header = _line(state, start)
+    header = line_of(state, start).strip()
     if "|" not in header and "|" not in delimiter and ":" not in delimiter:
         return False
     if not _DELIMITER.fullmatch(delimiter) or (delimiter.lstrip("-").lstrip(" ") == "" and "|" not in header):
@@ -59,7 +55,7 @@ def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
             break
         if any(rule(state, line, end, True) for rule in terminators):
             break
-        text = _line(state, line)
+        text = line_of(state, line).strip()
         written += columns
         if not text or written > _MAX_CELLS:
             break
@@ -70,10 +66,6 @@ def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     state.parentType = before
     state.line = line
     return True
-
-
-def _line(state: StateBlock, line: int) -> str:
-    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].strip()
 
 
 def _row(state: StateBlock, text: str, columns: int, line: int) -> None:

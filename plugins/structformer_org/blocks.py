@@ -215,10 +215,7 @@ class Blocks:
 
     def _gap(self) -> None:
         """What follows is another block; within a list, another line."""
-        if self._lists:
-            self._builder.line()
-        else:
-            self._builder.paragraph()
+        (self._builder.line if self._lists else self._builder.paragraph)()
 
     def _paragraph(self, lines: list[str]) -> None:
         self._gap()

@@ -28,6 +28,7 @@ _START = re.compile(
 _ENDS = {mark: re.compile(rf"(?<=\S)\{mark}(?=[\s\-–—.,;:!?'\")}}\\\[\]|/*_+]|\Z)") for mark in "*/_=~+"}
 _ENDS["$"] = re.compile(r"(?<=[^\s.,$])\$(?!\w)")
 _MARKS = {"*": MarkKind.STRONG, "/": MarkKind.EMPHASIS, "=": MarkKind.CODE_SPAN, "~": MarkKind.CODE_SPAN}
+_MARKS["$"] = MarkKind.FORMULA_SPAN
 _CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 _ENTITIES = dict(pair.split("=") for pair in "to=→ mdash=— ndash=– S=§ P=¶ slash=/ under=_ vert=| circ=∘".split())
 _ENTITIES |= {"ldots": "…", "dots": "…", "LaTeX": "LaTeX", "TeX": "TeX"}
@@ -111,12 +112,10 @@ class Inline:
             dead.add((mark, limit))
             return 0
         inner, builder = text[place : closed.start()], self._builder
-        if mark in "=~":
-            builder.marked_text(MarkKind.CODE_SPAN, inner)
-        elif mark == "$":
-            builder.marked_text(MarkKind.FORMULA_SPAN, inner)
+        kind = _MARKS.get(mark)
+        if kind is not None and mark in "=~$":
+            builder.marked_text(kind, inner)
         else:
-            kind = _MARKS.get(mark)
             if kind is not None:
                 builder.open_mark(kind)
             self.write(inner, depth + 1)

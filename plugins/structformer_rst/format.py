@@ -27,31 +27,10 @@ from structformer.formats import (
     path_names,
 )
 
+from structformer_rst import objects, unnamed
 from structformer_rst.glossary import Glossary, is_term, term_anchor
-from structformer_rst.objects import (
-    ICON,
-    NUMBER_PLACE,
-    SCOPES,
-    SIGNED,
-    UNSEEN,
-    VERSIONS,
-    Objects,
-    is_object,
-    last_part,
-    object_names,
-    target_of,
-)
 from structformer_rst.option_lines import is_option, options_of, without_options
 from structformer_rst.site_text import default_role, with_site_text
-from structformer_rst.unnamed import (
-    GENERATED,
-    SCRIPTS,
-    UNNAMED_CLASS,
-    title_of_page,
-    titles_by_label,
-    words_of_label,
-    words_of_path,
-)
 
 _SETTINGS = {
     "file_insertion_enabled": False,  # nothing but the given bytes is read
@@ -116,7 +95,6 @@ _OPTION = re.compile(r"^[ \t]+:([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _LINES = ("start-line", "end-line")
 _BOUNDS = frozenset({*_LINES, "start-after", "end-before"})
 _TOCTREES = re.compile(r"^([ \t]*)\.\.[ \t]+toctree::[^\n]*((?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*$))*)", re.MULTILINE)
-_PAGE_SUFFIXES = (".rst", ".txt", ".md", "")
 _MOST_UP = 8  # folders above a page
 _MAX_INCLUDED = 200
 _MARKS = {
@@ -143,6 +121,10 @@ _MARKS = {
     nodes.topic: MarkKind.NOTE,
     nodes.sidebar: MarkKind.NOTE,
 }
+_ON_LINES = (
+    *(nodes.list_item, nodes.term, nodes.definition, nodes.row, nodes.field, nodes.option_list_item),
+    *(nodes.description, nodes.line),
+)
 _ACCESS_KEY = re.compile(r"&(&|(?=\S))")
 _ROLE_MARKS = {"guilabel": MarkKind.STRONG, "menuselection": MarkKind.STRONG, "dfn": MarkKind.EMPHASIS}
 
@@ -150,26 +132,30 @@ _ROLE_MARKS = {"guilabel": MarkKind.STRONG, "menuselection": MarkKind.STRONG, "d
 def _role(
     name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = None
 ) -> tuple[list[Any], list[Any]]:
-    if ICON.fullmatch(name) is not None:
+    if objects.ICON.fullmatch(name) is not None:
         return [], []
     named = _NAMED.fullmatch(text) if not text.startswith("!") else None
     shown, target = map(unescape, (named[1], named[2]) if named else (text, text))
     kind = name.rpartition(":")[2]
     if kind in _REFERENCES and not name.startswith("external"):
-        if target in GENERATED and kind in _TITLED:
-            return [nodes.inline(rawtext, shown if named else GENERATED[target])], []
+        if target in unnamed.GENERATED and kind in _TITLED:
+            return [nodes.inline(rawtext, shown if named else unnamed.GENERATED[target])], []
         anchor = term_anchor(target) if kind == "term" else _equation(target) if kind == "eq" else target
         if kind == "doc" and _OF_OTHERS.match(target):
             anchor = f"//{target}"
         if kind == "numref" and named:
-            shown = "" if "{name}" in shown else NUMBER_PLACE.sub("", shown).strip()
+            shown = "" if "{name}" in shown else objects.NUMBER_PLACE.sub("", shown).strip()
         reference = nodes.reference(rawtext, shown, refuri=anchor if kind in _PATHS else f"#{anchor}")
         if not (named and shown) and kind in _TITLED:
-            reference["classes"].append(UNNAMED_CLASS)
+            reference["classes"].append(unnamed.UNNAMED_CLASS)
         return [reference], []
-    link = "" if text.startswith("!") else target_of(name, target.lstrip("~"), inliner.document.settings.objects)
+    link = (
+        "" if text.startswith("!") else objects.target_of(name, target.lstrip("~"), inliner.document.settings.objects)
+    )
     if not named:
-        shown = last_part(shown) if shown.startswith("~") else shown.lstrip("!").removeprefix("." if link else "")
+        shown = (
+            objects.last_part(shown) if shown.startswith("~") else shown.lstrip("!").removeprefix("." if link else "")
+        )
     if _ROLE_MARKS.get(kind) is MarkKind.STRONG:
         shown = _ACCESS_KEY.sub(r"\1", shown)
     literal = nodes.literal(rawtext, shown, classes=[name])
@@ -190,7 +176,9 @@ class _Block(Directive):  # type: ignore[misc]
     option_spec = None
 
     def run(self) -> list[Any]:
-        if self.name in UNSEEN or (self.name == "only" and _PRINTED.fullmatch(" ".join(self.arguments)) is not None):
+        if self.name in objects.UNSEEN or (
+            self.name == "only" and _PRINTED.fullmatch(" ".join(self.arguments)) is not None
+        ):
             return []
         block = nodes.container(classes=[self.name])
         # Without a list of the options that there are, docutils takes them for the argument's next lines.
@@ -214,12 +202,12 @@ class _Block(Directive):  # type: ignore[misc]
         signatures = (
             [] if {self.name, kind} & (_SILENT | _NOTES | _BUTTONS) else _CONTINUED.sub("", argument).split("\n")
         )
-        objects = self.state.document.settings.objects
-        with objects.describing(self.name, signatures, is_listed=not any(map(_NOT_LISTED.match, options))) as ids:
+        around = self.state.document.settings.objects
+        with around.describing(self.name, signatures, is_listed=not any(map(_NOT_LISTED.match, options))) as ids:
             block += [nodes.target("", "", ids=[each]) for each in ids]  # of several on one, docutils keeps the first
-            if kind in SIGNED:
+            if kind in objects.SIGNED:
                 block += nodes.line_block("", *(nodes.line("", signature) for signature in signatures))
-            elif argument and kind not in _SILENT | SCOPES:
+            elif argument and kind not in _SILENT | objects.SCOPES:
                 found, _ = self.state.inline_text(argument, self.lineno)
                 if target:
                     found = [nodes.reference("", "", *found, refuri=target)]
@@ -283,7 +271,7 @@ class _Version(_Block):
         version, *rest = "\n".join(self.arguments).split(maxsplit=1) or [""]
         self.arguments = rest
         [block] = super().run()
-        lead = f"{VERSIONS[self.name]} {version}" + (": " if len(block) else ".")
+        lead = f"{objects.VERSIONS[self.name]} {version}" + (": " if len(block) else ".")
         if not block.children or not isinstance(block[0], nodes.paragraph):
             block.insert(0, nodes.paragraph())
         block[0].insert(0, nodes.Text(lead))
@@ -301,11 +289,11 @@ class _Contents(Directive):  # type: ignore[misc]
             entry = _ENTRY.fullmatch(line.strip())
             if entry is not None and not line.strip().startswith(":"):
                 target = entry[2] or entry[3]
-                if target in GENERATED or target == "self" or "*" in target:  # no page of another file
+                if target in unnamed.GENERATED or target == "self" or "*" in target:  # no page of another file
                     continue
                 reference = nodes.reference("", entry[1] or target, refuri=target)
                 if not entry[1] and not is_external(target):
-                    reference["classes"].append(UNNAMED_CLASS)
+                    reference["classes"].append(unnamed.UNNAMED_CLASS)
                 listed += nodes.list_item("", nodes.paragraph("", "", reference))
         caption = "" if ":hidden:" in map(str.strip, self.content) else options_of(self.content).get("caption", "")
         shown = [nodes.paragraph("", "", *self.state.inline_text(caption, self.lineno)[0])] if caption else []
@@ -356,7 +344,7 @@ _OF_THEIR_OWN = {
     "autosummary": _Summary,
     "glossary": Glossary,
     "class": _Class,
-    **dict.fromkeys(VERSIONS, _Version),
+    **dict.fromkeys(objects.VERSIONS, _Version),
 }
 for _name in ("seealso", *_OF_THEIR_OWN, *_CODE - {"code-block", "sourcecode", "doctest"}):
     directives.register_directive(_name, _OF_THEIR_OWN.get(_name, _Block))
@@ -438,10 +426,10 @@ class RstFormat:
         _register(text)
         _register_default(default_role(source))
         try:
-            objects = Objects()
-            tree = publish_doctree(text, source_path=source.path, settings_overrides={**_SETTINGS, "objects": objects})
+            around = objects.Objects()
+            tree = publish_doctree(text, source_path=source.path, settings_overrides={**_SETTINGS, "objects": around})
             builder = TreeBuilder()
-            _Reader(builder, source, objects).read(tree)
+            _Reader(builder, source, around).read(tree)
         except RecursionError as error:
             raise ReadError("nested too deep for docutils") from error
         except Exception as error:  # docutils raises whatever its directives do
@@ -450,7 +438,7 @@ class RstFormat:
         _name_references(document, tree)
         _label(document, tree)
         terms = (f"label:{normalize(a)}" for section in document.sections() for a in section.anchors if is_term(a))
-        described = (f"object:{name}" for name in objects.ids)
+        described = (f"object:{name}" for name in around.ids)
         document.names = tuple(dict.fromkeys((*path_names(source.path), *_labels(tree), *terms, *described)))
         yield document
 
@@ -472,12 +460,12 @@ class RstFormat:
         )
         named = (found[2] if (found := _NAMED.fullmatch(entry)) else entry for entry in entries)
         paths = (join("" if entry.startswith("/") else folder, entry.lstrip("/")) for entry in named)
-        return {path + suffix for path in paths if path for suffix in _PAGE_SUFFIXES}
+        return {path + suffix for path in paths if path for suffix in unnamed.PAGE_SUFFIXES}
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """An object or label here or anywhere in the corpus, else a path."""
-        if is_object(link.target):
-            yield from object_names(link.target)
+        if objects.is_object(link.target):
+            yield from objects.object_names(link.target)
             return
         yield from link_names(document.id, document.source.path, link.target)
         if link.target.startswith("#"):
@@ -509,13 +497,13 @@ def _name_references(document: Document, tree: Any) -> None:
     """Give references without text the title of what they point to, or the words of its label where that is in another
     file.
     """
-    titles = titles_by_label(tree)
+    titles = unnamed.titles_by_label(tree)
 
     def place(label: str) -> str:
         return str(tree.nameids.get(nodes.fully_normalize_name(label)) or nodes.make_id(label))
 
     is_by_heading = document.title == document.root.title
-    name_references(document, lambda label, _: titles.get(place(label)) or words_of_label(label))
+    name_references(document, lambda label, _: titles.get(place(label)) or unnamed.words_of_label(label))
     if is_by_heading:
         document.title = document.root.title
 
@@ -587,10 +575,10 @@ def _note_kind(container: Any) -> str:
 class _Reader:
     """Walks docutils' nodes and tells a TreeBuilder what it finds."""
 
-    def __init__(self, builder: TreeBuilder, source: SourceFile, objects: Objects) -> None:
+    def __init__(self, builder: TreeBuilder, source: SourceFile, around: objects.Objects) -> None:
         self._builder = builder
         self._source = source
-        self._objects = objects
+        self._objects = around
         self._related = 0  # lists of related pages around
         self._ids: list[str] = []  # targets that stand before a heading name it
 
@@ -655,13 +643,7 @@ class _Reader:
     def _part(self, node: Any, depth: int) -> None:
         """A node that only has others in it."""
         builder = self._builder
-        if isinstance(
-            node,
-            (
-                *(nodes.list_item, nodes.term, nodes.definition, nodes.row, nodes.field, nodes.option_list_item),
-                *(nodes.description, nodes.line),
-            ),
-        ):
+        if isinstance(node, _ON_LINES):
             builder.line()
             self._children(node, depth)
             builder.line()
@@ -689,7 +671,7 @@ class _Reader:
             builder.line()
             builder.flow(node.astext())
         elif isinstance(node, nodes.Inline):
-            if script := SCRIPTS.get(type(node)):
+            if script := unnamed.SCRIPTS.get(type(node)):
                 builder.open_script(script)
             self._children(node, depth)
             if script:
@@ -708,16 +690,18 @@ class _Reader:
             self._children(node, depth)
             return
         self._flush()
-        if is_object(target):
+        if objects.is_object(target):
             target = self._objects.place(target) or target
-        kind = LinkKind.XREF if target.startswith("#") or is_object(target) else LinkKind.HYPERLINK
+        kind = LinkKind.XREF if target.startswith("#") or objects.is_object(target) else LinkKind.HYPERLINK
         builder.open_link(target, LinkKind.SEE_ALSO if self._related else kind)
-        if UNNAMED_CLASS not in node["classes"]:
+        if unnamed.UNNAMED_CLASS not in node["classes"]:
             self._children(node, depth)
         elif target.startswith("#"):
             builder.text(UNNAMED)
         else:
-            builder.text(title_of_page(target, self._source) or words_of_path(target, self._source.path))
+            builder.text(
+                unnamed.title_of_page(target, self._source) or unnamed.words_of_path(target, self._source.path)
+            )
         builder.close_link()
 
     def _flush(self) -> None:

@@ -15,6 +15,7 @@ _LONGEST = 1_000_000
 _SETTINGS = ("rst_prolog", "rst_epilog")
 _READ = frozenset(("replace", "unicode", "image", "date"))  # what defines a name here; `raw` does so for a browser
 _NAMES = ("version", "release", "project")
+_COMPUTED = ("version", "release", "today")  # nothing, where conf.py computes them
 _DEFAULT_ROLE = "default_role"
 _REFERENCE = re.compile(r"\|(?! )([^|\n]{1,100})(?<! )\|")
 _DEFINITION = re.compile(r"^\.\. (?:\|([^|\n]+)\||_[^:\n]+:)[^\n]*(?:\n[ \t]+[^\n]+)*", re.MULTILINE)
@@ -82,6 +83,7 @@ def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
                     before = texts.get(target.id, "") if isinstance(node, ast.AugAssign) else ""
                     texts[target.id] = before + _text(node.value)
     found = {_DEFAULT_ROLE: texts[_DEFAULT_ROLE]} if texts.get(_DEFAULT_ROLE) else {}
+    found |= {name: f".. |{name}| unicode:: 0x20" for name in _COMPUTED}
     for name in _NAMES:
         if texts.get(name, "").strip():
             found[name] = f".. |{name}| replace:: {' '.join(texts[name].split())}"

@@ -12,7 +12,7 @@ GENERATED = {"genindex": "Index", "modindex": "Module Index", "py-modindex": "Py
 _TITLED = (nodes.section, nodes.figure, nodes.table, nodes.container)
 _TITLES = (nodes.title, nodes.caption)
 SCRIPTS = {nodes.superscript: Script.RAISED, nodes.subscript: Script.LOWERED}
-_PAGE_SUFFIXES = (".rst", ".txt", ".md", "")
+PAGE_SUFFIXES = (".rst", ".txt", ".md", "")
 _TITLE_WITHIN = 65536  # bytes
 _TITLE = re.compile(r"^[ \t]*(?P<title>[^\s.][^\n]*)\n(?P<line>[!-/:-@\[-`{-~])(?P=line){2,}[ \t]*$", re.MULTILINE)
 _MARKDOWN_TITLE = re.compile(r"^#[ \t]+(?P<title>[^\n]+?)[ \t]*#*$", re.MULTILINE)
@@ -48,10 +48,10 @@ def title_of_page(target: str, source: SourceFile) -> str:
     # which of the folders is the project's, nobody says
     above = source.path.count("/") if target.startswith("/") else 0
     for place in (f"{'../' * number}{target.lstrip('/')}" for number in range(above, -1, -1)):
-        for suffix in _PAGE_SUFFIXES:
+        for suffix in PAGE_SUFFIXES:
             if (page := source.open(place + suffix)) is not None:
                 start = page.read()[:_TITLE_WITHIN].decode("utf-8", "replace").replace("\r\n", "\n")
-                found = _TITLE.search(start) if suffix != ".md" else _MARKDOWN_TITLE.search(start)
+                found = (_MARKDOWN_TITLE if page.path.endswith(".md") else _TITLE).search(start)
                 return _without_markup(found["title"]) if found else ""
     return ""
 

@@ -206,6 +206,14 @@ a,"b, c"
     assert rows == [("header", "Rope | Use"), ("", "Hemp |\n\nmooring\ntowing"), ("", "nothing else"), ("", "a | b, c")]
 
 
+def test_a_blank_line_within_a_cell_parts_no_header_from_rows():
+    document = read(
+        '[cols="1a"]\n|===\n|*Ropes*\n\n* tie\n+\n----\na\n----\n\n|Sails\n|===\n\n|===\n|A |B\n\n|c\n|d\n|===\n'
+    )
+    assert document.root.text == "Ropes\n\ntie\n\na\n\nSails\n\nA | B\nc | d"
+    assert [detail for kind, detail, _ in blocks(document) if kind == "row"] == ["", "", "header", ""]
+
+
 @pytest.mark.parametrize(
     ("table", "shown"),
     [
@@ -468,6 +476,10 @@ def test_attributes_that_multiply_each_other_stay_small():
         ("One.footnote:a[Note] Two.footnote:a[]", "One. (Note) Two."),
         (":long: one \\\n two \\\nthree\n\nSay {long}.", "Say one two three."),
         ("[%hardbreaks]\na\nb", "a\nb"),
+        (
+            r"A boat\'s mast \<= 5, a\->b \(C) `a \=> b`, not \'this' \d.",
+            r"A boat's mast <= 5, a->b (C) a => b, not \'this' \d.",
+        ),
     ],
 )
 def test_characters_notes_and_attributes_as_asciidoctor_shows_them(page, said):

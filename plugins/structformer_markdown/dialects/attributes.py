@@ -4,15 +4,13 @@
 
 import re
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import anchor
+from structformer_markdown.dialects.page import Dialect, Page
+from structformer_markdown.dialects.shown import anchors
 
 _LIST = r"""\{[ \t]*[.#][\w:.-]+(?:[ \t]+(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+)))*[ \t]*\}"""
 _STYLED = r"""\{[\w-]+=(?:"[^"{}\n]*"|'[^'{}\n]*')\}"""
 _SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\](?:\(\))?({_LIST}|{_STYLED})")
 _DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
-_NAME = re.compile(r"#([\w:.-]+)")
 _AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?({_LIST})[ \t]*$", re.MULTILINE)
 _ALONE = re.compile(rf"(?<=[^\s\x00|])\n[ \t]*({_LIST})[ \t]*$", re.MULTILINE)  # the last line of what it is of
 
@@ -21,14 +19,10 @@ def _plain(text: str, page: Page) -> str:
     defined = set(_DEFINED.findall(text))
 
     def span(found: re.Match[str]) -> str:
-        return _anchors(found[2]) + (f"[{found[1]}]" if found[1] in defined else found[1])
+        return anchors(found[2]) + (f"[{found[1]}]" if found[1] in defined else found[1])
 
-    text = _ALONE.sub(lambda found: _anchors(found[1]), text)
-    return _AT_END.sub(lambda found: found[1] + _anchors(found[2]), _SPAN.sub(span, text))
-
-
-def _anchors(attributes: str) -> str:
-    return "".join(map(anchor, _NAME.findall(attributes)))
+    text = _ALONE.sub(lambda found: anchors(found[1]), text)
+    return _AT_END.sub(lambda found: found[1] + anchors(found[2]), _SPAN.sub(span, text))
 
 
 DIALECT = Dialect(

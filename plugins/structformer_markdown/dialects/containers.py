@@ -4,9 +4,8 @@
 
 import re
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import NOTE_ENDS, anchor, arguments, is_spoken, kind_of, note
+from structformer_markdown.dialects.page import Dialect, Page
+from structformer_markdown.dialects.shown import NOTE_ENDS, anchors, arguments, is_spoken, kind_of, note
 
 _OPENING = re.compile(r"([ \t]*(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])[ \t])[ \t]*)*):::")  # in quotes and items too
 _NOTHING = "<!-- -->"  # behind an item's sign, which alone would underline a heading
@@ -16,7 +15,6 @@ _HEADED = re.compile(  # Quarto's callouts, with a heading as their title
 )
 _KIND = re.compile(r"\{[^{}]*\}|[\w-]+")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
-_NAME = re.compile(r"#([\w:.-]+)")
 _ATTRIBUTES = re.compile(r"\{[^{}]*\}$")
 
 
@@ -65,8 +63,8 @@ def _line(line: str, notes: list[str | None]) -> str:
     name = kind_of(kind.strip("{}"))
     is_note = is_spoken(name) or name == "details"
     notes.append(indent if is_note else None)
-    if attributes.startswith("{") and (named := _NAME.findall(attributes)):
-        before += "".join(map(anchor, named)) + f"\n{indent.rstrip()}\n{indent}"
+    if attributes.startswith("{") and (named := anchors(attributes)):
+        before += named + f"\n{indent.rstrip()}\n{indent}"
     if is_note:
         return before + note(name, title, indent)[len(indent) :]
     return before + (title or (_NOTHING if before.strip() else ""))

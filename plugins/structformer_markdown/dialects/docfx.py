@@ -1,5 +1,5 @@
 """DocFX, the Markdown of Microsoft's documentation: `:::image source="..." alt-text="...":::`, `:::zone pivot="x"`,
-`[!INCLUDE x]`, `[!VIDEO address]`, `<xref:UID>`; and where its settings publish a page.
+tabs (`# [Name](#tab/x)`), `[!INCLUDE x]`, `[!VIDEO address]`, `<xref:UID>`; and where its settings publish a page.
 """
 
 import json
@@ -12,8 +12,7 @@ from urllib.parse import unquote
 from structformer.errors import ReadError
 from structformer.formats import SourceFile, join
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.page import Dialect, Page
 from structformer_markdown.dialects.shown import arguments, image, link
 
 _IMAGE = re.compile(r":::[ \t]*image[ \t]([^\n]*?):::")
@@ -23,7 +22,7 @@ _BLOCK = re.compile(
     re.MULTILINE,
 )
 _INLINE = re.compile(r"\[!(INCLUDE|VIDEO|div|UICONTROL|DNL)\b[ \t]*((?:[^\[\]\n]|\[[^\[\]\n]*\])*+)\]", re.IGNORECASE)
-
+_TAB = re.compile(r"^([ \t]*)#{1,6}[ \t]+\[([^\n]*)\]\(#tab/[^()\s]*\)[ \t]*$", re.MULTILINE)
 _REFERENCE = re.compile(r"<xref:([^<>?\s]+)[^<>\s]*>")
 _FARTHEST = 4  # folders above a page where the settings are looked for
 _LONGEST_SETTINGS = 200_000
@@ -38,17 +37,14 @@ def published(metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
     if (settings := source.above("docfx.json", _FARTHEST)) is None:
         return
     folder = settings.path.rpartition("/")[0]
-    for within, path in _folders(settings):
+    try:
+        folders = _parsed(settings.read()[:_LONGEST_SETTINGS])
+    except ReadError:
+        return
+    for within, path in folders:
         inside = join(folder, within)
         if path and inside is not None and source.path.startswith(f"{inside}/" if inside else ""):
             yield f"{path}/{source.path[len(inside) :].lstrip('/')}"
-
-
-def _folders(settings: SourceFile) -> tuple[tuple[str, str], ...]:
-    try:
-        return _parsed(settings.read()[:_LONGEST_SETTINGS])
-    except ReadError:
-        return ()
 
 
 @lru_cache(maxsize=16)
@@ -63,6 +59,8 @@ def _parsed(settings: bytes) -> tuple[tuple[str, str], ...]:
 
 def _plain(text: str, page: Page) -> str:
     text = _REFERENCE.sub(lambda found: link(unquote(found[1]).rstrip("*"), f"xref:{found[1]}"), text)
+    if "(#tab/" in text:
+        text = _TAB.sub(r"\n\1\2\n", text)  # a label and no section of the page
     if ":::" in text:
         text = _BLOCK.sub(r"\1", _IMAGE.sub(_image, text))
     return _INLINE.sub(_inline, text) if "[!" in text else text
@@ -85,6 +83,7 @@ DIALECT = Dialect(
     _plain,
     {
         "<xref:": None,
+        "](#tab/": None,
         ":::": re.compile(r":::[ \t]*(?:image|code|row|column|zone|moniker|form)\b"),
         "[!": re.compile(r"\[!(?:INCLUDE|VIDEO|div|UICONTROL|DNL)\b", re.IGNORECASE),
     },

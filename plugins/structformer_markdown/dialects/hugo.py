@@ -1,9 +1,10 @@
-"""Hugo's shortcodes: `{{< card title="T" link="/l" >}}`, `{{% heading "x" %}}`, `{{< ref "page" >}}`."""
+"""Shortcodes, as Hugo and Quarto have them: `{{< card title="T" link="/l" >}}`, `{{% heading "x" %}}`,
+`{{< ref "page" >}}`, `{{< meta title >}}`.
+"""
 
 import re
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.page import Dialect, Page
 from structformer_markdown.dialects.shown import arguments, code_block, image, link
 
 _ESCAPED = re.compile(r"(\{\{[<%])/\*([^{}\n]*?)\*/([>%]\}\})")  # what writes about shortcodes
@@ -18,6 +19,7 @@ _HEADINGS = {"whatsnext": "What's next", "seealso": "See also"}
 _IMAGES = frozenset("figure img image imgproc picture".split())
 _CODE = frozenset({"highlight", "code", "code-toggle"})
 _CONFIGURATIONS = ("config/_default/params", "config/_default/hugo", "config/_default/config", "hugo", "config")
+_OF_QUARTO = {"meta": ("_metadata.yml", "_quarto.yml"), "var": ("_variables.yml",)}
 _SAYS_CODE = re.compile(r"""\bcode=["']?true\b|\bcodelang=""")
 _SAYS_TEXT = re.compile(r"""\btext=["']?true\b""")
 
@@ -61,8 +63,10 @@ def _plain(text: str, page: Page) -> str:
             out += [_shown(name[2], rest), _code(rest, text[place : codes[index].start()], page)]
             place = codes[index].end()
         else:
-            shown = _parameter(rest.strip(" \t\n\"'"), page) if name[2] == "param" else _shown(name[2], rest)
-            target = _target(rest)
+            is_value = name[2] in ("param", *_OF_QUARTO)
+            shown = _value(name[2], rest.strip(" \t\n\"'"), page) if is_value else _shown(name[2], rest)
+            given = arguments(rest)
+            target = next((given[key].replace('"', "") for key in ("link", "href", "url") if given.get(key)), "")
             if name[2] not in _IMAGES and target and not shown and ends:
                 linked[name[2]] = linked.get(name[2], 0) + 1
                 out.append(f'<a href="{target}">')
@@ -75,18 +79,17 @@ def _plain(text: str, page: Page) -> str:
     return "".join(out)
 
 
-def _parameter(name: str, page: Page) -> str:
-    """A value of the site's configuration; "" for none."""
+def _value(kind: str, name: str, page: Page) -> str:
+    """A value of the page's front matter, else of the site's configuration or variables; "" for none."""
+    if kind != "var" and (found := page.metadata.get(name)):
+        return found
+    if kind in _OF_QUARTO:
+        return next((found for file in _OF_QUARTO[kind] if (found := (page.settings(file) or {}).get(name))), "")
     for file in _CONFIGURATIONS:
         settings = page.settings(f"{file}.toml", f"{file}.yaml") or {}
         if found := settings.get(name if file.endswith("params") else f"params.{name}"):
             return found
     return ""
-
-
-def _target(rest: str) -> str:
-    given = arguments(rest)
-    return next((given[key].replace('"', "") for key in ("link", "href", "url") if given.get(key)), "")
 
 
 def _shown(name: str, rest: str) -> str:

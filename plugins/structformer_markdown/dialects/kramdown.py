@@ -1,26 +1,30 @@
-"""kramdown (Jekyll, GitHub Pages): attribute lists `{: #id .class}`, `{:toc}` and extensions `{::comment}`."""
+"""kramdown (Jekyll, GitHub Pages): attribute lists `{: #id .class}`, `{:toc}`, extensions `{::comment}`, and HTML with
+Markdown in it (`<div markdown="1">`).
+"""
 
 import re
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import anchor
+from structformer_markdown.dialects.page import Dialect, Page, replaced
+from structformer_markdown.dialects.shown import anchor, anchors
+from structformer_markdown.inline_text import names_in
 
 _OWN_LINE = re.compile(r"([ \t]*(?:>[ \t]*)*)((?:\{:[^:{}\n][^{}\n]*\}[ \t]*)++)")
 _SPAN = re.compile(r"(?<=[^\s{}])\{:[^:{}\n][^{}\n]*\}")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
-_ID = re.compile(r"""#([\w:.-]+)|\bid=["']?([\w:.-]+)""")
-_IGNORED = ("{::comment}", "{:/comment}")
+# HTML ends with its tag, where CommonMark goes on up to a blank line.
+_HTML = re.compile(
+    r"^( {0,3}(?:<[a-z]\w*(?=[^<>\n]*\smarkdown\b)[^<>\n]*+|</(?:div|section|details|figure|aside|table))>[ \t]*\n)"
+    r"(?= {0,3}[^\s<])",
+    re.MULTILINE,
+)
 _EXTENSION = re.compile(r"\{:(?::[^{}\n]*|/[\w-]*)\}")
 
 
 def _plain(text: str, page: Page) -> str:
-    if _IGNORED[0] in text:
-        parts = text.split(_IGNORED[0])
-        text = parts[0] + "".join(part.partition(_IGNORED[1])[2] if _IGNORED[1] in part else part for part in parts[1:])
-    lines = text.split("\n")
+    text = replaced(text, "{::comment}", "{:/comment}", lambda comment: "")
+    lines = _HTML.sub(r"\1\n", text).split("\n")
     names: list[str] = []  # of a list before a block
     for index, line in enumerate(lines):
         if "{:" not in line:
@@ -29,7 +33,7 @@ def _plain(text: str, page: Page) -> str:
                 names = []
             continue
         if (found := _OWN_LINE.fullmatch(line)) is None:
-            line = _SPAN.sub(lambda list_: _anchors(_names(list_[0])), line) if not _HEADING.match(line) else line
+            line = _SPAN.sub(lambda list_: anchors(list_[0]), line) if not _HEADING.match(line) else line
             lines[index] = _EXTENSION.sub("", line)
             continue
         before = lines[index - 1] if index else ""
@@ -38,7 +42,7 @@ def _plain(text: str, page: Page) -> str:
             if _ITEM.match(before):
                 lines[index - 1] = ""
             continue
-        ids = _names(found[2])
+        ids = names_in(found[2])
         if ids and not before.strip():
             names += ids
         elif ids and _HEADING.match(before):
@@ -46,7 +50,7 @@ def _plain(text: str, page: Page) -> str:
         elif ids and index > 1 and _UNDERLINE.fullmatch(before) and lines[index - 2].strip():
             lines[index - 2] = _with_ids(lines[index - 2], ids)
         else:
-            lines[index] = found[1] + _anchors(ids)
+            lines[index] = found[1] + anchors(found[2])
     return "\n".join(lines)
 
 
@@ -56,19 +60,11 @@ def _name(lines: list[str], index: int, names: list[str]) -> None:
         lines[index] = _with_ids(lines[index], names)
     else:
         # On the line before, which is the list's own or a blank one.
-        lines[index - 1] = _anchors(names) + "\n"
+        lines[index - 1] = "".join(map(anchor, names)) + "\n"
 
 
 def _with_ids(line: str, ids: list[str]) -> str:
     return f"{line.rstrip().rstrip('#').rstrip()} {{{' '.join('#' + each for each in ids)}}}"
 
 
-def _names(attributes: str) -> list[str]:
-    return [first or second for first, second in _ID.findall(attributes)]
-
-
-def _anchors(names: list[str]) -> str:
-    return "".join(map(anchor, names))
-
-
-DIALECT = Dialect("kramdown", _plain, {"{:": None})
+DIALECT = Dialect("kramdown", _plain, {"{:": None, "markdown=": _HTML})

@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
+from structformer.formats import SourceFile
+
+from structformer_markdown.dialects.page import Dialect, Page
 from structformer_markdown.dialects.shown import arguments, code_block, language_of
 
 _TAG = re.compile(r"\{%-?[ \t\n]*+([\w-]+)?((?:[^%{\n]|%(?!\})|\{(?!%)|\n(?![ \t]*\n))*+)%\}")
@@ -17,6 +18,7 @@ _VARIABLE = re.compile(
     r"""(\]\([ \t]*<?|\]:[ \t]*<?|\b(?:href|src)=["']?)?(?<!\$)"""
     r"""\{\{(?![<%{#])-?((?:[^{}\n]|\n(?![ \t]*\n))*)-?\}\}([^\s<>()"'{}]*)"""
 )
+_COMMENT = re.compile(r"\{#-?[ \t\n](?:[^#{]|#(?!\})|\{(?!#))*+#\}")  # Jinja's and Nunjucks'
 _VARIABLE_LEFT = re.compile(r"\{\{[^{}\n]*\}\}")
 _TEXT = re.compile(r"""[ \t]*(?:"([^"]*)"|'([^']*)')[ \t]*(?:\|(.*))?""")
 _ADDED = re.compile(r"""\b(append|prepend)[ \t]*:[ \t]*(?:"([^"]*)"|'([^']*)')""")
@@ -26,13 +28,17 @@ _ROOTS = frozenset(
     "site.baseurl site.url site.base_url site.baseUrl site.base page.root page.baseurl baseurl base_url base_path "
     "relative_root relative_path".split()
 )
-_PAIRS = frozenset("if unless case for tablerow comment raw verbatim highlight codeblock capture".split())
+_PAIRS = frozenset("if unless case for tablerow comment raw verbatim highlight codeblock capture set".split())
 _CONDITIONS = frozenset({"if", "unless", "case", "for"})
 _BRANCHES = frozenset({"else", "elsif", "elif", "when"})
 _RAW = re.compile(r"\{%-?[ \t]*(?:end)?raw[ \t]*-?%\}")
 _LITERAL = frozenset({"raw", "verbatim", "highlight", "codeblock", "comment"})
 _SHOWN = ("title", "content", "text", "caption", "alt", "description")
 _DATED = re.compile(r"(.*/)?(\d{4})-(\d\d)-(\d\d)-([^/]+)")
+# What a generator fills in: layouts, and what new pages are made from.
+_SYNTAX = re.compile(r"""(?<!\]\()(?<!\]: )(?<!["'<])\{\{(?![<%#])[^{}()\n]*\}\}|\{%[^%{}=\n]*%\}""")
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+[^{}\n]*\w[^{}\n]*$|^ {0,3}(?:=+|-+)[ \t]*$", re.MULTILINE)
+_TITLE = re.compile(r"(?:\s*\{\{(?![<%#])[^{}\n]*\}\})+\s*")
 _CONFIGURATIONS = ("_config.yml", "_config.yaml")
 
 
@@ -42,7 +48,7 @@ def _html_code(content: str, arguments: str, page: Page) -> str:
 
 def published(path: str) -> Iterator[str]:
     """Where Jekyll publishes a page of a collection or a post, and Docusaurus a post, as paths: docs/a.md for
-    _docs/a.md, 2016/04/19/a.md for _posts/2016-04-19-a.md.
+    _docs/a.md, 2016/04/19/a.md for _posts/2016-04-19-a.md; and where Eleventy does, without the date.
     """
     plain = re.sub(r"(?<![^/])_+(?=[^/]+/)", "", path)
     if plain != path:
@@ -50,6 +56,20 @@ def published(path: str) -> Iterator[str]:
     if dated := _DATED.fullmatch(path):
         folder, *date, name = dated.groups("")
         yield "/".join((f"{folder.removesuffix('_posts/')}{date[0]}", *date[1:], name))
+        yield folder + name
+
+
+def is_template(title: object, body: str, source: SourceFile) -> bool:
+    """Whether a file's title is a variable, or it has none and half of its text is variables and tags. Those in
+    targets of links do not count.
+    """
+    if isinstance(title, str) and title.strip():
+        return _TITLE.fullmatch(title) is not None
+    if ("{{" not in body and "{%" not in body) or _HEADING.search(body):
+        return False
+    text = Page(source).without_code(body)
+    syntax = sum(found.end() - found.start() for found in _SYNTAX.finditer(text))
+    return syntax > 0 and syntax * 2 >= len(text) - sum(map(str.isspace, text))
 
 
 def without_liquid(text: str, page: Page) -> str:
@@ -60,6 +80,7 @@ def without_liquid(text: str, page: Page) -> str:
 def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_block) -> str:
     if page.settings(*_CONFIGURATIONS) is not None:  # Jekyll knows no code
         page.change_code(lambda kept: _RAW.sub("", kept) if "raw" in kept else kept)
+    text = _COMMENT.sub("", text) if "{#" in text else text
     tags = list(_TAG.finditer(text)) if "{%" in text else []
     ends, branches = _matched(tags)
     captured_code = {  # what an include of code shows
@@ -77,6 +98,7 @@ def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_b
         out.append(_variables(text[place : tag.start()], page, in_loop=loops > 0))
         place = tag.end()
         is_code = name == "capture" and tag[2].strip(" \t\n-") in captured_code
+        is_code = is_code or (name == "set" and "code" in tag[2].lower())
         if (name in _LITERAL or is_code) and end >= 0:
             inside = text[place : tags[end].start()]
             if name in ("raw", "verbatim"):
@@ -117,7 +139,7 @@ def _matched(tags: Sequence[re.Match[str]]) -> tuple[dict[int, int], dict[int, i
         name = tag[1] or ""
         if literal and name != f"end{literal}":
             continue
-        if name in _PAIRS:
+        if name in _PAIRS and not (name == "set" and "=" in tag[2]):
             if name in _LITERAL:
                 if last.get(f"end{name}", -1) < index:
                     continue
@@ -173,7 +195,7 @@ def _variable(found: re.Match[str], page: Page, in_loop: bool) -> str:
 
 
 def _value(inside: str, page: Page) -> str | None:
-    """What a variable is: a text of its own, a part of the site's address, a value of the site's configuration."""
+    """What a variable is: a text of its own, a part of the site's address, a value of the page or of the site."""
     if (literal := _TEXT.fullmatch(inside)) is not None:
         value = literal[1] if literal[1] is not None else literal[2]
         for where, *given in _ADDED.findall(literal[3] or ""):
@@ -185,9 +207,11 @@ def _value(inside: str, page: Page) -> str | None:
         return None
     if name[1] in _ROOTS:
         return "".join(given[0] or given[1] for where, *given in _ADDED.findall(inside) if where == "append")
+    if name[1].startswith("page."):
+        return page.metadata.get(name[1][5:])
     if name[1].startswith("site.") and (settings := page.settings(*_CONFIGURATIONS)):
         return settings.get(name[1][5:])
     return None
 
 
-DIALECT = Dialect("liquid", _plain, {"{%": None, "{{": re.compile(r"\{\{-?[ \t]*[\w\"']")})
+DIALECT = Dialect("liquid", _plain, {"{%": None, "{{": re.compile(r"\{\{-?[ \t]*[\w\"']"), "{#": _COMMENT})

@@ -4,8 +4,7 @@ with its name on a line before it (`r[items.fn]`). Includes are followed before.
 
 import re
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.page import Dialect, Page
 from structformer_markdown.dialects.shown import arguments
 
 _LISTING = re.compile(

@@ -2,8 +2,7 @@
 
 import re
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.page import Dialect, Page
 from structformer_markdown.dialects.shown import link
 
 _MACRO = re.compile(r"""\{\{[ \t]*([\w-]+)[ \t]*+(?:\(((?:[^(){}"'\n]|"[^"{}\n]*"|'[^'{}\n]*')*+)\))?[ \t]*\}\}""")
@@ -28,24 +27,19 @@ _REFERENCES = {  # below the documentation's root: where a reference leads; whet
 _ELEMENTS = frozenset({"htmlelement", "svgelement", "mathmlelement"})
 _STATEMENTS = re.compile(r"[a-z]+(?:\.\.\.[a-z]+)?")  # as `for...of`: what is not a global object
 _DOT = re.compile(r"(?<!\.)\.(?!\.)")
-_GONE = frozenset(
+_OWN = (  # macros that show nothing of their own
     "compat specifications apiref seecompattable cssref htmlsidebar jssidebar jsref htmlref glossarysidebar "
     "httpsidebar addonsidebar svgref mathmlref defaultapisidebar learnsidebar quicklinkswithsubpages "
     "deprecated_header deprecated_inline non-standard_header non-standard_inline optional_inline "
     "experimental_inline readonlyinline securecontext_header securecontext_inline availableinworkers "
     "embedlivesample embedinteractiveexample interactiveexample previousnext previousmenunext previousmenu "
-    "nextmenu previous next listsubpages subpageswithsummaries cssinfo embedghlivesample embedyoutube "
-    "js_property_attributes inheritancediagram cssxref_sidebar csssyntax allpropertiesinitial toc index "
-    "webassemblysidebar xsltref eventref games".split()
+    "nextmenu listsubpages subpageswithsummaries cssinfo embedghlivesample embedyoutube "
+    "js_property_attributes inheritancediagram cssxref_sidebar csssyntax allpropertiesinitial "
+    "webassemblysidebar xsltref eventref".split()
 )
+_GONE = frozenset((*_OWN, *"previous next toc index games".split()))
 _KNOWN = re.compile(
-    r"\{\{[ \t]*(?:(?:domxref|cssxref|jsxref|htmlelement|svgelement|svgattr|mathmlelement|httpheader|httpmethod"
-    r"|httpstatus|webextapiref|apiref|glossary|htmlattrxref|embedlivesample|interactiveexample|embedinteractiveexample"
-    r"|previousmenunext|previousnext)[ \t]*\("
-    r"|(?:compat|specifications|apiref|seecompattable|cssref|jsref|htmlsidebar|learnsidebar|glossarysidebar|httpsidebar"
-    r"|deprecated_header|deprecated_inline|non-standard_inline|defaultapisidebar|quicklinkswithsubpages|securecontext_header)"
-    r"[ \t]*(?:\(|\}))",
-    re.IGNORECASE,
+    rf"\{{\{{[ \t]*(?:(?:{'|'.join(_REFERENCES)})[ \t]*\(|(?:{'|'.join(_OWN)})[ \t]*[(}}])", re.IGNORECASE
 )
 
 

@@ -8,18 +8,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page, replaced
+from structformer_markdown.dialects.page import Dialect, Page, replaced
 from structformer_markdown.dialects.shown import IMAGE_SUFFIXES, anchor, image, link
 
 _HEADING_COMMENT = re.compile(r"^([ \t]*#{1,6}[ \t][^\n]*)\{/\*[ \t]*#?([\w:.-]+)[ \t]*\*/\}[ \t]*$", re.MULTILINE)
 _IMPORT = re.compile(r"import\b([\w\s{},*$]{0,1000}+)(['\"])[^'\"\n]{1,500}\2[ \t]*;?[ \t]*$", re.MULTILINE)
 _EXPORT = re.compile(r"export\s+(?:default|const|let|var|function|async|class|type|interface|\{|\*)")
 _STATEMENT = re.compile(r"^(?:import|export)\b", re.MULTILINE)
+_CERTAIN = (";", ".mdx'", '.mdx"', ".md'", '.md"')  # ends of imports that are no prose
 _ENDS = (";", "}", ")", "]", "'", '"', "\x00")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])[^$\n]*?[^\s$]\$(?!\d)")
 _SPECIAL = re.compile(r"\\.|\{|<(/?)([A-Za-z][\w.:-]*)(?=[\s/>{])|<(/?)>", re.DOTALL)
+_JSX = re.compile(r"\s[^<>{}]{0,300}=\{")  # goes on a tag whose attributes no HTML has
 _SPACE = re.compile(r"\s*")
 _ATTRIBUTE = re.compile(r"[\w:.@$-]+")
 _BARE = re.compile(r"[^\s\"'<>{}=`]+")
@@ -94,7 +95,7 @@ def _without_statements(text: str, whole: bool) -> tuple[str, bool]:
         end, checked = -1, start
         if (statement := _IMPORT.match(text, start)) is not None:
             between = statement[1].strip()
-            if (not between or between.endswith("from")) and (early or statement[0].rstrip().endswith(";")):
+            if (not between or between.endswith("from")) and (early or statement[0].rstrip().endswith(_CERTAIN)):
                 end, imports = statement.end(), True
         elif _EXPORT.match(text, start) is not None:
             end, bounded = _statement_end(text, start, braces, bounded)
@@ -180,7 +181,8 @@ class _Components:
             if found[0][0] == "\\" or (found[0] == "{" and not self._whole):
                 continue
             name = found[2]
-            if name and not self._whole and (not name[0].isupper() or name.isupper() or name.lower() in _HTML):
+            is_html = bool(name) and (not name[0].isupper() or name.isupper() or name.lower() in _HTML)
+            if is_html and not (self._whole or _JSX.match(self._text, found.end())):
                 continue
             if self._text[max(0, found.start() - 3) : found.start()].rstrip(" ").endswith(("](", "]:")):
                 continue  # a link's target
@@ -363,6 +365,12 @@ def _dedented(text: str) -> str:
 DIALECT = Dialect(
     "mdx",
     _plain,
-    {"<": re.compile(r"</?[A-Z]\w*[a-z][\w.]*[\s/>]"), "{/*": None, "\nimport ": None, "\nexport ": None},
+    {
+        "<": re.compile(r"</?[A-Z]\w*[a-z][\w.]*[\s/>]"),
+        "={": re.compile(rf"<[a-z]\w*{_JSX.pattern}"),
+        "{/*": None,
+        "\nimport ": None,
+        "\nexport ": None,
+    },
     (".mdx",),
 )

@@ -7,14 +7,13 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.page import Dialect, Page
 from structformer_markdown.dialects.shown import EAST_ASIAN_STRONG, NOTE_ENDS, anchor, note, with_strong
 
-_ADMONITION = re.compile(r"([ \t]*+)(?:!!!|\?\?\?\+?)[ \t]*+([\w-]+(?: +[\w-]+)*+)?[ \t]*+(?:\"([^\"]*)\")?[ \t]*+")
+_ADMONITION = re.compile(r"([ \t]*+)(?:!!!|\?\?\?\+?)[ \t]*+([\w-]+(?: +[\w-]+)*+)?[ \t]*+(?:\"(.*)\")?[ \t]*+")
 _BLOCK = re.compile(r"([ \t]*)/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|(.*))?)?")
 _INSERTED = re.compile(r"\{\*[^{}*\n]*\*\}")  # a file that is shown there
-_TAB = re.compile(r"([ \t]*)===[!+]?[ \t]+\"([^\"]*)\"[ \t]*")
+_TAB = re.compile(r"([ \t]*)===[!+]?[ \t]+\"(.*)\"[ \t]*")
 _NO_NOTES = frozenset("tab define html caption figure-caption table-caption apply".split())
 _CONTENTS = re.compile(r"[ \t]*(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*", re.IGNORECASE)
 _OPTIONS = re.compile(r"^([ \t]*/{3,}[ \t]*[\w-][^\n]*\n)(?:(?: {4}|\t)[ \t]*[\w-]+:[^\n]*\n)+", re.MULTILINE)
@@ -83,7 +82,7 @@ def _linked(text: str, page: Page) -> Callable[[re.Match[str]], str]:
     def linked(found: re.Match[str]) -> str:
         shown = page.restored(found[1])
         name = found[2] or shown.strip("`")
-        if (found[2] or found[1]).strip().lower() in defined or not _NAME.fullmatch(name):
+        if (found[2] or found[1]).strip().lower() in defined or not (in_mkdocs or _NAME.fullmatch(name)):
             return found[0]
         is_object = "." in name or (not found[2] and shown.startswith("`"))
         return f"[{found[1]}](<xref:{name}>)" if is_object or in_mkdocs else found[0]

@@ -4,8 +4,7 @@ backticks are code to Markdown, which the reader tells from code.
 
 import re
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.page import Dialect, Page
 
 _COLONS = re.compile(r"([ \t]*(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])[ \t])[ \t]*)*)(:{3,})[ \t]*(.*)")
 _DIRECTIVE = re.compile(r"\{[A-Za-z][\w:-]*\}(?!\{)")

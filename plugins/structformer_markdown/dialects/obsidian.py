@@ -4,9 +4,16 @@ names of blocks (`^id`), code in links (``[[Note#`code`|words]]``), strong text 
 
 import re
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
-from structformer_markdown.dialects.shown import EAST_ASIAN_STRONG, IMAGE_SUFFIXES, anchor, image, link, with_strong
+from structformer_markdown.dialects.page import Dialect, Page
+from structformer_markdown.dialects.shown import (
+    EAST_ASIAN_STRONG,
+    IMAGE_SUFFIXES,
+    anchor,
+    beside,
+    image,
+    link,
+    with_strong,
+)
 
 _EMBEDDED = re.compile(r"!\[\[([^\[\]\n|]{1,500}?)(?:\\?\|([^\[\]\n]{0,500}))?\]\]")  # `\|` in tables
 _CALLOUT = re.compile(
@@ -24,7 +31,8 @@ _FILES = (*IMAGE_SUFFIXES, ".mp4", ".webm", ".ogv", ".mov", ".mp3", ".wav", ".m4
 def _plain(text: str, page: Page) -> str:
     of_vault = _OWN_SIGN.search(text) is not None or _BLOCK_NAME.search(text) is not None
     if "%%" in text:
-        text = _WITH_SPACE.sub(lambda found: "" if of_vault or _on_lines(found) else found[0], text)
+        # Elsewhere one beside words may be what a manual writes about.
+        text = _WITH_SPACE.sub(lambda found: found[0] if "".join(beside(found)).strip() and not of_vault else "", text)
     text = _EMBEDDED.sub(_embedded, text)
     text = _WITH_CODE.sub(lambda found: _with_code(found, page), text)
     text = _BLOCK_NAME.sub(lambda found: anchor(f"^{found[1]}"), text)
@@ -49,14 +57,6 @@ def _embedded(found: re.Match[str]) -> str:
 def _with_code(found: re.Match[str], page: Page) -> str:
     target = page.restored(found[1])
     return link(page.restored(found[2] or found[1]), target.replace("`", ""))
-
-
-def _on_lines(comment: re.Match[str]) -> bool:
-    """Whether a comment has its lines to itself: elsewhere `%%` may be what a manual writes about."""
-    text, start, end = comment.string, comment.start(), comment.end()
-    line_ends = text.find("\n", end)
-    before = text[text.rfind("\n", 0, start) + 1 : start]
-    return not before.strip() and not text[end : line_ends if line_ends >= 0 else len(text)].strip()
 
 
 DIALECT = Dialect(

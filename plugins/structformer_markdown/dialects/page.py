@@ -1,15 +1,19 @@
-"""A page on its way to plain Markdown: its code, which no dialect sees, and what its site's configuration says."""
+"""What a dialect is, and a page on its way to plain Markdown: its code, which no dialect sees, and what its site's
+configuration says.
+"""
 
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
 
 from structformer.errors import ReadError
-from structformer.formats import SourceFile
+from structformer.formats import SourceFile, decode
 
 from structformer_markdown.formulas import MARKS, formulas
-from structformer_markdown.front_matter import parse_toml, parse_yaml, shown
+from structformer_markdown.front_matter import parse_toml, parse_yaml, shown, split_front_matter
 
 FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(```+|~~~+)")
 _KEPT = re.compile("\x00([0-9]+)\x00")  # no text that is read holds a NUL
@@ -62,6 +66,11 @@ class Page:
             if (found := self._settings[name]) is not None:
                 return found
         return None
+
+    @cached_property
+    def metadata(self) -> Mapping[str, str]:
+        """What the page's front matter says, as `settings`."""
+        return _flat(split_front_matter(decode(self._source).replace("\r\n", "\n"))[0])
 
     def _loaded(self, name: str) -> Mapping[str, str] | None:
         opened = self._source.above(name, _FARTHEST)
@@ -171,6 +180,27 @@ class Page:
         return "".join((*out, text[place:]))
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A site generator's Markdown."""
+
+    name: str
+    plain: Callable[[str, Page], str]
+    """Gives the text in plain Markdown. It gets the text without code, and takes linear time."""
+    marks: Mapping[str, re.Pattern[str] | None]
+    """Every page that needs the dialect has one of these literals. Where a literal alone does not tell, it comes
+    with a pattern that must be found too; a literal is found much faster than a pattern."""
+    suffixes: tuple[str, ...] = ()
+    """Suffixes of files that are always of the dialect."""
+
+    def recognised(self, text: str, path: str) -> bool:
+        """Whether a page is of this dialect."""
+        return (bool(self.suffixes) and path.lower().endswith(self.suffixes)) or any(
+            mark in text and (pattern is None or pattern.search(text) is not None)
+            for mark, pattern in self.marks.items()
+        )
+
+
 def replaced(text: str, opening: str, closing: str, put: Callable[[str], str]) -> str:
     """The text with all that is between two marks, and the marks, put differently; in linear time."""
     out: list[str] = []
@@ -183,12 +213,15 @@ def replaced(text: str, opening: str, closing: str, put: Callable[[str], str]) -
 
 @lru_cache(maxsize=64)
 def _mapping(data: bytes, is_toml: bool) -> Mapping[str, str]:
-    """The texts and numbers of a configuration by their names, with points in those that are within others; none where
-    it is not valid.
-    """
+    """The values of a configuration; none where it is not valid."""
     loaded, _ = (parse_toml if is_toml else parse_yaml)(data[:_LONGEST_CONFIGURATION].decode("utf-8", "replace"))
+    return _flat(loaded or {})
+
+
+def _flat(loaded: dict[str, Any]) -> Mapping[str, str]:
+    """The texts and numbers of a mapping by their names, with points in those that are within others."""
     found: dict[str, str] = {}
-    mappings = [("", loaded or {})]
+    mappings = [("", loaded)]
     for before, mapping in mappings:
         for key, value in mapping.items():
             if isinstance(value, dict):

@@ -2,15 +2,14 @@
 and lowered text (`x^2^`, `H~2~O`), line blocks, grid and simple tables, numbered examples (`(@x)`), commands of LaTeX
 (`\\index{x}`).
 
-Source: Pandoc's manual. A table becomes one of bars, each cell one line.
+Source: Pandoc's manual. A table becomes one of bars, each cell one line, or one of HTML where cells hold blocks.
 """
 
 import itertools
 import re
 from collections.abc import Iterable
 
-from structformer_markdown.dialects.dialect import Dialect
-from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.page import Dialect, Page
 
 _SUFFIXES = (".qmd", ".rmd")
 _PLACES = "fig tbl lst sec eq thm lem cor prp cnj def exm exr sol rem alg tip nte wrn imp cau".split()
@@ -27,6 +26,11 @@ _BREAK = re.compile(r"^[ \t]*\\[a-zA-Z]+[ \t]*$", re.MULTILINE)
 _SHOWS = re.compile(r"emph|text\w+|underline|mbox|href|url|footnote")
 _LINE_BLOCK = re.compile(r"(?:\A|(?<=\n\n))(?:\|(?:[ \t][^\n]*[^\n|\s])?[ \t]*(?:\n(?=[|\n])|\n?\Z))+")
 _GRID_LINE = re.compile(r"[ \t]*\+(?:[-=:]{3,}\+)+[ \t]*")
+_RULE = re.compile(r"[-=:+]{3,}")
+_BLOCKS = re.compile(r"\S\n\n++.|^(?:[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+\S|```|~~~)| {4,}\S)", re.MULTILINE)
+_MOST_CELLS = 65_536
+_BAR = re.compile(r"(?<!\\)\|")
+_HASHES = re.compile(r"#{1,6}[ \t]+")
 _RULES = re.compile(r"[ ]{0,3}-{2,}(?:[ ]+-{2,})+[ ]*")
 _FULL_RULE = re.compile(r"[ ]{0,3}-{3,}[ ]*")
 
@@ -34,7 +38,7 @@ _FULL_RULE = re.compile(r"[ ]{0,3}-{3,}[ ]*")
 def _plain(text: str, page: Page) -> str:
     is_own = page.path.lower().endswith(_SUFFIXES)
     if "+--" in text or "-- " in text:
-        text = _with_tables(text, is_own=is_own)
+        text = _with_tables(text, page, is_own=is_own)
     if "^[" in text:
         text = _with_notes(text)
     if not is_own:
@@ -109,7 +113,7 @@ def _lines(found: re.Match[str]) -> str:
     return "\\\n".join(line or "&nbsp;" for line in lines) + "\n"
 
 
-def _with_tables(text: str, *, is_own: bool) -> str:
+def _with_tables(text: str, page: Page, *, is_own: bool) -> str:
     """is_own: whether tables may have no head; elsewhere such may be thematic breaks and drawings."""
     lines = text.split("\n")
     out: list[str] = []
@@ -118,7 +122,7 @@ def _with_tables(text: str, *, is_own: bool) -> str:
         line = lines[at]
         end = at
         if line.lstrip()[:2] == "+-":
-            end = _grid(lines, at, out, is_own)
+            end = _grid(lines, at, out, page, is_own)
         elif is_own and "--" in line and not (at and lines[at - 1].strip()):
             end = _simple(lines, at, out) if _FULL_RULE.fullmatch(line) or _RULES.fullmatch(line) else at
         elif at + 1 < len(lines) and "-- " in lines[at + 1] and line.strip() and not (at and lines[at - 1].strip()):
@@ -130,28 +134,60 @@ def _with_tables(text: str, *, is_own: bool) -> str:
     return "\n".join(out)
 
 
-def _grid(lines: list[str], start: int, out: list[str], headless: bool) -> int:
-    """Put a grid table as one of bars, or what is none as it is; returns the line behind it."""
+def _grid(lines: list[str], start: int, out: list[str], page: Page, headless: bool) -> int:
+    """Put a grid table as one of bars or HTML, or what is none as it is; returns the line behind it."""
     if not _GRID_LINE.fullmatch(lines[start]):
         return start
     end = start
     while end < len(lines) and lines[end].strip()[:1] in ("+", "|") and lines[end].strip():
         end += 1
-    rules = [number for number in range(start, end) if _GRID_LINE.fullmatch(lines[number])]
-    rows: list[list[str]] = []
+    # Code was kept without regard to the cells that it is in.
+    table = [line.strip() for line in page.restored("\n".join(lines[start:end])).split("\n")]
+    marks = [place for place, character in enumerate(table[0]) if character == "+"]
+    is_small = len(marks) * len(table) <= _MOST_CELLS
+    rules = [number for number, line in enumerate(table) if is_small and _GRID_LINE.fullmatch(line)]
+    rows: list[list[list[str]]] = []
     for begin, stop in itertools.pairwise(rules):
-        cells = [line.strip().strip("|").split("|") for line in lines[begin + 1 : stop]]
-        if len({len(each) for each in cells}) == 1:
-            rows.append([_cell(parts) for parts in zip(*cells, strict=True)])
-        elif cells:
-            rows.clear()  # with cells over several rows
-            break
-    headed = len(rules) > 1 and "=" in lines[rules[1]]
-    if rows and rules[-1] == end - 1 and (headed or headless):
-        _put(rows, headed, out)
-    else:
+        cells = [_grid_cells(line, marks) for line in table[begin + 1 : stop]]
+        # A heading in a cell is none of the page's.
+        rows += [[[_HASHES.sub("", first), *rest] for first, *rest in zip(*cells, strict=True)]] if cells else []
+    headed = len(rules) > 1 and "=" in table[rules[1]]
+    is_whole = rules[-1:] == [len(table) - 1] and {line[:1] for line in table} <= {"+", "|"}
+    if not (rows and is_whole and (headed or headless)):
         out += lines[start:end]
+        return end
+    made: list[str] = []
+    if any(_BLOCKS.search("\n".join(cell)) for row in rows for cell in row):
+        _put_html(rows, headed, made)
+    else:
+        _put([[_cell(cell) for cell in row] for row in rows], headed, made)
+    out += page.without_code("\n".join(made)).split("\n")
     return end
+
+
+def _grid_cells(line: str, marks: list[int]) -> list[str]:
+    """A line's parts by the columns of a grid, none of a rule that goes through some of them. What a cell over several
+    columns holds is in the first.
+    """
+    cells = line[1:-1].split("|")
+    if len(cells) != len(marks) - 1:
+        walls = [mark for mark in marks[:-1] if line[mark : mark + 1] in ("|", "+")]
+        ends = [*walls[1:], len(line.rstrip("|"))]
+        found = {wall: line[wall + 1 : end] for wall, end in zip(walls, ends, strict=True)}
+        cells = ["" if _RULE.fullmatch(cell := found.get(mark, "")) else cell for mark in marks[:-1]]
+    return [cell.removeprefix(" ").rstrip() for cell in cells]
+
+
+def _put_html(rows: list[list[list[str]]], headed: bool, out: list[str]) -> None:
+    """Put a table whose cells hold Markdown."""
+    out.append("<table>")
+    for number, row in enumerate(rows):
+        name = "td" if number or not headed else "th"
+        out.append("<tr>")
+        for cell in row:
+            out += [f"<{name}>", "", *cell, "", f"</{name}>"]
+        out.append("</tr>")
+    out += ["</table>", ""]
 
 
 def _simple(lines: list[str], start: int, out: list[str]) -> int:
@@ -213,7 +249,9 @@ def _row(lines: Iterable[str], columns: list[tuple[int, int]]) -> list[str]:
 
 
 def _cell(parts: Iterable[str]) -> str:
-    return " ".join(" ".join(parts).replace("|", "\\|").split())
+    """A cell in one line, with the breaks that it has."""
+    text = "\n".join(part.strip() for part in parts).strip().removesuffix("\\").replace("\\\n", "<br>")
+    return " ".join(_BAR.sub(r"\\|", text).split())
 
 
 def _put(rows: list[list[str]], headed: bool, out: list[str]) -> None:

@@ -3,6 +3,7 @@
 import re
 
 from structformer_markdown.dialects.page import Page
+from structformer_markdown.inline_text import names_in
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp")
 _SPOKEN = frozenset(
@@ -97,6 +98,18 @@ def _in_brackets(text: str) -> str:
 
 def _in_angles(target: str) -> str:
     return " ".join(target.replace("<", "%3C").replace(">", "%3E").split())
+
+
+def beside(found: re.Match[str]) -> tuple[str, str]:
+    """What is before a match, and what behind it, on their lines."""
+    text, end = found.string, found.string.find("\n", found.end())
+    before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+    return before, text[found.end() : end if end >= 0 else None]
+
+
+def anchors(attributes: str) -> str:
+    """The places that a list of attributes names."""
+    return "".join(map(anchor, names_in(attributes)))
 
 
 def anchor(name: str) -> str:

@@ -69,6 +69,14 @@ def test_names_that_kramdown_gives_are_anchors():
     ]
 
 
+def test_html_with_markdown_in_it_ends_with_its_tag():
+    source = '<div class="x" markdown="1">\n| a | b |\n|---|---|\n| 1 | `2` |\n</div>\n```sh\nrun *x*\n```\n\n</section>\n*After*.\n'
+    found = page(source)
+    assert found.root.text == "a | b\n1 | 2\n\nrun *x*\n\nAfter."
+    assert [block.kind for block in found.root.blocks][:2] == [MarkKind.TABLE, MarkKind.CODE]
+    assert text("<div>\n<b>x</b>\n</div>\n*not* read\n") == "x\n\n*not* read"
+
+
 def test_places_of_contents_are_no_text():
     assert text("* TOC\n{:toc}\n\nText.\n\n1. Contents\n{:toc .x}\n") == "Text."
     assert text("[TOC]\n\nText.\n\n[[_TOC_]]\n") == "Text."
@@ -202,6 +210,12 @@ def test_html_in_mdx_holds_markdown_and_its_expressions_are_no_text():
     )
     assert found.root.text == "bold k\n\nA"
     assert targets(found) == [("l", "k"), ("./a.png", "A")]
+
+
+def test_html_with_attributes_of_jsx_is_html_on_any_page():
+    source = 'A <video src="c.mp4" controls style={{width: "1%"}}/> and <img src={require("./i.png").default} alt="I"/> {x}.\n'
+    found = page(source)
+    assert (found.root.text, targets(found)) == ("A and I {x}.", [("c.mp4", ""), ("./i.png", "I")])
 
 
 def test_formulas_in_mdx_keep_their_braces():
@@ -414,6 +428,13 @@ def test_references_of_autorefs_lead_to_any_page_and_unknown_ones_outside(tmp_pa
     assert first.root.text == "boat.Hull, boat.Hull.paint, the spot, os.path and ours."
 
 
+def test_names_in_references_of_mkdocs_may_be_words_and_titles_have_quotation_marks():
+    source = '# T\n\nA [type][type hint] and [`-O`][].\n\n!!! note "On the "true" name"\n    Words.\n\n=== "A "b" c"\n    One.\n'
+    found = page(source, others={"mkdocs.yml": ""})
+    assert found.root.text == 'A type and -O.\n\nOn the "true" name\n\nWords.\n\nA "b" c One.'
+    assert targets(found) == [("xref:type hint", "type"), ("xref:-O", "-O")]
+
+
 def test_brackets_that_are_no_reference_stay():
     assert (
         text("# T\n\nAn `x`, int[][], a[i][j.k] and [some][thing].\n") == "An x, int[][], a[i][j.k] and [some][thing]."
@@ -558,13 +579,21 @@ def test_what_is_captured_for_an_include_of_code_is_code():
     assert text(noted) == "A b.\n\nText."
 
 
+def test_code_that_a_variable_is_set_to_is_code_and_comments_of_templates_are_no_text():
+    code = "{% set n = 1 %}{% set codeBlock %}{% raw %}\nexport default function (c) {\n\tc.x();\n};\n{% endraw %}{% endset %}\n"
+    found = page(f"# T\n\nA {{# gone\n\nover lines #}}b.\n\n{code}\n{{#- gone -#}}\n## Two {{#two}}\n")
+    assert found.root.text == "A b.\n\nexport default function (c) {\n\tc.x();\n};"
+    assert [mark.kind for mark in found.root.marks] == [MarkKind.CODE]
+    assert outline(found) == [(0, "T"), (1, "Two")]
+
+
 def test_jekyll_shows_no_raw_tag_in_code_and_others_do():
     source = "A `{% raw %}{{ x }}{% endraw %}`.\n\n```\n{%- raw -%}{{ y }}{% endraw %}\n```\n"
     assert text(source, others={"_config.yml": ""}) == "A {{ x }}.\n\n{{ y }}"
     assert "{% raw %}" in text(source)
 
 
-@pytest.mark.parametrize("configuration", ["_config.yml", "mkdocs.yml"])
+@pytest.mark.parametrize("configuration", ["_config.yml", "mkdocs.yml", "docfx.json"])
 def test_tables_of_some_sites_need_no_delimiter_of_each_column_and_have_no_bar_in_code(configuration):
     source = "| A | B | C |\n|:---|\n| `x|y` | `a\\|b` | 3 |\n"
     found = page(source, others={configuration: ""})
@@ -648,6 +677,24 @@ def test_a_parameter_of_the_site_is_shown(file, said):
     assert (found.root.text, targets(found)) == ("Take 2.1 there.", [("https://h.ub/r/x", "there")])
 
 
+def test_values_of_the_page_and_of_the_site_are_shown():
+    source = (
+        "---\nbook:\n  name: tie\nversion: 2.1\n---\n# T\n\n{{< meta book.name >}} {{< meta site >}} {{< var knot.x >}}"
+    )
+    files = {"_quarto.yml": "site: Sea\n", "_variables.yml": "knot:\n  x: reef\n"}
+    found = page(f"{source} [a](../{{{{< meta book.name >}}}}.qmd) {{{{< meta none >}}}}.\n", "page.qmd", files)
+    assert (found.root.text, targets(found)) == ("tie Sea reef a .", [("../tie.qmd", "a")])
+    assert text(f"{source} {{{{< param version >}}}}\n") == "tie   2.1"
+    assert [
+        title
+        for _, title in outline(
+            page(
+                "---\nv: 2\n---\n# In {{ page.v }}{{ page.w }}\n\nA text that says more of it than two variables do.\n"
+            )
+        )
+    ] == ["In 2"]
+
+
 def test_addresses_in_lower_case_are_found_unless_two_pages_differ_by_case_alone(tmp_path):
     files = {
         "functions/GetRemote.md": "# Get\n\nText.\n",
@@ -702,6 +749,14 @@ def test_marks_of_docfx_are_no_text():
     )
     assert found.root.text == "A plan\n\nText .\n\nNext\n\nhttps://v.w/x"
     assert targets(found)[:2] == [("a/b.png", "A plan"), ("n.md", "Next")]
+
+
+def test_tabs_of_docfx_are_labels_and_no_sections():
+    source = "# T\n\n## How\n\n# [**Windows** [x]](#tab/windows)\n\nOne.\n\n### [macOS](#tab/macos)\n\nTwo.\n\n---\n\n## End\n"
+    found = page(source)
+    assert outline(found) == [(0, "T"), (1, "How"), (1, "End")]
+    assert found.root.children[0].text == "Windows [x]\n\nOne.\n\nmacOS\n\nTwo."
+    assert targets(found) == []
 
 
 def test_references_of_docfx_show_the_name_that_they_hold():
@@ -794,6 +849,14 @@ def test_an_unknown_dialect_is_refused_in_words():
         "{{< param a >}}",
         "{data-",
         "\n!!! ",
+        "{# a",
+        "{% set code %}",
+        "<a b={",
+        "<b x={y} ",
+        "\n<a markdown",
+        "\n# [a](#tab/",
+        "\n+---+\n| a |\n",
+        "| - a\n\n",
     ],
 )
 def test_hostile_pages_take_linear_time(unit):
@@ -846,7 +909,7 @@ def test_a_comment_that_looks_like_a_note_does_no_harm():
     assert text("a\n\n<!--/structformer-note-->\n\n<!--structformer-note x title-->") == "a"
 
 
-def test_pages_of_collections_and_posts_are_found_where_jekyll_and_docusaurus_publish_them(tmp_path):
+def test_pages_of_collections_and_posts_are_found_where_their_sites_publish_them(tmp_path):
     pages = {
         "_docs/ci/actions.md": "# Actions\n\n[post](/news/2016/04/19/released/) [usage](/docs/usage/)\n",
         "_docs/usage.md": "# Usage\n\n[post](/2016/04/19/released.html)\n",
@@ -856,10 +919,15 @@ def test_pages_of_collections_and_posts_are_found_where_jekyll_and_docusaurus_pu
         "guide/a.md": "---\nid: first\n---\n# First\n\nOne.\n",
         "v1/guide/a.md": "---\nid: first\n---\n# First\n\nAnother.\n",
         "guide/b.md": "# Second\n\n[first](first) [the same](./first)\n",
-        "docs/x.md": "# X\n\n[post](/2016/04/19/released)\n",
+        "docs/x.md": "# X\n\n[post](/2016/04/19/released) [as in Eleventy](/blog/old/)\n",
+        "app/docs/(more)/sail/page.mdx": "# Sail\n\n[of Next.js](/docs/oar#two)\n",
+        "app/docs/oar/page.mdx": "# Oar\n\n## Two\n",
+        "book/book.toml": "",
+        "book/src/a/README.md": "# Chapter\n",
+        "book/src/b.md": "# B\n\n[chapter](a/index.html)\n",
     }
     counts = resolved(tmp_path, pages)
-    assert (counts["resolved"], counts["unresolved"], counts["ambiguous"]) == (8, 0, 0)
+    assert (counts["resolved"], counts["unresolved"], counts["ambiguous"]) == (11, 0, 0)
 
 
 def test_rust_in_a_book_is_read_whole():
@@ -900,6 +968,16 @@ def test_rules_of_a_specification_are_places_that_links_find_in_other_chapters(t
     assert (counts["resolved"], counts["unresolved"], counts["dead_anchor"]) == (3, 0, 0)
 
 
+def test_links_of_docc_find_a_page_by_its_name_and_show_words(tmp_path):
+    pages = {
+        "Knots/ReefKnot.md": "# 平结\n\n## How To Tie\n\nText.\n",
+        "a.md": "# A\n\nSee <doc:ReefKnot#How-To-Tie>, <doc:ReefKnot> and [it](doc:documentation/Knots/ReefKnot).\n",
+    }
+    assert text(pages["a.md"], "a.md", pages) == "See How To Tie, ReefKnot and it."
+    counts = resolved(tmp_path, pages)
+    assert (counts["resolved"], counts["unresolved"], counts["dead_anchor"]) == (3, 0, 0)
+
+
 def test_a_page_at_the_top_of_the_site_comes_before_others_of_its_name(tmp_path):
     pages = {
         "_sails/index.md": "---\npermalink: /sails/\n---\n# All\n\nText.\n",
@@ -918,6 +996,32 @@ def test_a_path_may_begin_at_the_root_of_the_pages(tmp_path):
     }
     counts = resolved(tmp_path, pages)
     assert (counts["resolved"], counts["unresolved"]) == (1, 1)
+
+
+def test_a_language_behind_code_in_a_line_is_no_code():
+    assert outline(mdx("# The `<Tie />{:jsx}`\n")) == [(0, "The <Tie />")]
+    assert text("`let a{:js}`, `{:toc}`, `a{:.b}`.\n") == "let a, {:toc}, a{:.b}."
+
+
+def test_cells_of_grid_tables_hold_blocks_in_the_columns_of_the_rule():
+    table = (
+        "+-------+----------------+\n| # Pkg | Command        |\n+=======+================+\n"
+        "| Pip\\  | ```{.bash}     |\n| (Mac) | a | b *c*      |\n|       |                |\n|       | d              |\n"
+        "|       | ```            |\n+-------+----------------+\n| two   | - one          |\n|       | - more         |\n"
+        "+-------+----------------+\n| over both              |\n+-------+----------------+\n"
+    )
+    found = page(f"# T\n\n{table}\n: Caption\n", "page.qmd")
+    assert found.root.text == "Pkg | Command\nPip\n(Mac) |\na | b *c*\n\nd\ntwo |\none\nmore\nover both |\n\nCaption"
+    assert [mark.detail for mark in found.root.marks if mark.kind is MarkKind.CODE] == ["bash"]
+
+
+def test_a_bar_or_a_rule_in_a_cell_of_a_grid_table_is_no_wall():
+    table = (
+        "+-----+----------------+\n| Key | Values         |\n+=====+================+\n| x   | One of\\        |\n"
+        "|     | \\[`a` \\| `b`\\]  |\n+-----+----------------+\n| y   | z              |\n|     +----------------+\n"
+        "|     | z2             |\n+-----+----------------+\n"
+    )
+    assert text(f"# T\n\n{table}", "page.qmd") == "Key | Values\nx | One of\n[a | b]\ny | z z2"
 
 
 def test_a_list_of_attributes_may_hold_a_name_of_data_alone():

@@ -169,6 +169,11 @@ def test_what_front_matter_says_of_a_page_is_read_as_its_text(said, shown):
     assert document(f"---\ntitle: T\ndescription: {said}\n---\nText.\n").root.text == f"{shown}\n\nText."
 
 
+def test_code_in_a_title_of_front_matter_has_no_marks():
+    assert document("---\ntitle: The `__init__` *file*\n---\nText.\n").title == "The __init__ file"
+    assert document("---\ntitle: The __init__ ` file\n---\nText.\n").title == "The __init__ ` file"
+
+
 def test_toml_front_matter_and_what_merely_looks_like_it():
     assert document("+++\ntitle = 'T'\n+++\nx\n").title == "T"
     assert document("---\nFoo\n---\nBar\n").root.children[0].title == "Foo"
@@ -199,6 +204,11 @@ def test_comments_scripts_and_styles_are_no_text():
         document("# T\n\na <!-- hidden --> b <script>x()</script>\n\n<style>\np {}\n</style>\n\nc\n").root.text
         == "a b\n\nc"
     )
+
+
+def test_what_hides_text_and_is_never_closed_hides_none_behind_the_next_heading():
+    found = document("# T\n\n<template>\n<p>\n\n    </template>\n\nhidden\n\n## Two\n\nText.\n")
+    assert [section.text for section in found.sections()] == ["</template>", "Text."]
 
 
 def test_a_byte_order_mark_and_crlf_change_nothing():

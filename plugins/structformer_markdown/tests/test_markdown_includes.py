@@ -35,6 +35,7 @@ def read(files: dict[str, str], path: str = "page.md") -> tuple[Document, list[s
         "{{< include parts/name.md >}}",
         "<!--@include: ./parts/name.md-->",
         "[!INCLUDE [The name](parts/name.md)]",
+        "[!include[The name](parts/name.md)]",
         '{% include "parts/name.md" %}',
         "{% include_relative parts/name.md %}",
         '{{% readfile file="parts/name.md" %}}',
@@ -62,6 +63,21 @@ def test_a_page_that_is_imported_stands_where_its_component_is():
     assert (found.root.text, warnings) == ("Note: A name or two.\n\n<Name />", [])
     assert [link.target for link in found.links()] == ["../_parts/b.md#c", "../d.md"]
     assert MarkdownFormat().parts(Folder(files).source("docs/use/page.mdx")) == {"docs/_parts/name.mdx"}
+
+
+def test_what_an_include_in_capitals_or_not_takes_in_keeps_its_blocks():
+    part = "1. One\n\n    ```\n    a\n    ```\n\n## Two\n\nText.\n"
+    for name in ("include", "Include", "INCLUDE"):
+        page, _ = read({"page.md": f"# T\n\n## One\n\n[!{name}[x](includes/p.md)]\n", "includes/p.md": part})
+        assert [(section.title, section.text) for section in page.sections()][1:] == [
+            ("One", "One\na"),
+            ("Two", "Text."),
+        ]
+
+
+def test_an_import_of_a_page_may_stand_among_the_words_of_a_page_in_markdown():
+    files = {"page.md": "# T\n\nWords.\n\nimport Name from './_name.mdx'\n\n<Name />\n", "_name.mdx": "A name.\n"}
+    assert read(files)[0].root.text == "Words.\n\nA name."
 
 
 @pytest.mark.parametrize("directive", ["{* ../src/tie.py ln[2:3] hl[3] *}", "```python\n{!src/lines.py!}\n```"])

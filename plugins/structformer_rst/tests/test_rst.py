@@ -126,10 +126,13 @@ rst_epilog += "Not a definition.\\n"
 
 
 def test_what_sphinx_puts_around_every_page_is_known():
-    page = "A\n=\n\nThe |boat| |br| (|version|, |other|) at the yard_, |mine| and |Two  Words|.\n\n.. |mine| replace:: own\n.. |two words| replace:: |unknown| ones\n"
+    page = "A |release|\n===========\n\nThe |boat| |br| (|version|, |other|) at the yard_, |mine| and |Two  Words|.\n\n.. |mine| replace:: own\n.. |two words| replace:: |unknown| ones\n"
     source = Folder({"docs/use/a.rst": page, "docs/conf.py": CONF}).source("docs/use/a.rst")
     [document] = RstFormat().read(source, {})
-    assert document.root.text == "The Gig of 2.1 (2.1, other) at the yard, own and unknown ones."
+    assert (document.title, document.root.text) == (
+        "A",
+        "The Gig of 2.1 (2.1, other) at the yard, own and unknown ones.",
+    )
     assert [link.target for link in document.root.links if link.kind is LinkKind.HYPERLINK] == ["https://yard.example"]
 
 
@@ -414,13 +417,14 @@ def test_a_title_with_a_power_is_shown_with_it():
 def test_a_page_without_words_of_its_own_is_called_by_its_title():
     folder = Folder(
         {
-            "docs/a.rst": "A\n=\n\nSee :doc:`sub/zones`, :doc:`/sub/zones` and :doc:`gone/away`.\n\n.. toctree::\n\n   sub/zones\n",
+            "docs/a.rst": "A\n=\n\nSee :doc:`sub/zones`, :doc:`/sub/zones` and :doc:`gone/away`.\n\n.. toctree::\n\n   sub/zones\n   sub/depths.md\n",
+            "docs/sub/depths.md": "(depths)=\n# *Depths*\n\n```\npython -m depths\n---------\n```\n",
             "docs/sub/zones.rst": ".. _zones:\n\n===========================\n:mod:`knots` --- *All* zones\n===========================\n",
         }
     )
     [document] = RstFormat().read(folder.source("docs/a.rst"), {})
     title = "knots --- All zones"
-    assert document.root.text == f"See {title}, {title} and away.\n\n{title}"
+    assert document.root.text == f"See {title}, {title} and away.\n\n{title}\nDepths"
 
 
 def test_labels_of_any_script_are_places(tmp_path, run):
