@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 from structformer_html.tags import NO_LANGUAGES
 
-_KINDS = frozenset(
-    """note tip warning important caution danger hint attention error seealso todo info success question failure bug
-    example abstract summary quote theorem lemma proof corollary proposition definition remark versionadded
-    versionchanged versionremoved deprecated topic sidebar""".split()
-)
 # Words that make an element a note by themselves: kinds that pages use for nothing else, and generators' own words.
-NOTE_WORDS = frozenset(
-    """note tip warning important caution danger hint attention seealso see-also theorem lemma proof corollary
-    proposition remark versionadded versionchanged versionremoved deprecated topic sidebar admonition theme-admonition
-    admonitionblock markdown-alert alert custom-block starlight-aside""".split()
+_NOTES = frozenset(
+    """note tip warning important caution danger hint attention seealso theorem lemma proof corollary proposition remark
+    versionadded versionchanged versionremoved deprecated topic sidebar""".split()
+)
+NOTE_WORDS = _NOTES | frozenset(
+    "see-also admonition theme-admonition admonitionblock markdown-alert alert custom-block starlight-aside".split()
+)
+_KINDS = _NOTES | frozenset(
+    "error todo info success question failure bug example abstract summary quote definition".split()
 )
 _NOTE_ELEMENTS = frozenset({"div", "aside", "p", "blockquote", "details"})
 _NOTE_ROLES = {"note": "note", "doc-tip": "tip", "doc-notice": "note"}

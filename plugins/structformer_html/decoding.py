@@ -11,7 +11,6 @@ import webencodings
 from structformer.formats import SourceFile, decoded, guess_encoding, shown_encoding
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
-_SPACE = b"\t\n\f\r "
 _META = re.compile(rb"<meta[\t\n\f\r /]", re.IGNORECASE)
 _TAG = re.compile(rb"</?[a-z][^\t\n\f\r >]*+", re.IGNORECASE)
 _ATTRIBUTE = re.compile(  # without a name at the end of a tag; none where the bytes end before it does
@@ -23,6 +22,7 @@ _ATTRIBUTE = re.compile(  # without a name at the end of a tag; none where the b
 _CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:(["'])(?:(?P<quoted>.*?)\1)?|\s*+(?P<bare>[^\s;]+))?""", re.DOTALL
 )
+_XML_ENCODING = re.compile(rb"""<\?xml(?:(?!encoding).)*encoding[\t\n\f\r =]*(["'])(.*?)\1""", re.DOTALL)
 _PRESCAN_BYTES = 1024
 _DEFAULT = "windows-1252"
 _LATE_META = re.compile(rb"<meta[^>]*charset[^>]*>", re.IGNORECASE)
@@ -132,13 +132,8 @@ def _label(label: bytes) -> str | None:
 
 
 def _xml_declaration(head: bytes) -> str | None:
-    if not head.startswith(b"<?xml") or (end := head.find(b"?>")) < 0:
-        return None
-    _, found, rest = head[:end].partition(b"encoding")
-    rest = rest.lstrip(_SPACE + b"=")
-    if not found or rest[:1] not in (b'"', b"'") or (close := rest.find(rest[:1], 1)) < 0:
-        return None
-    return _label(rest[1:close])
+    found = _XML_ENCODING.match(head[: head.find(b"?>") + 1])
+    return _label(found[2]) if found is not None else None
 
 
 def prescan(head: bytes) -> str | None:
@@ -184,7 +179,8 @@ def _meta(head: bytes, position: int) -> tuple[int, str | None]:
         if name == b"http-equiv":
             got_pragma = got_pragma or value == b"content-type"
         elif name == b"content" and charset is None:
-            label = _charset_in(value)
+            said = _CHARSET.search(value)
+            label = said and (said["quoted"] or said["bare"])
             if label is not None and (found := _label(label)) is not None:
                 charset, need_pragma = found, True
         elif name == b"charset":
@@ -192,11 +188,6 @@ def _meta(head: bytes, position: int) -> tuple[int, str | None]:
     if need_pragma is None or (need_pragma and not got_pragma) or charset is None:
         return position, None
     return position, charset
-
-
-def _charset_in(content: bytes) -> bytes | None:
-    found = _CHARSET.search(content)
-    return found and (found["quoted"] or found["bare"])
 
 
 def _attribute(head: bytes, position: int) -> tuple[int, bytes | None, bytes]:

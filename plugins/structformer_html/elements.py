@@ -33,7 +33,8 @@ MATHML = frozenset("math mi mn mo mtext mrow mstyle mpadded msqrt mtable mtr mtd
     *OF_MATHML
 }
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
-NEVER = frozenset({"script", "style", "template", "head", "noscript"})
+FALLBACKS = frozenset({"noscript", "noframes", "noembed"})  # the text of the latter two is markup that nobody parses
+NEVER = frozenset({"script", "style", "template", "head"}) | FALLBACKS
 FURNITURE = frozenset({"nav", "annotation", "annotation-xml"})  # annotations repeat the formula that they stand in
 MAYBE_FURNITURE = frozenset({"footer", "aside"})  # of the page, not of its content
 SVG_DESCRIPTIONS = frozenset({"title", "desc", "metadata"})  # of a drawing's parts; none is drawn
@@ -51,7 +52,8 @@ FURNITURE_CLASSES = frozenset(
     reversefootnote hideme mwe-math-mathml-a11y rustdoc-breadcrumbs theme-doc-footer theme-doc-toc-mobile
     theme-doc-version-badge ttc viewcode-back viewcode-link content-icon-container md-content__button md-source-file
     printfooter search-results-title sl-anchor-link sourceLink functionSourceLink test-arrow feedback--title
-    feedback--question td-page-meta__lastmod NavBarCell1 NavBarCell1Rev NavBarCell2 NavBarCell3""".split()
+    feedback--question td-page-meta__lastmod NavBarCell1 NavBarCell1Rev NavBarCell2 NavBarCell3
+    sphx-glr-download-link-note sphx-glr-footer sphx-glr-signature sphx-glr-timing dont-index""".split()
 )
 FURNITURE_LINKS = frozenset({"src", "srclink"})  # classes of links to the source, and of code
 # Highlighters' elements for the numbers of lines of code, where they hold nothing else.

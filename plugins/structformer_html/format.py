@@ -40,7 +40,8 @@ _REFRESH = re.compile(r"[0-5](?:\.\d*)?\s*[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"'\s
 _SOFT_HYPHEN = re.compile("\xad|&shy;|&#173;|&#xad;", re.IGNORECASE)
 _MOST_OF_REDIRECT = 300  # characters
 _FIRST_WORDS = 40  # characters
-_WHOLE = "head > noscript, head > noframes, body, frameset, html > noframes"
+_WHOLE = "head > noscript, body, html > frameset"
+_WITH_FALLBACKS = f"{_WHOLE}, head > noframes, html > noframes"
 _SOME_HTML = re.compile(rb"<(?:head|body|h[1-6]|p|div|table|ul|a\s+href|meta)\b", re.IGNORECASE)
 
 
@@ -105,7 +106,7 @@ class HtmlFormat:
         builder = TableBuilder(slugs=False)
         furniture = frozenset[str]()
         if whole:
-            roots, found = root.css(_WHOLE), "all"
+            roots, found = root.css(_WITH_FALLBACKS), "all"
         elif is_texinfo(head.metadata.get("generator")):
             roots, found, furniture = root.css("body"), "body", FURNITURE
         else:

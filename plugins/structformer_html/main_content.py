@@ -69,12 +69,9 @@ def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
 def title_of(root: LexborNode, generator: str) -> str:
     """What a page is called where its generator says that outside of the text; "" where it doesn't."""
     found = root.css_first(_TITLES_OF[generator]) if generator in _TITLES_OF else None
-    parts, node = [], found and found.child
-    while node is not None:
-        if node.tag != "div":  # the groups that a class is in
-            parts.append(node.text(deep=True) if node.tag != "-text" else node.text_content or "")
-        node = node.next
-    return " ".join("".join(parts).split())
+    parts = found.iter(include_text=True) if found is not None else ()
+    said = (each.text_content if each.tag == "-text" else each.text(deep=True) for each in parts if each.tag != "div")
+    return " ".join("".join(each or "" for each in said).split())  # without the groups that a class is in
 
 
 def is_list_of_contents(roots: list[LexborNode], text: str) -> bool:

@@ -18,6 +18,7 @@ from structformer_html.elements import (
     BACK_TO_CONTENTS,
     BLOCK_LINES,
     BLOCKS,
+    FALLBACKS,
     FURNITURE,
     FURNITURE_CLASSES,
     FURNITURE_IDS,
@@ -125,7 +126,6 @@ class Page:
         # Of the elements open in MathML: what their next children are, the last first; how many scripts each opened.
         self._math: list[tuple[list[Script], int]] = []
         self._tables: list[_Table] = []
-        self._in_table_head = 0
         self._is_title_row = False
         self._row_is_lost = False  # a heading in a cell has closed it
         self._after_image: str | None = None
@@ -137,14 +137,12 @@ class Page:
         self._in_term: list[str] | None = None
         self.in_heading = self.heading_has_text = False
         self._heading_element = ""
-        self._in_article = int(content)
-        self._in_drawing = 0
+        self._inside = {"article": int(content), "svg": 0, "thead": 0}  # how many of each are open
         self._is_contents = contents
         self._furniture_classes = (FURNITURE_CLASSES if contents else ALL_FURNITURE_CLASSES) | more_furniture
         self._starts: dict[str, Callable[[str, Attributes], None]] = {
             **dict.fromkeys(PARAGRAPHS, lambda name, element: self._paragraph()),
-            **dict.fromkeys(BLOCKS, self._block),
-            **dict.fromkeys(BLOCK_LINES, self._block_line),
+            **dict.fromkeys((*BLOCKS, *BLOCK_LINES), self._block),
             **dict.fromkeys(SPANS, self._span),
             **dict.fromkeys(SCRIPTS, lambda name, element: builder.open_script(SCRIPTS[name])),
             **dict.fromkeys(MATHML, self._math_start),
@@ -153,12 +151,10 @@ class Page:
             **dict.fromkeys(("td", "th"), self._cell),
             **dict.fromkeys(("img", "iframe", "video", "audio", "source", "embed", "frame", "object"), self._embed),
             "q": lambda name, element: self.text("“"),
-            "article": self._article,
-            "svg": self._drawing,
+            **dict.fromkeys(self._inside, self._enter),
             "details": self._details,
             "ol": self._ordered,
             "table": self._table,
-            "thead": self._table_head,
             "tr": self._row,
             "code": self._code,
             **dict.fromkeys(("script", "annotation"), self._tex),
@@ -179,12 +175,10 @@ class Page:
             **dict.fromkeys(("script", "annotation"), self._end_tex),
             "option": builder.line,
             "q": lambda: self.text("”"),
-            "article": self._end_article,
-            "svg": self._end_drawing,
+            **{name: partial(self._leave, name) for name in self._inside},
             "ol": partial(self._end_block, MarkKind.LIST),
             "dd": partial(self._end_block, MarkKind.DEFINITION),
             "table": self._end_table,
-            "thead": self._end_table_head,
             "tr": self._end_row,
             "a": self._end_anchor,
             **dict.fromkeys(("pre", "listing", "textarea"), self._end_pre),
@@ -196,11 +190,13 @@ class Page:
         if name in NEVER:
             if name == "script" and (element.get("type") or "").startswith("math/tex"):
                 return False  # MathJax's source of a formula
-            return name != "noscript" or self.without_furniture
-        if self._in_drawing and name in SVG_DESCRIPTIONS:
+            return name not in FALLBACKS or self.without_furniture
+        if self._inside["svg"] and name in SVG_DESCRIPTIONS:
             return True
         if not element:
-            return self.without_furniture and (name in FURNITURE or (name in MAYBE_FURNITURE and not self._in_article))
+            return self.without_furniture and (
+                name in FURNITURE or (name in MAYBE_FURNITURE and not self._inside["article"])
+            )
         classes = element.get("class")
         if classes and (self._classes.get(classes) or self._classified(classes)) & (
             _IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")
@@ -212,7 +208,7 @@ class Page:
             name in FURNITURE
             or (element.get("role") or "") in FURNITURE_ROLES
             or (element.get("id") or "") in FURNITURE_IDS
-            or (name in MAYBE_FURNITURE and not self._in_article)
+            or (name in MAYBE_FURNITURE and not self._inside["article"])
         )
 
     def may_be_menu(self, name: str, element: Attributes) -> bool:
@@ -271,7 +267,7 @@ class Page:
     @property
     def may_skip_header(self) -> bool:
         """Whether a header here can be the page's own and not its content's."""
-        return self.without_furniture and not self._in_article
+        return self.without_furniture and not self._inside["article"]
 
     @property
     def in_note(self) -> bool:
@@ -410,31 +406,23 @@ class Page:
         """A block begins or ends, which in preformatted text is a line."""
         self._builder.line() if self._preformatted else self._builder.paragraph()
 
-    def _article(self, name: str, element: Attributes) -> None:
-        self._in_article += 1
-        self._builder.paragraph()
+    def _enter(self, name: str, element: Attributes) -> None:
+        self._inside[name] += 1
+        if name != "svg":
+            self._builder.paragraph()
 
-    def _end_article(self) -> None:
-        self._in_article -= 1
-        self._builder.paragraph()
-
-    def _drawing(self, name: str, element: Attributes) -> None:
-        self._in_drawing += 1
-
-    def _end_drawing(self) -> None:
-        self._in_drawing -= 1
+    def _leave(self, name: str) -> None:
+        self._inside[name] -= 1
+        if name != "svg":
+            self._builder.paragraph()
 
     def _block(self, name: str, element: Attributes) -> None:
-        self._builder.paragraph()
-        self._open_mark(BLOCKS[name])
+        self._builder.line() if name in BLOCK_LINES else self._builder.paragraph()
+        self._open_mark((BLOCK_LINES if name in BLOCK_LINES else BLOCKS)[name])
 
     def _end_block(self, kind: MarkKind) -> None:
         self._builder.paragraph()
         self._close_mark(kind)
-
-    def _block_line(self, name: str, element: Attributes) -> None:
-        self._builder.line()
-        self._open_mark(BLOCK_LINES[name])
 
     def _end_block_line(self, kind: MarkKind) -> None:
         self._builder.line()
@@ -531,14 +519,6 @@ class Page:
         if self._tables and (kind := self._tables.pop().kind) is not None:
             self._close_mark(kind)
 
-    def _table_head(self, name: str, element: Attributes) -> None:
-        self._builder.paragraph()
-        self._in_table_head += 1
-
-    def _end_table_head(self) -> None:
-        self._builder.paragraph()
-        self._in_table_head -= 1
-
     def expect_titles(self) -> None:
         """The row that comes next has column titles only."""
         self._is_title_row = True
@@ -547,7 +527,7 @@ class Page:
         self._builder.line()
         self._first_cell = True
         if self._tables and (row := _ROWS.get(self._tables[-1].kind)) is not None:
-            is_title = row is MarkKind.ROW and (self._is_title_row or self._in_table_head > 0)
+            is_title = row is MarkKind.ROW and (self._is_title_row or self._inside["thead"] > 0)
             self._tables[-1].has_titles |= is_title
             self._open_mark(row, "header" if is_title else "")
         self._is_title_row = self._row_is_lost = False

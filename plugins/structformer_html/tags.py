@@ -92,11 +92,11 @@ def tokens(text: str, *, raw_text: frozenset[str] = RAW_TEXT) -> Iterator[str | 
         yield tag
         position = plain_from = found.end()
         if name in raw_text and not tag.closing and not tag.empty and name not in exhausted:
-            end = _find_closing(text, name, position)
-            if end < 0:
+            closing = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(text, position)
+            if closing is None:
                 exhausted.add(name)
             else:
-                if end > position:
+                if (end := closing.start()) > position:
                     yield text[position:end] if name in ("script", "style") else unescape(text[position:end])
                 position = plain_from = end
     if plain_from < len(text):
@@ -122,11 +122,6 @@ def _skip_declaration(text: str, start: int, exhausted: set[str]) -> int:
         exhausted.add(mark)
         return len(text) if mark == "-->" else -1
     return end + len(mark)
-
-
-def _find_closing(text: str, name: str, position: int) -> int:
-    found = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(text, position)
-    return found.start() if found else -1
 
 
 def parse_attributes(raw: str) -> dict[str, str]:

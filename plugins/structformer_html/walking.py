@@ -19,7 +19,8 @@ from structformer_html.page import Attributes, Page
 
 _DRAWN_TEXT = "svg title, svg desc, svg metadata"  # that no one sees
 _TOLD_BEFORE = frozenset({"button", "div", "img", "label", "table", "tr", *HEADINGS})
-_FOR_LISTENERS = frozenset({"sr-only", "visually-hidden"})
+_FOR_LISTENERS = frozenset({"sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "show-for-sr"})
+_UNSEEN = ", ".join((_DRAWN_TEXT, *(f".{each}" for each in sorted(_FOR_LISTENERS))))
 _ICONS = frozenset({"i", "img", "svg"})
 FAR = 10  # texts and elements between an icon and the title that repeats it
 
@@ -282,9 +283,10 @@ def _is_link_to_skip(link: LexborNode, attributes: Attributes, page: Page) -> bo
 
 
 def _shown(link: LexborNode) -> str:
-    """A link's text, or that of an image in it."""
+    """A link's text, or that of an image in it; next to others without what is said to listeners."""
     text = link.text(deep=True)
-    for each in link.css(_DRAWN_TEXT) if link.css_first("svg") is not None else ():
+    is_alone = _past_blanks(link.prev, back=True) is None and _past_blanks(link.next) is None
+    for each in link.css(_DRAWN_TEXT if is_alone else _UNSEEN):
         text = text.replace(each.text(deep=True), "", 1)
     return text if text.strip() else " ".join(each.attributes.get("alt") or "" for each in link.css("img"))
 
@@ -306,15 +308,8 @@ def _text_after(node: LexborNode) -> str:
 
 
 def _has_titles_only(row: LexborNode) -> bool:
-    cell = row.child
-    found = False
-    while cell is not None:
-        if cell.tag == "th":
-            found = True
-        elif cell.tag == "td":
-            return False
-        cell = cell.next
-    return found
+    tags = {cell.tag for cell in row.iter()}
+    return "th" in tags and "td" not in tags
 
 
 def _inner_headings(heading: LexborNode) -> list[LexborNode]:

@@ -48,7 +48,7 @@ DROPPED = by_value(
         "": """fbox mbox newblock phantomsection twocolumn onecolumn tikzstyle IEEEauthorblockN columnbreak glsresetall
         makeglossaries printglossaries frenchspacing normalfont ExplSyntaxOn keywords setbox""",
         "m": """newlength setheight hyperbaseurl hypersetup logo thanks pgfkeys theoremheaderfont theorembodyfont
-        graphicspath pagestyle thispagestyle hyphenation sisetup bookmarksetup stepcounter value pgfplotsset tikzset
+        tabletail tablelasttail graphicspath pagestyle thispagestyle hyphenation sisetup bookmarksetup stepcounter value pgfplotsset tikzset
         hspace hspace* cline hhline Xhline adjustbox setbeamercovered SetAlFnt SetAlgoSkip SetAlCapSkip SetCommentSty
         SetArgSty SetFuncSty SetKwSty SetDataSty SetAlCapFnt SetAlCapNameFnt cdashlinelr addvspace enlargethispage
         needspace Needspace arabic alph Alph roman Roman fnsymbol chaptermark sectionmark newgeometry microtypesetup
@@ -61,16 +61,16 @@ DROPPED = by_value(
         lstdefinestyle DeclareUnicodeCharacter PassOptionsToPackage PackageWarning counterwithin counterwithout
         @addtoreset setkeys addtokomafont setkomafont AtBeginEnvironment AtEndEnvironment BeforeBeginEnvironment
         AfterEndEnvironment appto preto crefalias creflabelformat defbibheading floatplacement titleformat*
-        discretionary""",
+        discretionary DeclareUrlCommand""",
         "mo": "scalebox newcounter cdashline",
-        "om": """vspace vspace* bibliographystyle pagenumbering index glossary hphantom phantom vphantom geometry
+        "om": """date subjclass address curraddr dedicatory translator affiliation affil ead cortext fntext vspace vspace* bibliographystyle pagenumbering index glossary hphantom phantom vphantom geometry
         setstretch linespread bibliographyunit nocite markright definecolor* pdfbookmark* usetikzlibrary captionsetup*
         theoremstyle refstepcounter nolinenumbers pagecolor normalfont* fontencoding fontfamily fontseries fontshape
         allowdisplaybreaks raisebox* usetheme usecolortheme usefonttheme setbeamertemplate* institute logo*
         numberwithin* DeclareGraphicsExtensions lstloadlanguages crefname* Crefname* babelfont* setmainfont*
         setsansfont* setmonofont* bibpunct* theoremsymbol keywords* newblock* nobibliography typeout message
         PackageWarning* errmessage write special pdfoutput shorthandoff shorthandon frenchspacing* makeindex*
-        frenchbsetup NeedsTeXFormat ProvidesPackage ProvidesClass LoadClass* PassOptionsToPackage* arraystretch* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup* documentstyle rotatebox
+        frenchbsetup NeedsTeXFormat ProvidesPackage ProvidesClass PassOptionsToPackage* arraystretch* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup* documentstyle rotatebox
         textcolor colorbox color captionsetup setlist column cellcolor arrayrulecolor includepdf setbeamerfont*
         setbeamercolor* SetCell SetRow glsadd againframe bookmark fancyhead fancyfoot fancyhf lhead chead rhead lfoot
         cfoot rfoot""",
@@ -82,7 +82,7 @@ DROPPED = by_value(
         "opm": "cmidrule",
         "ooo": "ffigbox ttabbox",
         "omm": "rule DeclareFieldFormat fcolorbox numberwithin pdfbookmark setbeamerfont setbeamercolor colorlet",
-        "omo": "documentclass setmainfont setsansfont setmonofont LoadClass",
+        "omo": "setmainfont setsansfont setmonofont",
         "mmmm": "DeclareMathSymbol usefont cftaddtitleline DeclareGraphicsRule apptocmd pretocmd",
         "mmmmo": "titlespacing",
         "mmmo": "newfloat",

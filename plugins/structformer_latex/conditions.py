@@ -14,7 +14,8 @@ from structformer_latex.cursor import Cursor
 from structformer_latex.inputs import Files
 
 _CONDITION = re.compile(r"\\(if[a-zA-Z@]*|else|fi|or|newif)(?![a-zA-Z@])|\\.|%[^\n]*", re.DOTALL)
-_TOKENS = re.compile(r"\s*(?:\\[a-zA-Z@]+|\S)\s*(?:\\[a-zA-Z@]+\s*|\S)?", re.DOTALL)
+_NAMED = r"\\csname.{0,200}?\\endcsname|\\[a-zA-Z@]+"
+_TOKENS = re.compile(rf"\s*(?:{_NAMED}|\S)\s*(?:(?:{_NAMED})\s*|\S)?", re.DOTALL)
 _NUMBER = re.compile(r"\s*(?:\\value\s*\{[^{}]*\}|\\[a-zA-Z@]+|\d+)\s*", re.DOTALL)
 _OPERAND = r"\s*(?:\\value\s*\{[^{}]*\}|[-+]?[\d.]+\s*(?:pt|cm|mm|in|em|ex)?|\\[a-zA-Z@]+|`\\?.)\s*"
 _COMPARISON = re.compile(rf"{_OPERAND}[<>=]{_OPERAND}", re.DOTALL)

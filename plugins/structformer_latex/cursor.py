@@ -131,9 +131,7 @@ class Cursor:
 
     def skip_space(self) -> None:
         """Pass over blanks and comments, up to a blank line."""
-        found = _SPACE.match(self.text, self.position)
-        if found is not None:
-            self.position = found.end()
+        self.take(_SPACE)
 
     def skip_environment(self, name: str, ends: Iterable[str] = ()) -> str:
         """Pass over an environment whose content is not LaTeX; returns the content. ends: macros that end it, too."""

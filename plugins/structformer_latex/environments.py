@@ -24,6 +24,7 @@ _VERBATIM_INSIDE = re.compile(
 _ALTERNATIVE = re.compile(r"(?:^|,)\s*alt\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
 _MATH_BEGINS = re.compile(r"\s*\\begin\s*\{([a-zA-Z]+\*?)\}")
 _SLIDE = 4  # its level
+_MOST_AROUND = 20  # environments that are asked what a caption is of
 _MATH_WITH_ARGUMENT = frozenset(
     "alignat alignat* xalignat xalignat* numcases subnumcases IEEEeqnarray IEEEeqnarray* empheq empheq*".split()
 )
@@ -241,6 +242,8 @@ class Environments:
             self._output.builder.paragraph()
         if (block := _BLOCKS.get(name.rstrip("*"))) is not None:
             self._output.open_block(*block)
+            if not name.startswith("sub"):
+                self._numbering.open_float()
         self._floats.append(name)
         if name in ("tcolorbox", "mdframed"):
             if (title := _BOX_TITLE.search(self._cursor.optional() or "")) is not None:
@@ -259,6 +262,7 @@ class Environments:
         if command == "subcaptionbox":
             caption = cursor.argument()
             cursor.drop("oo")
+        self._numbering.float(self._around(), is_part=True)
         if caption:
             builder.paragraph()
             self._output.open_block(MarkKind.CAPTION)
@@ -266,9 +270,13 @@ class Environments:
             builder.close_mark(MarkKind.CAPTION)
             builder.paragraph()
 
+    def _around(self) -> tuple[str, ...]:
+        """The environments that a caption may belong to, the innermost first; a long table has one of its own."""
+        return *self._floats[:-_MOST_AROUND:-1], "table" if self._tables.in_table else ""
+
     def _caption(self, command: str) -> None:
-        kind = self._cursor.argument() if command == "captionof" else next(reversed(self._floats), "")
-        self._numbering.float(kind)
+        around = (self._cursor.argument(),) if command == "captionof" else self._around()
+        self._numbering.float(around, is_part=around[0].startswith("sub"))
         self._cursor.optional()
         builder = self._output.builder
         builder.paragraph()

@@ -37,6 +37,7 @@ _ALONE = re.compile(r"\\document(?:class|style)\s*(?:\[[^\[\]]*\]\s*)?\{(?!\s*(?
 # What takes in documents with a class of their own.
 _MERGING = frozenset({"subfile", "subfileinclude", "includestandalone"})
 _TAKES_DOCUMENTS = re.compile(r"\\usepackage\s*(?:\[[^\[\]]*\]\s*)?\{[^{}]*\b(?:docmute|standalone|subfiles|combine)\b")
+_COMMENT = re.compile(r"(\\.)|%[^\n]*", re.DOTALL)
 _UNREAD = re.compile(r"\\(?:begin\s*\{)?(iffalse(?![a-zA-Z])|(?:comment|verbatim|lstlisting)(?=\}))")
 _ENDS = {
     "iffalse": re.compile(r"\\fi(?![a-zA-Z])"),
@@ -44,11 +45,7 @@ _ENDS = {
 }
 _MAX_TAKEN = 2000
 _INPUTENC = re.compile(rb"\\(?:usepackage|inputencoding)\s*(?:\[([^\[\]]*)\]\s*\{inputenc\}|\{([^{}]*)\})")
-_ENCODINGS = by_pair(
-    """latin1=latin-1 latin2=iso8859-2 latin3=iso8859-3 latin4=iso8859-4 latin5=iso8859-9 latin9=iso8859-15
-    latin10=iso8859-16 ansinew=cp1252 applemac=mac-roman macce=mac-latin2 koi8-r=koi8-r koi8-u=koi8-u utf8=utf-8
-    utf8x=utf-8 decmulti=latin-1 next=latin-1"""
-)
+_ENCODINGS = by_pair("ansinew=cp1252 applemac=mac-roman macce=mac-latin2 utf8x=utf-8 decmulti=latin-1 next=latin-1")
 
 
 class LatexFormat:
@@ -182,20 +179,7 @@ def _may_take(text: str) -> bool:
 
 def _without_comments(text: str) -> str:
     """A file's text without what follows %, unless that is written as \\%."""
-    parts: list[str] = []
-    kept = 0
-    sign = text.find("%")
-    while sign >= 0:
-        before = sign
-        while before > kept and text[before - 1] == "\\":
-            before -= 1
-        following = sign + 1
-        if (sign - before) % 2 == 0:
-            parts.append(text[kept:sign])
-            end = text.find("\n", sign)
-            kept = following = end if end >= 0 else len(text)
-        sign = text.find("%", following)
-    return "".join((*parts, text[kept:]))
+    return _COMMENT.sub(r"\1", text) if "%" in text else text
 
 
 _UNUSUAL = ("\x00", "\x1b", "\ufeff")  # signs of UTF-16, of escape sequences, of a mark

@@ -26,10 +26,6 @@ class FrontMatter(Part):
         author = self._output.plain(source)
         self.author = f"{self.author}, {author}" if self.author else author
 
-    def _left_out(self, name: str) -> None:
-        self._cursor.optional()
-        self._cursor.argument()
-
     def _block(self, name: str) -> None:
         """Text in a paragraph of its own."""
         if (content := self._cursor.group()) is not None:
@@ -45,7 +41,6 @@ class FrontMatter(Part):
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("title Title", _title),
         ("author authors", _author),
-        ("date subjclass address curraddr dedicatory translator affiliation affil ead cortext fntext", _left_out),
         ("abstract framesubtitle opening closing", _block),
         ("languagename", _language_name),
         ("selectlanguage", _select_language),

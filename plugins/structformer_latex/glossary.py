@@ -11,7 +11,8 @@ from structformer_latex.output import Output, Part
 _USES = """gls Gls GLS glspl Glspl glsentrylong glsentryshort glsentryname glsentrytext glsfirst
     Glsfirst glstext Glstext glsname acrshort Acrshort acrlong Acrlong acrfull Acrfull acrshortpl acrlongpl
     acrfullpl ac Ac acs Acs acl Acl acf Acf acp Acp acsp aclp acfp glsxtrshort Glsxtrshort glsxtrlong Glsxtrlong
-    glsxtrfull Glsxtrfull glsxtrshortpl glsxtrlongpl glsxtrfullpl"""
+    glsxtrfull Glsxtrfull glsxtrshortpl glsxtrlongpl glsxtrfullpl glsdesc Glsdesc glsentrydesc glssymbol
+    glsentrysymbol"""
 _FIELD = re.compile(r"(?:^|,)\s*(\w[\w -]*?)\s*=\s*(\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}|[^,{}]*)", re.DOTALL)
 
 
@@ -21,6 +22,8 @@ class _Term:
     long: str = ""
     plural: str = ""
     long_plural: str = ""
+    description: str = ""
+    symbol: str = ""
     used: bool = False
 
 
@@ -37,10 +40,11 @@ class Glossary(Part):
             label = argument().strip()
             fields = {key.strip(): value.strip().strip("{}") for key, value in _FIELD.findall(argument())}
             if command == "longnewglossaryentry":
-                argument()
+                fields["description"] = argument()
             short = fields.get("short") or fields.get("text") or fields.get("name") or label
             long = fields.get("long", "") or fields.get("first", "")
-            self._terms[label] = _Term(plain(short), plain(long), plain(fields.get("plural", "")))
+            plural, description, symbol = (plain(fields.get(key, "")) for key in ("plural", "description", "symbol"))
+            self._terms[label] = _Term(plain(short), plain(long), plural, "", description, symbol)
             return
         long_plural = ""
         if command in ("newacronym", "newabbreviation"):
@@ -87,7 +91,9 @@ class Glossary(Part):
             short, long = term.short, term.long
             if several:
                 short, long = term.plural or f"{short}s", long and (term.long_plural or f"{long}s")
-            if "long" in name or name in ("acl", "aclp"):
+            if "desc" in name or "symbol" in name:
+                text = (term.description if "desc" in name else term.symbol) or short
+            elif "long" in name or name in ("acl", "aclp"):
                 text = long or short
             elif "short" in name or name in ("acs", "acsp", "glsname", "glsentryname", "glstext", "glsentrytext"):
                 text = short

@@ -3,6 +3,7 @@ bounds.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -169,15 +170,7 @@ class Macros:
                 f"macros expand to over {added >> 20} MB or {uses} times: what they say further is left out"
             )
             return
-        arguments = self.arguments(macro)
-        body = macro.body
-        if "#" in body:
-            body = _PARAMETER.sub(
-                lambda found: (
-                    "#" if found[1] is None else arguments[int(found[1]) - 1] if int(found[1]) <= len(arguments) else ""
-                ),
-                body,
-            )
+        body = _filled(macro.body, self.arguments(macro))
         self._expanded += len(body)
         self._cursor.push(body)
 
@@ -186,7 +179,9 @@ class Macros:
         if macro.pattern:
             return self._delimited(macro.pattern)
         if macro.signature:
-            return [self._argument(kind, default) for kind, default in macro.signature]
+            found = [self._argument(kind, default) for kind, default in macro.signature]
+            pairs = zip(found, macro.signature, strict=True)
+            return [_filled(each, found) if each is default else each for each, (_, default) in pairs]
         arguments: list[str] = []
         if macro.default is not None and macro.arguments:
             given = self._cursor.optional()
@@ -270,6 +265,13 @@ class Macros:
         ("excludecomment", _exclude),
         ("csname", _named),
     )
+
+
+def _filled(text: str, arguments: Sequence[str]) -> str:
+    """A macro's text, or what stands for an argument that is not given, with the arguments put in; a bomb as it is."""
+    if "#" not in text or text.count("#") * max(map(len, arguments), default=0) > _MAX_EXPANDED:
+        return text
+    return _PARAMETER.sub(lambda found: "#" if found[1] is None else "".join(arguments[int(found[1]) - 1 :][:1]), text)
 
 
 def _signature(text: str) -> tuple[tuple[str, str], ...] | None:

@@ -4,12 +4,11 @@ An approximation of LaTeX's own counters: "within" and shared counters of \\newt
 followed, other changes of counters are not."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 _LEVELS = ("part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
 _DEEPEST = 4  # level that is still numbered: a subsubsection
 _FLOATS = {"figure": "Figure", "table": "Table", "algorithm": "Algorithm", "listing": "Listing"}
-_FLOATS["algorithm2e"] = "Algorithm"
 _KINDS = ("Part", "Chapter", "Section", "Section", "Section", "Paragraph", "Paragraph")
 
 
@@ -25,6 +24,7 @@ class Numbering:
         self._appendix = False
         self._outer_equation = ""  # the number of equations that have letters
         self._letters = 0
+        self.open_float()
 
     def section(self, level: int, *, starred: bool) -> None:
         """A heading of LaTeX's level (a part is 0, a chapter 1)."""
@@ -58,13 +58,28 @@ class Numbering:
         self.current = (kind, number)
         return number
 
-    def float(self, name: str) -> None:
-        """A figure or table, counted by its caption."""
-        bare = name.rstrip("*")
-        if bare in _FLOATS:
-            if "chapter" in self._counts:
-                self._within.setdefault(bare, "chapter")
-            self.begin(bare, _FLOATS[bare])
+    def open_float(self) -> None:
+        """A figure or table begins, which may have parts."""
+        self._parts, self._has_caption = 0, False
+
+    def float(self, names: Iterable[str], *, is_part: bool = False) -> None:
+        """A figure or table, counted by its caption, or a part of it, which has a letter; that caption may be still to
+        come. names: environments around it, the innermost first.
+        """
+        kind = next((each for name in names for each in _FLOATS if each in name), None)
+        if kind is None:
+            return
+        if "chapter" in self._counts:
+            self._within.setdefault(kind, "chapter")
+        if not is_part:
+            self._has_caption = True
+            self.begin(kind, _FLOATS[kind])
+            return
+        self._parts += 1
+        ahead = not self._has_caption
+        self._counts[kind] = self._counts.get(kind, 0) + ahead
+        self.current = _FLOATS[kind], f"{self._value(kind)}{_letter(self._parts)}"
+        self._counts[kind] -= ahead
 
     def item(self, number: str) -> None:
         """An item of a numbered list."""

@@ -41,6 +41,7 @@ _ASSIGNMENT = re.compile(
 _GERMAN = frozenset("german ngerman austrian naustrian swissgerman nswissgerman".split())
 _SHORTHAND = re.compile(r"\"([`'<>|~=\"aouAOUsz-])")
 _SHORTHANDS = {"`": "„", "'": "“", "<": "«", ">": "»", "~": "-", "=": "-", "s": "ß", "z": "ß"}
+_OF_MANUALS = frozenset("ltxdoc ltxguide ltnews l3doc".split())
 _MAX_DEPTH = 40  # of arguments in arguments
 
 
@@ -232,6 +233,13 @@ class TexReader:
             else:
                 arguments.pop()
 
+    def _class(self, name: str) -> None:
+        """The class of a document; those for manuals of packages make a sign of code of |."""
+        self._cursor.optional()
+        if self._cursor.argument().strip() in _OF_MANUALS:
+            self._cursor.push("\\MakeShortVerb{\\|}")
+        self._cursor.optional()
+
     def _short_verb(self, name: str) -> None:
         """What comes between two such signs is code: \\MakeShortVerb{\\|}."""
         self._cursor.optional()
@@ -259,6 +267,7 @@ class TexReader:
         ("relax", lambda reader, name: None),
         ("tikz", _skip_drawing),
         ("MakeShortVerb DeleteShortVerb lstMakeShortInline", _short_verb),
+        ("documentclass LoadClass", _class),
     )
 
 

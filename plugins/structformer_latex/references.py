@@ -76,9 +76,7 @@ class References(Part):
             if builder.in_link:
                 continue
             builder.text(", " if place else "(" if name == "eqref" else "")
-            builder.open_link("#" + label.strip(), LinkKind.XREF)
-            builder.text(shown)
-            builder.close_link()
+            builder.link_text("#" + label.strip(), shown, LinkKind.XREF)
             builder.text(")" if name == "eqref" else "")
 
     def _range(self, name: str) -> None:
@@ -122,10 +120,8 @@ class References(Part):
         builder = self._output.builder
         if builder.in_link:
             builder.text(address)
-            return
-        builder.open_link(prefix + address)
-        builder.text(address)
-        builder.close_link()
+        else:
+            builder.link_text(prefix + address, address)
 
     def _path(self, name: str) -> None:
         self._output.builder.code_span(self._cursor.raw_argument())

@@ -36,6 +36,7 @@ class Tables(Part):
     def __init__(self, cursor: Cursor, output: Output) -> None:
         super().__init__(cursor, output)
         self._open: list[_Table] = []
+        self._titles = ""  # the column titles of supertabular's and xtab's next tables
 
     @property
     def in_table(self) -> bool:
@@ -52,6 +53,8 @@ class Tables(Part):
             cursor.group()
         if name == "NiceTabular":
             cursor.optional()
+        if name in ("supertabular", "xtabular") and self._titles:
+            cursor.push(self._titles)
         builder = output.builder
         builder.paragraph()
         is_marked = not builder.in_mark(MarkKind.TABLE)
@@ -119,9 +122,13 @@ class Tables(Part):
             begin = cursor.position = found.end()
 
     def _head(self, name: str) -> None:
-        """The column titles of astronomers' tables: \\tablehead{\\colhead{A} & \\colhead{B}}."""
+        """The column titles of astronomers' tables: \\tablehead{\\colhead{A} & \\colhead{B}}; or of tables below, on
+        their first page and on others.
+        """
         titles = self._cursor.argument()
-        if self._open:
+        if not self._open:
+            self._titles = titles if name == "tablefirsthead" else self._titles or titles
+        elif name == "tablehead":
             self._open[-1].headers = 1
             self.leave_row()
             self.line()
@@ -144,7 +151,7 @@ class Tables(Part):
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("endfirsthead endhead endfoot endlastfoot", _head_ends),
         ("diagbox backslashbox slashbox", _diagonal),
-        ("tablehead", _head),
+        ("tablehead tablefirsthead", _head),
         ("tablenotetext tablecomments tablerefs", _below),
         ("hbox vbox vtop", lambda tables, name: tables._cursor.take(_WIDTH)),
     )

@@ -22,6 +22,7 @@ _WITH_WISH = frozenset({"linebreak", "pagebreak", "tableofcontents"})  # how muc
 _LITERAL = re.compile(r"\\(?:[a-zA-Z@]+|.)|[^\s{}]")
 _CODE = re.compile(r"\s*(?:`\\?(.)|\"([0-9A-F]{1,5})|'([0-7]{1,6})|(\d{1,6})) ?", re.DOTALL)
 _LINE_HEIGHT = re.compile(r"\[[-\d.\s\\a-z]*\]")
+_ARGUMENTS = {"meta": "⟨⟩", "marg": ("{⟨", "⟩}"), "oarg": ("[⟨", "⟩]"), "parg": ("(⟨", "⟩)")}
 _NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
 
 
@@ -132,6 +133,20 @@ class Typography(Part):
         if (end := self._cursor.position) and self._cursor.text[end - 1].isspace():
             self._output.builder.flow(" ")
 
+    def _syntax(self, name: str) -> None:
+        """A command or an argument as the manuals of packages write them: \\cs{name}, \\marg{name}."""
+        builder, argument = self._output.builder, self._cursor.argument()
+        if name in _ARGUMENTS:
+            before, after = _ARGUMENTS[name]
+            builder.text(before)
+            self._output.typeset(argument)
+            builder.text(after)
+            return
+        if name.startswith("Describe"):  # printed in the margin
+            builder.line()
+        builder.code_span("\\" * (name == "cs") + argument.strip())
+        builder.flow(" " * name.startswith("Describe"))
+
     def _dingbat(self, name: str) -> None:
         self._output.builder.text(dingbat(self._cursor.argument()))
 
@@ -171,6 +186,7 @@ class Typography(Part):
         ("xspace", _x_space),
         ("hyp fshyp bshyp", _hyphen),
         ("ding", _dingbat),
+        (("cs", "cmd", "DescribeMacro", "DescribeEnv", *_ARGUMENTS), _syntax),
         ("char symbol", _character),
         ("string", _literal),
         ("@", _period),

@@ -14,18 +14,13 @@ _UNITS = by_pair(
         hectare=ha litre=L liter=L minute=min tonne=t arcminute=′ arcsecond=″ degree=°
         percent=% angstrom=Å bar=bar barn=b knot=kn mmHg=mmHg nauticalmile=M bel=B
         decibel=dB neper=Np electronvolt=eV dalton=Da astronomicalunit=au bit=bit byte=B
-        bohr=a₀ elementarycharge=e clight=c atomicmassunit=u"""
+        bohr=a₀ elementarycharge=e clight=c atomicmassunit=u
+        um=µm us=µs ug=µg uF=µF kohm=kΩ Mohm=MΩ"""
 )
 _PREFIXES = by_pair(
     """yocto=y zepto=z atto=a femto=f pico=p nano=n micro=µ milli=m centi=c deci=d deca=da
         deka=da hecto=h kilo=k mega=M giga=G tera=T peta=P exa=E zetta=Z yotta=Y kibi=Ki
         mebi=Mi gibi=Gi tebi=Ti"""
-)
-_SHORT = by_pair(
-    """m=m cm=cm mm=mm km=km um=µm nm=nm s=s ms=ms us=µs ns=ns g=g kg=kg mg=mg ug=µg Hz=Hz
-        kHz=kHz MHz=MHz GHz=GHz V=V mV=mV kV=kV A=A mA=mA W=W kW=kW MW=MW mW=mW J=J kJ=kJ
-        eV=eV keV=keV MeV=MeV GeV=GeV TeV=TeV N=N Pa=Pa kPa=kPa MPa=MPa K=K mol=mol L=L
-        l=l ml=ml dB=dB ohm=Ω kohm=kΩ Mohm=MΩ F=F pF=pF nF=nF uF=µF H=H kWh=kWh"""
 )
 _POWERS = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
 _EXPONENT = re.compile(r"\s*([^eEdD]*?)\s*[eEdD]\s*\+?(-?\d+)\s*")
@@ -63,7 +58,7 @@ def unit(source: str) -> str:
             if parts:
                 parts[-1] += f" {argument}"
         else:
-            symbol = _UNITS.get(name) or _SHORT.get(name) or name
+            symbol = _UNITS.get(name, name)
             parts.append(("/" if below else "") + prefix + symbol + power)
             prefix = power = ""
             below = False
@@ -71,11 +66,6 @@ def unit(source: str) -> str:
     for part in parts:
         found += part if not found or part.startswith("/") else f" {part}"
     return found
-
-
-def quantity(number: str, source: str) -> str:
-    """A number with its unit; no blank before a degree, as siunitx prints it with its defaults for angles only."""
-    return f"{number} {unit(source)}".strip()
 
 
 def number(shown: str) -> str:
@@ -105,7 +95,7 @@ class Quantities(Part):
             source = argument()
         parts = numbers if name.endswith("range") else "".join(numbers).split(";")
         joined = ("–" if name.endswith("range") else ", ").join(number(part.strip()) for part in parts)
-        self._output.builder.text(quantity(joined, source) if numbers else unit(source))
+        self._output.builder.text(f"{joined} {unit(source)}".strip())
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("SI qty si unit num ang SIrange qtyrange numrange SIlist qtylist numlist qtyproduct numproduct", _quantity),

@@ -6,10 +6,10 @@ page. Source: MediaWiki, "Help:Export" and export-0.11.xsd."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import unescape
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from structformer.errors import ReadError
 from structformer.formats import Frame
@@ -157,12 +157,7 @@ def dump_pages(text: str) -> Iterator[RawPage]:
         title = _TITLE.search(page)
         revision = page.rfind("<revision>")
         body = _TEXT.search(page, revision if revision >= 0 else 0)
-        namespace, identifier, redirect, model = (
-            _NAMESPACE.search(page),
-            _ID.search(page),
-            _REDIRECT.search(page),
-            _MODEL.search(page),
-        )
+        namespace, identifier, redirect, model = (each.search(page) for each in (_NAMESPACE, _ID, _REDIRECT, _MODEL))
         yield RawPage(
             title=unescape(title[1]).strip() if title else "",
             namespace=int(namespace[1]) if namespace else 0,
@@ -177,31 +172,18 @@ def extracted_pages(text: str) -> Iterator[RawPage]:
     """The articles of WikiExtractor's output, as <doc> elements or as lines of JSON."""
     if text.lstrip().startswith("{"):
         for line in text.splitlines():
-            if not line.strip():
-                continue
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError):
                 continue
             if isinstance(row, dict):
-                yield RawPage(
-                    str(row.get("title", "")),
-                    0,
-                    str(row.get("id", "")),
-                    "",
-                    str(row.get("text", "")),
-                    "extracted",
-                    str(row.get("url", "")),
-                )
+                yield _article(row, str(row.get("text", "")))
         return
     for found in _DOC.finditer(text):
         attributes = {key: unescape(value) for key, value in _ATTRIBUTE.findall(found[1])}
-        yield RawPage(
-            attributes.get("title", ""),
-            0,
-            attributes.get("id", ""),
-            "",
-            found[2],
-            "extracted",
-            attributes.get("url", ""),
-        )
+        yield _article(attributes, found[2])
+
+
+def _article(said: Mapping[str, Any], text: str) -> RawPage:
+    title, identifier, url = (str(said.get(key, "")) for key in ("title", "id", "url"))
+    return RawPage(title, 0, identifier, "", text, "extracted", url)

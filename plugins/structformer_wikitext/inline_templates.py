@@ -16,7 +16,7 @@ _PATTERNS = {
         flag flagu flagcountry gloss translation formatnum nts nombre nb citation abréviation abrév souligner esd
         nobreak cita versalita polytonisch lautschrift zitat formatera_tal ej_radbrytning comment цитата число
         skrót cytat liczba ta citazione 僻字 補助漢字フォント jis2004フォント cp932フォント jis90フォント 要出典範囲
-        読み仮名_ruby不使用 pkg aur grp""",
+        読み仮名_ruby不使用 pkg aur grp sprache wortart""",
     "{1}{text}{quote}": "quote blockquote cquote quotation pull_quote",
     "[<code>{1}</code>]": "code kbd samp ic tt",
     "{1}[+{2}][+{3}]": "key_press keypress key",

@@ -39,6 +39,10 @@ _TRANSPARENT = frozenset({"noinclude", "onlyinclude", "section", "references", "
 _REST_OF_LINE = re.compile(r"[ \t]*\n")
 _FLAT_TEMPLATE = re.compile(r"\{\{(?!\{)([^{}]*)\}\}(?!\})")
 _FLAT_PASSES = 4
+# A heading of templates and nothing else; and the marks around a list in columns, each in a line of its own.
+_HEADING_OF_TEMPLATES = re.compile(r"^=+[ \t]*(?:\{\{[^{}\n]+\}\}[ \t,:;/()-]*+)+=+[ \t]*$", re.MULTILINE)
+_COLUMNS = re.compile(r"^\{\{[()-]\}\}[ \t]*$", re.MULTILINE)
+_LONGEST_CODE = 3  # letters of a language's
 _BRACES = re.compile(r"\{{2,}|\}{2,}")
 _BRACKETS = re.compile(r"\[\[|\]\]")
 _LINK_TARGET = re.compile(r"[^\[\]{}<>\n|\x7f]*")
@@ -152,10 +156,8 @@ def _take_tags(text: str, page: Page) -> str:
         if found[4]:
             # A tag of an extension that isn't known: known or not, what comes in pairs is markup.
             unknown = found[4].lower()
-            if unknown in _HTML or not _is_paired(text, unknown, paired):
-                out.append(text[position:end])
-            else:
-                out.append(text[position:start])
+            is_kept = unknown in _HTML or not _is_paired(text, unknown, paired)
+            out += text[position:start], (found[0] if "[[" in found[0] else found[0].replace("\n", " ")) * is_kept
             position = end
             continue
         if text.startswith("<!--", start):
@@ -254,7 +256,21 @@ class _Frame:
     parts: list[str]
 
 
+def _said_in_heading(found: re.Match[str]) -> str:
+    """What a template says that is a section's title: `{{S|étymologie}}`, `{{lengua|es}}`, `{{-pt-}}`."""
+    written = found[1].partition("|")[0].strip()
+    says = sentence(written)
+    if is_called(written) or (written != "S" and says is not None and says(_parameters(found[1]))):
+        return found[0]
+    first = next(iter(_arguments(found[1])), "")
+    is_title = len(written) == 1 or len(first) > _LONGEST_CODE
+    return first if is_title and first else f"{written.strip(' -=')} {first}".strip()
+
+
 def _take_templates(text: str, page: Page, site: Site, policy: str) -> str:
+    if policy != "drop":
+        text = _HEADING_OF_TEMPLATES.sub(lambda found: _FLAT_TEMPLATE.sub(_said_in_heading, found[0]), text)
+    text = _COLUMNS.sub("", text)
     # Templates without braces in them, then those that held only such: nearly all there are. The rest needs every brace
     # matched.
     for depth in range(1, _FLAT_PASSES + 1):
@@ -303,11 +319,7 @@ def _take_nested_templates(text: str, page: Page, site: Site, policy: str) -> st
         if count:
             stack[-1].parts.append("}" * count)
     stack[-1].parts.append(text[position:])
-    while len(stack) > 1:
-        frame = stack.pop()
-        stack[-1].parts.append("{" * frame.count)
-        stack[-1].parts += frame.parts
-    return "".join(stack[0].parts)
+    return "".join(part for frame in stack for part in ("{" * frame.count, *frame.parts))
 
 
 def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> str:
@@ -422,11 +434,7 @@ def _take_links(text: str, page: Page, site: Site) -> str:
         content = "".join(stack.pop())
         stack[-1].append(_link(content, page, site, len(stack)))
     stack[-1].append(text[position:])
-    while len(stack) > 1:
-        parts = stack.pop()
-        stack[-1].append("[[")
-        stack[-1] += parts
-    return "".join(stack[0])
+    return "[[".join(map("".join, stack))
 
 
 _NAMESPACED = re.compile(r"\[\[[ \t]*([^\[\]|:\n{}\x7f]{1,60}):")

@@ -461,23 +461,17 @@ class PageReader:
             return found.end()
         shown = unescape(kept)
         target = _INVISIBLE.sub("", shown)
-        builder = self._builder
-        builder.open_link(target)
-        builder.text(target)
-        builder.close_link()
+        self._builder.link_text(target, target)
         return found.start() + len(kept)
 
     def _magic(self, found: re.Match[str]) -> None:
-        builder = self._builder
         if found["isbn"]:
             target = "Special:BookSources/" + re.sub(r"[^\dXx]", "", unescape(found["isbn"])).upper()
         elif found["series"] == "RFC":
             target = f"https://datatracker.ietf.org/doc/html/rfc{found['number']}"
         else:
             target = f"//www.ncbi.nlm.nih.gov/pubmed/{found['number']}?dopt=Abstract"
-        builder.open_link(target)
-        self._flow(found["magic"])
-        builder.close_link()
+        self._builder.link_text(target, unescape(found["magic"]))
 
     def _tag(self, tag: str) -> None:
         builder = self._builder
@@ -560,9 +554,7 @@ class PageReader:
             builder.text("See also: " if part.see_also else "Main article: ")
             for index, (target, shown) in enumerate(part.targets):
                 builder.text(", " if index else "")
-                builder.open_link(target, kind)
-                self._say(shown)
-                builder.close_link()
+                builder.link_text(target, unescape(shown), kind)
             builder.line()
         elif isinstance(part, Hidden):
             for target, shown in part.links:

@@ -41,7 +41,8 @@ class Lists:
             self.end()
         depth = same = len(shape)
         if shape != self.shape:
-            same = _common(shape, self.shape)
+            pairs = enumerate(zip(shape, self.shape, strict=False))
+            same = next((place for place, (new, old) in pairs if new != old), min(depth, len(self.shape)))
             self._end_after(same)
             self.shape = shape
         if same == depth:
@@ -105,16 +106,6 @@ class Lists:
             part = self._parts.pop()
             if part is not None:
                 self._builder.close_mark(_AROUND[part])
-
-
-def _common(first: str, second: str) -> int:
-    """How many signs two lines have in common."""
-    number = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
-            break
-        number += 1
-    return number
 
 
 class Elements:

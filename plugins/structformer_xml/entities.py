@@ -11,7 +11,7 @@ from html.entities import html5
 from structformer.errors import ReadError
 from structformer.formats import SourceFile, as_utf8
 
-_REFERENCE = re.compile(rb"&([A-Za-z_:\x80-\xff][\w.:\x80-\xff-]*);")
+REFERENCE = re.compile(rb"&([A-Za-z_:\x80-\xff][\w.:\x80-\xff-]*);")
 _DECLARATION = re.compile(rb"""<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>""")
 # a list of entities as XML
 _AS_ELEMENT = re.compile(rb"""<entity\s+name=["']([^"']+)["'][^>]*>(.*?)</entity>""", re.DOTALL)
@@ -21,12 +21,16 @@ _EXTERNAL = re.compile(
 )
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _NO_MARKUP = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_IN_VALUE = re.compile(_NO_MARKUP.pattern + rb"|&#", re.DOTALL)
 _BEFORE = rb"(?:\xef\xbb\xbf)?(?>\s+|<\?.*?\?>|<!--.*?-->)*"
 _DOCTYPE = re.compile(_BEFORE + rb"""<!DOCTYPE\s+[^\s>\[]+((?:[^\[>"']|"[^"]*"|'[^']*')*)""", re.DOTALL)
 _SUBSET = re.compile(rb"""\[(?:[^\]"'<]|"[^"]*"|'[^']*'|<!--.*?-->|<(?:[^>"']|"[^"]*"|'[^']*')*>)*\]""", re.DOTALL)
 _PROLOG = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\s[^>]*\?>)?")
 _TEXT_DECLARATION = re.compile(rb"^\s*(?:<\?xml\s[^>]*\?>)?\s*(?:<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)?", re.DOTALL)
+# Where DocBook has elements alone, of which the first is a title.
+_IN_TITLES_PLACE = re.compile(rb"<(?:ref)?sect(?:ion|\d)\b[^<>]*>\s*&([\w.:-]+);")
 _PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
+_DEEPEST = 10  # files that are named in each other
 _LIMIT = 4_000_000  # bytes of declarations put into one file
 
 
@@ -49,9 +53,7 @@ def complete(source: SourceFile, data: bytes) -> bytes:
             if found[1]:
                 parameter_files.append(_text(found))
                 subset = subset.replace(found[0], _newlines(found[0])).replace(b"%" + found[2] + b";", b"")
-            elif re.search(rb">[^<]*&%s;" % re.escape(found[2]), data) and not re.search(
-                rb"<[^<>]*&%s;[^<>]*>" % re.escape(found[2]), data
-            ):
+            elif not re.search(rb"<[^<>]*&%s;[^<>]*>" % re.escape(found[2]), data):  # a file it names may use it
                 external[found[2]] = _text(found)
                 subset = subset.replace(found[0], _newlines(found[0]))
         assert doctype is not None
@@ -61,16 +63,16 @@ def complete(source: SourceFile, data: bytes) -> bytes:
     missing = _used(data, declared)
     if not missing:
         return data
-    found_entities = _find(
-        source, missing, declared, external, parameter_files, strict=not (doctype is not None and doctype[1].strip())
-    )
+    titles = {found[1] for found in _IN_TITLES_PLACE.finditer(data)}
+    strict = not (doctype is not None and doctype[1].strip())
+    found_entities = _find(source, missing, declared, external, parameter_files, titles, strict=strict)
     return _insert(data, doctype, found_entities) if found_entities else data
 
 
 def _used(data: bytes, declared: set[bytes]) -> list[bytes]:
     if b"&" not in data:
         return []
-    used = set(_REFERENCE.findall(data)) - _PREDEFINED - declared
+    used = set(REFERENCE.findall(data)) - _PREDEFINED - declared
     if not used:
         return []
     plain = _NO_MARKUP.sub(b"", data) if b"<!" in data else data
@@ -83,20 +85,24 @@ def _find(
     declared: set[bytes],
     external: dict[bytes, str],
     parameter_files: list[str],
+    titles: set[bytes],
     *,
     strict: bool,
 ) -> dict[bytes, bytes]:
-    """Values for the missing entities. strict: leave unknown names undeclared, so that the parser refuses them."""
+    """Values for the missing entities. titles: those that are a section's title, which a name can stand in for. strict:
+    leave unknown names undeclared, so that the parser refuses them.
+    """
     known: dict[bytes, bytes] | None = None
     found: dict[bytes, bytes] = {}
     unknown: list[str] = []
+    parts: dict[bytes, bytes] = {}
     size = 0
     while missing:
         name = missing.pop()
         if name in found or name in declared or name in _PREDEFINED:
             continue
         if name in external:
-            value = _part(source, name, external[name])
+            value = _with_parts(source, name, external, parts)
         else:
             if known is None:
                 known = _known(source, parameter_files)
@@ -105,16 +111,17 @@ def _find(
                 value = maybe
             elif (character := html5.get(name.decode("utf-8", "replace") + ";")) is not None:
                 value = "".join(f"&#38;#{ord(c)};" for c in character).encode()
-            elif known or not strict:
-                unknown.append(name.decode("utf-8", "replace"))
-                value = b"&#38;amp;" + name + b";"
-            else:
+            elif strict and not known:
                 continue
+            else:
+                unknown.append(name.decode("utf-8", "replace"))
+                title = b"<title>%s</title>" % name.rpartition(b".")[2].capitalize()
+                value = title if name in titles else b"&#38;amp;" + name + b";"
         found[name] = value
         size += len(value)
         if size > _LIMIT:
             raise ReadError(f"its entities expand to more than {_LIMIT >> 20} MB: skipped")
-        missing += [each for each in _REFERENCE.findall(value) if each not in _PREDEFINED]
+        missing += [each for each in REFERENCE.findall(value) if each not in _PREDEFINED]
     if unknown:
         names = ", ".join(f"&{name};" for name in sorted(unknown)[:3]) + ", ..." * (len(unknown) > 3)
         source.warn(f"{len(unknown)} entities that no entity file here declares are kept as they stand ({names})")
@@ -139,6 +146,18 @@ def _declarations(files: tuple[bytes, ...]) -> dict[bytes, bytes]:
     return found
 
 
+def _with_parts(source: SourceFile, name: bytes, external: dict[bytes, str], parts: dict[bytes, bytes]) -> bytes:
+    """A file as an entity's value, with the files that it names in it: entities in entities count as multiplying."""
+    value = parts[name] = parts[name] if name in parts else _part(source, name, external[name])
+    for _ in range(_DEEPEST):
+        named = [each for each in REFERENCE.findall(value) if each in external]
+        parts.update({each: _part(source, each, external[each]) for each in set(named) - parts.keys()})
+        if not named or len(value) + sum(len(parts[each]) for each in named) > _LIMIT:
+            break
+        value = REFERENCE.sub(lambda found: parts.get(found[1], found[0]), value)
+    return value
+
+
 def _part(source: SourceFile, name: bytes, target: str) -> bytes:
     opened = source.open(target)
     if opened is None:
@@ -151,8 +170,10 @@ def _part(source: SourceFile, name: bytes, target: str) -> bytes:
 
 
 def _as_value(text: bytes) -> bytes:
-    """Text of a file as an entity's value: there character references would be expanded too early."""
-    return text.replace(b"&#", b"&#38;#")
+    """Text of a file as an entity's value: there character references would be expanded too early, and & be one in code
+    and remarks as well.
+    """
+    return _IN_VALUE.sub(lambda found: found[0].replace(b"&", b"&#38;"), text)
 
 
 def _insert(data: bytes, doctype: re.Match[bytes] | None, entities: dict[bytes, bytes]) -> bytes:

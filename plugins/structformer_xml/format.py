@@ -24,7 +24,7 @@ from structformer.text import github_slug
 
 from structformer_html import TableBuilder
 from structformer_xml.dita import References
-from structformer_xml.entities import external_entities
+from structformer_xml.entities import REFERENCE, external_entities
 from structformer_xml.including import Inclusions, included_paths
 from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_before_damage, stream
 from structformer_xml.reader import XmlReader, identifier_of
@@ -71,7 +71,10 @@ _TITLED = re.compile(  # and an empty title is none
 )
 # Where a target has no anchor: DITA's full stop for the topic that refers, and lines or parts of a text (RFC 5147).
 _NO_ANCHOR = re.compile(r"(?<=#)\./|#(?:line(?:-range)?|char|token)=.*")
-_ELEMENT = re.compile(rb"<(?:[\w.-]+:)?([\w.-]+)")
+_FIRST = re.compile(  # behind instructions, remarks and a DOCTYPE with what it declares
+    rb"(?s)(?>[^<]*+<(?:\?.*?\?>|!--.*?-->|!DOCTYPE(?:[^\[>]*+\[[^\]]*+\])?[^>]*+>))*+[^<]*+<(?:[\w.-]+:)?([\w.-]+)",
+    re.DOTALL,
+)
 
 
 class XmlFormat:
@@ -168,8 +171,11 @@ class XmlFormat:
         their own: a chapter of a book, but not a page in a page.
         """
         rank = document_rank(_first_element(as_utf8(source.read())[:_HEAD]), unknown=ABOVE_ALL)
+        declared: dict[bytes, str] = {}
         return included_files(
-            source, _includes, stands_alone=lambda data: document_rank(_first_element(data[:_HEAD])) >= rank
+            source,
+            lambda data: _includes(data, declared),
+            stands_alone=lambda data: document_rank(_first_element(data[:_HEAD])) >= rank,
         )
 
     def fragments(self, source: SourceFile) -> set[str]:
@@ -207,22 +213,8 @@ def _has_sections(document: Document) -> bool:
 
 def _first_element(head: bytes) -> bytes:
     """The local name of the first element that begins in the first bytes of a file; empty where none does."""
-    position = 0
-    while (position := head.find(b"<", position)) >= 0:
-        for opening, closing in ((b"<?", b"?>"), (b"<!--", b"-->"), (b"<!DOCTYPE", b">")):
-            if head.startswith(opening, position):
-                subset = head.find(b"[", position)
-                if opening == b"<!DOCTYPE" and 0 <= subset < head.find(b">", position):
-                    position = head.find(b"]", subset)
-                end = head.find(closing, position) if position >= 0 else -1
-                if end < 0:
-                    return b""
-                position = end + len(closing)
-                break
-        else:
-            found = _ELEMENT.match(head, position)
-            return found[1] if found else b""
-    return b""
+    found = _FIRST.match(head)
+    return found[1] if found is not None else b""
 
 
 def _titles(root: Any) -> dict[str, str]:
@@ -266,12 +258,11 @@ def _link_ids(document: Document) -> None:
                 link.kind = LinkKind.XREF if link.kind is LinkKind.HYPERLINK else link.kind
 
 
-def _includes(data: bytes) -> list[str]:
-    """The paths that a file takes in, by xi:include or as entities."""
-    if XINCLUDE not in data and b"<!ENTITY" not in data:
-        return []
+def _includes(data: bytes, declared: dict[bytes, str]) -> list[str]:
+    """The paths that a file takes in, by xi:include or as entities; those of the files around it are declared."""
+    declared |= external_entities(data)
     own = included_paths(data) if len(data) < BIG else []  # a stream carries none out
-    return own + [target for name, target in external_entities(data) if b"&" + name + b";" in data]
+    return own + [declared[name] for name in (REFERENCE.findall(data) if declared else ()) if name in declared]
 
 
 def _is_fragment(data: bytes) -> bool:

@@ -16,6 +16,7 @@ _XML = "{http://www.w3.org/XML/1998/namespace}"
 _XML_ID = f"{_XML}id"
 _LAST_TITLE = 10  # among the elements of a section
 _OTHER, _SECTION, _TITLE, _SKIPPED, _PARAGRAPH, _LINE, _CELL, _VERBATIM, _INLINE, _WRAPPER, _BLOCK = range(11)
+_ROLES = (_SKIPPED, _TITLE, _SECTION, _WRAPPER, _VERBATIM, _CELL, _BLOCK, _LINE, _PARAGRAPH, _INLINE)  # first leads
 _PARTING = frozenset({_PARAGRAPH, _LINE, _CELL})  # in a footnote in a sentence, a space
 _CHOICES = {"opt": ("[", "]"), "req": ("{", "}")}  # how a command's arguments are chosen
 _LISTS_OF_NOTES = frozenset({"fn-group", "table-wrap-foot"})  # in which each is a line, wherever they are
@@ -112,40 +113,21 @@ class XmlReader:
         """(local name, role, whether more is to be asked about elements of this name, what parts they are)."""
         name = tag.rpartition("}")[2]
         vocabulary = self._vocabulary
-        role = _OTHER
-        for names, candidate in (
-            (vocabulary.skipped, _SKIPPED),
-            (vocabulary.titles, _TITLE),
-            (vocabulary.sections, _SECTION),
-            (vocabulary.wrappers, _WRAPPER),
-            (vocabulary.verbatim, _VERBATIM),
-            (vocabulary.cells, _CELL),
-            (vocabulary.blocks, _BLOCK),
-            (vocabulary.lines, _LINE),
-            (vocabulary.paragraphs, _PARAGRAPH),
-            (vocabulary.inline, _INLINE),
-        ):
-            if name in names:
-                role = candidate
-                break
+        tables = (
+            *(vocabulary.skipped, vocabulary.titles, vocabulary.sections, vocabulary.wrappers, vocabulary.verbatim),
+            *(vocabulary.cells, vocabulary.blocks, vocabulary.lines, vocabulary.paragraphs, vocabulary.inline),
+        )
+        role = next((role for role, names in zip(_ROLES, tables, strict=True) if name in names), _OTHER)
+        named = (
+            *(vocabulary.metadata, vocabulary.skipped_in, vocabulary.brackets, vocabulary.breaks, vocabulary.choices),
+            *(vocabulary.examples, vocabulary.man_pages, vocabulary.named_by, vocabulary.labels, vocabulary.readings),
+            *(vocabulary.calls, vocabulary.said, OF_MATHML, ("msqrt",)),
+        )
+        listed = vocabulary.raised | vocabulary.lowered | vocabulary.see_also
         marked = (
-            name in vocabulary.metadata
-            or name in vocabulary.skipped_in
-            or name in vocabulary.brackets
-            or name in vocabulary.breaks
-            or name in vocabulary.choices
-            or name in vocabulary.examples
-            or name in vocabulary.man_pages
-            or name in vocabulary.named_by
-            or name in vocabulary.labels
-            or name in vocabulary.readings
-            or name in vocabulary.calls
-            or name in vocabulary.said
-            or name in OF_MATHML
-            or name == "msqrt"
-            or any(mark.partition("[")[0] == name for mark in vocabulary.raised | vocabulary.lowered)
+            any(name in each for each in named)
+            or any(mark.partition("[")[0] == name for mark in listed)
             or any(mark.rpartition("/")[2] == name for mark in vocabulary.document_titles)
-            or any(mark.partition("[")[0] == name for mark in vocabulary.see_also)
         )
         meaning = name, role, marked, parts_of(name, vocabulary.marks)
         vocabulary.meanings[tag] = meaning
@@ -186,6 +168,8 @@ class XmlReader:
         said = self._vocabulary.said.get(name, "-")
         if self._has_tree and role in (_SECTION, _WRAPPER):
             _bring_title_first(element, self._vocabulary.titles)
+        elif role == _VERBATIM and not len(element):  # the line of the closing tag is no code
+            element.text = (element.text or "").rstrip()
         if role == _SECTION:
             if above is not None and above.inline:
                 opened.role = role = _OTHER
@@ -379,8 +363,8 @@ class XmlReader:
             self._taking += 1
         elif opened.name in self._vocabulary.metadata:
             self._take(opened)
-        if element.attrib:
-            self._silent_target(opened, element)
+        targets, kind = self._references(opened.name, element)
+        self._silent_links += [(target, kind, [], len(self._stack) - 1) for target in targets]
 
     def _takes(self, opened: _Open, above: _Open | None, attributes: Any) -> bool:
         """What an element's name says beyond its role; True when it is not part of the text."""
@@ -664,11 +648,6 @@ class XmlReader:
         if name:
             opened.linked = 1
             self._builder.open_link(f"name:{name}", LinkKind.SEE_ALSO)
-
-    def _silent_target(self, opened: _Open, element: Any) -> None:
-        targets, kind = self._references(opened.name, element)
-        for target in targets:
-            self._silent_links.append((target, kind, [], len(self._stack) - 1))
 
     def _flush_ids(self) -> None:
         for identifier in self._ids:

@@ -203,7 +203,7 @@ DOCBOOK = Vocabulary(
     default_titles={"bibliography": "Bibliography", "glossary": "Glossary"},
     inline=_INLINE | {"arg", "group"},
     notes=frozenset({"footnote"}),
-    joints={"group": " | ", "keycombo": "+", "menuchoice": " > "},
+    joints={"group": " | ", "keycombo": "+", "menuchoice": " > ", "type": "|"},
     brackets={"manvolnum": ("(", ")"), "initializer": (" = ", ""), "quote": ("“", "”")},
     choices=frozenset({"arg", "group"}),
     calls={

@@ -445,6 +445,10 @@ def test_a_title_that_stands_outside_of_the_text_is_the_pages(head, body):
         "<div><h1 class=search-results-title>No results matching</h1></div>",
         "<span style='display: none;'>hidden</span>",
         "<table><tr><td class=NavBarCell1Rev>Class</td><td class=NavBarCell2>NEXT CLASS</td></tr></table>",
+        "<div class='sphx-glr-download-link-note admonition note'><p>Go to the end to download the code.</p></div>",
+        "<p class=sphx-glr-timing>Total running time: 1 s</p><p class=sphx-glr-signature>Gallery by Sphinx-Gallery</p>",
+        "<small class=dont-index>Source: <a href=e>R/oar.R</a></small>",
+        "<noframes><h2>Frame Alert</h2></noframes>",
     ],
 )
 def test_what_themes_and_generators_add_to_a_text_is_none(added):
@@ -459,6 +463,20 @@ def test_what_only_listeners_hear_is_no_text_where_others_see_one():
     assert text(one(f"<h1><span class=visually-hidden>T</span></h1>{page}<p>See <span>X</span>.</p>", "html")) == (
         "T\nSee Z.\n\nY\n\nSee X."
     )
+
+
+@pytest.mark.parametrize("listeners", ["visuallyhidden", "sr-only", "screen-reader-text"])
+def test_what_listeners_hear_of_a_heading_s_link_to_itself_is_not_its_title(listeners):
+    to_itself = f"<a class=anchor href='#a'><span class={listeners}>The <b>Oar</b> permalink</span></a>"
+    page = f"<h1>T</h1><h2 id=a> {to_itself}The Oar</h2><h2><a href='#s'><span class={listeners}>Sail</span></a></h2>"
+    assert outline(one(f"{page}<p>x</p>", "html")) == [(0, "T"), (1, "The Oar"), (1, "Sail")]
+
+
+def test_a_page_of_frames_says_nothing_of_its_own():
+    inner = "<frameset><frame src=a.html></frameset>"
+    page = f"<title>T</title><frameset>{inner}</frameset><noframes><h2>Frame Alert</h2></noframes>"
+    document = one(page, "html")
+    assert (text(document), links(document)) == ("T", [("embed", "a.html", "")])
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,12 @@ def test_macros_that_never_end_are_cut_and_said():
     assert "macros" in source.warnings[0]
 
 
+@pytest.mark.parametrize("define", [r"\newcommand{\x}[1]{%s}", r"\NewDocumentCommand{\x}{mO{%s}}{#2}"])
+def test_a_long_argument_is_not_put_in_often(define):
+    page = define % ("#1" * 20_000) + rf"\section{{Head}} word \x{{{'y' * 50_000}}} end"
+    assert len(text(one(page, "latex"))) < 200_000
+
+
 def test_text_as_its_readers_see_it():
     page = r"""\section{Caf\'e \& ``tea''} na\"{\i}ve---stra\ss e~1 $x^2$ \verb|\section{no}| \footnote{below}
 \begin{itemize}\item one \item[two] b\end{itemize}
@@ -198,6 +204,17 @@ def test_references_show_what_latex_prints():
     shown = [curves.text[link.start : link.end] for link in curves.links]
     assert shown == ["1.1", "1", "Theorem 1.1", "Section 2", "Solution to 1.1"]
     assert {link.text for link in document.links()} == {""}  # nobody wrote an anchor text
+
+
+def test_references_to_figures_and_their_parts_have_the_numbers_of_their_captions():
+    body = r"""\section{A}\section{B}\begin{wrapfigure}{r}{4cm}\caption{Wrapped}\label{w}\end{wrapfigure}
+\begin{figure}\begin{center}\begin{subfigure}{3cm}\caption{Bow}\label{b}\end{subfigure}\subfloat[Stern\label{s}]{x}
+\caption{Boat}\label{f}\end{center}\end{figure}\begin{longtable}{l}\caption{Long}\label{l}\\ a \\ \end{longtable}
+\begin{table}\caption{Above}\begin{subtable}{3cm}\caption{Part}\label{p}\end{subtable}\end{table}
+\captionof{figure}{Alone}\label{a}
+
+Of \ref{w}, \autoref{b}, \ref{s}, \ref{f}, \ref{l}, \ref{p}, \ref{a}."""
+    assert text(one(paper(body), "latex")).endswith("Of 1, Figure 2a, 2b, 2, 1, 2a, 3.")
 
 
 @pytest.mark.parametrize(
@@ -508,6 +525,18 @@ def test_what_sets_the_page_is_no_text(tex):
             r"10\textsuperscript{3} kg, 3\nicefrac{1}{2} cups, H\textsubscript{2}O, \sfrac{a+b}{2}",
             "10³ kg, 3 1/2 cups, H2O, (a+b)/2",
         ),
+        (r"\NewDocumentCommand{\pear}{O{#2}m}{#1 and #2}\pear{a}, \pear[b]{a}", "a and a, b and a"),
+        (
+            r"\newglossaryentry{bb}{name=boat,description={a \emph{hull}},symbol={$b$}}\gls{bb}, \glsdesc{bb}, "
+            r"\glsentrydesc{bb}, \glssymbol{bb}\longnewglossaryentry{o}{name=oar}{a blade}, \Glsdesc{o}",
+            "boat, a hull, a hull, $b$, A blade",
+        ),
+        (
+            r"Use \cs{num}\oarg{options}\marg{number} or \cmd{\ang}\parg{x} with \meta{an angle}.",
+            r"Use \num[⟨options⟩]{⟨number⟩} or \ang(⟨x⟩) with ⟨an angle⟩.",
+        ),
+        (r"Now.\DescribeMacro{\oar}It rows.\DescribeEnv{boat} It floats.", "Now.\n\\oar It rows.\nboat It floats."),
+        (r"\SI{3}{\um}, \SI{2}{\kohm}, \SI{4}{\km}", "3 µm, 2 kΩ, 4 km"),
     ],
 )
 def test_what_commands_of_packages_print(tex, said):
@@ -546,6 +575,20 @@ def test_signs_that_the_author_has_made_marks_of_code():
         r"\section{x}",
         "a_b",
     ]
+
+
+@pytest.mark.parametrize("name", ["ltxdoc", "ltxguide", "l3doc"])
+def test_manuals_of_packages_write_code_between_bars(name):
+    page = rf"\documentclass{{{name}}}[2020/01/01]\begin{{document}}Use |\boat{{x}}|, not \verb*|a|.\end{{document}}"
+    assert one(page, "latex").root.text == r"Use \boat{x}, not a."
+    assert one(page.replace(name, "article"), "latex").root.text == "Use |x|, not a."
+
+
+def test_a_bibliography_by_natbib_has_no_words_of_its_preamble():
+    page = r"""\begin{thebibliography}{1}\expandafter\ifx\csname urlstyle\endcsname\relax
+\DeclareUrlCommand\path{\urlstyle{rm}}\providecommand{\doi}[1]{doi: #1}\else\providecommand{\doi}{doi: \begingroup \urlstyle{rm}\Url}\fi
+\bibitem[Low(2000)]{low} Low. \newblock \doi{10.1/x}.\end{thebibliography}"""
+    assert text(one(page, "latex")).endswith("References\nLow. doi: 10.1/x.")
 
 
 def test_biblatex_s_bibliography_is_called_as_its_options_say():

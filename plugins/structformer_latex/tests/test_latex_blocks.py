@@ -145,6 +145,18 @@ def test_a_long_table_has_its_head_once(heads):
     assert table == ["table", ["row header", ["cell", "H"], ["cell", "I"]], ["row", ["cell", "a"], ["cell", "b"]]]
 
 
+@pytest.mark.parametrize(
+    "heads",
+    [
+        r"\tablehead{H & I \\ \midrule}\tabletail{\multicolumn{2}{r}{Go on} \\}",
+        r"\tablefirsthead{H & I \\ \hline}\tablehead{More \\}\tablelasttail{\bottomrule}",
+    ],
+)
+def test_a_table_over_pages_has_the_head_that_is_told_before_it(heads):
+    [table] = parts(rf"{heads}\begin{{supertabular}}{{ll}} a & b \\ \end{{supertabular}}")
+    assert table == ["table", ["row header", ["cell", "H"], ["cell", "I"]], ["row", ["cell", "a"], ["cell", "b"]]]
+
+
 def test_a_long_table_s_last_foot_stands_below_it():
     [table] = parts(r"\begin{longtable}{l} H \\ \endhead Source: Low \endlastfoot a \\ \end{longtable}")
     assert table[1:] == [["row header", ["cell", "H"]], ["row", ["cell", "a"]], ["row", ["cell", "Source: Low"]]]

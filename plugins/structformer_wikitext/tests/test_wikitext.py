@@ -323,6 +323,8 @@ def test_wikiextractor_output():
     [
         "{{a|" * 20_000 + "}}" * 20_000,
         "[[a|" * 20_000 + "]]" * 20_000,
+        "{{a|" * 200_000,
+        "[[File:a|" * 100_000,
         "{|\n|\n" * 5000,
         "<ref>a" * 20_000,
         "''a'''b" * 20_000,
@@ -378,6 +380,8 @@ def test_links_of_templates_within_templates_that_are_left_out():
         ("{{Note|Mind ''this''.}}\nAnd {{note|a}} that.", "Note: Mind this.\n\nAnd that."),
         ("{{ISBN|1}}, {{doi|10.1/a}}, {{key press|Ctrl|C}}", "ISBN 1, doi:10.1/a, Ctrl+C"),
         ("Hear [[Media:a.ogg|it]] now.", "Hear it now."),
+        ("{{(}}\n* oar\n{{-}}\n* sail\n{{)}}\nOf {{(}}a{{)}}.", "oar\n\nsail\n\nOf {a}."),
+        ("''One <br\n/>two'', <span\n class=x>three</span>", "One\ntwo, three"),
         ("<gallery>\nA.jpg|alt=x|Boat [[a|b]]\nB.jpg|Sail|link=\n</gallery>", "Boat b\n\nSail"),
         ("<table><tr><th>A</th><th>B</th></tr><tr><td>1</td>\n<td>2</td></tr></table>", "A | B\n1 | 2"),
         (
@@ -388,6 +392,26 @@ def test_links_of_templates_within_templates_that_are_left_out():
 )
 def test_what_templates_galleries_and_tables_of_html_show(page, said):
     assert one(page, "wikitext").root.text == said
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("=== {{S|nom|fr|num=1}} ===", "nom"),
+        ("=== {{S|étymologie}} ===", "étymologie"),
+        ("== {{langue|fr}} ==", "langue fr"),
+        ("=={{-pt-}}==", "pt"),
+        ("==={{ετυμολογία}}===", "ετυμολογία"),
+        ("=== {{sustantivo femenino|es}} ===", "sustantivo femenino es"),
+        ("== Segel ({{Sprache|Deutsch}}) ==", "Segel (Deutsch)"),
+        ("=== {{Wortart|Substantiv|Deutsch}}, {{n}} ===", "Substantiv, n"),
+        ("== {{s|XIX|e}} ==", "XIXe siècle"),
+        ("== Keel {{citation needed}} ==", "Keel"),
+    ],
+)
+def test_a_heading_that_is_a_template_is_what_this_says(heading, title):
+    [section] = one(f"{heading}\nText.\n", "wikitext").root.children
+    assert (section.title, section.text) == (title, "Text.")
 
 
 def test_anchors_of_templates():

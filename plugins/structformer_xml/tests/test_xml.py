@@ -138,6 +138,33 @@ def test_entities_within_limits_and_from_files_of_the_folder_only():
     assert {"ch.xml", "lang.ent", "*.ent"} <= source.dependencies
 
 
+def test_a_book_s_files_name_files_that_the_book_declares():
+    files = {name: f'<!ENTITY {name} SYSTEM "{name}.xml">' for name in ("parts", "oars", "sails", "unused")}
+    folder = Folder(
+        {
+            "book.xml": f"<!DOCTYPE book [{''.join(files.values())}]><book><title>B</title>&parts;</book>",
+            "parts.xml": "<chapter><title>Parts</title>&oars;&sails;</chapter>",
+            "oars.xml": "<section><title>Oars</title><!-- a & b --><screen><![CDATA[row && &#65; &sails;]]></screen></section>",
+            "sails.xml": "<section><title>Sails</title><para>Up &#38; down.</para></section>",
+            "unused.xml": "<section><title>Unused</title><para>Not.</para></section>",
+        }
+    )
+    source = folder.source("book.xml")
+    [document] = XmlFormat().read(source, {})
+    assert outline(document) == [(0, "B"), (1, "Parts"), (2, "Oars"), (2, "Sails")]
+    assert text(document).endswith("row && &#65; &sails;\nSails\nUp & down.")
+    assert XmlFormat().parts(source) == {"parts.xml", "oars.xml", "sails.xml"}
+
+
+@pytest.mark.parametrize("part", ["<para>&a;</para>", "&b;&b;", "&c;" * 50_000])
+def test_files_that_name_each_other_without_end_are_refused(part):
+    declared = "".join(f'<!ENTITY {name} SYSTEM "{name}.xml">' for name in "abc")
+    book = f"<!DOCTYPE book [{declared}]><book><title>B</title>&a;</book>"
+    folder = Folder({"book.xml": book, "a.xml": part, "b.xml": "x&a;", "c.xml": "y" * 50_000})
+    with pytest.raises(ReadError, match=r"entity|MB"):
+        list(XmlFormat().read(folder.source("book.xml"), {}))
+
+
 def test_inclusions_inside_the_folder():
     xi = 'xmlns:xi="http://www.w3.org/2001/XInclude"'
     folder = Folder(
@@ -436,10 +463,22 @@ def test_a_play_and_a_corrected_manuscript():
 
 def test_a_functions_call_is_written_as_one():
     page = f"""<article {DB}><title>T</title><methodsynopsis><type>int</type> <methodname>f</methodname> <methodparam><type>string</type>
-    <parameter>a</parameter></methodparam><methodparam choice="opt"><type>int</type><parameter>b</parameter><initializer>0</initializer>
+    <parameter>a</parameter></methodparam><methodparam choice="opt"><type class="union"><type>int</type>
+    <type>null</type></type><parameter>b</parameter><initializer>0</initializer>
     </methodparam></methodsynopsis><methodsynopsis><methodname>g</methodname><void/></methodsynopsis><funcsynopsis><funcprototype><funcdef>int
     <function>max</function></funcdef><paramdef>int <parameter>a</parameter></paramdef></funcprototype></funcsynopsis></article>"""
-    assert one(page, "xml").root.text == "int f(string a, int b = 0)\n\ng()\n\nint max(int a)"
+    assert one(page, "xml").root.text == "int f(string a, int|null b = 0)\n\ng()\n\nint max(int a)"
+
+
+def test_a_section_s_title_may_be_an_entity_that_is_declared_elsewhere():
+    page = """<refentry><refnamediv><refname>oar</refname></refnamediv><refsect1 role="description">
+    &reftitle.description;<para>It is &true;.</para></refsect1><section>&see.also;<para>Sails.</para></section></refentry>"""
+    folder = Folder({"oar.xml": page, "lang.ent": "<!ENTITY see.also '<title>See also</title>'>"})
+    source = folder.source("oar.xml")
+    [document] = XmlFormat().read(source, {})
+    assert outline(document) == [(0, "oar"), (1, "Description"), (1, "See also")]
+    assert [section.text for section in document.root.children] == ["It is &true;.", "Sails."]
+    assert "&reftitle.description;" in source.warnings[0]
 
 
 def test_dita_references_to_the_topic_that_refers_and_to_lines_of_code():

@@ -111,9 +111,12 @@ def test_a_row_is_a_line_whatever_blocks_its_cells_hold():
 
 def test_docbook_code_keeps_out_what_stands_in_it_and_text_languages():
     body = """<para>Run <command>make <replaceable>goal</replaceable></command>, <emphasis role="bold">now</emphasis>.</para>
-    <screen language="text">$ <command>make</command></screen><programlisting role="php">f();</programlisting>"""
+    <screen language="text">$ <command>make</command></screen><programlisting role="php"><![CDATA[
+ f();
+]]>
+    </programlisting>"""
     root = docbook(body)
-    assert tree(root) == ["Run make goal, now.", ("code", "$ make"), ("code php", "f();")]
+    assert tree(root) == ["Run make goal, now.", ("code", "$ make"), ("code php", " f();")]
     assert spans(root) == [("code_span", "make goal"), ("emphasis", "goal"), ("strong", "now")]
 
 
