@@ -59,7 +59,7 @@ def check(name: str, given: Sequence[str], app: click.Command) -> list[Checked]:
         return _plugin(name, given, known)
     if given and not {"format", "search engine"}.intersection(kinds):
         raise UsageError(f"{name} is a {kinds[0]}: a format is checked with files, and a search engine in a place")
-    return [_CHECKS[kind](name, given, app) if kind in _CHECKS else _without_rules(kind, name) for kind in kinds]
+    return [_checked(kind, name, given, app) for kind in kinds]
 
 
 def _names(app: click.Command) -> dict[str, Collection[str]]:
@@ -103,15 +103,15 @@ def _plugin(name: str, given: Sequence[str], known: Iterable[str]) -> list[Check
 
 def _part(kind: str, name: str, given: Sequence[str], own: click.Group) -> Checked:
     """The check of one of the things that a plugin supplies, or why there is none."""
-    if kind not in _CHECKS:
-        return _without_rules(kind, name)
     try:
-        return _CHECKS[kind](name, given if kind == "format" else (), own)
+        return _checked(kind, name, given if kind == "format" else (), own)
     except UsageError as error:
         return Checked(kind, name, remarks=[f"the {kind} {name} is not checked: {error}"])
 
 
-def _without_rules(kind: str, name: str) -> Checked:
+def _checked(kind: str, name: str, given: Sequence[str], app: click.Command) -> Checked:
+    if kind in _CHECKS:
+        return _CHECKS[kind](name, given, app)
     return Checked(kind, name, remarks=[f"the {kind} {name} is not checked: its kind has no rules"])
 
 

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from structformer.engines import Engine
 from structformer.formats import format_options
 from structformer.models import ranker_kinds
 from structformer.plugins import load_plugins
@@ -19,12 +20,10 @@ def installed(app: click.Command) -> dict[str, list[dict[str, Any]]]:
     """
     plugins = load_plugins()
     formats = plugins.formats  # a plugin that fails says so before plugins are listed
-    kinds = {"tasks": list(tasks()), "rankers": list(ranker_kinds()), "stages": list(stage_kinds())}
-    from structformer.engines import Engine
-
+    kinds = {"task": list(tasks()), "ranker": list(ranker_kinds()), "stage": list(stage_kinds())}
     engines = plugins.supplied("structformer_engines", "engine", Engine, ("local",))  # type: ignore[type-abstract]
-    kinds["engines"] = ["local", *engines]
-    kinds["commands"] = app.list_commands(click.Context(app)) if isinstance(app, click.Group) else []
+    kinds["engine"] = ["local", *engines]
+    kinds["command"] = app.list_commands(click.Context(app)) if isinstance(app, click.Group) else []
     searched = search_engines()
     suppliers = {
         (what, name): plugin.distribution
@@ -32,7 +31,6 @@ def installed(app: click.Command) -> dict[str, list[dict[str, Any]]]:
         for what, names in plugin.supplies.items()
         for name in names
     }
-    singular = {"tasks": "task", "rankers": "ranker", "stages": "stage", "engines": "engine", "commands": "command"}
     return {
         "plugins": [asdict(plugin) for plugin in plugins.installed],
         "formats": [
@@ -59,7 +57,7 @@ def installed(app: click.Command) -> dict[str, list[dict[str, Any]]]:
             for name, engine in searched.items()
         ],
         **{
-            kind: [{"name": name, "plugin": suppliers.get((singular[kind], name), "")} for name in names]
+            f"{kind}s": [{"name": name, "plugin": suppliers.get((kind, name), "")} for name in names]
             for kind, names in kinds.items()
         },
     }

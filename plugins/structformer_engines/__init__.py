@@ -36,9 +36,21 @@ __getattr__ = lazy_names(__name__)
 @hookimpl
 def structformer_search_engines() -> list[SearchEngine]:
     # Imported when engines are asked for: plugins are loaded by every command.
-    from structformer_engines.engines import ENGINES
+    from structformer_engines.interface import SearchEngine, local_folder
+    from structformer_engines.lance import LanceIndex
+    from structformer_engines.opensearch import ElasticsearchIndex, OpenSearchIndex
+    from structformer_engines.postgres import PostgresIndex
+    from structformer_engines.qdrant import QdrantIndex
 
-    return list(ENGINES)
+    files, postgres = ("FOLDER",), ("postgresql://USER@HOST/DATABASE#NAME",)
+    rest, by_rest = ("http://HOST:PORT/NAME",), "structformer[opensearch]"
+    return [
+        SearchEngine("lancedb", files, LanceIndex, local_folder, "structformer[lancedb]"),
+        SearchEngine("qdrant", files + rest, QdrantIndex, local_folder, "structformer[qdrant]"),
+        SearchEngine("pgvector", postgres, PostgresIndex, install="structformer[pgvector]"),
+        SearchEngine("opensearch", rest, OpenSearchIndex, install=by_rest, experimental=True),
+        SearchEngine("elasticsearch", rest, ElasticsearchIndex, install=by_rest, experimental=True),
+    ]
 
 
 @hookimpl

@@ -6,14 +6,15 @@ Terms are ours, stemmed and joined by spaces, so that every engine counts the sa
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
-from structformer.errors import UsageError
+from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import MissingPackage, install_command
 from structformer.plugins import load_plugins
 from structformer.retrieval import Ranked
@@ -82,6 +83,18 @@ class EngineIndex(Protocol):
     def close(self) -> None:
         """Let go of files and connections."""
         ...
+
+
+@contextmanager
+def one_line_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn an engine's errors into WorkspaceError: where, what happened in a line, and what to do."""
+    try:
+        yield
+    except WorkspaceError:
+        raise
+    except kinds as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise WorkspaceError(f"{where}: {reason}; write it with structformer export") from error
 
 
 def local_folder(place: str) -> Path | None:

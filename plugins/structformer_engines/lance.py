@@ -1,16 +1,15 @@
 """LanceDB: an embedded engine, tables in a folder or in object storage."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from structformer.errors import WorkspaceError
 from structformer.retrieval import Ranked, in_order
 
-from structformer_engines.interface import APPROXIMATE_FROM, Documents, EngineDocument, EngineUnit, Kept, Units, Vector
+from structformer_engines.interface import APPROXIMATE_FROM, Documents, EngineUnit, Kept, Units, Vector, one_line_errors
 
 # A database may hold tables of others; those of these names are replaced.
 _UNITS, _DOCUMENTS, _FACTS = "structformer_units", "structformer_documents", "structformer_facts"
@@ -23,7 +22,8 @@ class LanceIndex:
         """place: a folder, or an address that LanceDB takes. Raises ImportError without lancedb."""
         import lancedb
 
-        self._place = place
+        kinds = ValueError, OSError, RuntimeError, KeyError
+        self._errors = partial(one_line_errors, f"LanceDB in {place}", *kinds)
         with self._errors():
             self._database: Any = lancedb.connect(place)
 
@@ -51,7 +51,8 @@ class LanceIndex:
             whole = pa.schema([("number", pa.int64()), ("terms", pa.string())])
             texts = self._database.create_table(_DOCUMENTS, schema=whole)
             for some in documents:
-                texts.add(pa.Table.from_pylist([_document_row(each) for each in some], schema=whole))
+                listed = [{"number": each.number, "terms": " ".join(each.terms)} for each in some]
+                texts.add(pa.Table.from_pylist(listed, schema=whole))
             _index_words(texts)
             self._database.create_table(_FACTS, pa.table({"facts": [json.dumps(dict(facts))]}))
 
@@ -99,14 +100,6 @@ class LanceIndex:
     def close(self) -> None:
         """Nothing is held between two calls."""
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (ValueError, OSError, RuntimeError, KeyError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise WorkspaceError(f"LanceDB in {self._place}: {reason}; write it with structformer export") from error
-
 
 def _index_words(table: Any) -> None:
     from lancedb.index import FTS
@@ -132,7 +125,3 @@ def _unit_row(unit: EngineUnit) -> dict[str, Any]:
         "terms": " ".join(unit.terms),
         "fields": json.dumps(dict(unit.fields)),
     }
-
-
-def _document_row(document: EngineDocument) -> dict[str, Any]:
-    return {"number": document.number, "terms": " ".join(document.terms)}

@@ -5,15 +5,15 @@ one query sums.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from structformer.errors import UsageError, WorkspaceError
+from structformer.errors import UsageError
 from structformer.retrieval import Ranked, in_order, saturation
 
-from structformer_engines.interface import APPROXIMATE_FROM, Documents, Kept, Units, Vector
+from structformer_engines.interface import APPROXIMATE_FROM, Documents, Kept, Units, Vector, one_line_errors
 
 _SCHEMA = "structformer"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
@@ -44,7 +44,8 @@ class PostgresIndex:
                 "pgvector takes an address of PostgreSQL's: pgvector:postgresql://USER@HOST/DATABASE"
             ) from error
         # Messages name the place without its password.
-        self._place = f"{known.get('dbname', 'the default database')} on {known.get('host', 'this machine')}"
+        place = f"{known.get('dbname', 'the default database')} on {known.get('host', 'this machine')}"
+        self._errors = partial(one_line_errors, f"PostgreSQL, {place}", psycopg.Error)
 
     def write(self, units: Units, documents: Documents, dimensions: int, facts: Mapping[str, Any]) -> None:
         """One transaction: whoever searches meanwhile finds what was there before."""
@@ -154,14 +155,6 @@ class PostgresIndex:
         sql = self._psycopg.sql
         quoted = {key: sql.Identifier(name) if isinstance(name, str) else name for key, name in names.items()}
         return sql.SQL(statement).format(schema=sql.Identifier(self._schema), **quoted)
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except self._psycopg.Error as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise WorkspaceError(f"PostgreSQL, {self._place}: {reason}; write it with structformer export") from error
 
 
 class _Postings:

@@ -3,15 +3,14 @@
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from structformer.errors import WorkspaceError
 from structformer.retrieval import Ranked, in_order, saturation
 
-from structformer_engines.interface import Documents, Kept, Units, Vector
+from structformer_engines.interface import Documents, Kept, Units, Vector, one_line_errors
 
 _PREFIX = "structformer"  # a server may hold collections of others; those that begin so are replaced
 _MEANING, _WORDS = "meaning", "words"
@@ -27,17 +26,17 @@ class QdrantIndex:
         """
         from qdrant_client import QdrantClient, models
 
-        self._place = place
         self._models: Any = models
+        # The client's errors have no class in common.
+        self._errors = partial(one_line_errors, f"Qdrant in {place}", Exception)
+        where: dict[str, Any] = {"path": place}
+        name = ""
         if _SERVER.match(place):
             address, _, name = place.rpartition("/") if place.count("/") > 2 else (place, "", "")
-            self._name = f"{_PREFIX}-{name}" if name else _PREFIX
-            with self._errors():
-                self._client: Any = QdrantClient(url=address)
-        else:
-            self._name = _PREFIX
-            with self._errors():
-                self._client = QdrantClient(path=place)
+            where = {"url": address}
+        self._name = f"{_PREFIX}-{name}" if name else _PREFIX
+        with self._errors():
+            self._client: Any = QdrantClient(**where)
 
     def write(self, units: Units, documents: Documents, dimensions: int, facts: Mapping[str, Any]) -> None:
         """The facts name the mean number of terms of units and documents, which BM25 needs before the first of them."""
@@ -91,12 +90,11 @@ class QdrantIndex:
         return self._ranked("units", vector.tolist(), _MEANING, k)
 
     def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
-        what = "documents" if documents else "units"
-        return self._ranked(what, self._asked(terms), _WORDS, k) if terms else []
-
-    def _asked(self, terms: Sequence[str]) -> Any:
+        if not terms:
+            return []
         numbers = list(dict.fromkeys(map(_term, terms)))
-        return self._models.SparseVector(indices=numbers, values=[1.0] * len(numbers))
+        asked = self._models.SparseVector(indices=numbers, values=[1.0] * len(numbers))
+        return self._ranked("documents" if documents else "units", asked, _WORDS, k)
 
     def _ranked(self, what: str, query: Any, using: str, k: int) -> Ranked:
         with self._errors():
@@ -120,16 +118,6 @@ class QdrantIndex:
     def close(self) -> None:
         """Let others open the folder."""
         self._client.close()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except WorkspaceError:
-            raise
-        except Exception as error:  # the client's errors have no class in common
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise WorkspaceError(f"Qdrant in {self._place}: {reason}; write it with structformer export") from error
 
 
 def _term(term: str) -> int:

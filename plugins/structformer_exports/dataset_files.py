@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def export_datasets(
         total = 0
         tasks = [task for task in samples.manifest["tasks"] if samples.counts.get(task)]
         for task in tasks:
-            rows = (_row(samples.example(task, number)) for number in range(samples.counts[task]))
+            rows = (asdict(samples.example(task, number)) for number in range(samples.counts[task]))
             total += write_parquet(made / "data" / f"{task}.parquet", _EXAMPLES, rows)
         configs = "".join(f"- config_name: {task}\n  data_files: data/{task}.parquet\n" for task in tasks)
         counts = "".join(f"| {task} | {samples.counts[task]} |\n" for task in tasks)
@@ -170,16 +170,6 @@ def _docsearch(document: Document, address: str) -> Iterator[dict[str, Any]]:
         for place, (kind, content) in enumerate(kinds):
             name = hashlib.sha256(f"{document.id}\0{number}\0{place}".encode("utf-8", "surrogatepass")).hexdigest()[:24]
             yield {"objectID": name, "type": kind, **hierarchy, "content": content, "url": url, "anchor": anchor}
-
-
-def _row(example: Example) -> dict[str, Any]:
-    return {
-        "task": example.task,
-        "queries": list(example.queries),
-        "documents": list(example.documents),
-        "document_id": example.document_id,
-        "sections": list(example.sections),
-    }
 
 
 def _triplets(example: Example) -> Iterator[dict[str, Any]]:

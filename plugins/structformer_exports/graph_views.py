@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from structformer.corpus import Corpus
 from structformer.did_you_mean import did_you_mean
 from structformer.document import LinkKind
 from structformer.errors import UsageError
@@ -49,9 +48,8 @@ class CheckedLink:
 
 def checked_links(workspace: str | Path) -> Iterator[CheckedLink]:
     """All links that don't resolve as written, in document order; links to other sites are not looked at."""
-    corpus = Corpus.open(workspace)
-    graph = ReferenceGraph.open(workspace, corpus)
-    site = corpus.site
+    graph = ReferenceGraph.open(workspace)
+    corpus, site = graph.corpus, graph.corpus.site
     with closing(graph.names()) as names:
         for number, document in enumerate(corpus.documents()):
             read_by = format_of(document)
@@ -65,18 +63,20 @@ def checked_links(workspace: str | Path) -> Iterator[CheckedLink]:
 
 def statistics(workspace: str | Path) -> dict[str, Any]:
     """Counts of outcomes per kind with examples, edges per kind, and the degrees of the see-also graph."""
-    corpus = Corpus.open(workspace)
-    graph = ReferenceGraph.open(workspace, corpus)
+    graph = ReferenceGraph.open(workspace)
+    corpus = graph.corpus
     edges: Counter[str] = Counter()
     linked: set[int] = set()
     for edge in graph.edges():
         edges[edge["kind"]] += 1
         if edge["source_document"] != edge["target_document"]:
             linked.update((edge["source_document"], edge["target_document"]))
-    out = Counter(len(graph.see_also(number)) for number in range(corpus.document_count))
+    out: Counter[int] = Counter()
     incoming: Counter[int] = Counter()
     for number in range(corpus.document_count):
-        incoming.update(graph.see_also(number))
+        named = graph.see_also(number)
+        out[len(named)] += 1
+        incoming.update(named)
     return {
         "documents": corpus.document_count,
         "sections": corpus.section_count,
@@ -99,8 +99,7 @@ def export_parquet(
     """Write the edge list, ids and paths of titles written out; returns the number of edges. force: write over a file
     that is there.
     """
-    corpus = Corpus.open(workspace)
-    edges = _rows(corpus, ReferenceGraph.open(workspace, corpus), kinds)
+    edges = _rows(ReferenceGraph.open(workspace), kinds)
     with new_file(path, workspace, force=force) as made:
         return write_parquet(made, EXPORT, edges, at_once=_LISTED)
 
@@ -114,8 +113,7 @@ def export_graphml(
     """
     from lxml import etree
 
-    corpus = Corpus.open(workspace)
-    graph = ReferenceGraph.open(workspace, corpus)
+    graph = ReferenceGraph.open(workspace)
     namespace = "http://graphml.graphdrawing.org/xmlns"
     count = 0
     with new_file(path, workspace, force=force) as made, etree.xmlfile(str(made), encoding="utf-8") as file:
@@ -129,13 +127,11 @@ def export_graphml(
             ):
                 file.write(etree.Element("key", {"id": key, "for": where, "attr.name": name, "attr.type": "string"}))
             with file.element("graph", edgedefault="directed"):
-                for number, document in enumerate(corpus.documents()):
+                for number, document in enumerate(graph.corpus.documents()):
                     with file.element("node", id=f"n{number}"):
                         _data(file, "d0", document.title)
                         _data(file, "d1", document.id)
-                for edge in graph.edges():
-                    if kinds is not None and edge["kind"] not in kinds:
-                        continue
+                for edge in _edges(graph, kinds):
                     count += 1
                     with file.element(
                         "edge", source=f"n{edge['source_document']}", target=f"n{edge['target_document']}"
@@ -150,7 +146,12 @@ def _data(file: Any, key: str, text: str) -> None:
         file.write(visible("".join(c for c in text if c not in "\ufffe\uffff")))
 
 
-def _rows(corpus: Corpus, graph: ReferenceGraph, kinds: frozenset[str] | None) -> Iterator[dict[str, str]]:
+def _edges(graph: ReferenceGraph, kinds: frozenset[str] | None) -> Iterator[dict[str, Any]]:
+    return (edge for edge in graph.edges() if kinds is None or edge["kind"] in kinds)
+
+
+def _rows(graph: ReferenceGraph, kinds: frozenset[str] | None) -> Iterator[dict[str, str]]:
+    corpus = graph.corpus
     ids = list(corpus.document_ids())
 
     @lru_cache(maxsize=8)
@@ -165,9 +166,7 @@ def _rows(corpus: Corpus, graph: ReferenceGraph, kinds: frozenset[str] | None) -
         listed = titles(shard)[document - corpus.starts[shard]]
         return listed[section] if 0 <= section < len(listed) else ""
 
-    for edge in graph.edges():
-        if kinds is not None and edge["kind"] not in kinds:
-            continue
+    for edge in _edges(graph, kinds):
         yield {
             "source": ids[edge["source_document"]],
             "source_section": path(edge["source_document"], edge["source_section"]),

@@ -5,8 +5,9 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 from urllib.parse import parse_qsl, quote
 
 import anyio
@@ -54,6 +55,7 @@ from structformer_serve.schemas import (
 from structformer_serve.service import NotThere, SearchService, read_address
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 _LISTS = frozenset({"path", "where"})
 _FOR_EVER = "public, max-age=31536000, immutable"
 _SHORTLY = "public, max-age=300"
@@ -152,18 +154,24 @@ class Application:
             group.cancel_scope.cancel()
 
     async def _look_for_newer(self) -> None:
+        """Take over newer indexes. While one cannot be opened, what is served stays served."""
+        said = ""
         while True:
             await anyio.sleep(_POLL_SECONDS)
             try:
                 if await run_sync(self.service.refresh):
                     self.metrics.swaps.inc()
             except StructformerError:
-                continue  # what is served stays served
+                continue
+            except Exception as error:  # as of the system, which may have no more file descriptors
+                if repr(error) != said:
+                    said = repr(error)
+                    log.warning("a newer index cannot be opened: %s", said)
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
+    async def _in_thread(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
         """What a thread gives, within the time that a request may take. Raises TimeoutError."""
         with anyio.fail_after(self.options.seconds):
-            return await run_sync(work, limiter=self._limiter, abandon_on_cancel=True)
+            return await run_sync(work, *given, limiter=self._limiter, abandon_on_cancel=True)
 
     async def _search(self, request: Request) -> Response:
         asked = SearchRequest.model_validate(_query(request))
@@ -175,8 +183,8 @@ class Application:
 
     async def _compared(self, asked: SearchRequest, access: Access) -> tuple[SearchAnswer, Comparison | None]:
         await self._encoded(asked)
-        answer, comparison = await self._in_thread(lambda: self.service.compare(asked, access))
-        return await self._in_thread(lambda: self._kept(asked, answer)), comparison
+        answer, comparison = await self._in_thread(self.service.compare, asked, access)
+        return await self._in_thread(self._kept, asked, answer), comparison
 
     async def _encoded(self, asked: SearchRequest) -> None:
         """Wait until the query is encoded, without a thread."""
@@ -192,18 +200,14 @@ class Application:
         return answer
 
     async def _section(self, request: Request) -> Response:
-        asked = SectionRequest.model_validate(_query(request))
-        access, name = _access(request), _id(request)
-        its = asked.model_dump()
-        return _json(await self._in_thread(lambda: self.service.section(name, access, **its)))
+        asked = SectionRequest.model_validate(_query(request)).model_dump()
+        return _json(await self._in_thread(partial(self.service.section, _id(request), _access(request), **asked)))
 
     async def _document(self, request: Request) -> Response:
-        access, name = _access(request), _id(request)
-        return _json(await self._in_thread(lambda: self.service.document(name, access)))
+        return _json(await self._in_thread(self.service.document, _id(request), _access(request)))
 
     async def _status(self, request: Request) -> Response:
-        access = _access(request)
-        return _json(await self._in_thread(lambda: self.service.status(access)))
+        return _json(await self._in_thread(self.service.status, _access(request)))
 
     async def _ask(self, request: Request) -> Response:
         """An answer in words, by the language model that the server was given."""
@@ -227,9 +231,9 @@ class Application:
         return RedirectResponse(f"{self.options.root}/", 303)
 
     async def _add_feedback(self, event: dict[str, Any]) -> None:
-        if (kept := self._log) is None:
+        if self._log is None:
             raise NotThere("this server keeps no feedback: see --feedback")
-        await self._in_thread(lambda: kept.add(event))  # a disk may be slow
+        await self._in_thread(self._log.add, event)  # a disk may be slow
 
     async def _docsearch(self, request: Request) -> Response:
         return _json({"results": await self._docsearched(request, await _body(request))})
@@ -255,48 +259,46 @@ class Application:
         return openapi(self.service.title, self.options.root, self.service.current.pipelines)
 
     async def _llms(self, request: Request) -> Response:
-        """What there is, for language models: https://llmstxt.org. A thousand documents; `start` goes on from there."""
-        access = _access(request)
-        start = _start(request.query_params.get("start", "0"))
-
-        def text() -> str:
-            root = self.options.root
-            search = f"Search: {root}/api/search?q=WORDS. MCP: {root}/mcp"
-            lines = [f"# {self.service.title}", "", search, "", "## Documents", ""]
-            found = islice(self.service.documents(access, start=start), _LISTED + 1)
-            for number, (name, title, url) in enumerate(found):
-                if number == _LISTED:
-                    lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
-                    break
-                target = quote(url, safe=_URL_SIGNS) if url else root + read_address(name, 0)
-                said = self.service.description(name)
-                lines.append(f"- [{unlinked(title or name)}]({target})" + (f": {unlinked(said)}" if said else ""))
-            return "\n".join(lines) + "\n"
-
-        return _unless_known(request, _text(await self._in_thread(text)))
+        return await self._for_models(request, self._listed)
 
     async def _llms_full(self, request: Request) -> Response:
-        """The documents whole, as Markdown, up to a bound; `start` goes on from there."""
-        access = _access(request)
+        return await self._for_models(request, self._whole)
+
+    async def _for_models(self, request: Request, text: Callable[[Access, int], str]) -> Response:
+        """A text for language models (https://llmstxt.org): of the documents from the `start`th on."""
         start = _start(request.query_params.get("start", "0"))
+        return _unless_known(request, _text(await self._in_thread(text, _access(request), start)))
 
-        def text() -> str:
-            parts: list[str] = []
-            room = _FULL_BYTES
-            for number, (name, _, _) in enumerate(self.service.documents(access, start=start)):
-                if room <= 0 or number == _FULL_DOCUMENTS:
-                    more = f"{self.options.root}/llms-full.txt?start={start + number}"
-                    return "\n".join([*parts, f"[More documents]({more})\n"])
-                parts.append(self.service.markdown(name, access))
-                room -= len(parts[-1].encode("utf-8", "replace"))
-            return "\n".join(parts)
+    def _listed(self, access: Access, start: int) -> str:
+        """What there is: a thousand documents."""
+        root = self.options.root
+        search = f"Search: {root}/api/search?q=WORDS. MCP: {root}/mcp"
+        lines = [f"# {self.service.title}", "", search, "", "## Documents", ""]
+        found = islice(self.service.documents(access, start=start), _LISTED + 1)
+        for number, (name, title, url) in enumerate(found):
+            if number == _LISTED:
+                lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
+                break
+            target = quote(url, safe=_URL_SIGNS) if url else root + read_address(name, 0)
+            said = self.service.description(name)
+            lines.append(f"- [{unlinked(title or name)}]({target})" + (f": {unlinked(said)}" if said else ""))
+        return "\n".join(lines) + "\n"
 
-        return _unless_known(request, _text(await self._in_thread(text)))
+    def _whole(self, access: Access, start: int) -> str:
+        """The documents whole, as Markdown, up to a bound."""
+        parts: list[str] = []
+        room = _FULL_BYTES
+        for number, (name, _, _) in enumerate(self.service.documents(access, start=start)):
+            if room <= 0 or number == _FULL_DOCUMENTS:
+                more = f"{self.options.root}/llms-full.txt?start={start + number}"
+                return "\n".join([*parts, f"[More documents]({more})\n"])
+            parts.append(self.service.markdown(name, access))
+            room -= len(parts[-1].encode("utf-8", "replace"))
+        return "\n".join(parts)
 
     async def _docs(self, request: Request) -> Response:
         """The API for people."""
-        access = _access(request)
-        return _html(await self._in_thread(lambda: self._pages.api(access, self._described())))
+        return _html(await self._in_thread(lambda: self._pages.api(_access(request), self._described())))
 
     async def _ready(self, request: Request) -> Response:
         """Whether a search that is asked now would be answered; if not, why, in a word."""
@@ -329,25 +331,22 @@ class Application:
         values = {key: value for key, value in given.items() if key in SearchRequest.model_fields}
         if not str(values.get("q", "")).strip():
             folder, start = str(given.get("folder", "")), _start(given.get("start", "0"))
-            return _html(await self._in_thread(lambda: self._pages.home(access, folder, start)))
+            return _html(await self._in_thread(self._pages.home, access, folder, start))
         try:
             asked = SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
         except ValidationError as error:
-            message = f"This cannot be searched for: {_reasons(error)}."
-            return _html(
-                await self._in_thread(lambda: self._pages.message(access, "This cannot be searched for", message)), 400
-            )
+            said = "This cannot be searched for"
+            return _html(await self._in_thread(self._pages.message, access, said, f"{said}: {_reasons(error)}."), 400)
         if COMPARE in given.items():
             answer, comparison = await self._compared(asked, access)
         else:
             answer, comparison = await self._found(asked, access), None
-        return _html(await self._in_thread(lambda: self._pages.search(access, asked, answer, comparison)))
+        return _html(await self._in_thread(self._pages.search, access, asked, answer, comparison))
 
     async def _preview(self, request: Request) -> Response:
         """A section as the page shows it beside the results."""
         asked = SectionRequest.model_validate(_query(request))
-        access, name = _access(request), _id(request)
-        return _html(await self._in_thread(lambda: self._pages.preview(access, name, asked.section or 0)))
+        return _html(await self._in_thread(self._pages.preview, _access(request), _id(request), asked.section or 0))
 
     async def _read_page(self, request: Request) -> Response:
         access, name = _access(request), _id(request)
@@ -355,13 +354,13 @@ class Application:
         try:
             if as_it_is or (name.endswith(".md") and self.service.current.number(name) is None):
                 its = name if as_it_is else name.removesuffix(".md")
-                made = _text(await self._in_thread(lambda: self.service.markdown(its, access)), "text/markdown")
+                made = _text(await self._in_thread(self.service.markdown, its, access), "text/markdown")
                 made.headers["cache-control"] = "no-store"
                 return made
-            return _html(await self._in_thread(lambda: self._pages.read(access, name)))
+            return _html(await self._in_thread(self._pages.read, access, name))
         except NotThere:
             said = "Not there", "There is no such document: it may have been removed."
-            return _html(await self._in_thread(lambda: self._pages.message(access, *said)), 404)
+            return _html(await self._in_thread(self._pages.message, access, *said), 404)
 
     async def _not_found(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

@@ -4,13 +4,13 @@ escaped, and nothing else.
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from structformer.document import Block, MarkKind, Section
 
 from structformer_serve.notes import opening as note_opening
-from structformer_serve.spans import Resolve, Span, spans_of_leaves
+from structformer_serve.spans import Resolve, Span, leaves, spans_of_leaves
 
 _DEEPEST = 12  # lists, quotes and notes in each other; what is deeper stands in the last of these
 _ALERTS = frozenset({"note", "tip", "important", "warning", "caution"})  # GitHub's
@@ -72,7 +72,7 @@ class _Writer:
         before: Block | None = None
         marker = 0
         self._depth += 1
-        for block in blocks if self._depth <= _DEEPEST else _leaves(blocks):
+        for block in blocks if self._depth <= _DEEPEST else leaves(blocks):
             marker = 1 - marker if before is not None and _would_be_one(before, block) else 0
             lines = self._list(block, marker) if block.kind is MarkKind.LIST else self._block(block)
             if not lines:
@@ -147,7 +147,7 @@ class _Writer:
     def _flat(self, block: Block, line_break: str) -> str:
         """All that is in a part on one line."""
         pieces: list[str] = []
-        for leaf in _leaves([block]):
+        for leaf in leaves([block]):
             if leaf.kind is MarkKind.PARAGRAPH:
                 pieces += self._inline(leaf, starts_line=line_break == " ").split("  \n")
             elif leaf.kind is MarkKind.FORMULA:
@@ -242,10 +242,6 @@ class _Writer:
             start = place
         parts.append(self._text[start:end])
         return "".join(parts)
-
-
-def _leaves(blocks: Iterable[Block]) -> Iterator[Block]:
-    return (leaf for block in blocks for leaf in block.walk() if leaf.is_leaf)
 
 
 def _would_be_one(before: Block, block: Block) -> bool:

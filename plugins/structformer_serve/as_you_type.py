@@ -23,25 +23,19 @@ def complete(
     words = written_words(asked(typed).text)[:_MAX_WORDS]
     if not words or (len(words) == 1 and len(words[0]) < 2 and words[0].isascii()):
         return (opened.lexical.search(typed, k, documents), words) if names_of(typed) else ([], [])
-    last = len(words) - 1
-    whole = [Begun(word, 0, place == last) for place, word in enumerate(words)]
-    tries = [(whole, True)]
-    if len(words) <= _FEW_WORDS:
-        tries += [
-            ([Begun(word, 0, True) for word in words], True),
-            ([Begun(word, slips(word), True) for word in words], True),
+    few, last = len(words) <= _FEW_WORDS, len(words) - 1
+
+    def begun(*, all_begin: bool = False, slipped: bool = False) -> list[Begun]:
+        return [
+            Begun(word, slips(word) if slipped else 0, all_begin or place == last) for place, word in enumerate(words)
         ]
-    tries.append(
-        (
-            [
-                Begun(word, slips(word) if len(words) <= _FEW_WORDS else 0, place == last)
-                for place, word in enumerate(words)
-            ],
-            False,
-        )
-    )
-    for begun, every in tries:
-        found = opened.lexical.beginnings(begun, _LOOKED_AT, documents, every=every)
+
+    tries = [(begun(), True)]
+    if few:
+        tries += [(begun(all_begin=True), True), (begun(all_begin=True, slipped=True), True)]
+    tries.append((begun(slipped=few), False))
+    for looked_for, every in tries:
+        found = opened.lexical.beginnings(looked_for, _LOOKED_AT, documents, every=every)
         if found:
             return _by_titles(opened, words, found, k), words
     return [], words

@@ -1,4 +1,4 @@
-"""The files of the pages: styles, scripts, and the icon, which may be the site's own."""
+"""What the pages are made of: templates, styles, scripts, and the icon, which may be the site's own."""
 
 import hashlib
 from contextlib import suppress
@@ -7,9 +7,11 @@ from functools import cache
 from importlib.resources import files
 from itertools import product
 from pathlib import Path, PurePath
+from typing import Any
 
 from structformer.errors import ReadError
 from structformer.formats import SourceFile
+from structformer.pages import environment
 from structformer.workspace import Workspace
 
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -35,6 +37,12 @@ def static(name: str) -> bytes:
 def assets() -> str:
     """A digest of all of them, so that a browser keeps them until they change."""
     return hashlib.sha256(b"".join(static(name) for name in STATIC)).hexdigest()[:12]
+
+
+def page(template: str, **values: Any) -> bytes:
+    """A page of a template, as it is sent."""
+    made = environment("structformer_serve", "templates").get_template(template)
+    return made.render(assets=assets(), **values).encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True, slots=True)

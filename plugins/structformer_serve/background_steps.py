@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from structformer.corpus import Corpus
-from structformer.errors import WorkspaceError
+from structformer.errors import StructformerError, WorkspaceError
 from structformer.extras import TORCH, are_installed, needs
 from structformer.models import trained_models
 from structformer.retrieval import (
@@ -134,7 +134,7 @@ class Improver(threading.Thread):
             if not self._ended.is_set() and (verdict := training_verdict(self._workspace)):
                 self._say(f"{'Trained before' if before else 'Trained'}. {verdict}")
             self._export()
-        except WorkspaceError as error:
+        except StructformerError as error:
             if not self._ended.is_set():
                 self._say(str(error))
             return False
@@ -183,7 +183,7 @@ class Improver(threading.Thread):
             try:
                 self._step("Reading what has changed", "ingest", say=self._say)
                 self._step("Indexing it", "index", *self._limit, say=self._say)
-            except WorkspaceError as error:
+            except StructformerError as error:
                 self._say(str(error))
             finally:
                 self._service.doing = None

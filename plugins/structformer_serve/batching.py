@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 import numpy as np
@@ -18,9 +19,9 @@ _KEPT = 4096
 class BatchedEncoder:
     """An encoder for many threads: while one batch is encoded, the queries that come are gathered for the next.
 
-    Nothing is waited for, so a query that comes alone is encoded at once. sizes: how many queries each batch had, the
-    last thousand. With batch=1 every query goes alone, for comparison. look: the second look that its queries' tokens
-    are encoded for too."""
+    Nothing is waited for, so a query that comes alone is encoded at once. batches, encoded: how many there were, and of
+    how many queries. With batch=1 every query goes alone, for comparison. look: the second look that its queries'
+    tokens are encoded for too."""
 
     def __init__(
         self, encoder: QueryEncoder, *, look: SecondLook | None = None, batch: int = _BATCH, kept: int = _KEPT
@@ -63,23 +64,21 @@ class BatchedEncoder:
         self._queue.put(None)
 
     def _work(self) -> None:
-        while (first := self._queue.get()) is not None:
-            batch = [first]
-            ended = False
-            while len(batch) < self._batch:
-                try:
-                    item = self._queue.get_nowait()
-                except Empty:
-                    break
-                if item is None:
-                    ended = True
-                    break
-                batch.append(item)
+        item = self._queue.get()
+        while item is not None:
+            batch = [item]
+            with suppress(Empty):
+                while len(batch) < self._batch and (item := self._queue.get_nowait()) is not None:
+                    batch.append(item)
             self._encode(batch)
-            if ended:
-                return
+            if item is not None:
+                item = self._queue.get()
 
     def _encode(self, batch: list[tuple[str, Future[EncodedQuery]]]) -> None:
+        # Without those whose time was up meanwhile; from now on none of the others can be cancelled.
+        batch = [(query, future) for query, future in batch if future.set_running_or_notify_cancel()]
+        if not batch:
+            return
         queries = list(dict.fromkeys(query for query, _ in batch))
         try:
             vectors = dict(zip(queries, encoded_queries(self._encoder, self._look, queries), strict=True))

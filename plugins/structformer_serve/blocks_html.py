@@ -1,14 +1,16 @@
 """A section's text as HTML: its lists, tables, code and notes as what they are. All that the text says is escaped."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import takewhile
 
 from markupsafe import Markup, escape
 from structformer.document import Block, MarkKind, Section
 from structformer.text import visible
 
 from structformer_serve.notes import opening
-from structformer_serve.spans import Resolve, Span, spans_of_leaves
+from structformer_serve.spans import Resolve, Span, leaves, spans_of_leaves
 
 _SPANS = {
     MarkKind.EMPHASIS: ("<em>", "</em>"),
@@ -44,6 +46,13 @@ class _Writer:
         """Markup of ours, never of a text."""
         self.parts.append(Markup(markup))
 
+    @contextmanager
+    def _tag(self, name: str, attributes: str = "") -> Iterator[None]:
+        """What is written meanwhile stands in an element."""
+        self._add(f"<{name}{attributes}>")
+        yield
+        self._add(f"</{name}>")
+
     def _plain(self, start: int, end: int) -> None:
         if start < end:
             self.parts.append(escape(visible(self._text[start:end])))
@@ -73,13 +82,8 @@ class _Writer:
     def blocks(self, blocks: Iterable[Block]) -> None:
         """Blocks, one after the other; what is too deep in others as if it stood in none."""
         self._depth += 1
-        for block in blocks:
-            if self._depth <= _DEEPEST:
-                self._block(block)
-            else:
-                for leaf in block.walk():
-                    if leaf.is_leaf:
-                        self._block(leaf)
+        for block in blocks if self._depth <= _DEEPEST else leaves(blocks):
+            self._block(block)
         self._depth -= 1
 
     def _content(self, block: Block) -> None:
@@ -91,25 +95,22 @@ class _Writer:
 
     def _in(self, tag: str, block: Block, attributes: str = "", *, whole: bool = False) -> None:
         """whole: shows the block itself, not only what it holds."""
-        self._add(f"<{tag}{attributes}>")
-        self._block(block) if whole else self._content(block)
-        self._add(f"</{tag}>")
+        with self._tag(tag, attributes):
+            self._block(block) if whole else self._content(block)
 
     def _captions(self, tag: str, captions: Sequence[Block]) -> None:
         if captions:
-            self._add(f"<{tag}>")
-            for caption in captions:
-                self._content(caption)
-                self._add(" " if caption is not captions[-1] else "")
-            self._add(f"</{tag}>")
+            with self._tag(tag):
+                for caption in captions:
+                    self._content(caption)
+                    self._add(" " if caption is not captions[-1] else "")
 
     def _block(self, block: Block) -> None:
         match block.kind:
             case MarkKind.PARAGRAPH:
-                self._add("<p>")
-                self._plain(self._indented(block.start), block.start)
-                self._leaf(block)
-                self._add("</p>")
+                with self._tag("p"):
+                    self._plain(self._indented(block.start), block.start)
+                    self._leaf(block)
             case MarkKind.LIST:
                 self._list(block)
             case MarkKind.DEFINITIONS:
@@ -119,13 +120,11 @@ class _Writer:
             case MarkKind.CODE | MarkKind.RAW:
                 self._code(block)
             case MarkKind.FORMULA:
-                self._add('<pre class="formula"><code class="formula">')
-                self._leaf(block)
-                self._add("</code></pre>")
+                with self._tag("pre", ' class="formula"'), self._tag("code", ' class="formula"'):
+                    self._leaf(block)
             case MarkKind.QUOTE:
-                self._add("<blockquote>")
-                self.blocks(block.children)
-                self._add("</blockquote>")
+                with self._tag("blockquote"):
+                    self.blocks(block.children)
             case MarkKind.NOTE:
                 self._note(block)
             case MarkKind.FIGURE:
@@ -145,66 +144,54 @@ class _Writer:
         return begins if begins == 0 or self._text[begins - 1] == "\n" else start
 
     def _list(self, block: Block) -> None:
-        ordered = bool(block.detail)
-        first = f' start="{int(block.detail)}"' if ordered and _NUMBER.fullmatch(block.detail) else ""
-        tag = "ol" if ordered else "ul"
-        self._add(f"<{tag}{first}>" if first != ' start="1"' else f"<{tag}>")
-        for child in block.children:
-            if child.kind is MarkKind.ITEM and (task := _TASK.match(self._text, child.start, child.end)):
-                self._begins[child.start] = task.end()
-                self._in("li", child, f' class="task {"done" if task[1].strip() else "open"}"')
-            elif child.kind is MarkKind.ITEM:
-                self._in("li", child)
-            else:
-                self._in("li", child, ' class="plain"', whole=True)
-        self._add(f"</{tag}>")
+        number = int(block.detail) if _NUMBER.fullmatch(block.detail) else 1
+        with self._tag("ol" if block.detail else "ul", f' start="{number}"' if number != 1 else ""):
+            for child in block.children:
+                if child.kind is not MarkKind.ITEM:
+                    self._in("li", child, ' class="plain"', whole=True)
+                elif task := _TASK.match(self._text, child.start, child.end):
+                    self._begins[child.start] = task.end()
+                    self._in("li", child, f' class="task {"done" if task[1].strip() else "open"}"')
+                else:
+                    self._in("li", child)
 
     def _definitions(self, block: Block) -> None:
-        self._add("<dl>")
-        for child in block.children:
-            if child.kind in (MarkKind.TERM, MarkKind.DEFINITION):
-                self._in("dt" if child.kind is MarkKind.TERM else "dd", child)
-            else:
-                self._in("dd", child, whole=True)
-        self._add("</dl>")
+        with self._tag("dl"):
+            for child in block.children:
+                whole = child.kind not in (MarkKind.TERM, MarkKind.DEFINITION)
+                self._in("dt" if child.kind is MarkKind.TERM else "dd", child, whole=whole)
 
     def _table(self, block: Block) -> None:
         captions = [child for child in block.children if child.kind is MarkKind.CAPTION]
         rows = [child for child in block.children if child.kind is not MarkKind.CAPTION]
-        self._add('<div class="wide"><table>')
-        self._captions("caption", captions)
-        heads = 0
-        while heads < len(rows) and rows[heads].kind is MarkKind.ROW and rows[heads].detail:
-            heads += 1
-        for tag, some in (("thead", rows[:heads]), ("tbody", rows[heads:])):
-            if some:
-                self._add(f"<{tag}>")
-                for row in some:
-                    self._row(row)
-                self._add(f"</{tag}>")
-        self._add("</table></div>")
+        heads = list(takewhile(lambda row: row.kind is MarkKind.ROW and row.detail, rows))
+        with self._tag("div", ' class="wide"'), self._tag("table"):
+            self._captions("caption", captions)
+            for tag, some in (("thead", heads), ("tbody", rows[len(heads) :])):
+                if some:
+                    with self._tag(tag):
+                        for row in some:
+                            self._row(row)
 
     def _row(self, row: Block) -> None:
-        self._add("<tr>")
-        if row.kind is not MarkKind.ROW:
-            self._in("td", row, whole=True)
-        for cell in row.children if row.kind is MarkKind.ROW else ():
-            if row.detail and cell.children:
-                self._in("th", cell, ' scope="col"')
-            elif cell.kind is MarkKind.CELL:
-                self._in("td", cell, ' class="long"' if cell.end - cell.start > _LONG else "")
-            else:
-                self._in("td", cell, whole=True)
-        self._add("</tr>")
+        with self._tag("tr"):
+            if row.kind is not MarkKind.ROW:
+                self._in("td", row, whole=True)
+            for cell in row.children if row.kind is MarkKind.ROW else ():
+                if row.detail and cell.children:
+                    self._in("th", cell, ' scope="col"')
+                elif cell.kind is MarkKind.CELL:
+                    self._in("td", cell, ' class="long"' if cell.end - cell.start > _LONG else "")
+                else:
+                    self._in("td", cell, whole=True)
 
     def _code(self, block: Block) -> None:
         language = block.detail if _NAME.fullmatch(block.detail) else ""
-        self._add('<div class="code"><pre><code' + (f' class="language-{language}"' if language else "") + ">")
-        self._leaf(block)
-        self._add("</code></pre>")
-        if language:
-            self._add(f'<div class="tools"><span>{language}</span></div>')
-        self._add("</div>")
+        with self._tag("div", ' class="code"'):
+            with self._tag("pre"), self._tag("code", f' class="language-{language}"' if language else ""):
+                self._leaf(block)
+            if language:
+                self._add(f'<div class="tools"><span>{language}</span></div>')
 
     def _note(self, block: Block) -> None:
         label, title, content, begins = opening(self._text, block)
@@ -212,17 +199,15 @@ class _Writer:
             self._begins[content[0].start] = begins
         # Of the kinds only those that the page's style knows: others may be its names for something else.
         kind = f" {block.detail}" if block.detail in _COLOURED else ""
-        self._add(f'<aside role="note" class="note{kind}">')
-        if title is not None:
-            self._block(title)
-        elif label:
-            self.parts.append(Markup('<p class="note-title">{}</p>').format(label))
-        self.blocks(content)
-        self._add("</aside>")
+        with self._tag("aside", f' role="note" class="note{kind}"'):
+            if title is not None:
+                self._block(title)
+            elif label:
+                self.parts.append(Markup('<p class="note-title">{}</p>').format(label))
+            self.blocks(content)
 
     def _figure(self, block: Block) -> None:
         captions = [child for child in block.children if child.kind is MarkKind.CAPTION]
-        self._add("<figure>")
-        self.blocks(child for child in block.children if child.kind is not MarkKind.CAPTION)
-        self._captions("figcaption", captions)
-        self._add("</figure>")
+        with self._tag("figure"):
+            self.blocks(child for child in block.children if child.kind is not MarkKind.CAPTION)
+            self._captions("figcaption", captions)

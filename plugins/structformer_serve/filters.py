@@ -1,7 +1,9 @@
 """The filters beside the results: each with what it finds and the address that sets or removes it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from glob import escape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,6 +11,7 @@ from structformer_serve.schemas import FacetCounts, SearchAnswer, SearchRequest
 from structformer_serve.versions import is_version, newest_first
 
 _LABELS = {"path": "Part"}
+_ESCAPED = re.compile(r"\[([*?[])\]")  # a sign of a pattern that stands for itself
 _VERSIONS = frozenset({"version", "versions", "release"})
 _FIRST = {"version": 0, "versions": 0, "release": 0, "language": 1, "lang": 1}  # the others as the answer has them
 
@@ -44,7 +47,8 @@ def facet_links(answer: SearchAnswer, request: SearchRequest, address: Addresses
         values = []
         for value, count in counts:
             path, where = list(request.path), list(request.where)
-            setting = f"{value}/*" if facet.name == "path" else f"{facet.name}={value}"
+            # A folder's name may have a pattern's signs, as [slug].
+            setting = f"{escape(value)}/*" if facet.name == "path" else f"{facet.name}={value}"
             its = path if facet.name == "path" else where
             if chosen := setting in its:
                 its.remove(setting)
@@ -68,7 +72,7 @@ def chips(request: SearchRequest, address: Addresses) -> list[dict[str, str]]:
     found = []
     for setting in request.path:
         rest = [each for each in request.path if each != setting]
-        found.append({"label": setting, "without": address(rest, request.where)})
+        found.append({"label": _ESCAPED.sub(r"\1", setting), "without": address(rest, request.where)})
     for setting in request.where:
         rest = [each for each in request.where if each != setting]
         found.append({"label": setting.partition("=")[2] or setting, "without": address(request.path, rest)})

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -57,9 +57,7 @@ class Gap:
             "question": self.question,
             "searches": self.searches,
             "not_found": self.not_found,
-            "asked": [
-                {"query": each.query, "searches": each.searches, "not_found": each.not_found} for each in self.asked
-            ],
+            "asked": [asdict(each) for each in self.asked],
             "nearest": None
             if nearest is None
             else {
@@ -69,12 +67,6 @@ class Gap:
                 "url": nearest.url,
             },
         }
-
-
-@dataclass(frozen=True, slots=True)
-class _Unanswered:
-    asked: Asked
-    hits: Sequence[Hit]
 
 
 def find_gaps(
@@ -98,13 +90,13 @@ def find_gaps(
     vectors = None
     if used.encoder and found:
         encoder, _, _ = retriever.opened.encoder(used.encoder)
-        vectors = np.asarray(encoder.encode_queries([each.asked.query for each in found]), np.float32)
+        vectors = np.asarray(encoder.encode_queries([each.query for each, _ in found]), np.float32)
     groups = _Groups(vectors, alike)
-    for number, each in enumerate(found):
-        terms = frozenset(retriever.opened.lexical.terms(each.asked.query))
-        groups.add(number, terms - retriever.opened.stop_terms or terms, _documents(each.hits))
+    for number, (each, hits) in enumerate(found):
+        terms = frozenset(retriever.opened.lexical.terms(each.query))
+        groups.add(number, terms - retriever.opened.stop_terms or terms, _documents(hits))
     gaps = [
-        Gap(tuple(found[number].asked for number in members), next(iter(found[members[0]].hits), None))
+        Gap(tuple(found[number][0] for number in members), next(iter(found[members[0]][1]), None))
         for members in groups.members.values()
     ]
     return sorted(gaps, key=lambda gap: (-gap.searches, -gap.not_found, gap.question))
@@ -112,14 +104,15 @@ def find_gaps(
 
 def _unanswered(
     retriever: Retriever, asked: Sequence[Asked], pipeline: Pipeline, progress: Callable[[int, int], None]
-) -> Iterator[_Unanswered]:
+) -> Iterator[tuple[Asked, Sequence[Hit]]]:
+    """The questions that have no answer, each with its first hits."""
     for start in range(0, len(asked), _CHUNK):
         part = asked[start : start + _CHUNK]
         rankings = retriever.rank([each.query for each in part], pipeline)
         for each, ranking in zip(part, rankings, strict=True):
             hits = retriever.hits(ranking, _HITS, group=True, sections=0)
             if not hits or each.not_found or not is_confident(ranking.likely):
-                yield _Unanswered(each, hits)
+                yield each, hits
         progress(start + len(part), len(asked))
 
 

@@ -34,7 +34,7 @@ from structformer.workspace import Workspace
 
 from structformer_serve.batching import BatchedEncoder
 from structformer_serve.comparison import other_search
-from structformer_serve.links import LinkTable, VisibleNames
+from structformer_serve.links import LinkTable, visible_names
 from structformer_serve.reading_order import page_ranks
 from structformer_serve.schemas import WhatWasRead
 from structformer_serve.shelves import Shelves
@@ -241,7 +241,7 @@ class Generation:
         mask[list(deleted)] = False
         if mask.all():
             return Allowed(mask, opened.owners)
-        return Allowed(mask, opened.owners, VisibleNames(self.links, mask, opened.owners, opened.sections), mask)
+        return Allowed(mask, opened.owners, visible_names(self.links, mask, opened.owners, opened.sections), mask)
 
     def _among(self, seen: Allowed, where: Filter) -> Allowed:
         opened = self.retriever.opened
@@ -271,12 +271,8 @@ class Generation:
         """The number of a document by its id, None where there is none."""
         return self.retriever.opened.document_number(document_id)
 
-    def close(self) -> None:
-        """End the encoders' threads, once nobody asks any more."""
-        for encoder in self._encoders.values():
-            encoder.close()
-
     def __del__(self) -> None:
+        """End the encoders' threads: nobody asks any more."""
         for encoder in getattr(self, "_encoders", {}).values():
             encoder.close()
 

@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -108,22 +108,14 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def _opener(deadline: Deadline) -> urllib.request.OpenerDirector:
     """What opens addresses and keeps to a deadline from their connections on."""
 
-    class Connection(HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            deadline.watch(self.sock)
-
-    class SafeConnection(HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            deadline.watch(self.sock)
-
     class Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-        def http_open(self, req: urllib.request.Request) -> HTTPResponse:
-            return self.do_open(Connection, req)
+        def do_open(self, http_class: Any, req: urllib.request.Request, **given: Any) -> HTTPResponse:
+            class Watched(http_class):  # type: ignore[misc]
+                def connect(self) -> None:
+                    super().connect()
+                    deadline.watch(self.sock)
 
-        def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-            return self.do_open(SafeConnection, req)
+            return super().do_open(Watched, req, **given)
 
     return urllib.request.build_opener(_NoRedirect, Handler)
 

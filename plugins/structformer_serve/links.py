@@ -1,13 +1,12 @@
 """The links of single documents, both ways, read from the reference graph a shard at a time; a few shards are kept."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 from structformer.graph import NOWHERE, ReferenceGraph
 from structformer.retrieval import Mask
 from structformer.storage import numbers
@@ -32,9 +31,10 @@ class Edge(NamedTuple):
 
 
 class _Table:
-    """Edges as columns, in order of one of them."""
+    """The edges from a shard's documents or to them, as columns, in order of one of these."""
 
-    def __init__(self, table: pa.Table, by: str) -> None:
+    def __init__(self, graph: ReferenceGraph, shard: int, by: str) -> None:
+        table = (graph.outgoing if by == "source_document" else graph.incoming)(shard)
         self._numbers: dict[str, npt.NDArray[np.int32]] = {name: numbers(table[name]) for name in _COLUMNS}
         self._order = self._numbers[by]
         self._kinds, self._texts = table["kind"].combine_chunks(), table["text"].combine_chunks()
@@ -57,7 +57,7 @@ class LinkTable:
     def __init__(self, graph: ReferenceGraph) -> None:
         self._graph = graph
         # Not of a method, which would hold the graph until Python looks for circles.
-        self._table = lru_cache(_TABLES)(partial(_table, graph))
+        self._table = lru_cache(_TABLES)(partial(_Table, graph))
 
     def outgoing(self, document: int) -> Iterator[Edge]:
         """The links of a document, in the order of its text."""
@@ -109,24 +109,15 @@ class LinkTable:
         return self._table(bisect_right(self._graph.corpus.starts, document) - 1, by).edges(document)
 
 
-def _table(graph: ReferenceGraph, shard: int, by: str) -> _Table:
-    return _Table((graph.outgoing if by == "source_document" else graph.incoming)(shard), by)
+def visible_names(
+    links: LinkTable, sources: Mask, owners: npt.NDArray[np.int64], sections: npt.NDArray[np.int64]
+) -> Callable[[Sequence[int]], list[str]]:
+    """Gives what units are called by the links that somebody may see. sources: (documents,) whose links may be seen;
+    owners, sections: (units,) each one's document and section.
+    """
 
+    @lru_cache(_TEXTS)
+    def called(document: int, section: int) -> str:
+        return " \n ".join(links.texts(document, section, sources))
 
-class VisibleNames:
-    """What units are called by the links that somebody may see (`retrieval.allowed.Names`)."""
-
-    def __init__(
-        self, links: LinkTable, sources: Mask, owners: npt.NDArray[np.int64], sections: npt.NDArray[np.int64]
-    ) -> None:
-        """sources: (documents,) whose links may be seen; owners, sections: (units,) each one's document and section."""
-        self._links = links
-        self._sources = sources
-        self._owners, self._sections = owners, sections
-        self._text = lru_cache(_TEXTS)(self._called)
-
-    def __call__(self, units: Sequence[int]) -> list[str]:
-        return [self._text(int(self._owners[unit]), int(self._sections[unit])) for unit in units]
-
-    def _called(self, document: int, section: int) -> str:
-        return " \n ".join(self._links.texts(document, section, self._sources))
+    return lambda units: [called(int(owners[unit]), int(sections[unit])) for unit in units]

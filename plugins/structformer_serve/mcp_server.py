@@ -282,18 +282,15 @@ class Answers:
         return text.whole()
 
     def _section(self, address: str, children: bool) -> SectionAnswer:
-        try:
-            return self._named_section(address, children)
-        except NoDocument:  # said in one way, however an id that is hidden and one that is not there are cut
-            raise UsageError(f"no document {address!r}") from None
-
-    def _named_section(self, address: str, children: bool) -> SectionAnswer:
         document, place = self._place(address)
         number = int(place[1:]) if _SECTION.fullmatch(place) else None
         anchor = place if place and number is None else None
-        return self._service.section(
-            document, ACCESS.get(), section=number, anchor=anchor, children=children, linked=False
-        )
+        try:
+            return self._service.section(
+                document, ACCESS.get(), section=number, anchor=anchor, children=children, linked=False
+            )
+        except NoDocument:  # said in one way, however an id that is hidden and one that is not there are cut
+            raise UsageError(f"no document {address!r}") from None
 
     def _place(self, address: str) -> tuple[str, str]:
         """The document of an address, and the section or anchor in it, "" for none: as the tools print it, in brackets

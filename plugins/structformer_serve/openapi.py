@@ -54,7 +54,7 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
         "info": {"title": title, "version": __version__},
         "servers": [{"url": root or "/"}],
         "paths": {
-            "/api/search": {"get": _operation("search", "Search.", "SearchAnswer", searching, 404)},
+            "/api/search": {"get": _asked("search", "Search.", "SearchAnswer", searching, 404)},
             "/api/ask": {
                 "post": _posted(
                     "ask",
@@ -69,12 +69,12 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
                 )
             },
             "/api/section/{id}": {
-                "get": _operation(
+                "get": _asked(
                     "section", "Read a section.", "SectionAnswer", [_ID, *_parameters(schemas.SectionRequest)], 404
                 )
             },
             "/api/document/{id}": {
-                "get": _operation("document", "A document's tree and what links to it.", "DocumentAnswer", [_ID], 404)
+                "get": _asked("document", "A document's tree and what links to it.", "DocumentAnswer", [_ID], 404)
             },
             "/api/feedback": {
                 "post": _posted(
@@ -85,9 +85,9 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
                     {"description": "Kept."},
                 )
             },
-            "/api/status": {"get": _operation("status", "What there is to search.", "Status", [])},
-            "/healthz": {"get": _plain("healthz", "Whether the server lives.")},
-            "/readyz": {"get": _plain("readyz", "Whether it takes requests.")},
+            "/api/status": {"get": _asked("status", "What there is to search.", "Status", [])},
+            "/healthz": {"get": _probed("healthz", "Whether the server lives.")},
+            "/readyz": {"get": _probed("readyz", "Whether it takes requests.")},
         },
         "components": {
             "schemas": models["$defs"],
@@ -107,49 +107,35 @@ def example_call(path: str, operation: Mapping[str, Any]) -> str:
     return f"{path}?{urlencode(values)}" if values else path
 
 
-def _reference(name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{name}"}
+def _operation(name: str, summary: str, answers: dict[str, Any], **asked: Any) -> dict[str, Any]:
+    return {"operationId": name, "tags": [_CALLS[name][0]], "summary": summary, **asked, "responses": answers}
 
 
-def _problems(*codes: int) -> dict[str, Any]:
-    content = {"application/json": {"schema": _reference("Problem")}}
-    return {
-        str(code): {"description": "Not possible.", "content": content} for code in (*codes, 401, 403, 413, 429, 503)
-    }
-
-
-def _operation(name: str, summary: str, answer: str, parameters: list[dict[str, Any]], *codes: int) -> dict[str, Any]:
-    tag, example = _CALLS[name]
-    content = {"application/json": {"schema": _reference(answer)}}
-    return {
-        "operationId": name,
-        "tags": [tag],
-        "summary": summary,
-        "parameters": [
-            {**each, "example": example[each["name"]]} if each["name"] in example else each for each in parameters
-        ],
-        "responses": {"200": {"description": "Found.", "content": content}, **_problems(422, *codes)},
-    }
+def _asked(name: str, summary: str, answer: str, parameters: list[dict[str, Any]], *codes: int) -> dict[str, Any]:
+    example = _CALLS[name][1]
+    shown = [{**each, "example": example[each["name"]]} if each["name"] in example else each for each in parameters]
+    found = {"description": "Found.", "content": _content(answer)}
+    return _operation(name, summary, {"200": found, **_problems(422, *codes)}, parameters=shown)
 
 
 def _posted(name: str, summary: str, model: str, code: str, answer: dict[str, Any]) -> dict[str, Any]:
-    tag, example = _CALLS[name]
-    return {
-        "operationId": name,
-        "tags": [tag],
-        "summary": summary,
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": _reference(model), "example": example}},
-        },
-        "responses": {code: answer, **_problems(400, 404, 422)},
-    }
+    body = {"required": True, "content": _content(model, example=_CALLS[name][1])}
+    return _operation(name, summary, {code: answer, **_problems(400, 404, 422)}, requestBody=body)
 
 
-def _plain(name: str, summary: str) -> dict[str, Any]:
+def _probed(name: str, summary: str) -> dict[str, Any]:
     text = {"text/plain": {"schema": {"type": "string"}}}
     answers = {"200": {"description": "Yes.", "content": text}, "503": {"description": "No.", "content": text}}
-    return {"operationId": name, "tags": [_CALLS[name][0]], "summary": summary, "responses": answers}
+    return _operation(name, summary, answers)
+
+
+def _content(model: str, **example: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{model}"}, **example}}
+
+
+def _problems(*codes: int) -> dict[str, Any]:
+    problem = {"description": "Not possible.", "content": _content("Problem")}
+    return {str(code): problem for code in (*codes, 401, 403, 413, 429, 503)}
 
 
 def _parameters(model: type[BaseModel]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from structformer.notebook import set_off
 from structformer.pages import environment
 from structformer.text import visible
 
-from structformer_serve.assets import assets
+from structformer_serve.assets import page
 from structformer_serve.blocks_html import section_html
 from structformer_serve.comparison import Comparison, Placed
 from structformer_serve.filters import Addresses, chips, facet_links
@@ -107,6 +107,10 @@ def moved(placed: Placed) -> Markup:
     return Markup('<span aria-hidden="true">{}</span> {}').format(signs[placed.moved], said)
 
 
+_FILTERS = {"marked": marked, "moved": moved, "others": others, "lang": lang, "direction": direction}
+environment("structformer_serve", "templates").filters.update(_FILTERS)
+
+
 def _how(status: Status, *, verdict: bool) -> str:
     """Where meaning comes from, as the end of a sentence. verdict: whether the next one says what was trained."""
     if not status.meaning or verdict:
@@ -127,8 +131,6 @@ class PageMaker:
     """The host of the language model; "" without one."""
 
     def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
-        templates = environment("structformer_serve", "templates")
-        templates.filters.update(marked=marked, moved=moved, others=others, lang=lang, direction=direction)
         status, verdict = self.service.status(access), self.service.verdict(access)
         trained = f"Trained on these documents. {verdict.conclusion}" if verdict else ""
         if verdict and verdict.used and not status.trained:
@@ -140,7 +142,6 @@ class PageMaker:
             "how": _how(status, verdict=verdict is not None),
             "root": self.root,
             "ask": self.ask,
-            "assets": assets(),
             "own_icon": self.service.icon.is_own,
             "language": self.service.current.language,
             "query": query,
@@ -148,8 +149,7 @@ class PageMaker:
             "first": False,
             "kept": (),
         }
-        text = templates.get_template(template).render(heading=heading, **{**shared, **values})
-        return text.encode("utf-8", "backslashreplace")
+        return page(template, heading=heading, **{**shared, **values})
 
     def message(self, access: Access, heading: str, message: str) -> bytes:
         """A page that says what is wrong."""
@@ -158,10 +158,11 @@ class PageMaker:
     def home(self, access: Access, folder: str = "", start: int = 0) -> bytes:
         """The first page, or what a folder has from its `start`th document on. Raises NotThere."""
         folder = folder.strip("/")
+        is_first = not folder and not start
         own, shelves = self.service.shelves(access, folder)
         if folder and not len(own) and not shelves:
             raise NotThere(f"no folder {folder[:100]!r}")
-        shown = _LISTED if folder or start else _LONE
+        shown = _LONE if is_first else _LISTED
         later = start + shown
         label = folder_label(folder.rpartition("/")[2])
         return self._render(
@@ -171,11 +172,11 @@ class PageMaker:
             above=self._above(folder),
             own=self._entries(own, start, shown),
             own_total=len(own),
-            more=self._folder(folder, start=later) if later < len(own) else "",
+            more=self._address(folder=folder, start=later) if later < len(own) else "",
             shelves=[
                 {
                     "label": shelf.label,
-                    "address": self._folder(shelf.folder),
+                    "address": self._address(folder=shelf.folder),
                     "total": len(its),
                     "entries": self._entries(its, 0, _SHOWN if place < _SHELVES else 0),
                 }
@@ -183,22 +184,20 @@ class PageMaker:
             ]
             if not start
             else [],
-            examples=[] if folder or start else self._examples(access),
-            reading=bool(folder or start),
-            first=not (folder or start),
+            examples=[(each, self._address(q=each)) for each in self.service.examples(access)] if is_first else [],
+            reading=not is_first,
+            first=is_first,
         )
 
     def _above(self, folder: str) -> list[tuple[str, str]]:
         """(label, address) of each folder down to this one."""
         above = prefixes(folder) if folder else []
-        return [(folder_label(path.rpartition("/")[2]), self._folder(path)) for path in above]
+        return [(folder_label(path.rpartition("/")[2]), self._address(folder=path)) for path in above]
 
-    def _folder(self, folder: str, **others: int) -> str:
-        pairs = ([("folder", folder)] if folder else []) + list(others.items())
-        return f"{self.root}/?{urlencode(pairs)}" if pairs else f"{self.root}/"
-
-    def _examples(self, access: Access) -> list[tuple[str, str]]:
-        return [(each, f"{self.root}/?{urlencode({'q': each})}") for each in self.service.examples(access)]
+    def _address(self, **asked: str | int) -> str:
+        """The address of the first page, or of what is asked of it."""
+        given = {name: value for name, value in asked.items() if value}
+        return f"{self.root}/?{urlencode(given)}" if given else f"{self.root}/"
 
     def _entries(self, documents: DocumentList, start: int, count: int) -> list[tuple[str, str]]:
         """(title, address) of some documents."""
@@ -210,12 +209,7 @@ class PageMaker:
     def preview(self, access: Access, document_id: str, section: int) -> bytes:
         """A section for the column beside the results. Raises NotThere."""
         shown = preview(self.service.reading(document_id, access), section, self.root)
-        page = (
-            environment("structformer_serve", "templates")
-            .get_template("preview.html")
-            .render(preview=shown, root=self.root)
-        )
-        return page.encode("utf-8", "backslashreplace")
+        return page("preview.html", preview=shown, root=self.root)
 
     def search(
         self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: Comparison | None = None

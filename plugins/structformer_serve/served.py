@@ -6,9 +6,9 @@ import atexit
 import os
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import fields
 from html import escape
 from pathlib import Path
@@ -132,11 +132,8 @@ def serve(
     options: see `structformer_serve.ServerOptions`. Raises UsageError where the port is taken, WorkspaceError without
     an index, TypeError on an unknown option."""
     how = _options("serve", host, port, options)
-    with ExitStack() as undo:
-        on = _opened(how, undo)
-        served = _serve(workspace, how, on, title, pipelines)
-        undo.pop_all()
-    return served
+    with _opened(how) as on:
+        return _serve(workspace, how, on, title, pipelines)
 
 
 @checked_options(path="paths", folder="paths", train="train_seconds", max_time="train_seconds", seconds="train_seconds")
@@ -171,8 +168,7 @@ def up(
             raise UsageError("watch=True indexes what changes: it goes with improve=True")
     words = [] if improve else [STRUCTURE]
     how = _options("up", host, port, {})
-    with ExitStack() as undo:
-        on = _opened(how, undo)  # a port that is taken is said before the slow work
+    with _opened(how) as on:  # a port that is taken is said before the slow work
         first_search(
             place,
             lambda: ingest(given, place, progress=progress),
@@ -180,7 +176,6 @@ def up(
             say or print,
         )
         served = _serve(place, how, on, title, None)
-        undo.pop_all()
     if improve:
         train = None if train_seconds is None else f"{train_seconds:g}s"
         served.improve(given, train=train, watch=watch, say=say or (lambda said: None))
@@ -194,10 +189,15 @@ def _options(name: str, host: str, port: int, options: Mapping[str, Any]) -> Ser
     return ServerOptions(**{"threads": os.cpu_count() or 1, **options, "host": host, "port": port})
 
 
-def _opened(options: ServerOptions, undo: ExitStack) -> Listening:
+@contextmanager
+def _opened(options: ServerOptions) -> Iterator[Listening]:
+    """The sockets that a server is going to listen on; closed where it does not begin."""
     on = Listening(tuple(listen(options.host, options.port)))
-    undo.callback(close, on.sockets)
-    return on
+    try:
+        yield on
+    except BaseException:
+        close(on.sockets)
+        raise
 
 
 def _serve(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -47,7 +47,6 @@ from structformer_serve.as_markdown import as_markdown, unlinked
 from structformer_serve.as_you_type import complete, completed, mended
 from structformer_serve.assets import Icon, icon
 from structformer_serve.comparison import COMPARED, Comparison, compared
-from structformer_serve.examples import example_questions
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
 from structformer_serve.http.access import Access
 from structformer_serve.links import Edge
@@ -71,7 +70,7 @@ from structformer_serve.schemas import (
     TranslationOut,
     Why,
 )
-from structformer_serve.shelves import Shelf
+from structformer_serve.shelves import Shelf, example_questions
 from structformer_serve.step_progress import StepProgress
 from structformer_serve.versions import version_name
 
@@ -141,7 +140,6 @@ class SearchService:
         self.workspace = Workspace(workspace)
         self.serving = serving or Serving()
         self.doing: StepProgress | None = None  # what is being done to make the search better
-        self._title = ""
         self._changing = threading.Lock()
         self._current = self._open()
 
@@ -168,11 +166,10 @@ class SearchService:
                 return False
         return True
 
-    @property
+    @cached_property
     def title(self) -> str:
         """What the page is headed with."""
-        self._title = self._title or self.serving.title or default_title(self.workspace)
-        return self._title
+        return self.serving.title or default_title(self.workspace)
 
     @cached_property
     def icon(self) -> Icon:
@@ -258,8 +255,8 @@ class SearchService:
             current.open_encoders(pipeline)
             [ranking] = retriever.opened.run([query], pipeline, allowed)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
-        explained = _Explained(current, pipeline, ranking, seen, request.q) if request.explain else None
-        found = [self._document(current, hit, explained) for hit in hits]
+        why = _explained(current, pipeline, ranking, seen, request.q) if request.explain else lambda hit: None
+        found = [self._document(current, hit, why) for hit in hits]
         owners = retriever.opened.owners
         documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
         distinct = set(retriever.opened.copies.first_of_each[list(documents)].tolist())
@@ -308,14 +305,14 @@ class SearchService:
         found = current.links.most_linked(current.seen(access.where).documents, count)
         return DocumentList(current.retriever.documents, np.array(found, np.int64))
 
-    def _document(self, current: Generation, hit: Hit, explained: _Explained | None) -> FoundDocument:
+    def _document(self, current: Generation, hit: Hit, why: Callable[[Hit], Why | None]) -> FoundDocument:
         number = current.number(hit.document_id)
         its = current.retriever.documents[number] if number is not None else None
         return FoundDocument(
-            **_found(hit, explained).model_dump(),
+            **_found(hit, why).model_dump(),
             document_title=(its.title if its else "") or hit.document_id,
             language=_language(current, its.values() if its else {}),
-            sections=[_found(each, explained) for each in hit.sections],
+            sections=[_found(each, why) for each in hit.sections],
             also_at=[_copy(place, hit.document_id) for place in hit.also_at],
             also_in=[_translation(each) for each in hit.also_in],
         )
@@ -510,41 +507,41 @@ class DocumentList:
             yield document.id, document.title, web_address(document.values())
 
 
-class _Explained:
-    """Why sections are where they are in a ranking."""
+def _explained(
+    current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed, asked: str
+) -> Callable[[Hit], Why]:
+    """Gives why a section is where it is in a ranking."""
+    opened = current.retriever.opened
+    query = list(dict.fromkeys(WRITTEN.findall(ranking.query)))
+    weights = current.retriever.weights(pipeline)
+    given = {} if weights is None else what_parts_give(ranking, weights)
+    learned = _learned(pipeline, current.static, with_structure=bool(weights and weights.with_structure))
+    witness_of = current.retriever.witnesses(ranking.query, pipeline, seen)
+    scores_by_words = ranking.scores.get("lexical", {}).values()
 
-    def __init__(self, current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed, asked: str) -> None:
-        opened = current.retriever.opened
-        self._words_of, self._held = opened.lexical.words, partial(opened.lexical.held, ranking.query)
-        self._current, self._asked = current, asked
-        self._query = list(dict.fromkeys(WRITTEN.findall(ranking.query)))
-        weights = current.retriever.weights(pipeline)
-        self._gives = {} if weights is None else what_parts_give(ranking, weights)
-        self._learned = _learned(pipeline, current.static, with_structure=bool(weights and weights.with_structure))
-        self._witness = current.retriever.witnesses(ranking.query, pipeline, seen)
-        self._by_words = sorted(ranking.scores.get("lexical", {}).values(), reverse=True)
-
-    def why(self, hit: Hit) -> Why:
+    def why(hit: Hit) -> Why:
         parts = []
-        for name, (weight, mean, scale) in self._gives.items():
+        for name, (weight, mean, scale) in given.items():
             value = hit.scores.get(name, mean if name == "look" else 0.0)
             gives = scale * (value - mean)
             parts.append(Part(name=name, label=_LABELS[name], value=value, weight=weight, gives=gives))
         by_words = hit.scores.get("lexical")
-        witness = self._witness(hit.document_id)
+        witness = witness_of(hit.document_id)
         told_by = witness.told_by if witness else ""
-        held = self._held(f"{' '.join(hit.path)}\n{hit.text}")
+        held = opened.lexical.held(ranking.query, f"{' '.join(hit.path)}\n{hit.text}")
         return Why(
             parts=parts,
-            words=[word for word in self._query if held.issuperset(terms := self._words_of(word)) and terms],
-            rank_by_words=None if by_words is None else 1 + sum(score > by_words for score in self._by_words),
+            words=[word for word in query if held.issuperset(terms := opened.lexical.words(word)) and terms],
+            rank_by_words=None if by_words is None else 1 + sum(score > by_words for score in scores_by_words),
             described_by=witness.text if witness else "",
             described_in=told_by,
             described_at=read_address(told_by, 0) if told_by else "",
-            learned=self._learned,
-            titled=self._current.retriever.opened.is_title_of(self._asked, hit.document_id),
-            by_hand=self._current.retriever.opened.curated.reason(self._asked, hit.document_id),
+            learned=learned,
+            titled=opened.is_title_of(asked, hit.document_id),
+            by_hand=opened.curated.reason(asked, hit.document_id),
         )
+
+    return why
 
 
 def _learned(pipeline: Pipeline, static: Collection[str], *, with_structure: bool) -> str:
@@ -559,7 +556,7 @@ def _learned(pipeline: Pipeline, static: Collection[str], *, with_structure: boo
     return how
 
 
-def _found(hit: Hit, explained: _Explained | None) -> Found:
+def _found(hit: Hit, why: Callable[[Hit], Why | None]) -> Found:
     return Found(
         document=hit.document_id,
         section=hit.section,
@@ -572,7 +569,7 @@ def _found(hit: Hit, explained: _Explained | None) -> Found:
         highlights=[list(span) for span in hit.highlights],
         is_code=hit.is_code,
         score=round(hit.score, 6),
-        why=explained.why(hit) if explained else None,
+        why=why(hit),
     )
 
 
@@ -603,13 +600,11 @@ def read_address(document_id: str, section: int) -> str:
 
 
 def _facets(current: Generation, documents: Collection[int]) -> list[FacetCounts]:
-    found = []
-    for facet in current.facets:
-        counts = facet.counts(documents)
-        if counts:
-            values = [FacetCount(value=value, count=count) for value, count in counts]
-            found.append(FacetCounts(name=facet.name, values=values))
-    return found
+    return [
+        FacetCounts(name=facet.name, values=[FacetCount(value=value, count=count) for value, count in counts])
+        for facet in current.facets
+        if (counts := facet.counts(documents))
+    ]
 
 
 def _fitting(current: Generation, request: SearchRequest, access: Access) -> Allowed:
@@ -662,11 +657,8 @@ def _link_out(current: Generation, edge: Edge) -> LinkOut:
 def _section_title(current: Generation, document: int, section: int) -> str:
     """A section's title from the index; "" for one that has no unit there, as lists of see-also links."""
     opened = current.retriever.opened
-    for number in range(*opened.units_of(document)):
-        unit = opened.units[number]
-        if unit.section == section:
-            return unit.title
-    return ""
+    units = (opened.units[number] for number in range(*opened.units_of(document)))
+    return next((unit.title for unit in units if unit.section == section), "")
 
 
 def _language(current: Generation, metadata: Mapping[str, Any]) -> str:

@@ -26,6 +26,11 @@ class Span:
     children: list[Span] = field(default_factory=list)
 
 
+def leaves(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The blocks in these that hold text of their own, in order."""
+    return (each for block in blocks for each in block.walk() if each.is_leaf)
+
+
 def spans_of_leaves(
     section: Section, blocks: Sequence[Block], resolve: Resolve | None = None, *, pictures: bool = False
 ) -> dict[int, list[Span]]:
@@ -41,9 +46,7 @@ def spans_of_leaves(
     found: dict[int, list[Span]] = {}
     open_spans: list[Span] = []
     following = 0
-    for leaf in sorted(
-        (each for block in blocks for each in block.walk() if each.is_leaf), key=lambda each: each.start
-    ):
+    for leaf in sorted(leaves(blocks), key=lambda each: each.start):
         while following < len(spans) and spans[following].start < leaf.end:
             open_spans.append(spans[following])
             following += 1

@@ -25,7 +25,7 @@ class StepProgress:
         """step: what is done, in words. stages: how much of the step each one is, together 1. One that is not named
         takes half of what is left.
         """
-        self._step = step
+        self.step = step
         self._clock = clock
         self._stages = stages or {}
         self._stage = ""
@@ -59,11 +59,6 @@ class StepProgress:
         self._lines.clear()
 
     @property
-    def step(self) -> str:
-        """What is done, in words."""
-        return self._step
-
-    @property
     def stage(self) -> str:
         """Which part of the step runs; "" where it has not said its name, or has none."""
         return "" if self._stage == _STEPS else self._stage
@@ -76,23 +71,18 @@ class StepProgress:
 
     @property
     def left(self) -> str:
-        """How long the stage still takes, as "about 20 s left"; "" where there is no telling."""
-        return "" if (left := self._left) is None else f"about {_roughly(left)} left"
-
-    @property
-    def _left(self) -> float | None:
-        """Seconds until the stage ends; None where that is not known, or should have been."""
+        """How long the stage still takes, as "about 20 s left"; "" where that is not known, or should have been."""
         if len(self._lines) < 2:
-            return None
+            return ""
         (first, begun), (last, done) = self._lines[0], self._lines[-1]
         if done <= begun:
-            return None
+            return ""
         left = (last - first) / (done - begun) * (self._total - done) - (self._clock() - last)
-        return left if left > 0 else None
+        return f"about {_roughly(left)} left" if left > 0 else ""
 
     def __str__(self) -> str:
         said = ", ".join(filter(None, (self.stage, left := self.left)))
-        return (f"{self._step}: {said}" if said else self._step) + ("" if left else " …")
+        return (f"{self.step}: {said}" if said else self.step) + ("" if left else " …")
 
 
 Say = Callable[[str], object]

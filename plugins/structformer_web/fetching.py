@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit
@@ -106,7 +107,7 @@ class Fetcher:
             self._pause(self.delay)
             if self.spent:
                 return Answer(0, {}, problem=self.spent)
-            answer = self._once(address, limit, headers or {}, wanted, cut)
+            answer = self._once(partial(self._asked, address, limit, headers or {}, wanted, cut))
             self._last = time.monotonic()
             wait = _asked_to_wait(answer)
             if wait is None or again == _TRIES - 1:
@@ -119,13 +120,11 @@ class Fetcher:
         if left > 0:
             time.sleep(left)
 
-    def _once(
-        self, address: str, limit: int, headers: Mapping[str, str], wanted: Callable[[Answer], str], cut: bool
-    ) -> Answer:
+    def _once(self, ask: Callable[[str, Deadline], Answer]) -> Answer:
         with Deadline(_SECONDS) as deadline:
             while True:
                 try:
-                    return self._asked(self.places[0], address, limit, headers, wanted, cut, deadline)
+                    return ask(self.places[0], deadline)
                 except (httpx.HTTPError, httpx.InvalidURL, zlib.error) as error:
                     if deadline.is_past:
                         return Answer(0, {}, problem=_LATE)
@@ -135,12 +134,12 @@ class Fetcher:
 
     def _asked(
         self,
-        place: str,
         address: str,
         limit: int,
         headers: Mapping[str, str],
         wanted: Callable[[Answer], str],
         cut: bool,
+        place: str,
         deadline: Deadline,
     ) -> Answer:
         """One request, to a place that was looked up when the crawl began: the host's name means nothing else later."""

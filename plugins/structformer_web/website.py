@@ -123,112 +123,107 @@ def website_pages(
         fetcher.delay = rules.delay(delay)
         with journal:
             write_bytes(place / "robots.txt", rules.text)
-            crawl = _Crawler(scope, fetcher, rules, journal, place, max_pages, progress).run()
+            crawl = _Crawler(Crawl(place), scope, fetcher, rules, journal, max_pages, progress).run()
     if not crawl.pages:
         why = next((f"{address}: {message}" for address, message in crawl.problems), f"{scope.start}: {crawl}")
         raise ReadError(f"no page could be read; {why}")
     return crawl
 
 
+@dataclass(slots=True)
 class _Crawler:
     """One crawl."""
 
-    def __init__(
-        self,
-        scope: Scope,
-        fetcher: Fetcher,
-        rules: Rules,
-        journal: Journal,
-        place: Path,
-        max_pages: int,
-        progress: Progress | None,
-    ) -> None:
-        self._scope, self._fetcher, self._rules, self._journal = scope, fetcher, rules, journal
-        self._place, self._max_pages, self._progress = place, max_pages, progress
-        self._crawl = Crawl(place)
-        self._waiting: deque[tuple[str, int]] = deque()  # addresses, each with the redirects that led there
-        self._seen: set[str] = set()  # digests of addresses
-        self._files: set[str] = set()  # of this crawl's pages
-        self._reached: set[str] = set()  # pages whose files stay
-        self._size = 0
-        self._failures = 0
+    crawl: Crawl
+    scope: Scope
+    fetcher: Fetcher
+    rules: Rules
+    journal: Journal
+    max_pages: int
+    progress: Progress | None
+    waiting: deque[tuple[str, int]] = field(default_factory=deque)  # addresses, each with the redirects that led there
+    seen: set[str] = field(default_factory=set)  # digests of addresses
+    files: set[str] = field(default_factory=set)  # of this crawl's pages
+    reached: set[str] = field(default_factory=set)  # pages whose files stay
+    size: int = 0
+    failures: int = 0
 
     def run(self) -> Crawl:
         """Ask for all that is to be asked for."""
-        self._see(self._scope.start)
-        for address in sitemap_pages(self._fetcher, self._scope, self._rules):
+        self._see(self.scope.start)
+        for address in sitemap_pages(self.fetcher, self.scope, self.rules):
             self._see(address)
         asked = 0
-        while self._waiting and not self._is_stopped(asked):
-            address, redirects = self._waiting.popleft()
+        while self.waiting and not self._is_stopped(asked):
+            address, redirects = self.waiting.popleft()
             asked += self._visit(address, redirects)
-            if self._progress:
-                self._progress(asked, asked + len(self._waiting))
-        self._crawl.counts[Fate.LEFT] += len(self._waiting)
-        if self._failures < _FAILURES and not self._fetcher.spent:
+            if self.progress:
+                self.progress(asked, asked + len(self.waiting))
+        self.crawl.counts[Fate.LEFT] += len(self.waiting)
+        if self.failures < _FAILURES and not self.fetcher.spent:
             self._remove_unreached()
-            self._journal.finish()
-        return self._crawl
+            self.journal.finish()
+        return self.crawl
 
     def _is_stopped(self, asked: int) -> bool:
-        if asked >= self._max_pages:
-            self._crawl.stopped = f"{asked} pages were asked for (--max-pages)"
-        elif self._size >= MOST_BYTES:
-            self._crawl.stopped = f"the pages have {self._size / 1e9:.1f} GB"
-        elif self._failures >= _FAILURES:
-            self._crawl.stopped = f"{_FAILURES} requests failed one after the other; run it again to go on"
-        elif spent := self._fetcher.spent:
-            self._crawl.stopped = f"{spent}; run it again to go on"
-        return bool(self._crawl.stopped)
+        if asked >= self.max_pages:
+            self.crawl.stopped = f"{asked} pages were asked for (--max-pages)"
+        elif self.size >= MOST_BYTES:
+            self.crawl.stopped = f"the pages have {self.size / 1e9:.1f} GB"
+        elif self.failures >= _FAILURES:
+            self.crawl.stopped = f"{_FAILURES} requests failed one after the other; run it again to go on"
+        elif spent := self.fetcher.spent:
+            self.crawl.stopped = f"{spent}; run it again to go on"
+        return bool(self.crawl.stopped)
 
     def _see(self, address: str, redirects: int = 0) -> None:
         """Let an address wait that is met for the first time, or count why it is left out."""
         digest = bytes_digest(address.encode())
-        if digest in self._seen or len(self._seen) >= _KNOWN:
+        if digest in self.seen or len(self.seen) >= _KNOWN:
             return
-        self._seen.add(digest)
+        self.seen.add(digest)
         fate = self._left_out(address)
         if fate is not None:
-            self._crawl.counts[fate] += 1
+            self.crawl.counts[fate] += 1
         elif redirects:
-            self._waiting.appendleft((address, redirects))
+            self.waiting.appendleft((address, redirects))
         else:
-            self._waiting.append((address, 0))
+            self.waiting.append((address, 0))
 
     def _left_out(self, address: str) -> Fate | None:
-        if not self._scope.is_here(address):
+        if not self.scope.is_here(address):
             return Fate.HOST
-        if not self._scope.holds(address):
+        if not self.scope.holds(address):
             return Fate.OUTSIDE
         if not may_be_page(address):
             return Fate.OTHER
-        return Fate.LEFT if len(self._waiting) >= _WAITING else None
+        return Fate.LEFT if len(self.waiting) >= _WAITING else None
 
     def _visit(self, address: str, redirects: int) -> bool:
         """Ask for a page and note what becomes of it. Whether one was asked for, now or before the crawl stopped."""
-        if not self._rules.allow(address):
+        if not self.rules.allow(address):
             self._end(address, Fate.ROBOTS)
             return False
         name = file_name(address, _PAGES[0])
-        if name in self._files:
+        if name in self.files:
             self._end(address, Fate.TWICE)
             return False
-        entry = self._journal.entries.get(address)
-        if entry is not None and not (self._place / entry.file).is_file():
+        entry = self.journal.entries.get(address)
+        if entry is not None and not (self.crawl.folder / entry.file).is_file():
             entry = None
-        if entry is not None and address in self._journal.done:
+        if entry is not None and address in self.journal.done:
             self._keep(entry, Fate.UNCHANGED)
             return True
-        answer = self._fetcher.get(
+        answer = self.fetcher.get(
             address,
             _PAGE_BYTES,
             headers=entry.conditions if entry else None,
             wanted=lambda answer: "" if answer.kind in _PAGES else Fate.OTHER,
         )
         failed = answer.status in (0, 429) or answer.status >= 500
-        self._failures = self._failures + 1 if failed else 0
+        self.failures = self.failures + 1 if failed else 0
         if answer.status == 304 and entry is not None:
-            self._journal.take(entry)
+            self.journal.take(entry)
             self._keep(entry, Fate.UNCHANGED)
         elif answer.status in REDIRECTS:
             self._redirect(address, answer, redirects)
@@ -243,8 +238,8 @@ class _Crawler:
         return True
 
     def _take(self, address: str, answer: Answer, name: str, before: Entry | None) -> None:
-        file = self._place / name
-        if file.is_dir() or any((self._place / above).is_file() for above in PurePosixPath(name).parents):
+        file = self.crawl.folder / name
+        if file.is_dir() or any((self.crawl.folder / above).is_file() for above in PurePosixPath(name).parents):
             self._fail(address, f"its file {name} would be in the way of another's", None)
             return
         data = _as_kept(address, answer)
@@ -252,17 +247,17 @@ class _Crawler:
         if not is_same:
             write_bytes(file, data)
         entry = Entry(address, name, len(data), answer.headers.get("etag", ""), answer.headers.get("last-modified", ""))
-        self._journal.take(entry)
+        self.journal.take(entry)
         self._keep(entry, Fate.UNCHANGED if is_same else Fate.CHANGED if before else Fate.NEW)
 
     def _keep(self, entry: Entry, fate: Fate | None) -> None:
         """Count a page whose file is there, and follow its links."""
         if fate is not None:
-            self._crawl.counts[fate] += 1
-        self._files.add(entry.file)
-        self._reached.add(entry.address)
-        self._size += entry.size
-        for link in page_links((self._place / entry.file).read_bytes(), entry.address):
+            self.crawl.counts[fate] += 1
+        self.files.add(entry.file)
+        self.reached.add(entry.address)
+        self.size += entry.size
+        for link in page_links((self.crawl.folder / entry.file).read_bytes(), entry.address):
             self._see(link)
 
     def _redirect(self, address: str, answer: Answer, redirects: int) -> None:
@@ -274,40 +269,40 @@ class _Crawler:
             self._fail(address, f"over {MOST_REDIRECTS} redirects", None)
             return
         self._end(address, Fate.REDIRECT)
-        if address == self._scope.start and not self._scope.holds(target):
+        if address == self.scope.start and not self.scope.holds(target):
             self._note(address, f"leads to {target}: start there")
         self._see(target, redirects + 1)
 
     def _fail(self, address: str, why: str, before: Entry | None) -> None:
         """Count a page that could not be had; what was there before stays."""
-        self._crawl.counts[Fate.ERROR] += 1
+        self.crawl.counts[Fate.ERROR] += 1
         self._note(address, why)
         if before is not None:
             self._keep(before, None)
 
     def _end(self, address: str, fate: Fate, why: str = "") -> None:
         """Count an address that is not a page, or none any more."""
-        self._crawl.counts[fate] += 1
+        self.crawl.counts[fate] += 1
         if why:
             self._note(address, why)
         self._remove(address)
 
     def _note(self, address: str, why: str) -> None:
-        if len(self._crawl.problems) < _PROBLEMS:
-            self._crawl.problems.append((address, why))
+        if len(self.crawl.problems) < _PROBLEMS:
+            self.crawl.problems.append((address, why))
 
     def _remove_unreached(self) -> None:
         """Remove the pages below the start path that nothing leads to any more."""
-        for address in [each for each in self._journal.entries if self._scope.holds(each)]:
-            if address not in self._reached:
+        for address in [each for each in self.journal.entries if self.scope.holds(each)]:
+            if address not in self.reached:
                 self._remove(address)
 
     def _remove(self, address: str) -> None:
-        file = self._journal.remove(address)
-        if file and file not in self._files:
-            with writing_errors(self._place / file):
-                (self._place / file).unlink(missing_ok=True)
-            self._crawl.removed += 1
+        file = self.journal.remove(address)
+        if file and file not in self.files:
+            with writing_errors(self.crawl.folder / file):
+                (self.crawl.folder / file).unlink(missing_ok=True)
+            self.crawl.removed += 1
 
 
 def _as_kept(address: str, answer: Answer) -> bytes:

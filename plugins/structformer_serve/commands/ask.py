@@ -2,12 +2,12 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import click
 from structformer.cli import Output, common_options, printable
 
-from structformer_serve.commands.ask_options import ask_options
-from structformer_serve.commands.serve import check_packages
+from structformer_serve.commands.serve import ask_options, check_packages
 
 
 @click.command("ask")
@@ -59,9 +59,8 @@ def command(
     if text:
         out.result("")
     for each in cited:
-        out.result(
-            printable(f"[{each['number']}] {each['title']}  {each['url'] or each['read'].removeprefix('/read/')}")
-        )
+        place = each["url"] or unquote(each["read"].removeprefix("/read/"))
+        out.result(printable(f"[{each['number']}] {each['title']}  {place}"))
     if said := given.get("message") or given.get("note"):
         out.note(said)
     return 0 if ended == "done" else 1

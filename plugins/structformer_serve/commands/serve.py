@@ -13,13 +13,26 @@ import click
 from click.core import ParameterSource
 from structformer.cli import Number, Output, common_options, default_option
 
-from structformer_serve.commands.ask_options import ask_options
-
 if TYPE_CHECKING:
     from structformer_serve.http.listening import Listening
     from structformer_serve.http.options import ServerOptions
 
 _PACKAGES = ("starlette", "uvicorn", "mcp", "prometheus_client")
+
+
+def ask_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--ask and --ask-model, of the commands that answer questions."""
+    model = click.option(
+        "--ask-model", default="", metavar="NAME", help="For --ask: which of its models.  [default: the only one]"
+    )
+    address = click.option(
+        "--ask",
+        default="",
+        metavar="URL",
+        help="Answer questions by the language model at this OpenAI-compatible address, as http://localhost:11434/v1. "
+        "Questions and the sections found are sent there, and nothing without it. Its key: STRUCTFORMER_ASK_KEY.",
+    )
+    return address(model(function))
 
 
 def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,13 +115,10 @@ def server_options(values: dict[str, Any]) -> ServerOptions:
     from structformer_serve.http.access import Tokens, read_tokens
     from structformer_serve.http.options import ServerOptions
 
-    tokens = values.pop("tokens")
     values.pop("logs")
     values["threads"] = values["threads"] or os.cpu_count() or 1
-    return ServerOptions(
-        **values,
-        tokens=read_tokens(tokens) if tokens else Tokens(),
-    )
+    values["tokens"] = read_tokens(values["tokens"]) if values["tokens"] else Tokens()
+    return ServerOptions(**values)
 
 
 def check_packages() -> None:
@@ -157,7 +167,7 @@ def command(
 
     A newer index is taken over while requests go on. On SIGTERM what was asked is still answered."""
     check_packages()
-    from structformer_serve.service import Serving, checked_pipelines
+    from structformer_serve.service import SearchService, Serving, checked_pipelines
 
     title = values.pop("title")
     serving = Serving(title, checked_pipelines(pipelines), feedback=values["feedback"])
@@ -165,7 +175,17 @@ def command(
     options, on = listen(ctx, out, server_options(values))
     if export:
         export_encoder(out, workspace)
-    serve(out, workspace, serving, options, on)
+    from structformer_serve.app import Application
+    from structformer_serve.http.server import run
+
+    service = SearchService(workspace, serving)
+
+    def ready(address: str) -> None:
+        out.json({"address": address, "index": service.current.id})
+        out.result(f"{address}  (MCP: {address}mcp, API: {address}openapi.json; Ctrl-C ends it)")
+        say_who_may_ask(out, options)
+
+    run(Application(service, options), ready, on)
 
 
 def listen(ctx: click.Context, out: Output, options: ServerOptions) -> tuple[ServerOptions, Listening]:
@@ -182,22 +202,6 @@ def listen(ctx: click.Context, out: Output, options: ServerOptions) -> tuple[Ser
         out.note(f"port {options.port} is in use by another program: this page takes {on.port}")
         options = replace(options, port=on.port)
     return options, on
-
-
-def serve(out: Output, workspace: Path, serving: Any, options: ServerOptions, on: Listening) -> None:
-    """Serve until a signal comes."""
-    from structformer_serve.app import Application
-    from structformer_serve.http.server import run
-    from structformer_serve.service import SearchService
-
-    service = SearchService(workspace, serving)
-
-    def ready(address: str) -> None:
-        out.json({"address": address, "index": service.current.id})
-        out.result(f"{address}  (MCP: {address}mcp, API: {address}openapi.json; Ctrl-C ends it)")
-        say_who_may_ask(out, options)
-
-    run(Application(service, options), ready, on)
 
 
 def say_who_may_ask(out: Output, options: ServerOptions) -> None:

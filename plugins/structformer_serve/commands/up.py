@@ -28,7 +28,6 @@ from structformer_serve.commands.steps_view import StepsView
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
 
-    from structformer_serve.background_steps import Changes
     from structformer_serve.step_progress import StepProgress
 
 _KEPT = "what is done is kept, and the same command goes on from there"
@@ -104,7 +103,11 @@ def command(
     options, on = listen(ctx, out, server_options(values))
     view = StepsView(out, bars=not logs)
     # Before they are read, so that no change is missed. Reading says which of them are missing.
-    changes = _changes(files, place) if watch and all(path.exists() for path in files) else None
+    changes = None
+    if watch and all(path.exists() for path in files):
+        from structformer_serve.background_steps import Changes
+
+        changes = Changes(files, place)
     try:
         _first_index(view, place, paths, base_url, threads)
         # Slow to import: by now in a thread, mostly.
@@ -148,12 +151,6 @@ def command(
         improver.end()
         view.close()
         view.say(f"Stopped while it was {_in_words(doing.step)}: {_KEPT}." if doing else "Stopped.")
-
-
-def _changes(files: list[Path], workspace: Workspace) -> Changes:
-    from structformer_serve.background_steps import Changes
-
-    return Changes(files, workspace)
 
 
 def _import_the_server() -> None:

@@ -149,14 +149,12 @@ class Connection(H11Protocol):
     def _enter(self, phase: Phase) -> None:
         options = self.server_state.options
         self._phase = phase
-        if phase is Phase.REQUEST:
-            self._set_deadline(options.header_seconds)
-        elif phase is Phase.REST:
-            self._set_deadline(options.body_seconds)
-        elif phase is Phase.NEXT:
-            self._set_deadline(LAST_REQUEST_SECONDS if self._ending else IDLE_SECONDS)
-        else:
-            self._set_deadline(None)
+        seconds = {
+            Phase.REQUEST: options.header_seconds,
+            Phase.REST: options.body_seconds,
+            Phase.NEXT: LAST_REQUEST_SECONDS if self._ending else IDLE_SECONDS,
+        }
+        self._set_deadline(seconds.get(phase))
 
     def _set_deadline(self, seconds: float | None) -> None:
         if self._deadline is not None:

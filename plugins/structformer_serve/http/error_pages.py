@@ -6,9 +6,8 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Scope
-from structformer.pages import environment
 
-from structformer_serve.assets import assets
+from structformer_serve.assets import page
 
 _FOR_PROGRAMS = ("/api/", "/1/", "/mcp", "/static/", "/openapi.json", "/metrics", "/healthz", "/readyz", "/widget.js")
 _HEADINGS = {
@@ -34,13 +33,7 @@ def for_browsers(answer: Response, scope: Scope, root: str) -> Response:
     except (ValueError, KeyError):
         return answer
     status, message = answer.status_code, _IN_WORDS.get(said, said)
-    page = environment("structformer_serve", "templates").get_template("error.html")
-    text = page.render(
-        heading=_HEADINGS.get(status, HTTPStatus(status).phrase),
-        message=message[:1].upper() + message[1:],
-        root=root,
-        assets=assets(),
-    )
+    heading, sentence = _HEADINGS.get(status, HTTPStatus(status).phrase), message[:1].upper() + message[1:]
     kept = {name: value for name, value in answer.headers.items() if name not in ("content-type", "content-length")}
-    encoded = text.encode("utf-8", "backslashreplace")
-    return Response(encoded, status, {**kept, "cache-control": "no-store"}, "text/html; charset=utf-8")
+    shown = page("error.html", heading=heading, message=sentence, root=root)
+    return Response(shown, status, {**kept, "cache-control": "no-store"}, "text/html; charset=utf-8")

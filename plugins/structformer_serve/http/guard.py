@@ -6,8 +6,9 @@ import json
 import logging
 import re
 import time
+from contextlib import ExitStack
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -22,14 +23,10 @@ from structformer_serve.http.hostnames import client_of, is_loopback
 from structformer_serve.http.options import ServerOptions
 
 
-class _Gauge(Protocol):
-    def set(self, value: float) -> None: ...
-
-
 class Slots:
     """A number of slots, all free at first. gauge: shows how many are taken."""
 
-    def __init__(self, most: int, gauge: _Gauge) -> None:
+    def __init__(self, most: int, gauge: Gauge) -> None:
         self._most = most
         self._gauge = gauge
         self._taken = 0
@@ -39,33 +36,18 @@ class Slots:
         """Whether none is free."""
         return self._taken >= self._most
 
-    def take(self) -> Slot:
-        """Take one, even where none is free: whoever asks looks at `full` first."""
+    def take(self) -> ExitStack:
+        """Take one, even where none is free: whoever asks looks at `full` first. It is given back once: early by
+        `close`, at the latest at the end of its block.
+        """
         self._change(1)
-        return Slot(self)
+        slot = ExitStack()
+        slot.callback(self._change, -1)
+        return slot
 
     def _change(self, by: int) -> None:
         self._taken += by
         self._gauge.set(self._taken)
-
-
-class Slot:
-    """A taken slot, given back once: early by `give_back`, at the latest at the end of its block."""
-
-    def __init__(self, slots: Slots | None) -> None:
-        self._slots = slots
-
-    def give_back(self) -> None:
-        """Free the slot; more than once is harmless."""
-        slots, self._slots = self._slots, None
-        if slots is not None:
-            slots._change(-1)
-
-    def __enter__(self) -> Slot:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.give_back()
 
 
 ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
@@ -156,13 +138,13 @@ class Guard:
         _take_as_a_proxy_may_send_it(scope, headers)
         path = _path(scope)
         status = 500
-        slot = Slot(None)
+        slot = ExitStack()  # none is taken yet
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                slot.give_back()
+                slot.close()
                 self._add_headers(MutableHeaders(scope=message), path, headers.get("origin", ""))
             await send(message)
 

@@ -11,7 +11,7 @@ import uvicorn
 
 from structformer_serve.app import Application
 from structformer_serve.http.connections import IDLE_SECONDS, Connection, Connections
-from structformer_serve.http.listening import Listening, listening
+from structformer_serve.http.listening import Listening
 from structformer_serve.http.sockets import keep_newcomers_out, someone_waits
 
 _DRAIN_SECONDS = 0.5  # in which a balancer learns to ask elsewhere
@@ -104,17 +104,11 @@ class Server(uvicorn.Server):
             self._loop.call_later(_LOOK_SECONDS, self._end, latest)
 
 
-def run(
-    application: Application,
-    ready: Callable[[str], object] = lambda address: None,
-    on: Listening | None = None,
-) -> None:
+def run(application: Application, ready: Callable[[str], object], on: Listening) -> None:
     """Serve until a signal comes, which ends the process: while that ends, Ctrl-C does nothing more. ready: called with
-    the address once it answers; on: sockets that listen already, else those of the application's options. Raises
-    UsageError where they cannot be opened.
+    the address once it answers.
     """
-    options = application.options
-    server = Server(application, on or listening(options.host, options.port), ready)
+    server = Server(application, on, ready)
     if threading.current_thread() is threading.main_thread():
         # uvicorn has its own handlers while it serves, and leaves this one behind.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

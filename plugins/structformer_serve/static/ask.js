@@ -1,6 +1,7 @@
 // An answer in words, shown as it comes, with what one can do with it: copy it, say whether it helped, follow it up.
 import { rendered } from "./answer-markdown.js";
 import { copyable, copyButton } from "./copying.js";
+import { made } from "./search-box.js";
 
 const { root, feedback, index } = document.body.dataset;
 const button = document.getElementById("ask");
@@ -8,36 +9,18 @@ const { form } = button;
 const BROKEN = "The answer broke off. Ask again.";
 let asking = null;
 
-function element(name, className, text = "") {
-  const made = document.createElement(name);
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
-
 function panel(question) {
   document.getElementById("answer")?.remove();
-  const place = element("section", "answer");
-  place.id = "answer";
-  place.setAttribute("aria-label", "Answer");
-  const text = element("div", "text answer-text");
-  text.setAttribute("aria-live", "polite");
-  text.setAttribute("aria-busy", "true");
-  const note = element("p", "answer-note", "Searching …");
-  note.setAttribute("role", "status");
-  place.append(element("h2", "", question), text, note);
+  const text = made("div", { class: "text answer-text", "aria-live": "polite", "aria-busy": "true" });
+  const note = made("p", { class: "answer-note", role: "status" }, "Searching …");
+  const place = made("section", { class: "answer", id: "answer", "aria-label": "Answer" }, made("h2", {}, question), text, note);
   const results = document.querySelector(".found .top");
   if (results) results.after(place);
   else document.getElementById("main").before(place);
   return { place, text, note };
 }
 
-function link(section, text) {
-  const made = element("a", "", text);
-  made.href = root + section.read;
-  made.title = section.title;
-  return made;
-}
+const link = (section, text) => made("a", { href: root + section.read, title: section.title }, text);
 
 async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -89,18 +72,13 @@ async function answer(asked, shown, signal) {
 }
 
 function finish(asked, text, { cited, note }, sections, shown) {
-  const list = element("ol", "");
-  for (const number of cited) {
-    const item = element("li", "");
-    item.value = number;
-    item.append(link(sections.get(number), sections.get(number).title));
-    list.append(item);
-  }
+  const list = made("ol", {});
+  for (const number of cited) list.append(made("li", { value: number }, link(sections.get(number), sections.get(number).title)));
   shown.text.querySelectorAll(".code").forEach(copyable);
   shown.note.before(list);
   shown.note.textContent = note || `Written by a language model at ${button.dataset.host} from these sections. It may be wrong: read them.`;
   const sources = cited.map((number) => `[${number}] ${sections.get(number).title}: ${new URL(sections.get(number).url || root + sections.get(number).read, location.href)}`);
-  const tools = element("div", "answer-tools");
+  const tools = made("div", { class: "answer-tools" });
   tools.append(copyButton(() => [text, ...sources].join("\n"), "Copy the answer"));
   if (feedback) tools.append(...thumbs(asked.q, cited.map((number) => sections.get(number).document)));
   tools.append(followUp(asked.q));
@@ -109,29 +87,21 @@ function finish(asked, text, { cited, note }, sections, shown) {
 
 function thumbs(query, shown) {
   const buttons = [["answer_good", "Helpful"], ["answer_bad", "Not helpful"]].map(([event, label]) => {
-    const made = element("button", "", label);
-    made.type = "button";
-    made.addEventListener("click", () => {
+    const thumb = made("button", { type: "button" }, label);
+    thumb.addEventListener("click", () => {
       const body = JSON.stringify({ event, query, index, shown });
       navigator.sendBeacon(`${root}/api/feedback`, new Blob([body], { type: "application/json" }));
-      const thanks = element("span", "", "Thank you: it is noted.");
-      thanks.setAttribute("role", "status");
-      buttons[0].replaceWith(thanks);
+      buttons[0].replaceWith(made("span", { role: "status" }, "Thank you: it is noted."));
       buttons[1].remove();
     });
-    return made;
+    return thumb;
   });
   return buttons;
 }
 
 function followUp(before) {
-  const again = element("form", "follow-up");
-  const field = element("input", "");
-  field.setAttribute("aria-label", "A question that follows this one up");
-  field.placeholder = "Follow up";
-  field.maxLength = 512;
-  const send = element("button", "", "Ask");
-  again.append(field, send);
+  const field = made("input", { "aria-label": "A question that follows this one up", placeholder: "Follow up", maxlength: 512 });
+  const again = made("form", { class: "follow-up" }, field, made("button", {}, "Ask"));
   again.addEventListener("submit", (event) => {
     event.preventDefault();
     const q = field.value.trim();

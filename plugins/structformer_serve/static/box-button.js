@@ -1,7 +1,7 @@
 // The box's button on somebody's site, and the dialog that it opens. widget.js starts it, of a server or of a folder.
 
 import { ELSEWHERE, PLACES } from "./box-places.js";
-import { attach, onShortcut } from "./search-box.js";
+import { attach, made, onShortcut } from "./search-box.js";
 
 const HOST = "data-structformer";
 const SETTLED = 100; // milliseconds without a change of the page, before places are looked for again
@@ -39,8 +39,7 @@ async function sheet(address) {
 }
 
 function hostFor(sheets) {
-  const host = document.createElement("span");
-  host.setAttribute(HOST, "");
+  const host = made("span", { [HOST]: "" });
   host.attachShadow({ mode: "open" }).adoptedStyleSheets = sheets;
   return host;
 }
@@ -59,18 +58,8 @@ function placesHere(target) {
 export async function start({ files, target = "", label = "Search", own = target ? "keep" : "replace", box }) {
   const sheets = await Promise.all(["box.css", "box-button.css"].map((name) => sheet(new URL(name, files))));
   const dialogHost = hostFor(sheets);
-  const dialog = document.createElement("dialog");
-  dialog.className = "sf-dialog";
-  dialog.setAttribute("aria-label", label);
-  const field = document.createElement("div");
-  field.className = "sf-field";
-  const input = document.createElement("input");
-  input.type = "search";
-  input.autocomplete = "off";
-  input.placeholder = label;
-  input.setAttribute("aria-label", label);
-  field.append(input);
-  dialog.append(field);
+  const input = made("input", { type: "search", autocomplete: "off", placeholder: label, "aria-label": label });
+  const dialog = made("dialog", { class: "sf-dialog", "aria-label": label }, made("div", { class: "sf-field" }, input));
   dialogHost.shadowRoot.append(dialog);
   // A theme sees the host, not the field in it, and would take what is typed for its own shortcuts.
   for (const kind of KEYS) dialogHost.addEventListener(kind, (event) => event.stopPropagation());
@@ -89,20 +78,11 @@ export async function start({ files, target = "", label = "Search", own = target
     host.dataset.look = look;
     host.toggleAttribute("data-solid", solid || look === "floating");
     host.style.cssText = style;
-    const made = document.createElement("button");
-    made.type = "button";
-    made.className = "sf-open";
-    made.title = label;
-    made.setAttribute("aria-haspopup", "dialog");
-    made.setAttribute("aria-label", label);
-    const text = document.createElement("span");
-    text.textContent = label;
-    const key = document.createElement("kbd");
-    key.textContent = /mac|iphone|ipad/i.test(navigator.platform) ? "⌘ K" : "Ctrl K";
-    key.setAttribute("aria-hidden", "true");
-    made.append(magnifier(), text, key);
-    made.addEventListener("click", open);
-    host.shadowRoot.append(made);
+    const key = made("kbd", { "aria-hidden": "true" }, /mac|iphone|ipad/i.test(navigator.platform) ? "⌘ K" : "Ctrl K");
+    const attributes = { type: "button", class: "sf-open", title: label, "aria-haspopup": "dialog", "aria-label": label };
+    const opening = made("button", attributes, magnifier(), made("span", {}, label), key);
+    opening.addEventListener("click", open);
+    host.shadowRoot.append(opening);
     return host;
   }
 

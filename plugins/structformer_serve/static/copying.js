@@ -1,7 +1,7 @@
 // Buttons that copy: only scripts make them, so that one is there only where it works.
-const copied = document.createElement("p");
-copied.className = "hidden";
-copied.setAttribute("role", "status");
+import { made } from "./search-box.js";
+
+const copied = made("p", { class: "hidden", role: "status" });
 document.body.append(copied);
 
 async function copy(text) {
@@ -10,9 +10,8 @@ async function copy(text) {
     return true;
   } catch {
     // without TLS, or not allowed: by a selection
-    const area = document.createElement("textarea");
+    const area = made("textarea", { class: "hidden" });
     area.value = text;
-    area.className = "hidden";
     document.body.append(area);
     area.select();
     const done = document.execCommand("copy");
@@ -23,10 +22,7 @@ async function copy(text) {
 
 /** A button that copies what text() gives, and says so. */
 export function copyButton(text, label) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.textContent = "Copy";
-  button.setAttribute("aria-label", label);
+  const button = made("button", { type: "button", "aria-label": label }, "Copy");
   button.addEventListener("click", async () => {
     const done = await copy(text());
     button.focus();
@@ -44,8 +40,7 @@ export function copyButton(text, label) {
 export function copyable(code) {
   let tools = code.querySelector(".tools");
   if (!tools) {
-    tools = document.createElement("div");
-    tools.className = "tools";
+    tools = made("div", { class: "tools" });
     code.append(tools);
   }
   const language = tools.querySelector("span")?.textContent;

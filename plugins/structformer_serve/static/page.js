@@ -1,13 +1,10 @@
 // The search page: without this it works by plain forms and links.
 import { copyable } from "./copying.js";
-import { attach, onShortcut, remember } from "./search-box.js";
+import { attach, made, onShortcut, remember } from "./search-box.js";
 
 const { root, feedback } = document.body.dataset;
 const input = document.getElementById("q");
-const style = document.createElement("link");
-style.rel = "stylesheet";
-style.href = new URL("box.css", import.meta.url);
-document.head.append(style);
+document.head.append(made("link", { rel: "stylesheet", href: new URL("box.css", import.meta.url) }));
 
 function tell(event) {
   if (!feedback) return;
@@ -43,10 +40,7 @@ document.addEventListener("submit", (event) => {
   const results = document.querySelector(".results");
   const shown = Array.from(results.querySelectorAll("h2 a"), (each) => each.dataset.document);
   tell({ event: "not_found", query: results.dataset.query, index: document.body.dataset.index, shown });
-  const thanks = document.createElement("p");
-  thanks.setAttribute("role", "status");
-  thanks.textContent = "Thank you: it is noted.";
-  event.target.replaceWith(thanks);
+  event.target.replaceWith(made("p", { role: "status" }, "Thank you: it is noted."));
 });
 
 // Beside the results, what is looked at: the server shows the first one, and without a mouse the focus chooses.

@@ -5,6 +5,14 @@ const WORDS_AFTER = 60; // milliseconds after a key: beginnings of words
 const MEANING_AFTER = 350; // after a pause: the whole search
 let boxes = 0;
 
+/** An element with these attributes, and what is in it. */
+export function made(name, attributes, ...content) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...content);
+  return element;
+}
+
 /** Text with its [start, end) spans in <mark>s. */
 export function marked(text, spans) {
   const parts = document.createDocumentFragment();
@@ -12,10 +20,7 @@ export function marked(text, spans) {
   const characters = Array.from(text);
   let place = 0;
   for (const [start, end] of spans) {
-    parts.append(characters.slice(place, start).join(""));
-    const mark = document.createElement("mark");
-    mark.textContent = characters.slice(start, end).join("");
-    parts.append(mark);
+    parts.append(characters.slice(place, start).join(""), made("mark", {}, characters.slice(start, end).join("")));
     place = end;
   }
   parts.append(characters.slice(place).join(""));
@@ -47,31 +52,14 @@ export function remember(query) {
  */
 export function attach(input, { endpoint, address, submit, chosen = () => {}, filters = [], token = "", ask: answer = null }) {
   const number = ++boxes;
-  const panel = document.createElement("div");
-  panel.className = "sf-panel";
-  panel.hidden = true;
-  const list = document.createElement("div");
-  list.className = "sf-list";
-  list.id = `sf-list-${number}`;
-  list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "Results");
-  const keys = document.createElement("div");
-  keys.className = "sf-keys";
-  keys.setAttribute("aria-hidden", "true"); // a combobox's own keys, which need not be said
+  const list = made("div", { class: "sf-list", id: `sf-list-${number}`, role: "listbox", "aria-label": "Results" });
+  const keys = made("div", { class: "sf-keys", "aria-hidden": "true" }); // a combobox's own keys, which need not be said
   for (const [key, does] of [["↑ ↓", "choose"], ["Enter", "open"], ["Esc", "close"]]) {
-    const pressed = document.createElement("kbd");
-    pressed.textContent = key;
-    const one = document.createElement("span");
-    one.append(pressed, ` ${does}`);
-    keys.append(one);
+    keys.append(made("span", {}, made("kbd", {}, key), ` ${does}`));
   }
-  const searched = document.createElement("div"); // what the results are for, where that is not what was typed
-  searched.className = "sf-for";
-  searched.hidden = true;
-  panel.append(searched, list, keys);
-  const live = document.createElement("div");
-  live.className = "sf-live";
-  live.setAttribute("role", "status");
+  const searched = made("div", { class: "sf-for", hidden: "" }); // what the results are for, where that is not what was typed
+  const panel = made("div", { class: "sf-panel", hidden: "" }, searched, list, keys);
+  const live = made("div", { class: "sf-live", role: "status" });
   input.after(panel, live);
   for (const [name, value] of [["role", "combobox"], ["aria-autocomplete", "list"], ["aria-expanded", "false"], ["aria-controls", list.id], ["aria-haspopup", "listbox"]]) {
     input.setAttribute(name, value);
@@ -111,23 +99,17 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
   }
 
   function option(href, title, spans, snippet, marks, isCode) {
-    const link = document.createElement("a");
-    link.className = "sf-option";
-    link.href = href;
-    link.tabIndex = -1;
-    link.setAttribute("role", "option");
-    link.setAttribute("aria-selected", "false");
-    const name = document.createElement("span");
-    name.className = "sf-title";
-    name.append(marked(title, spans));
-    link.append(name);
-    if (snippet) {
-      const text = document.createElement("span");
-      text.className = isCode ? "sf-snippet sf-code" : "sf-snippet";
-      text.append(marked(snippet, marks));
-      link.append(text);
-    }
+    const name = made("span", { class: "sf-title" }, marked(title, spans));
+    const link = made("a", { class: "sf-option", href, tabindex: -1, role: "option", "aria-selected": "false" }, name);
+    if (snippet) link.append(made("span", { class: isCode ? "sf-snippet sf-code" : "sf-snippet" }, marked(snippet, marks)));
     return link;
+  }
+
+  /** A group of the list, so far with its heading alone. */
+  function group(heading, id) {
+    const one = made("div", { role: "group", "aria-labelledby": id }, made("div", { class: "sf-group", id }, heading));
+    list.append(one);
+    return one;
   }
 
   /** The last row: to the page of all results. */
@@ -151,36 +133,21 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     let found = 0;
     const ids = answer.hits.map((hit) => hit.document);
     for (const hit of answer.hits) {
-      const group = document.createElement("div");
-      group.setAttribute("role", "group");
-      const head = document.createElement("div");
-      head.className = "sf-group";
-      head.id = `${list.id}-g${found}`;
-      head.textContent = hit.document_title;
-      group.setAttribute("aria-labelledby", head.id);
-      group.append(head);
+      const its = group(hit.document_title, `${list.id}-g${found}`);
       for (const each of [hit, ...hit.sections.slice(0, 2)]) {
         const title = each.path.slice(1).join(" › ") || each.title;
         const link = option(address(each), title, [], each.snippet, each.highlights, each.is_code);
         link.id = `${list.id}-${found++}`;
         link.addEventListener("click", () => chosen({ query: answer.query, index: answer.index, shown: ids, document: each.document, section: each.section }));
-        group.append(link);
+        its.append(link);
       }
-      list.append(group);
     }
     if (found) list.append(all(input.value.trim(), `${list.id}-${found}`));
     const meant = (found && answer.searched) || "";
-    const word = document.createElement("b");
-    word.textContent = meant;
-    searched.replaceChildren("for: ", word);
+    searched.replaceChildren("for: ", made("b", {}, meant));
     searched.hidden = !meant;
     live.textContent = found ? `${found} result${found === 1 ? "" : "s"}${meant && ` for ${meant}`}${answer.confident ? "" : ", none that surely fits"}` : "No results";
-    if (!found) {
-      const none = document.createElement("div");
-      none.className = "sf-group";
-      none.textContent = "No results";
-      list.append(none);
-    }
+    if (!found) list.append(made("div", { class: "sf-group" }, "No results"));
     open(true);
     // What was chosen stays chosen where it is still there.
     activate(held ? options().findIndex((each) => each.getAttribute("href") === held) : -1);
@@ -191,14 +158,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     if (!queries.length) return open(false);
     searched.hidden = true;
     list.replaceChildren();
-    const group = document.createElement("div");
-    group.setAttribute("role", "group");
-    const head = document.createElement("div");
-    head.className = "sf-group";
-    head.id = `${list.id}-recent`;
-    head.textContent = "Recent searches";
-    group.setAttribute("aria-labelledby", head.id);
-    group.append(head);
+    const its = group("Recent searches", `${list.id}-recent`);
     queries.forEach((query, at) => {
       const link = option(`${endpoint}/?q=${encodeURIComponent(query)}`, query, [], "", []);
       link.id = `${list.id}-${at}`;
@@ -208,9 +168,8 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
         ask(query, false);
         input.focus();
       });
-      group.append(link);
+      its.append(link);
     });
-    list.append(group);
     open(true);
   }
 

@@ -325,6 +325,13 @@ def test_the_command_answers_with_its_sections(run, indexed, model):
     assert run("ask", QUESTION, "-w", indexed).code == 2
 
 
+def test_the_command_names_a_page_as_its_file_is_called(run, tmp_path, model):
+    write_pages(tmp_path / "pages", {"Leinen & Taue/Knöten.md": PAGES["knots.md"]})
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=[])
+    assert "Leinen & Taue/Knöten.md#s1\n" in run("ask", QUESTION, "--ask", model.url, "-w", tmp_path / "w").out
+
+
 @pytest.mark.parametrize("address", ["localhost:11434", "ftp://a", "http://", "http://u:p@a/v1", "http://a:x/v1"])
 def test_a_wrong_address_is_refused_at_once(address):
     with pytest.raises(UsageError, match="--ask"):

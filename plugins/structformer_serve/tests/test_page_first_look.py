@@ -345,6 +345,18 @@ def test_pages_say_their_own_language_and_the_filters_say_it_once(tmp_path):
         assert page.count('<h2 id="facet') == 1
 
 
+def test_the_filter_of_a_folder_finds_what_is_in_it_whatever_its_name(tmp_path):
+    folders = ("[slug]", "gu*", "guide")
+    pages = {f"{folder}/{name}.md": f"# {name} of {folder}\n\nA rope.\n" for folder in folders for name in "ab"}
+    with served(tmp_path, pages) as found:
+        links = re.findall(r'<li><a href="([^"]*path=[^"]*)">([^<]*)</a>', found.get("/?q=rope").text)
+        assert [label for _, label in links] == [*folders]
+        for address, label in links:
+            page = found.get(html.unescape(address)).text
+            assert set(re.findall(r'data-document="([^"]*)"', page)) == {f"{label}/a.md", f"{label}/b.md"}
+            assert f'">{label}/*<span class="hidden"> (remove this filter)' in page
+
+
 def test_a_page_names_others_about_the_same_that_may_be_seen(tmp_path):
     folder = tmp_path
     about = {

@@ -267,7 +267,7 @@ def test_a_server_is_ready_when_a_search_would_be_answered(harbour, monkeypatch)
         slots = [application.asgi._active.take() for _ in range(64)]
         assert (asking.get("/readyz").text, asking.get("/api/search?q=mast").status_code) == ("busy\n", 503)
         for slot in slots:
-            slot.give_back()
+            slot.close()
         application.asgi.draining = True
         assert asking.get("/readyz").text == "draining\n"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import errno
+import itertools
 import json
 import os
 import re
@@ -446,6 +448,47 @@ def test_queries_that_come_at_once_are_encoded_together():
     assert encoder.encode_queries(["a", "bb"]).tolist() == [[1], [2]]  # kept
     assert sizes == [1, 10]
     encoder.close()
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["while it is encoded", "while it waits"])
+def test_who_gives_up_waiting_for_a_query_holds_up_nobody_else(place):
+    begun, go = threading.Event(), threading.Event()
+
+    class Slow:
+        def encode_queries(self, queries):
+            begun.set()
+            go.wait(5)
+            return np.array([[float(len(query))] for query in queries], np.float32)
+
+    encoder = BatchedEncoder(Slow())
+    asked = [encoder.submit("a")]
+    begun.wait(5)
+    asked += [encoder.submit("bb"), encoder.submit("ccc")]
+    asked[place].cancel()  # as a request's time is up
+    go.set()
+    assert asked[2].result(5)[0] == [3]
+    assert encoder.encode_queries(["dddd"]).tolist() == [[4]]
+    encoder.close()
+
+
+def test_a_failed_look_for_a_newer_index_is_said_once_and_ends_nothing(harbour, monkeypatch, caplog):
+    looks = itertools.count(1)
+
+    def refresh() -> bool:
+        if (number := next(looks)) < 4:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return number == 4
+
+    service = SearchService(harbour)
+    monkeypatch.setattr(service, "refresh", refresh)
+    monkeypatch.setattr("structformer_serve.app._POLL_SECONDS", 0.01)
+    with TestClient(Application(service).asgi, base_url="http://localhost:8765") as served:
+        wait_until(lambda: "structformer_index_swaps_total 1.0" in served.get("/metrics").text)
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+        assert served.post("/mcp", json=asked, headers={"accept": "application/json"}).status_code == 200
+    assert [record.message for record in caplog.records if "newer" in record.message] == [
+        "a newer index cannot be opened: OSError(24, 'Too many open files')"
+    ]
 
 
 def test_who_asked_is_told_what_went_wrong_in_the_encoder():

@@ -10,8 +10,8 @@ from structformer.retrieval.indexing import build_index
 
 from conftest import write_pages
 from structformer_serve.http.access import EVERYTHING
+from structformer_serve.reading_order import listed_in
 from structformer_serve.service import SearchService
-from structformer_serve.sidebars import listed_in
 
 SCRIPT = """
 // 'not this'

@@ -119,6 +119,27 @@ def test_meaning_is_the_first_step_once_a_page_of_words_is_there(workspace, run,
     assert begun == [("index", "--encoder", "structure", "-w", str(workspace), "-v")]
 
 
+def test_a_mistake_in_search_toml_is_said_and_files_are_watched_on(pages, run, monkeypatch):
+    run("ingest", pages, "-w", "w")
+    run("index", "-w", "w", "--encoder", "none")
+    begun = recorded(monkeypatch)
+    monkeypatch.setattr("structformer_serve.background_steps.are_installed", lambda *packages: False)
+    service = SearchService("w")
+    (pages / "search.toml").write_text("[pins]\nrope = 3\n")
+
+    class ChangedTwice:
+        def __iter__(self):
+            return iter([None, None])
+
+        def end(self) -> None:
+            pass
+
+    said: list[str] = []
+    Improver(service, train=None, changes=ChangedTwice(), say=said.append).run()  # type: ignore[arg-type]
+    assert [arguments[0] for arguments in begun] == ["index", "ingest", "ingest"]
+    assert len([line for line in said if "search.toml" in line]) == 3
+
+
 def test_a_port_that_nobody_chose_gives_way_to_the_next():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))

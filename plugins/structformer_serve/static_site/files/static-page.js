@@ -1,4 +1,4 @@
-import { attach, marked, onShortcut, remember } from "./search-box.js";
+import { attach, made, marked, onShortcut, remember } from "./search-box.js";
 import { open } from "./static-search.js";
 
 const input = document.getElementById("q");
@@ -20,22 +20,12 @@ async function show(query) {
   else summary.textContent = `Nothing surely fits ${query}.${missing} The nearest${meant}:`;
   results.replaceChildren(
     ...answer.hits.map((hit) => {
-      const item = document.createElement("li");
-      const title = document.createElement("h2");
-      title.append(link(hit, hit.document_title));
-      item.append(title);
-      if (hit.path.length > 1) item.append(line("path", link(hit, hit.path.slice(1).join(" › "))));
-      item.append(line("snippet", marked(hit.snippet, hit.highlights)));
+      const item = made("li", {}, made("h2", {}, link(hit, hit.document_title)));
+      if (hit.path.length > 1) item.append(made("p", { class: "path" }, link(hit, hit.path.slice(1).join(" › "))));
+      item.append(made("p", { class: "snippet" }, marked(hit.snippet, hit.highlights)));
       if (hit.sections.length) {
-        const also = document.createElement("ul");
-        also.className = "also";
-        also.setAttribute("aria-label", `More in ${hit.document_title}`);
-        for (const each of hit.sections) {
-          const entry = document.createElement("li");
-          entry.append(link(each, each.path.slice(1).join(" › ") || each.title));
-          also.append(entry);
-        }
-        item.append(also);
+        const others = hit.sections.map((each) => made("li", {}, link(each, each.path.slice(1).join(" › ") || each.title)));
+        item.append(made("ul", { class: "also", "aria-label": `More in ${hit.document_title}` }, ...others));
       }
       return item;
     }),
@@ -43,17 +33,7 @@ async function show(query) {
 }
 
 function link(hit, text) {
-  const found = document.createElement("a");
-  found.href = hit.url;
-  found.textContent = text;
-  return found;
-}
-
-function line(name, content) {
-  const found = document.createElement("p");
-  found.className = name;
-  found.append(content);
-  return found;
+  return made("a", { href: hit.url }, text);
 }
 
 function go(query) {

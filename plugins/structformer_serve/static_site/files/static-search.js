@@ -57,16 +57,14 @@ class Search {
     return this.meta.title;
   }
 
+  /** A text's words, forms and names. */
+  cut(text) {
+    return cut(text, this.runs, this.meta.folding);
+  }
+
   /** The document of a passage. */
   owner(unit) {
-    let low = 0;
-    let high = this.starts.length - 1;
-    while (low + 1 < high) {
-      const middle = (low + high) >> 1;
-      if (this.starts[middle] <= unit) low = middle;
-      else high = middle;
-    }
-    return low;
+    return lastUpTo(this.starts, unit);
   }
 
   /**
@@ -76,7 +74,7 @@ class Search {
   async search(query, { k = 10, typing = false, meaning = true } = {}) {
     const begun = performance.now();
     const asks = await this.asked(typing ? query : this.expanded(query));
-    const words = [...new Set(cut(asks.text, this.runs, this.meta.folding).words)];
+    const words = [...new Set(this.cut(asks.text).words)];
     const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(asks.text);
     const others = typing ? [null, new Map(), new Map()] : [this.allowed(asks), this.present(asks.text), this.called(words)];
     const slips = new Map();
@@ -84,7 +82,7 @@ class Search {
     const doubt = typing ? {} : await this.doubt(words, most);
     const scores = await this.scored(byWords, encoded, present, called, asks.text);
     const found = [...scores].filter(([unit]) => (!allowed || allowed(unit)) && !this.hidden.has(this.owner(unit)));
-    const sorted = found.sort((one, two) => two[1] - one[1] || one[0] - two[0]);
+    const sorted = found.sort(bestFirst);
     const ranked = this.pinned(query, typing ? sorted : await this.titled(query, sorted));
     const hits = await this.hits(query, ranked, words, k, typing);
     const searched = slips.size ? query.replace(WORD, (word) => slips.get(normal(word)) || word) : "";
@@ -136,7 +134,7 @@ class Search {
    */
   async allowed({ phrases, without }) {
     const holding = async (text) => {
-      const { words, names } = cut(text, this.runs, this.meta.folding);
+      const { words, names } = this.cut(text);
       const telling = /\s/u.test(text) || !names.length ? words : names.slice(0, 1);
       const lists = await Promise.all(telling.filter((word) => !this.common.has(word) || telling.length === 1).map((word) => this.postings(word, false, true)));
       return lists.length ? new Set([...lists[0].keys()].filter((unit) => lists.every((list) => list.has(unit)))) : null;
@@ -145,7 +143,7 @@ class Search {
     const gone = new Set((await Promise.all(without.map(holding))).filter(Boolean).flatMap((units) => [...units].map((unit) => this.owner(unit))));
     let all = held.length ? [...held[0]].filter((unit) => held.every((units) => units.has(unit))) : [];
     if (all.length <= READ) {
-      const said = (text) => ` ${cut(text, this.runs, this.meta.folding).words.join(" ")} `;
+      const said = (text) => ` ${this.cut(text).words.join(" ")} `;
       const rows = await Promise.all(all.map((unit) => this.row("u", unit)));
       const has = ([, , path, , text]) => text.endsWith(" …") || phrases.every((phrase) => said(`${path[path.length - 1]} ${text}`).includes(said(phrase)));
       const read = all.filter((_, place) => has(rows[place]));
@@ -184,7 +182,7 @@ class Search {
    * most passages, which count where there is nothing else.
    */
   async words(text, typing, slips, every = false) {
-    const { words, spaced, names } = cut(text, this.runs, this.meta.folding);
+    const { words, spaced, names } = this.cut(text);
     const own = new Set(words);
     const all = [...own].map((word, place) => [word, typing && place === own.size - 1, false, 1]);
     const asks = all.filter(([word]) => every || !this.common.has(word));
@@ -193,7 +191,7 @@ class Search {
     const { one, names: wanted } = typing ? { one: "", names: [] } : await this.asksFor(text);
     const worth = one ? WHOLE : AMONG_WORDS;
     for (const name of new Set(names)) asks.push([name, false, true, wanted.includes(name) ? 1 + worth / this.meta.names : 1]);
-    const its = cut(one || text, this.runs, this.meta.folding);
+    const its = this.cut(one || text);
     const parts = one ? its.spaced.slice(its.words.length) : words;
     if (one && !its.names.length && parts.length && asks.length) asks[0][3] += worth;
     if (!typing && !(one && wanted.length)) joined(parts.length ? parts : its.words).forEach((name, place) => asks.push([name, false, true, place ? worth / this.meta.names : worth]));
@@ -203,8 +201,8 @@ class Search {
     lists.forEach((list, number) => {
       const [word, , exact, weight] = asks[number];
       for (const [unit, score] of list) {
-        found.set(unit, (found.get(unit) || 0) + weight * score);
-        if (!exact && !this.common.has(word)) counts.set(unit, (counts.get(unit) || 0) + 1);
+        add(found, unit, weight * score);
+        if (!exact && !this.common.has(word)) add(counts, unit, 1);
       }
     });
     if (typing && counts.size) {
@@ -212,7 +210,7 @@ class Search {
       for (const unit of found.keys()) if ((counts.get(unit) || 0) < most) found.delete(unit);
     }
     if (left && !found.size) return this.words(text, typing, slips, true);
-    const best = [...found].sort((one, two) => two[1] - one[1] || one[0] - two[0]).slice(0, CONSIDERED);
+    const best = [...found].sort(bestFirst).slice(0, CONSIDERED);
     const highest = best.length ? best[0][1] : 1;
     return [new Map(best.map(([unit, score]) => [unit, score / highest])), highest * this.meta.step];
   }
@@ -261,7 +259,7 @@ class Search {
 
   /** The name that a chunk of a query is, or the longest part of it that a passage has, and the passages that have it. */
   async known(chunk) {
-    for (const name of cut(chunk, this.runs, this.meta.folding).names) {
+    for (const name of this.cut(chunk).names) {
       const units = await this.written(name);
       if (units.length) return [name, units];
     }
@@ -271,13 +269,13 @@ class Search {
   /** The names that count much in a query: the one that it is, but for function words, or rare ones that cannot be prose. */
   async asksFor(text) {
     const chunks = text.trim().split(/\s+/u).slice(0, TYPED);
-    const words = (chunk) => cut(chunk, this.runs, this.meta.folding).words;
+    const words = (chunk) => this.cut(chunk).words;
     const telling = [];
     for (const chunk of chunks) {
       const said = await Promise.all(words(chunk).map((word) => this.unsaid(word)));
       if (!said.length || said.includes(false)) telling.push(chunk);
     }
-    const one = chunks.length === 1 ? chunks[0] : telling.length === 1 && cut(telling[0], this.runs, this.meta.folding).names.length ? telling[0] : "";
+    const one = chunks.length === 1 ? chunks[0] : telling.length === 1 && this.cut(telling[0]).names.length ? telling[0] : "";
     if (one) return { one, names: [(await this.known(one))[0]].filter(Boolean) };
     const known = await Promise.all(chunks.filter((chunk) => chunk.length <= LONGEST && NO_PROSE.test(chunk)).map((chunk) => this.known(chunk)));
     return { one, names: known.filter(([name, units]) => name && units.length <= RARE).map(([name]) => name) };
@@ -287,29 +285,29 @@ class Search {
   async present(text) {
     const found = new Map();
     let parts = 0; // what all of it would be worth
-    const add = (units, worth) => units.forEach((unit) => found.set(unit, (found.get(unit) || 0) + worth));
+    const addAll = (units, worth) => units.forEach((unit) => add(found, unit, worth));
     const one = async (chunk) => {
-      const { words, names } = cut(chunk, this.runs, this.meta.folding);
+      const { words, names } = this.cut(chunk);
       const [name, its] = await this.known(chunk);
       if (name) {
         parts += this.idf(its.length);
-        add(its, this.idf(its.length));
+        addAll(its, this.idf(its.length));
         if (name === names[0]) return;
       }
       const said = [];
       for (const word of words.slice(0, TYPED)) if (!(await this.unsaid(word))) said.push(word);
       const lists = await Promise.all(said.map((word) => this.written(word)));
       parts += lists.reduce((sum, units) => sum + this.idf(units.length), 0) * (lists.length > 1 ? 2 : 1);
-      for (const units of lists) add(units, this.idf(units.length));
+      for (const units of lists) addAll(units, this.idf(units.length));
       const rest = lists.slice(1).map((units) => new Set(units));
-      if (rest.length) add(lists[0].filter((unit) => rest.every((units) => units.has(unit))), lists.reduce((sum, units) => sum + this.idf(units.length), 0));
+      if (rest.length) addAll(lists[0].filter((unit) => rest.every((units) => units.has(unit))), lists.reduce((sum, units) => sum + this.idf(units.length), 0));
     };
     await Promise.all([...new Set(text.split(/\s+/u).filter(Boolean))].slice(0, TYPED).map(one));
-    const { words, spaced } = cut(text, this.runs, this.meta.folding);
+    const { words, spaced } = this.cut(text);
     const several = text.trim().split(/\s+/u).length > 1 || spaced.length === words.length;
     const lists = await Promise.all(joined(several ? words : spaced.slice(words.length)).map((name) => this.written(name)));
     const whole = [...new Set(lists.flat())];
-    if (whole.length) add(whole, Math.max(parts, this.idf(whole.length)));
+    if (whole.length) addAll(whole, Math.max(parts, this.idf(whole.length)));
     return found;
   }
 
@@ -317,7 +315,7 @@ class Search {
   async called(words) {
     const found = new Map();
     for (const its of await Promise.all(words.slice(0, TYPED).map((word) => this.telling(word)))) {
-      for (const document of added(its?.called[its.row] || [])) found.set(document, (found.get(document) || 0) + this.idf(its.postings[its.row].length / 2));
+      for (const document of added(its?.called[its.row] || [])) add(found, document, this.idf(its.postings[its.row].length / 2));
     }
     return found;
   }
@@ -361,7 +359,7 @@ class Search {
   async encode(query) {
     const { dimensions, reading } = this.meta.vectors;
     const counts = new Map();
-    for (const word of wordsOf(query, this.runs, reading)) counts.set(word, (counts.get(word) || 0) + 1);
+    for (const word of wordsOf(query, this.runs, reading)) add(counts, word, 1);
     const rows = await Promise.all([...counts.keys()].map((word) => this.vector(word)));
     const sum = new Float32Array(dimensions);
     [...counts.values()].forEach((count, number) => {
@@ -375,18 +373,12 @@ class Search {
   /** A word's vector; of one that the corpus does not have the mean of those that begin like it. */
   async vector(word) {
     const { dimensions, words, firsts } = this.meta.vectors;
-    let low = 0;
-    let high = firsts.length;
-    while (low + 1 < high) {
-      const middle = (low + high) >> 1;
-      if (firsts[middle] <= word) low = middle;
-      else high = middle;
-    }
     const sum = new Float32Array(dimensions);
     if (!firsts.length) return sum;
+    const chunk = lastUpTo(firsts, word);
     const size = this.meta.chunk.r;
-    const bytes = await file(this.base, `r/${low}.bin`);
-    const count = Math.min(size, words - low * size);
+    const bytes = await file(this.base, `r/${chunk}.bin`);
+    const count = Math.min(size, words - chunk * size);
     const its = new TextDecoder().decode(new Uint8Array(bytes, count * (4 + dimensions))).split("\n");
     const same = its.map((other) => common(other, word));
     const most = Math.max(...same);
@@ -436,7 +428,7 @@ class Search {
     } else {
       const its = new Map(Array.from(overviews, (cosine, document) => [document, [cosine, whole(document), called.get(document) || 0]]));
       const documents = [...standardised(its, [weights[0] + weights[1], weights[2] + weights[3], weights[5]])];
-      documents.sort((one, two) => two[1] - one[1] || one[0] - two[0]);
+      documents.sort(bestFirst);
       const size = this.meta.chunk.v;
       const wanted = new Set();
       const opened = new Set(documents.slice(0, OPENED).map(([document]) => document));
@@ -505,7 +497,7 @@ class Search {
 
   /** Those first whose titles are what is being typed. */
   sort(hits, words) {
-    const titled = new Map(hits.map((hit) => [hit, likeness(cut(hit.path[hit.path.length - 1] || "", this.runs, this.meta.folding).words, words)]));
+    const titled = new Map(hits.map((hit) => [hit, likeness(this.cut(hit.path[hit.path.length - 1] || "").words, words)]));
     hits.sort((one, two) => titled.get(two) - titled.get(one) || two.score - one.score);
   }
 
@@ -698,6 +690,26 @@ export function wordsOf(text, runs, { marks, before, longest }) {
     });
   }
   return found;
+}
+
+/** The place of the last of some ascending values that is not greater; 0 where the first one is. */
+function lastUpTo(values, value) {
+  let low = 0;
+  let high = values.length;
+  while (low + 1 < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= value) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Best first, by [key, score]; of those alike the first key. */
+const bestFirst = (one, two) => two[1] - one[1] || one[0] - two[0];
+
+/** Add to what a map has for a key. */
+function add(map, key, value) {
+  map.set(key, (map.get(key) || 0) + value);
 }
 
 /** The numbers between which these are the gaps. */
