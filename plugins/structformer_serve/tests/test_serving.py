@@ -908,6 +908,7 @@ def test_a_page_searches_by_what_the_documents_teach_alone(tmp_path):
         assert learned == "an encoder learned from this corpus alone, nothing pretrained"
         assert "words and meaning, learned from them alone." in found.get("/").text
         assert "nothing pretrained" in found.get("/?q=keel").text
+        assert "It has none of the words. By words alone (BM25) it is not found." in found.get("/?q=zzkeelzz").text
     assert missing_exports(folder) == []
 
 
