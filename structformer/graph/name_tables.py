@@ -10,9 +10,9 @@ import mmap
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -25,11 +25,11 @@ import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
 from structformer.corpus.shards import ShardInfo
-from structformer.corpus.site import Site
+from structformer.corpus.site import FILE, PAGE, Site
 from structformer.engines import Engine, Work, mapped
 from structformer.errors import WorkspaceError
 from structformer.formats.limits import Limits
-from structformer.formats.link_names import normalize, url_names
+from structformer.formats.link_names import INDEX_STEMS, normalize, url_names, without_suffix
 from structformer.storage.files import read_only, remove
 from structformer.storage.parquet import parquet_writer
 from structformer.text.headings import letters_and_digits
@@ -172,12 +172,10 @@ def _folders(path: str, known: set[str]) -> Iterator[Entry]:
 
 def _shard_entries(task: GatherTask, shard: ShardInfo) -> Iterator[Entry]:
     corpus = Corpus(Path(), Path(task.shards), [shard])
-    site = task.site
+    lying = replace(task.site, rule=FILE)
     for row in corpus.rows(shard, "documents", ["number", "id", "path", "names", "metadata"]):
-        number = task.start + row["number"]
-        address = site.address_of(row["id"], row["path"], json.loads(row["metadata"])) if site.is_known else ""
-        for name in dict.fromkeys((normalize(row["id"]), *row["names"], *url_names(address))):
-            yield _NAME, name, number, ""
+        for name, rank in _ranked_names(row, task.site, lying).items():
+            yield _NAME, name, task.start + row["number"], str(rank)
     sections = corpus.rows(shard, "sections", ["document", "number", "title", "anchors"])
     for place, its in groupby(sections, key=itemgetter("document")):
         yield from _places(task.start + place, its)
@@ -186,6 +184,22 @@ def _shard_entries(task: GatherTask, shard: ShardInfo) -> Iterator[Entry]:
         yield from _folders(row["path"], known)
         for alias in row["aliases"] or ():
             yield _ALIAS, normalize(alias["name"]), 0, normalize(alias["target"])
+
+
+def _ranked_names(row: Mapping[str, Any], site: Site, lying: Site) -> dict[str, int]:
+    """A document's names with their ranks: of all that share a name those of the lowest have it. A file goes by its
+    path and its own address before what is made of others, HTML before its source, a page `guide` before the folder's,
+    and a README is last.
+    """
+    id, path = row["id"], row["path"]
+    names = dict.fromkeys((normalize(id), *url_names(lying.address_of(id, path, {}))[:1]), 0)
+    address = site.address_of(id, path, json.loads(row["metadata"])) if site.is_known else ""
+    folder, _, stem = normalize(without_suffix(path)).rpartition("/")
+    of_folder = (4 if stem.lower() == "readme" else 2) if id == path and stem.lower() in INDEX_STEMS else 0
+    for name in (*row["names"], *url_names(address)):
+        by_folder = name.rpartition("/")[2] != stem if name.startswith("//") else name.strip("/") == (folder or ".")
+        names.setdefault(name, (1 if PAGE.search(path) else 2) + of_folder * by_folder)
+    return names
 
 
 def _places(document: int, sections: Iterable[dict[str, Any]]) -> Iterator[Entry]:
@@ -223,14 +237,14 @@ def write_table(task: TableTask, started: Callable[[str], None]) -> None:
                 section = int(value)
                 anchors[document, key] = min(section, anchors.get((document, key), section))
             elif kind == _NAME:
-                kinds[kind].add((key, document))
+                kinds[kind].add((key, int(value), document))
             elif kind != _LOOSE:
                 kinds[kind].add((key, value) if kind == _ALIAS else (key,))
     with closing(sqlite3.connect(task.output)) as database:
         database.execute("PRAGMA journal_mode=OFF")
         database.execute("PRAGMA synchronous=OFF")
         database.executescript(_TABLES)
-        database.executemany("INSERT INTO names VALUES (?, ?)", sorted(kinds[_NAME]))
+        database.executemany("INSERT INTO names VALUES (?, ?)", _first_ranked(kinds[_NAME]))
         rows = ((*key, section) for key, section in sorted(anchors.items()))
         database.executemany("INSERT INTO anchors VALUES (?, ?, ?)", rows)
         for path in task.gathered:  # once more, so that these are never held together
@@ -242,6 +256,13 @@ def write_table(task: TableTask, started: Callable[[str], None]) -> None:
         database.commit()
     known = {row[0] for kind in (_NAME, _ALIAS, _FILE) for row in kinds[kind]}
     Path(task.output).with_suffix(_BITS).write_bytes(_bits(known, task.partitions))
+
+
+def _first_ranked(names: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, int]]:
+    """(name, document) of (name, rank, document): those of a name's lowest rank."""
+    for name, its in groupby(sorted(names), itemgetter(0)):
+        _, first = next(groupby(its, itemgetter(1)))
+        yield from ((name, document) for *_, document in first)
 
 
 def _bits(known: set[str], partitions: int) -> bytes:

@@ -29,7 +29,7 @@ from structformer.retrieval.vectors.descriptions import ITSELF
 from structformer.text.languages import declared_code
 from structformer.text.lexical_analysis import lone_characters
 from structformer.text.version_marks import Order, version_names, version_of
-from structformer.text.words import names_of, spaced
+from structformer.text.words import names_of, signs_in, spaced
 from structformer.workspace import Workspace
 
 __all__ = ["Hit", "Retriever"]
@@ -129,14 +129,14 @@ class Retriever:
                 break
             found.setdefault(says, {}).setdefault(key, []).append((number, score))
         last = None if sections is None else sections + 1
-        terms = self.opened.lexical.terms(ranking.query)
+        terms, signs = self.opened.lexical.terms(ranking.query), signs_in(ranking.query)
 
         @cache
         def matches(language: str) -> Matches:
             unsaid = self.opened.stop_terms_of(language)  # "the" shows nothing
             telling = [term for term in terms if term not in unsaid] or terms
             lone = frozenset(lone_characters(ranking.query)).intersection(telling)
-            return Matches(telling, self.opened.lexical.word_terms, lone)
+            return Matches(telling, self.opened.lexical.word_terms, lone, signs)
 
         # The languages of what was found: what may not be seen changes nothing.
         several = [its for its in found.values() if group and len(its) > 1]

@@ -9,25 +9,33 @@ from structformer.document import MARKS, SPACELESS, MarkKind, pieces_of
 from structformer.text.passages import Stretch
 from structformer.text.words import IGNORABLE
 
-_WORDS = 40
+_WORDS, _MOST = 40, 1000  # of prose; characters of them
 _LINES, _LINE = 6, 200  # of code; characters of one line
 _UNSPACED = re.compile(f"[{SPACELESS}]")
 _PART = re.compile(f"[{SPACELESS}]+|(?:[^\\W{SPACELESS}]|[{MARKS}{IGNORABLE}])+")
+# What changes an emoji's look or colour, and what is joined to it.
+_BETWEEN = re.compile(r"\W+")
+_SAME_EMOJI = "(?:[\ufe0f\U0001f3fb-\U0001f3ff]|\u200d[^\\w\\s])*"
 
 
 class Matches:
     """Whether words are matches of a query: looked up once each, since a page of results passes thousands of them.
     terms: the query's; words_of gives a text's terms as the lexical index has them. lone: terms that are characters,
-    which match in any word (see lexical_analysis.py)."""
+    which match in any word (see lexical_analysis.py). signs: what is no word, and matches wherever it stands."""
 
     def __init__(
-        self, terms: Iterable[str], words_of: Callable[[str], Collection[str]], lone: Iterable[str] = ()
+        self,
+        terms: Iterable[str],
+        words_of: Callable[[str], Collection[str]],
+        lone: Iterable[str] = (),
+        signs: Sequence[str] = (),
     ) -> None:
         self._wanted = frozenset(terms)
         self._words_of = words_of
         self._seen: set[str] = set()
         self._found: set[str] = set()
         self.lone = frozenset(lone)
+        self._signs = re.compile(f"(?:{'|'.join(map(re.escape, signs))}){_SAME_EMOJI}") if signs else None
 
     def of(self, words: Collection[str]) -> list[bool]:
         """Whether each of some words matches."""
@@ -38,9 +46,20 @@ class Matches:
         found = self._found
         return [word in found for word in words]
 
-    def have(self, words: Collection[str]) -> list[bool]:
-        """Whether each of some words matches, or one of its characters does."""
-        return [its or not self.lone.isdisjoint(word) for its, word in zip(self.of(words), words, strict=True)]
+    def have(self, words: Collection[str], parts: Collection[str] | None = None) -> list[bool]:
+        """Whether each of some words matches, or one of its characters, or a sign in it. parts: what of them is looked
+        up, if not they themselves.
+        """
+        found = self.of(words if parts is None else parts)
+        if self.lone:
+            found = [its or not self.lone.isdisjoint(word) for its, word in zip(found, words, strict=True)]
+        if self._signs:
+            found = [its or bool(self.signs(word)) for its, word in zip(found, words, strict=True)]
+        return found
+
+    def signs(self, text: str) -> list[tuple[int, int]]:
+        """[start, end) of the signs in a text."""
+        return [found.span() for found in self._signs.finditer(text)] if self._signs else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +101,20 @@ def _of_prose(text: str, matches: Matches) -> tuple[int, Snippet]:
     """(number of matching words, the snippet)."""
     if text.isascii():
         words = text.split()
-        flags = matches.of(words)
+        flags = matches.have(words)
         place = _place(flags, _WORDS)
         shown = " ".join(words[place : place + _WORDS])
     else:
         spans = pieces_of(text)
         words = [text[start:end] for start, end in spans]
         # A pair of characters that is a term begins at the first of them.
-        flags = matches.of([_with_next(text, spans, at) for at in range(len(spans))])
-        if matches.lone:
-            flags = [its or not matches.lone.isdisjoint(word) for its, word in zip(flags, words, strict=True)]
+        flags = matches.have(words, [_with_next(text, spans, at) for at in range(len(spans))])
         place = _place(flags, _WORDS)
         last = min(len(spans), place + _WORDS) - 1
+        if spans and flags[last] and len(_with_next(text, spans, last)) > len(words[last]):
+            last += 1  # to the end of the word
         shown = " ".join(text[spans[place][0] : spans[last][1]].split()) if spans else ""
-    shown = ("… " if place else "") + shown + (" …" if place + _WORDS < len(words) else "")
+    shown = ("… " if place else "") + _near(shown, matches, _MOST) + (" …" if place + _WORDS < len(words) else "")
     count = sum(flags[place : place + _WORDS])
     return count, Snippet(shown, tuple(_matching(shown, matches)) if any(flags) else ())
 
@@ -103,10 +122,21 @@ def _of_prose(text: str, matches: Matches) -> tuple[int, Snippet]:
 def _of_code(text: str, matches: Matches) -> tuple[int, Snippet]:
     """(number of matching words, the lines that hold most of them)."""
     lines = text.split("\n")
-    counts = [sum(matches.have(_PART.findall(line))) for line in lines]
+    counts = [sum(matches.have(_PART.findall(line))) + len(matches.signs(line)) for line in lines]
     place = _place(counts, _LINES)
-    shown = dedent("\n".join(line[:_LINE] for line in lines[place : place + _LINES])).strip("\n")
+    shown = dedent("\n".join(_near(line, matches, _LINE) for line in lines[place : place + _LINES])).strip("\n")
     return sum(counts[place : place + _LINES]), Snippet(shown, tuple(_matching(shown, matches)), is_code=True)
+
+
+def _near(text: str, matches: Matches, most: int) -> str:
+    """So many characters of a text from a little before its first match on, where it is longer."""
+    if len(text) <= most:
+        return text
+    first = next(_matching(text, matches), (0, 0))[0]
+    start = max(0, min(first - most // 4, len(text) - most))
+    if start and (between := _BETWEEN.search(text, start, first)):
+        start = between.end()
+    return ("…" if start else "") + text[start : start + most] + ("…" if start + most < len(text) else "")
 
 
 def _place(matches: Sequence[int], window: int) -> int:
@@ -141,7 +171,7 @@ def _matching(shown: str, matches: Matches) -> Iterator[tuple[int, int]]:
             if found and found[-1][1] >= first:
                 first = found.pop()[0]
             found.append((first, last))
-    yield from found
+    yield from sorted(found + matches.signs(shown))
 
 
 def _pairs(part: re.Match[str], matches: Matches) -> Iterator[tuple[int, int]]:

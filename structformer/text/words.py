@@ -20,6 +20,7 @@ MOST_ASKED = 200_000  # characters of a query
 _KEPT, _SHORT = 200_000, 40  # chunks of text whose words are known already, and their length
 _MOST_PARTS = 8  # of a word: what has more is no name
 _MOST_NAMES = 16  # of a chunk
+_MOST_SIGNS = 64  # chunks of a query that are looked at for signs
 # Default_Ignorable_Code_Point, as far as texts have them.
 IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -107,6 +108,13 @@ def bare_words(text: str) -> str:
 def names_of(text: str) -> str:
     """A text's names, whole and in pieces that are names, and its signs."""
     return cut_text(text).names
+
+
+def signs_in(query: str) -> list[str]:
+    """What of a query has no words: `>>=`, an emoji; not a sign between words."""
+    chunks = query[:MOST_ASKED].split()
+    signs = [chunk for chunk in chunks[:_MOST_SIGNS] if not any(map(str.isalnum, chunk))]
+    return [chunk for chunk in signs if len(chunks) == 1 or len(chunk) > 1 or unicodedata.category(chunk) == "So"]
 
 
 class Asked(NamedTuple):

@@ -180,6 +180,36 @@ def test_links_are_found_as_a_generated_site_has_them(tmp_path, page, target, pa
     assert [ids[edge["target_document"]] for edge in ReferenceGraph.open(tmp_path / "w", corpus).edges()] == [path]
 
 
+ADDRESS = "https://boats.example/"
+
+
+@pytest.mark.parametrize(
+    ("pages", "target", "path"),
+    [
+        (("rig.html", "rig.md"), "rig.html", "rig.html"),
+        (("rig.html", "rig.md"), "rig.md", "rig.md"),
+        (("rig.html", "rig.md"), f"{ADDRESS}rig.html", "rig.html"),
+        (("rig.html", "rig.md"), f"{ADDRESS}rig.md", "rig.md"),
+        (("rig.html", "rig.md"), f"{ADDRESS}rig", "rig.html"),
+        (("rig.html", "rig.md"), "rig", "rig.html"),
+        (("README.md", "index.md"), "/", "index.md"),
+        (("README.md", "index.md"), ADDRESS, "index.md"),
+        (("use/README.md", "use/index.rst"), "use/", "use/index.rst"),
+        (("use/index.html", "use/index.md"), f"{ADDRESS}use/", "use/index.html"),
+        (("use.md", "use/index.md"), "use", "use.md"),
+    ],
+)
+def test_of_pages_that_share_a_name_the_one_that_a_site_shows_has_it(tmp_path, pages, target, path):
+    html, text = "<h1>There</h1><p>Text.</p>", "There\n=====\n\nText.\n"
+    files = {each: html if each.endswith("html") else text for each in pages}
+    locations = "".join(f"<url><loc>{ADDRESS}{each}.html</loc></url>" for each in ("a", "rig"))
+    write_pages(tmp_path / "pages", files | {"a.md": f"# A\n\n[there]({target})\n", "sitemap.xml": locations})
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    ids = list(corpus.document_ids())
+    assert [ids[edge["target_document"]] for edge in ReferenceGraph.open(tmp_path / "w", corpus).edges()] == [path]
+
+
 def test_labels_that_two_chapters_have_are_those_of_the_own_chapter_or_of_the_one_named(tmp_path):
     section = "\\section{{{}}}\\label{{section-start}} Text of {} here.\n"
     write_pages(

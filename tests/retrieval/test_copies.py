@@ -250,6 +250,14 @@ def of_versions(folder: Path, pages: dict[str, str]) -> Retriever:
 OLD_ALONE = "## Capstan\n\nA capstan heaves the cable in."
 
 
+def test_a_page_in_two_formats_is_one_result(tmp_path):
+    html = "".join(f"<p>{line}</p>" for line in MOOR)
+    pages = {"use/a.md": page("Moor", MOOR[:4]), "use/a.html": f"<h1>Moor</h1>{html}", "b.md": page("Row", [ROW])}
+    hits = of_versions(tmp_path, pages).search("mooring line", group=True, pipeline="lexical")
+    assert {hits[0].document_id, *(place.address for place in hits[0].also_at)} == {"use/a.html", "use/a.md"}
+    assert [hit.document_id for hit in hits[1:]] == []
+
+
 @pytest.mark.parametrize(
     "newest_first",
     [

@@ -27,6 +27,11 @@ PAGES = {
     "cafe\u0301/port.md": unicodedata.normalize(
         "NFD", "# Ca\u00f1\u00f3n\n\nEl ping\u00fcino del caf\u00e9, \uac00\ub098\ub2e4.\n"
     ),
+    "spelt.md": "# Spelt\n\nIn the fore-top of the U.R.K. at 7 kn: a bow rope, `\\Yard\\Arm::class`, `Chest<Oars>`.\n",
+    "plain.md": "# Plain\n\nA `\\` or `<`, the arm of a yard, oars in a chest.\n",
+    "winch.md": "# Winch\n\n`winch.turn` turns the winch, `winch.turn(on)`. Turn it.\n",
+    "pasted.md": "# Log\n\nThere was `winch.turn(slow, 3)` and then \u00abError 42: oakum bucket found empty\u00bb.\n",
+    "oakum.md": "# Oakum bucket\n\nAn empty bucket of oakum: the error 42 is found, oakum is not found in the bucket.\n",
     "soft.md": "# Long\n\nDie Anker\u00adketten\u00adl\u00e4nge und \u0152uvre. " + "Stag" * 40 + "\n",
 }
 
@@ -67,6 +72,16 @@ def found(retriever: Retriever, query: str) -> list[str]:
         ("--no-jib=true", "hoist.md"),
         ("\u2212\u2212no\u2010jib", "hoist.md"),  # with other signs for a hyphen
         ("hoist_main_sail", "hoist.md"),  # in another spelling
+        ("Anker-Kettenl\u00e4nge", "soft.md"),
+        ("foretop", "spelt.md"),  # in one
+        ("urk", "spelt.md"),
+        ("7kn", "spelt.md"),
+        ("bowrope", "spelt.md"),
+        ("where is the foretop", "spelt.md"),
+        ("\\Yard\\Arm", "spelt.md"),  # the words in a longer name, and not a sign alone
+        ("Chest<Oars>", "spelt.md"),
+        ("winch.turn(slow", "pasted.md"),  # more than its name
+        ("Error 42: oakum bucket found empty", "pasted.md"),  # a sentence as it is
         ("2.0", "signs.md"),
         ("what is --no-jib", "hoist.md"),  # asked about
         ("how do I use max_sail_area for the main sail of the jib", "hoist.md"),
@@ -100,6 +115,8 @@ def test_a_name_is_found_in_another_spelling(retriever):
         ("\u201cmast step\u201d", {"step.md"}),
         ("mast -keel", {"mast.md"}),
         ('mast -"mast step"', {"mast.md"}),
+        ('"Chest<Oars>"', {"spelt.md"}),
+        ('"winch.turn(slow"', {"pasted.md"}),
         ("look -deep", {"find.md"}),
         ('"step mast"', {"step.md", "mast.md"}),  # nobody says so: words
         ('"mast step', {"step.md", "mast.md"}),

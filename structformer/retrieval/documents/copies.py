@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.document import pieces_of
+from structformer.formats.link_names import without_suffix
 from structformer.retrieval.documents.translations import name_digest
 from structformer.retrieval.documents.units import Unit, Units
 from structformer.storage.files import read_errors
@@ -43,7 +44,7 @@ class CopyFinder:
 
     def add(self, document_id: str, title: str, texts: Iterable[str]) -> None:
         """Look at the next document: the texts of its units."""
-        family, order = version_of(document_id)
+        family, order = version_of(without_suffix(document_id))  # x.md and x.html are one page, if they are alike
         self._families.append(name_digest(family))
         self._versions.append(self._orders.setdefault(order, len(self._orders)))
         texts = list(texts)

@@ -44,6 +44,7 @@ from structformer.text.words import (
     cut_text,
     cut_together,
     names_of,
+    normal,
     spaced,
     written_words,
 )
@@ -59,12 +60,14 @@ _EXACT, _NAMES = "exact", "names"
 _CUTS: dict[str, Cut] = {_EXACT: bare_words, _NAMES: names_of}
 _OWN = {field: weight for field, weight in FIELDS.items() if field != INCOMING}
 _JOINING = ("", "_", "-", ".", "/", ":", "::", "->")  # what words of a name are joined by
+_SIGNS = frozenset("".join(_JOINING))
 _MIXED = 3  # from so many gaps between words on, all have the same sign
 _RARE = 3  # rows that have a name which a question asks about
 # What cannot be hyphenated prose, "and/or", a number or a file's suffix.
 _NO_PROSE = re.compile(r"[^\w\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[^\W\d][\w-]*(?:[_=@:\\$%]|->|\.(?=[^\W\d]{2}))|[/$%#@~]\w")
 _WHOLE, _AMONG_WORDS = 12.0, 4.0  # what a query's only name counts beside its words; what those in a longer query do
 _LONGEST_PHRASE = 64  # words
+_SENTENCE = 4  # words, function words apart, that hardly stand in this order by chance
 _CALLED = 1000  # units that are looked at for what others call them
 _TERMS = 20_000  # documents that are named in a query; of more, what they are not is left out of what is found
 _HEAP_BYTES = 128 * 1024 * 1024
@@ -254,43 +257,69 @@ class _Searcher:
         telling = [chunk for chunk in chunks if self._telling(chunk) or not bare_words(chunk)]
         if len(chunks) == 1 or (len(telling) == 1 and names_of(telling[0])):
             [chunk] = telling or chunks
-            named = names_of(chunk) or spaced(chunk) != bare_words(chunk)
-            if name := self._known(chunk)[0]:
-                its: tantivy.Query | None = tantivy.Query.term_query(self._schema, _NAMES, name)
-            elif (found := self._joined(chunk)) is not None:
-                its = found[0]
-            else:
-                its = self.literal(chunk) if named else None
-            return its and tantivy.Query.boost_query(its, _WHOLE)
+            words, (name, _) = bare_words(chunk), self._known(chunk)
+            ways = [tantivy.Query.term_query(self._schema, _NAMES, name)] if name else []
+            if not name and (found := self._joined(chunk)) is not None:
+                ways.append(found[0])
+            named = names_of(chunk) or spaced(chunk) != words or (" " in words and not RUN.search(chunk))
+            if named and words != bare_words(name) and (its := self.literal(chunk)) is not None:
+                ways.append(its)  # the words in a longer name, or with an apostrophe
+            return tantivy.Query.boost_query(tantivy.Query.disjunction_max_query(ways), _WHOLE) if ways else None
         known = [self._known(chunk) for chunk in chunks if len(chunk) <= LONGEST and _NO_PROSE.match(chunk)]
         names = [tantivy.Query.term_query(self._schema, _NAMES, name) for name, count in known if 0 < count <= _RARE]
-        if (found := self._joined(query)) is not None:
-            names.append(found[0])
+        joined = (self._joined(query), *(self._in_two(normal(chunk)) for chunk in telling if chunk.isalnum()))
+        names += [found[0] for found in joined if found]
+        if len(self._telling(query)) >= _SENTENCE and (verbatim := self.literal(query)) is not None:
+            names.append(verbatim)
         return tantivy.Query.boost_query(_either(names), _AMONG_WORDS) if names else None
 
     def _known(self, chunk: str) -> tuple[str, int]:
         """The name that a chunk of a query is, or the longest part of it that is one here, and how many rows have it;
-        "" and 0 where none has.
+        "" and 0 where none has. A sign is no part of a name.
         """
-        counts = ((name, self._searcher.doc_freq(_NAMES, name)) for name in names_of(chunk).split())
+        names = (name for name in names_of(chunk).split() if any(map(str.isalnum, name)) or not bare_words(chunk))
+        counts = ((name, self._searcher.doc_freq(_NAMES, name)) for name in names)
         return next((each for each in counts if each[1]), ("", 0))
 
     def _joined(self, query: str) -> tuple[tantivy.Query, int] | None:
         """Rows that have the name whose parts a query is, and how many these are."""
         its = cut_text(query)
-        words = its.words.split() if len(query.split()) > 1 or not its.forms else its.forms.split()
+        words = its.words.split()
+        if len(words) == 1:
+            if found := self._in_two(words[0]):
+                return found
+            words = its.forms.split()
         if not 1 < len(words) <= _LONGEST_PHRASE:
             return None
         gaps = len(words) - 1
         ways = product(_JOINING, repeat=gaps) if gaps < _MIXED else ((sign,) * gaps for sign in _JOINING)
-        total, found = 0, []
-        for signs in ways:
-            name = "".join(chain.from_iterable(zip(words, (*signs, ""), strict=True)))
-            field = _NAMES if any(signs) else _EXACT  # without a sign it is a word
-            if count := self._searcher.doc_freq(field, name):
-                total += count
-                found.append(tantivy.Query.term_query(self._schema, field, name))
-        return (_either(found), total) if found else None
+        names = ("".join(chain.from_iterable(zip(words, (*signs, ""), strict=True))) for signs in ways)
+        return self._any_name(names)
+
+    def _in_two(self, word: str) -> tuple[tantivy.Query, int] | None:
+        """Rows that have a word that none has as it is, in two parts (`nodejs` Node.js, `5GHz` 5 GHz) or in letters
+        (`usa` U.S.A.), and how many these are.
+        """
+        count = self._searcher.doc_freq
+        if len(word) > _LONGEST_PHRASE or count(_EXACT, word):
+            return None
+        parts = [(word[:at], word[at:]) for at in range(1, len(word))]
+        names = [sign.join(pair) for pair in parts for sign in _JOINING[1:]]
+        if found := self._any_name([*names, ".".join(word)]):
+            return found
+        known = (
+            pair for pair in parts if all((len(each) > 1 or each.isdigit()) and count(_EXACT, each) for each in pair)
+        )
+        together = [its for pair in known if (its := self.literal(" ".join(pair))) is not None]
+        rows = self._weighed([(its, 1.0) for its in together], None)
+        return (_either(together), len(rows)) if rows else None
+
+    def _any_name(self, names: Iterable[str]) -> tuple[tantivy.Query, int] | None:
+        """Rows that have any of these names, and how many these are."""
+        asked = ((_EXACT if _SIGNS.isdisjoint(name) else _NAMES, name) for name in names)  # without a sign it is a word
+        counts = {each: count for each in asked if (count := self._searcher.doc_freq(*each))}
+        found = _either(tantivy.Query.term_query(self._schema, *each) for each in counts)
+        return (found, sum(counts.values())) if counts else None
 
     def _any_term(self, query: str, fields: dict[str, float]) -> tantivy.Query | None:
         return any_term_query(self._schema, self._analyzers, query, fields, self._lone.query, _CUTS)
@@ -298,9 +327,13 @@ class _Searcher:
     def literal(self, text: str) -> tantivy.Query | None:
         """Rows that have a text as it is written: the name that it is, else its words one after another."""
         name = "" if len(text.split()) > 1 else names_of(text).split(" ")[0]
-        if name and self._searcher.doc_freq(_NAMES, name):
-            return tantivy.Query.term_query(self._schema, _NAMES, name)
         words = bare_words(text).split()[:_LONGEST_PHRASE]
+        if name and self._searcher.doc_freq(_NAMES, name):
+            its = tantivy.Query.term_query(self._schema, _NAMES, name)
+            if bare_words(name).split() == words:
+                return its
+            if not any(map(str.isalnum, name)) and (beside := self.literal(" ".join(words))) is not None:
+                return tantivy.Query.boolean_query([(tantivy.Occur.Must, its), (tantivy.Occur.Must, beside)])
         if name and len(words) < 2:
             return None  # the signs are what it is
         telling = [(place, word) for place, word in enumerate(words) if self._analyzers[_EXACT].analyze(word)]
@@ -390,15 +423,14 @@ class _Searcher:
     def _atoms(self, chunk: str) -> Iterator[tuple[tantivy.Query, float]]:
         """A name as a whole; else words, and that they stand together as much as they are worth."""
         total, (name, found) = self._searcher.num_docs, self._known(chunk)
-        whole = names_of(chunk).split(" ")[0]
         words = self._analyzers[_EXACT].analyze(bare_words(chunk))
         weights = [idf(self._searcher.doc_freq(_EXACT, word), total) for word in words]
         if found:
             yield tantivy.Query.term_query(self._schema, _NAMES, name), idf(found, total)
-        if not found or name != whole:
+        if not found or bare_words(name) != bare_words(chunk):
             for word, weight in zip(words, weights, strict=True):
                 yield tantivy.Query.term_query(self._schema, _EXACT, word), weight
-            if len(words) > 1 and (together := self.literal(chunk)) is not None:
+            if (len(words) > 1 or names_of(chunk)) and (together := self.literal(chunk)) is not None:
                 yield together, sum(weights)
 
     def _weighed(self, atoms: Sequence[tuple[tantivy.Query, float]], rows: Collection[int] | None) -> dict[int, float]:
