@@ -13,13 +13,7 @@ from structformer_kernels.ngraphs import NGRAPHS
 @default_option("--size", NGRAPHS, "How many n-graphs to take, the most common first.", type=click.IntRange(1))
 @force_option("the file that is there")
 @common_options
-def command(
-    target: Path,
-    size: int,
-    force: bool,
-    workspace: Path,
-    out: Output,
-) -> int:
+def command(target: Path, size: int, force: bool, workspace: Path, out: Output) -> int:
     """Write the corpus's commonest n-graphs, which DUET reads.
 
     They go to FILE, for train --ranker duet --base-model FILE. An n-graph is one to five letters in a row of a word.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from structformer.errors import ModelError
 from structformer.models import CrossEncoder, RankerOptions, load_tokenizer
@@ -57,7 +58,7 @@ class DuetRanker(CrossEncoder):
                 sizes = DuetSizes(**json.loads((folder / CONFIG).read_text(encoding="utf-8")))
                 model = DuetModel(read_ngraphs(folder / NGRAPHS_FILE), sizes)
                 model.load_state_dict(load_file(folder / WEIGHTS))
-            except (OSError, TypeError, ValueError, RuntimeError) as error:
+            except (OSError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
                 raise ModelError(f"{location} holds no DUET that can be loaded: {error}") from error
             return cls(model, max_tokens)
         sizes = DuetSizes(document_words=max(_FEWEST_WORDS, min(max_tokens, MAX_WORDS)))

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from structformer.errors import ModelError
 from structformer.models import CrossEncoder, RankerOptions, load_encoder, load_tokenizer
@@ -179,9 +180,12 @@ class KernelRanker(CrossEncoder):
         tokenizer = load_tokenizer(location)
         special, pad = sorted(set(tokenizer.all_special_ids)), int(tokenizer.pad_token_id)
         if (folder / CONFIG).exists():
-            config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-            model = KernelModel(config["architecture"], config["vocabulary"], config["dimensions"], special, pad)
-            model.load_state_dict(load_file(folder / WEIGHTS))
+            try:
+                config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+                model = KernelModel(config["architecture"], config["vocabulary"], config["dimensions"], special, pad)
+                model.load_state_dict(load_file(folder / WEIGHTS))
+            except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+                raise ModelError(f"{location} holds no kernel ranker that can be loaded: {error!r}") from error
             return cls(model, tokenizer, max_tokens)
         words = load_encoder(location).get_input_embeddings().weight
         return cls(_over(architecture, words, special, pad), tokenizer, max_tokens)

@@ -55,6 +55,7 @@ _TUNING = {field.name for field in fields(TrainingOptions)} - {"sampling", "reci
     "negatives",
     "of",
 }
+_KINDS = {dict: "tables", str: "texts", int: "numbers"}  # as TOML's users call them
 # The same documents for all rows, one unit each.
 CANDIDATES = "lexical[k=100, of=documents]"
 
@@ -81,10 +82,6 @@ class ExperimentRow:
     def names(self) -> frozenset[str]:
         """Its label, and its family's."""
         return frozenset((self.label, self.family or self.label))
-
-    def is_called(self, name: str) -> bool:
-        """Whether a name is the row's, or its family's."""
-        return name in self.names
 
     @property
     def texts(self) -> list[str]:
@@ -117,7 +114,7 @@ class Experiment:
         for measure in measures:
             parse_measure(measure)
         named = set(_labels(rows, self.rows)) if rows else {row.label for row in self.rows}
-        kept = {row.label for row in self.rows if any(map(row.is_called, named))}
+        kept = {row.label for row in self.rows if not row.names.isdisjoint(named)}
         kept |= {member for row in self.rows if row.label in kept for member in row.ensemble}
         return replace(
             self,
@@ -162,12 +159,12 @@ def read_experiment(name: str) -> Experiment:
         raise UsageError(f"{name}: {error}") from error
     _known(value, _TOP, name)
     rows: list[ExperimentRow] = []
-    for number, row in enumerate(value.get("rows", []), 1):
+    for number, row in enumerate(_listed(value, "rows", dict, name), 1):
         where = f"{name}, row {number}"
         _known(row, _ROW, where)
         members = row.get("ensemble", [])
         if members and isinstance(members, list) and isinstance(row.get("label"), str) and len(row) == 2:
-            if unknown := [member for member in members if member not in {each.label for each in rows}]:
+            if unknown := [member for member in members if member not in [each.label for each in rows]]:
                 raise UsageError(f"{where}: no row above has the label {unknown[0]!r}")
             rows.append(ExperimentRow(row["label"], "", ensemble=tuple(members)))
             continue
@@ -182,7 +179,7 @@ def read_experiment(name: str) -> Experiment:
             f"{name}: two rows have the label {next(label for label in labels if labels.count(label) > 1)!r}"
         )
     given = value.get("baseline", [])
-    baselines = [given] if isinstance(given, str) else list(given)
+    baselines = [given] if isinstance(given, str) else _listed(value, "baseline", str, name)
     for baseline in filter(None, baselines):
         if baseline not in labels:
             raise UsageError(f"{name}: the baseline {baseline!r} is not the label of a row")
@@ -190,21 +187,22 @@ def read_experiment(name: str) -> Experiment:
     is_number = isinstance(budget, int | float) and not isinstance(budget, bool)
     if budget not in (None, "none") and not (is_number and budget > 0):
         raise UsageError(f'{name}: budget is {budget!r}: it must be seconds, or "none" for no limit')
-    measures = value.get("measures") or Experiment("", []).measures
+    measures = _listed(value, "measures", str, name) or Experiment("", []).measures
     return Experiment(value.get("title", Path(name).stem), rows, measures, list(filter(None, baselines)), budget)
 
 
 def _sized(row: Mapping[str, Any], where: str) -> list[ExperimentRow]:
     train, finetune = _training(row, where), _tuning(row, where)
     label, pipeline = row["label"], row["pipeline"]
-    if asked := row.get("queries"):
+    if asked := _listed(row, "queries", int, where):
         if finetune is None or row.get("sizes"):
             raise UsageError(f"{where}: queries go with finetune, and not with sizes")
         return [
             ExperimentRow(f"{label}, {count} queries", pipeline, train, {**finetune, "queries": count}, family=label)
             for count in asked
         ]
-    if not row.get("sizes"):
+    sizes = _listed(row, "sizes", int, where)
+    if not sizes:
         return [ExperimentRow(label, pipeline, train, finetune, checkpoint=_checkpoint(row, where))]
     if train is None:
         raise UsageError(f"{where}: sizes go with [rows.train]")
@@ -216,7 +214,7 @@ def _sized(row: Mapping[str, Any], where: str) -> list[ExperimentRow]:
             finetune,
             family=label,
         )
-        for size in row["sizes"]
+        for size in sizes
     ]
 
 
@@ -254,6 +252,14 @@ def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
     if options.get("of", PASSAGES) not in (PASSAGES, DOCUMENTS):
         raise UsageError(f"{where}, finetune: of is {options['of']!r}: it must be {PASSAGES} or {DOCUMENTS}")
     return options
+
+
+def _listed(value: Mapping[str, Any], name: str, kind: type, where: str) -> list[Any]:
+    """What a table lists under a name, all of one kind. Raises UsageError."""
+    found = value.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
+        raise UsageError(f"{where}: {name} is {found!r}: it must be a list of {_KINDS[kind]}")
+    return found
 
 
 def _known(value: Mapping[str, Any], known: set[str], where: str) -> None:

@@ -219,7 +219,7 @@ def _write_manifest(folder: Path, corpus: Corpus, counts: Mapping[str, int], see
 
 def _triples(path: Path) -> Iterator[Example]:
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
                 parts = [part.strip() for part in line.rstrip("\n").split("\t")]
                 if len(parts) != 3 or not all(parts):

@@ -44,7 +44,7 @@ class RowTraining:
             label = max((label for label in labels if setting.startswith(f"{label}.")), key=len, default="")
             if not label:
                 for_all.append(setting)
-            elif row.is_called(label):
+            elif label in row.names:
                 for_label.append(setting[len(label) + 1 :])
         kept = [*for_all, *for_label]
         training_options(None, {}, kept)  # raises

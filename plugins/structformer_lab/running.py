@@ -202,15 +202,16 @@ def split_queries(judgements: Judgements, seed: int) -> tuple[Judgements, Judgem
     def half(name: str) -> int:
         return hashlib.sha256(f"half/{seed}/{name}".encode()).digest()[0] % 2
 
-    parts = [
-        Judgements(
-            {name: text for name, text in judgements.queries.items() if half(name) == side},
-            {name: grades for name, grades in judgements.qrels.items() if half(name) == side},
-            subtopics=judgements.subtopics,
-        )
-        for side in (0, 1)
-    ]
-    return parts[0], parts[1]
+    return _of(judgements, lambda name: half(name) == 0), _of(judgements, lambda name: half(name) == 1)
+
+
+def _of(judgements: Judgements, chosen: Callable[[str], bool]) -> Judgements:
+    """The judgements of some queries."""
+    return Judgements(
+        {name: text for name, text in judgements.queries.items() if chosen(name)},
+        {name: grades for name, grades in judgements.qrels.items() if chosen(name)},
+        subtopics=judgements.subtopics,
+    )
 
 
 def _untrained(workspace: Workspace, how: RowTraining) -> tuple[str, str]:
@@ -227,10 +228,9 @@ def _first_options(row: ExperimentRow, how: RowTraining) -> TrainingOptions | No
     """The options of the row's training on structure, None where it has none."""
     if row.train is None:
         return None
-    elsewhere = {"train_from": str(how.train_from)} if how.train_from is not None else {}
-    chosen = {**elsewhere, **row.train, "name": row.model, "seed": how.seed}
-    if how.max_seconds is not None and "max_seconds" not in row.train:
-        chosen["max_seconds"] = how.max_seconds
+    elsewhere = None if how.train_from is None else str(how.train_from)
+    unsaid = {"train_from": elsewhere, "max_seconds": how.max_seconds}
+    chosen = {**unsaid, **row.train, "name": row.model, "seed": how.seed}
     return training_options(chosen.pop("recipe", None), chosen, how.of_training(row))
 
 
@@ -241,7 +241,7 @@ def _limits(row: ExperimentRow, how: RowTraining) -> list[float | None]:
     if row.finetune is not None:
         own = {"max_seconds": row.finetune.get("max_seconds", how.max_seconds)}
         settings = [setting for setting in how.of_finetuning(row) if setting.startswith("max_seconds=")]
-        found.append(training_options(None, {} if own["max_seconds"] is None else own, settings).max_seconds)
+        found.append(training_options(None, own, settings).max_seconds)
     return found
 
 
@@ -336,12 +336,7 @@ def some_queries(judgements: Judgements, count: int, seed: int) -> Judgements:
     def place(name: str) -> str:
         return hashlib.sha256(f"some/{seed}/{name}".encode()).hexdigest()
 
-    names = sorted(judgements.asked(), key=place)[:count]
-    return Judgements(
-        {name: judgements.queries[name] for name in names},
-        {name: judgements.qrels[name] for name in names},
-        subtopics=judgements.subtopics,
-    )
+    return _of(judgements, set(sorted(judgements.asked(), key=place)[:count]).__contains__)
 
 
 def _once(workspace: Workspace, name: str, asked: Mapping[str, Any], make: Callable[[bool], object]) -> None:

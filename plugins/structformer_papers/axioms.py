@@ -9,7 +9,7 @@ from itertools import accumulate, combinations
 
 import numpy as np
 import numpy.typing as npt
-from structformer.sampling import CollectionModel, DocumentModel, counted_words
+from structformer.sampling import CollectionCounts, DocumentModel, counted_words
 
 from structformer_exports import WordVectors
 
@@ -25,7 +25,7 @@ class ScoredDocument:
         text: str,
         stop_words: frozenset[str],
         model: DocumentModel,
-        collection: CollectionModel,
+        collection: CollectionCounts,
         vectors: WordVectors,
     ) -> None:
         self._model = model

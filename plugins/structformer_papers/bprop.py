@@ -20,6 +20,7 @@ from structformer.sampling import (
     Texts,
     TextWriter,
     left_out,
+    most_frequent,
     title_and_head,
     word_set_examples,
 )
@@ -105,16 +106,12 @@ def write_attended(ground: Ground, folder: Path) -> None:
             sums.update({word: value for word, value in values.items() if value})
             documents.add(json.dumps([pieces, values], ensure_ascii=True))
         if len(sums) > 2 * _MOST_WORDS:
-            sums = _most_attended(sums)
+            sums = most_frequent(sums, _MOST_WORDS)
     documents.close()
-    sums = _most_attended(sums)
+    sums = most_frequent(sums, _MOST_WORDS)
     total = sum(sums.values())  # the mean is the sum by the number of documents, which normalising takes out
     corpus = {word: value / total for word, value in sums.items()}
     (folder / "corpus.json").write_text(json.dumps(corpus, ensure_ascii=True), encoding="utf-8")
-
-
-def _most_attended(sums: Counter[str]) -> Counter[str]:
-    return Counter(dict(sorted(sums.items(), key=lambda item: (-item[1], item[0]))[:_MOST_WORDS]))
 
 
 def bootstrapped_words_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:

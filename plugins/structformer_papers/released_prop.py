@@ -27,6 +27,7 @@ from structformer.sampling import (
     document_model,
     document_text,
     left_out,
+    most_frequent,
     word_set_examples,
     write_collection,
 )
@@ -82,17 +83,13 @@ def write_stems(ground: Ground, folder: Path) -> None:
         if number % _AT_ONCE == _AT_ONCE - 1:
             written()
             counts = ShardCounts()
-            words = _most_frequent(words) if len(words) > 2 * _MOST_WORDS else words
+            words = most_frequent(words, _MOST_WORDS) if len(words) > 2 * _MOST_WORDS else words
     written()
     write_collection(parts, folder / "collection.json")
     by_stem: dict[str, dict[str, int]] = {}
-    for (stem, word), count in sorted(_most_frequent(words).items()):
+    for (stem, word), count in sorted(most_frequent(words, _MOST_WORDS).items()):
         by_stem.setdefault(stem, {})[word] = count
     (folder / "stems.json").write_text(json.dumps(by_stem), encoding="utf-8")
-
-
-def _most_frequent(words: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
-    return Counter(dict(sorted(words.items(), key=lambda item: (-item[1], item[0]))[:_MOST_WORDS]))
 
 
 def representative_stems_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:

@@ -81,18 +81,6 @@ def plain(view: DocumentView, number: int) -> str:
     return view.sections[number].subtree_text()
 
 
-def _shown_marked(view: DocumentView, number: int, rng: Random) -> str:
-    return marked(view, number)
-
-
-def _shown_plain(view: DocumentView, number: int, rng: Random) -> str:
-    return plain(view, number)
-
-
-def _shown_masked(view: DocumentView, number: int, rng: Random) -> str:
-    return marked(view, number, lambda: rng.random() >= MASKED_SHARE)
-
-
 def _has_structure(view: DocumentView, number: int) -> bool:
     """Whether there is more to mark than paragraphs."""
     sections = view.sections[number : view.ends[number]]
@@ -149,8 +137,20 @@ TASKS = tuple(
         source=f"Huang et al., SEAL, EMNLP 2025, {part}",
     )
     for name, shown, part in (
-        ("seal-marked", _shown_marked, "structure-aware learning, documents with their tags"),
-        ("seal-plain", _shown_plain, "structure-aware learning, documents without tags"),
-        ("seal-masked", _shown_masked, "element-aware alignment"),
+        (
+            "seal-marked",
+            lambda view, number, rng: marked(view, number),
+            "structure-aware learning, documents with their tags",
+        ),
+        (
+            "seal-plain",
+            lambda view, number, rng: plain(view, number),
+            "structure-aware learning, documents without tags",
+        ),
+        (
+            "seal-masked",
+            lambda view, number, rng: marked(view, number, lambda: rng.random() >= MASKED_SHARE),
+            "element-aware alignment",
+        ),
     )
 )

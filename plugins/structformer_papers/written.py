@@ -79,7 +79,7 @@ def write_kept(ground: Ground, folder: Path) -> None:
     there = {section.key for view in views() for section in asked_sections(view)}
     times = Counter(question.casefold() for key in there for question in journal.get(key, ()))
     kept: Kept = {}
-    with TemporaryDirectory() as temporary:
+    with TemporaryDirectory(ignore_cleanup_errors=True) as temporary:  # tantivy's threads may write while it goes
         sections = (section for view in views() for section in asked_sections(view))
         index = SectionIndex(Path(temporary), sections, corpus_language(corpus))
         for view in views():

@@ -26,8 +26,7 @@ def masked_node(seen: torch.Tensor, masked: torch.Tensor) -> torch.Tensor:
 
     seen, masked: (nodes, dimensions), the node encoder's outputs at the child's place.
     """
-    apart: torch.Tensor = (1 - cosine_similarity(seen, masked, dim=-1)).mean()
-    return apart
+    return (1 - cosine_similarity(seen, masked, dim=-1)).mean()
 
 
 def matching(asked: torch.Tensor, own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

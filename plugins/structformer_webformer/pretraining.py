@@ -36,22 +36,17 @@ Losses = list[dict[str, float]]
 class SavedRun:
     """The checkpoints of one run, in a folder of their own. seconds: between two of them."""
 
-    def __init__(self, folder: Path, seconds: float = 0.0) -> None:
-        self._checkpoints = Checkpoints(folder)
+    def __init__(self, folder: Path, seconds: float) -> None:
+        self.checkpoints = Checkpoints(folder)
         self._seconds = seconds
         self._last = time.monotonic()
-
-    @property
-    def begun(self) -> bool:
-        """Whether there is a checkpoint."""
-        return self._checkpoints.newest() is not None
 
     def restored(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> tuple[int, Losses]:
         """(steps done, their latest losses), with model and optimizer as they were then; (0, []) without a checkpoint.
         Raises ModelError on one that cannot be read.
         """
-        self._checkpoints.prepare()
-        newest = self._checkpoints.newest()
+        self.checkpoints.prepare()
+        newest = self.checkpoints.newest()
         if newest is None:
             return 0, []
         state = read_state(newest)
@@ -71,12 +66,8 @@ class SavedRun:
             return
         states: Mapping[torch.Tensor, dict[str, torch.Tensor]] = optimizer.state
         named = {name: states[each] for name, each in model.named_parameters() if each in states}
-        self._checkpoints.save(step, model.state_dict(), named, {"losses": losses})
+        self.checkpoints.save(step, model.state_dict(), named, {"losses": losses})
         self._last = time.monotonic()
-
-    def clear(self) -> None:
-        """Remove the checkpoints."""
-        self._checkpoints.clear()
 
 
 RECORD = "webformer.json"
@@ -146,8 +137,8 @@ def pretrain(
         saved = SavedRun(_checkpoints(workspace, corpus, base.location, options), options.save_seconds)
         if not resume:
             for folder in workspace.cache.glob(f"{_CHECKPOINTS}*"):
-                SavedRun(folder).clear()
-        elif not saved.begun:
+                Checkpoints(folder).clear()
+        elif saved.checkpoints.newest() is None:
             note("no checkpoint to continue from: starting over")
         model, tokenizer = _start(base.location, options)
         steps, losses = _learn(_Run(model, tokenizer, corpus, options, saved), report)
@@ -156,7 +147,7 @@ def pretrain(
         result = Pretrained(steps, corpus.document_count, time.monotonic() - started, losses)
         chosen = {**asdict(options), "base_model": f"{base.name}@{base.revision}" if base.revision else base.name}
         write_json(made / RECORD, {"options": chosen, "corpus": corpus.fingerprint, "steps": steps, "losses": losses})
-    saved.clear()
+    saved.checkpoints.clear()
     return result
 
 
@@ -231,7 +222,8 @@ def _learn(run: _Run, report: Callable[[int, int], None]) -> tuple[int, dict[str
             break
     if not step:
         raise ModelError("the corpus has no text of five tokens: there is nothing to learn from")
-    return step, _means(latest)
+    found = {name: [each[name] for each in latest if name in each] for name in LOSSES}
+    return step, {name: sum(values) / len(values) for name, values in found.items() if values}
 
 
 def _course(run: _Run) -> Iterator[tuple[float, list[tuple[int, Tree]]]]:
@@ -263,8 +255,3 @@ def _improve(
     torch.autograd.backward(loss)
     torch.nn.utils.clip_grad_norm_(learned, _LARGEST_GRADIENT)
     optimizer.step()
-
-
-def _means(steps: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    found = {name: [step[name] for step in steps if name in step] for name in LOSSES}
-    return {name: sum(values) / len(values) for name, values in found.items() if values}

@@ -121,9 +121,9 @@ def _nodes(
             room_left = largest
         runs[-1].append(child)
         room_left -= child.size
-    return [run[0] if len(run) == 1 else _over(tag, run) for run in runs]
-
-
-def _over(tag: tuple[int, ...], children: list[Tree]) -> Inner:
-    height = 1 + max(child.height for child in children)
-    return Inner(tag, tuple(children), height, sum(child.size for child in children))
+    return [
+        run[0]
+        if len(run) == 1
+        else Inner(tag, tuple(run), 1 + max(child.height for child in run), sum(child.size for child in run))
+        for run in runs
+    ]

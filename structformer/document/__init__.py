@@ -1,14 +1,6 @@
 """What is read of a file: the tree of its sections, its links, the parts of its texts. The standard library only."""
 
-from structformer.document.blocks import (
-    INLINE,
-    VERBATIM,
-    Block,
-    Mark,
-    MarkKind,
-    block_tree,
-    inline_marks,
-)
+from structformer.document.blocks import INLINE, VERBATIM, Block, Mark, MarkKind, block_tree, inline_marks
 from structformer.document.document import Document, Link, LinkKind, Section, Source
 from structformer.document.word_counts import (
     ALPHABETS,

@@ -41,4 +41,3 @@ class Engine(Protocol):
         """Results in the order of the tasks. A task's own StructformerError is raised here as it is, any other as
         RuntimeError.
         """
-        ...

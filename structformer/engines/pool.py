@@ -107,11 +107,9 @@ class _Worker:
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                try:
+            with suppress(OSError):
+                if pipe is not None:
                     pipe.close()
-                except OSError:
-                    continue
 
 
 class Stopped(Exception):

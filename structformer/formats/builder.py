@@ -81,6 +81,17 @@ class _Buffer:
         self.parts.append(text)
         self.length += len(text)
 
+    def flow(self, text: str) -> str:
+        """Append inline text, any run of white space as one space; gives what was appended."""
+        core = " ".join(text.split())
+        if not self.due and text[:1].isspace():
+            self.due = " "
+        if core:
+            self.append(core)
+            if text[-1].isspace():
+                self.due = " "
+        return core
+
     def append_verbatim(self, text: str) -> None:
         core = text.strip("\n")
         if not core:
@@ -225,17 +236,7 @@ class TreeBuilder:
 
     def flow(self, text: str) -> None:
         """Append inline text as markup languages have it: any run of white space is one space."""
-        words = text.split()
-        target = self._heading or self._body
-        if not words:
-            if text and not target.due:
-                target.due = " "
-            return
-        if not target.due and text[0].isspace():
-            target.due = " "
-        target.append(" ".join(words))
-        if text[-1].isspace():
-            target.due = " "
+        (self._heading or self._body).flow(text)
 
     def space(self) -> None:
         """White space between inline texts."""
@@ -266,21 +267,9 @@ class TreeBuilder:
 
     def link_text(self, target: str, text: str, kind: LinkKind = LinkKind.HYPERLINK) -> None:
         """A link whose anchor text is plain: the same as opening it, letting the text flow, and closing it."""
-        target_buffer = self._heading or self._body
-        words = text.split()
-        if not words:
-            target_buffer.links.append(Link(kind, target, ""))
-            if text and not target_buffer.due:
-                target_buffer.due = " "
-            return
-        if not target_buffer.due and text[0].isspace():
-            target_buffer.due = " "
-        core = " ".join(words)
-        target_buffer.append(core)
-        end = target_buffer.length
-        target_buffer.links.append(Link(kind, target, core, end - len(core), end))
-        if text[-1].isspace():
-            target_buffer.due = " "
+        buffer = self._heading or self._body
+        core, end = buffer.flow(text), buffer.length
+        buffer.links.append(Link(kind, target, core, end - len(core), end) if core else Link(kind, target, ""))
 
     def close_link(self) -> None:
         """Close the innermost open link; without one, nothing happens."""
@@ -316,18 +305,11 @@ class TreeBuilder:
 
     def marked_text(self, kind: MarkKind, text: str) -> None:
         """Text all of which is such a part: the same as opening it, letting the text flow, and closing it."""
-        words = text.split()
         body = self._body
-        if self._heading is not None or not words or len(body.open_marks) >= _DEEPEST:
+        if self._heading is not None or len(body.open_marks) >= _DEEPEST:
             self.flow(text)
-            return
-        if not body.due and text[0].isspace():
-            body.due = " "
-        core = " ".join(words)
-        body.append(core)
-        body.marks.append(Mark(kind, body.length - len(core), body.length, len(body.open_marks)))
-        if text[-1].isspace():
-            body.due = " "
+        elif core := body.flow(text):
+            body.marks.append(Mark(kind, body.length - len(core), body.length, len(body.open_marks)))
 
     def code(self, text: str, language: str = "") -> None:
         """A block of code, its lines as they stand."""

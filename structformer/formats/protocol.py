@@ -37,15 +37,12 @@ class Format(Protocol):
     def completeness(self) -> str: ...
     def sniff(self, head: bytes, path: str) -> float:
         """0..1: how sure it is, from the first bytes, that a file of unknown suffix is of this format."""
-        ...
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """The source's Documents; a dump yields many. Raises ReadError, and nothing else, on what it cannot read."""
-        ...
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """Names that the link may mean, best first, each "name" or "name#anchor"; the reference graph looks them up."""
-        ...
 
 
 @runtime_checkable
@@ -55,11 +52,9 @@ class StreamFormat(Format, Protocol):
     @property
     def stream_suffixes(self) -> tuple[str, ...]:
         """Suffixes of files whose first bytes must be looked at; "" for none."""
-        ...
 
     def streams(self, head: bytes, options: Mapping[str, Any]) -> bool:
         """Whether a file with these first bytes is such a source, given the options that `read` will get."""
-        ...
 
     def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
         """Pieces of some megabytes that `read` takes each by itself; a str says what had to be left out. Raises
@@ -67,7 +62,6 @@ class StreamFormat(Format, Protocol):
 
         limit: bytes that one document may have.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +84,6 @@ class CutFormat(StreamFormat, Protocol):
 
     def frame(self, beginning: bytes) -> Frame | None:
         """The frame of a stream that begins so; None where it is not to be cut. Raises ReadError."""
-        ...
 
 
 @runtime_checkable
@@ -101,7 +94,6 @@ class CompositeFormat(Format, Protocol):
         """Paths of the files that a source takes in whole, and those that these take in; not of those that are
         documents of their own.
         """
-        ...
 
 
 @runtime_checkable
@@ -110,7 +102,6 @@ class FragmentFormat(CompositeFormat, Protocol):
 
     def fragments(self, source: SourceFile) -> set[str]:
         """Paths of the files of which a source takes pieces and which are not documents of their own."""
-        ...
 
 
 @runtime_checkable
@@ -121,7 +112,6 @@ class ListingFormat(CompositeFormat, Protocol):
         """Paths of the files that a source lists as documents of their own, whoever takes them in; "*" in a path
         matches anything.
         """
-        ...
 
 
 def format_options(format: Format) -> tuple[FormatOption, ...]:

@@ -29,11 +29,9 @@ class Neighbours(Protocol):
         """A file's content by its path relative to the root; None when it isn't there, is too large, or lies
         outside.
         """
-        ...
 
     def find(self, suffix: str) -> list[str]:
         """Paths of all files with that suffix, in order."""
-        ...
 
 
 def open_file(location: Path) -> BufferedReader:

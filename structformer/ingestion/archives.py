@@ -17,7 +17,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,29 +72,25 @@ def archive_kind(path: str) -> str:
 @contextmanager
 def decompressed(data: BinaryIO, kind: str, *, location: Path | None = None, workers: int = 1) -> Iterator[BinaryIO]:
     """A stream of what a stream holds. location: its file, when it is one, for readers that decode in parallel."""
+    opened: Any = nullcontext(data)
     if kind == "gzip":
-        with gzip.GzipFile(fileobj=data) as stream:
-            yield stream  # type: ignore[misc]
+        opened = gzip.GzipFile(fileobj=data)
     elif kind == "bzip2":
         wanted = location is not None and workers > 1 and os.path.getsize(location) > _PARALLEL_BYTES
         if wanted and find_spec("indexed_bzip2"):  # which is not part of an installation where it has no wheel
             from indexed_bzip2 import IndexedBzip2File
 
-            with IndexedBzip2File(str(location), parallelization=workers) as parallel:
-                yield parallel
+            opened = IndexedBzip2File(str(location), parallelization=workers)
         else:
-            with bz2.BZ2File(data) as unpacked:
-                yield unpacked  # type: ignore[misc]
+            opened = bz2.BZ2File(data)
     elif kind == "xz":
-        with lzma.LZMAFile(data) as opened:
-            yield opened  # type: ignore[misc]
+        opened = lzma.LZMAFile(data)  # noqa: SIM115 (it is opened below)
     elif kind == "zstd":
         import zstandard
 
-        with zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(data, read_across_frames=True) as reader:
-            yield reader
-    else:
-        yield data
+        opened = zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(data, read_across_frames=True)
+    with opened as stream:
+        yield stream
 
 
 def unpack(data: BinaryIO, kind: str, limits: Limits, packed_size: int) -> bytes:

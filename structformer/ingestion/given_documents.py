@@ -74,11 +74,8 @@ def _given_shards(workspace: Workspace) -> list[ShardInfo]:
             f"{workspace} holds documents that a program gave that would be lost ({error}): "
             "ingest into another workspace, and give them again"
         ) from error
-    return [shard for shard in corpus.shards if shard.key in names and _is_given(corpus, shard)]
-
-
-def _is_given(corpus: Corpus, shard: ShardInfo) -> bool:
-    return next(corpus.rows(shard, "sources", ["why"]), {}).get("why") == _WHY
+    named = [shard for shard in corpus.shards if shard.key in names]
+    return [shard for shard in named if next(corpus.rows(shard, "sources", ["why"]), {}).get("why") == _WHY]
 
 
 def given_rows(documents: Iterable[Document]) -> dict[str, Rows]:

@@ -3,7 +3,8 @@
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +26,39 @@ def dataset_documents(name: str, folder: Path, *, progress: Callable[[int, int],
         return path
     with needed_for("an id of ir_datasets"):
         import ir_datasets
-    try:
-        dataset = ir_datasets.load(name)
+    with _unavailable(name):
+        try:
+            dataset = ir_datasets.load(name)
+        except KeyError as error:
+            raise UsageError(f"ir_datasets has no data set {name!r}") from error
         total = int(dataset.docs_count() or 0)
-        documents = dataset.docs_iter()
-    except KeyError as error:
-        raise UsageError(f"ir_datasets has no data set {name!r}") from error
-    except (AttributeError, OSError, RuntimeError) as error:
-        raise UsageError(f"the documents of {name} are unavailable: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / temporary_name(path.name)
-    with writing_errors(path), unfinished.open("wb") as file:
-        with zstandard.ZstdCompressor(level=3).stream_writer(file, closefd=False) as packed:
-            for number, document in enumerate(documents, 1):
-                packed.write(json.dumps(_record(document), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-                if progress and number % 1000 == 0:
-                    progress(number, total)
-        os.replace(unfinished, path)
+    with writing_errors(path):
+        try:
+            with unfinished.open("wb") as file, zstandard.ZstdCompressor(level=3).stream_writer(file) as packed:
+                for number, record in enumerate(_records(dataset, name), 1):
+                    packed.write(json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                    if progress and number % 1000 == 0:
+                        progress(number, total)
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
     return path
+
+
+@contextmanager
+def _unavailable(name: str) -> Iterator[None]:
+    """Raises UsageError on what goes wrong in fetching: a data set may be fetched while it is read."""
+    try:
+        yield
+    except (AttributeError, OSError, RuntimeError) as error:
+        raise UsageError(f"the documents of {name} are unavailable: {error}") from error
+
+
+def _records(dataset: Any, name: str) -> Iterator[dict[str, Any]]:
+    with _unavailable(name):
+        yield from map(_record, dataset.docs_iter())
 
 
 def _record(document: Any) -> dict[str, Any]:

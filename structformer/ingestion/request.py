@@ -83,7 +83,8 @@ class IngestRequest:
             _check_not_gone(there)
             return tuple(there)
         known = {source.path for source in there}
-        removed = [next((each for each in _spellings(path) if each in known), "") for path in self.paths]
+        spellings = [(str(place_of(path)), str(place_of(path, alone=False))) for path in self.paths]
+        removed = [next((each for each in its if each in known), "") for its in spellings]
         for path, found in zip(self.paths, removed, strict=True):
             if not found:
                 came_from = listed(source.path for source in there) or "nothing"
@@ -150,8 +151,3 @@ def _check_not_gone(there: Sequence[Source]) -> None:
         raise UsageError(
             f"{gone[0]}, from which the corpus was made, does not exist: name the PATHs to read, with --replace"
         )
-
-
-def _spellings(path: str | Path) -> tuple[str, str]:
-    """The paths that a source may have which was given so."""
-    return str(place_of(path)), str(place_of(path, alone=False))

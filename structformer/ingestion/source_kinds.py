@@ -31,21 +31,17 @@ class SourceKind(Protocol):
     @property
     def options(self) -> Sequence[Any]:
         """click.Options that `structformer ingest` takes for it."""
-        ...
 
     def claims(self, path: str) -> bool:
         """Whether a PATH is of this kind; nothing is fetched."""
-        ...
 
     def folder(self, path: str, workspace: Workspace) -> Path:
         """Where its files are kept, inside the workspace. Raises UsageError on a malformed PATH, MissingPackage."""
-        ...
 
     def fetch(
         self, path: str, workspace: Workspace, values: Mapping[str, Any], progress: Callable[[str, int, int], None]
     ) -> Fetched:
         """Fetch, or fetch again what has changed. values: of `options`. Raises ReadError where nothing is there."""
-        ...
 
 
 def source_kinds() -> dict[str, SourceKind]:

@@ -49,7 +49,11 @@ def added_sources(there: Sequence[Source], places: Sequence[Path]) -> tuple[Sour
     new = [place for place in _outside(places, read) if str(place) not in known]
     bases = {base_of(source) for source in there}
     base = next(iter(bases)) if len(bases) == 1 else None
-    within = [place for place in new if base is not None and (base in folder_of(place).parents or _is_in(place, base))]
+    within = [
+        place
+        for place in new
+        if base is not None and (base in folder_of(place).parents or (place.parent == base and not _is_folder(place)))
+    ]
     taken = {source.label.partition("/")[0] for source in there} | _top_names(there)
     named = [Source(_below(base, folder_of(place)), str(place)) for place in within if base is not None]
     return (*named, *_named_by_folder([place for place in new if place not in within], taken))
@@ -78,10 +82,6 @@ def listed(sources: Iterable[str], most: int = 3) -> str:
 
 def _is_folder(place: Path) -> bool:
     return place.is_dir() and not place.is_symlink()
-
-
-def _is_in(place: Path, folder: Path) -> bool:
-    return not _is_folder(place) and place.parent == folder
 
 
 def _outside(places: Sequence[Path], folders: set[Path]) -> list[Path]:

@@ -68,7 +68,12 @@ def resolve_base_model(
     "org/name@REVISION". hub_commit: looks up the commit of a hub name and revision, None out of reach. Raises
     ModelError naming the three ways out.
     """
-    on_hub = functools.partial(_on_hub, hub_commit=hub_commit or commit_in_reach)
+
+    def on_hub(name: str) -> BaseModel | None:
+        repository, revision = pinned(name)
+        commit = (hub_commit or commit_in_reach)(repository, revision)
+        return None if commit is None else BaseModel(repository, f"{repository}@{commit}", revision=commit)
+
     if name == "scratch":
         return BaseModel("scratch", "")
     if name == "minilm":
@@ -111,12 +116,6 @@ def pinned(location: str) -> tuple[str, str]:
     """A location's name and its revision, "" without one: "org/name@REVISION" apart, a folder's path as it is."""
     found = _PINNED.fullmatch(location)
     return (found[1], found[2]) if found and not Path(location).exists() else (location, "")
-
-
-def _on_hub(name: str, hub_commit: Callable[[str, str], str | None]) -> BaseModel | None:
-    repository, revision = pinned(name)
-    commit = hub_commit(repository, revision)
-    return None if commit is None else BaseModel(repository, f"{repository}@{commit}", revision=commit)
 
 
 def packaged_minilm() -> Path | None:

@@ -259,8 +259,7 @@ class BiEncoder:
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(queries, documents) float32: every query with every document."""
-        found: npt.NDArray[np.float32] = self.encode_queries(queries) @ self.encode_documents(documents).T
-        return found
+        return self.encode_queries(queries) @ self.encode_documents(documents).T
 
     def save(self, folder: Path) -> None:
         """Write weights (safetensors), tokenizer and the modules that sentence-transformers reads: its `encode_query`

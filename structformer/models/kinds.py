@@ -36,19 +36,15 @@ class Ranker(Protocol):
     @property
     def kind(self) -> str:
         """The name of its RankerKind."""
-        ...
 
     def save(self, folder: Any) -> None:
         """Write weights (safetensors), tokenizer and whatever loads it again."""
-        ...
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(pairs,) float32: the score of queries[i] and documents[i]."""
-        ...
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(queries, documents) float32: every query with every document; asked only of those that encode them apart."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from safetensors.torch import save_file
+from torch.nn.utils.rnn import pad_sequence
 
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import ModelError
@@ -216,18 +217,11 @@ class LateInteraction:
         longest = max(len(row) for row in ids)
         rows: list[tuple[int, torch.Tensor]] = []
         for numbers in length_buckets([len(row) for row in ids], self.model.device.type, batch_tokens):
-            width = max(len(ids[number]) for number in numbers)
-            padding = self.tokenizer.pad_token_id
-            padded = torch.tensor(
-                [[*ids[number], *[padding] * (width - len(ids[number]))] for number in numbers],
-                device=self.model.device,
-            )
-            attention = torch.tensor(
-                [[1] * len(ids[number]) + [0] * (width - len(ids[number])) for number in numbers],
-                device=self.model.device,
-            )
+            rows_of = [torch.tensor(ids[number], device=self.model.device) for number in numbers]
+            padded = pad_sequence(rows_of, batch_first=True, padding_value=self.tokenizer.pad_token_id)
+            attention = pad_sequence([torch.ones_like(row) for row in rows_of], batch_first=True)
             vectors = self.normalised(self.model(input_ids=padded, attention_mask=attention))
-            vectors = torch.nn.functional.pad(vectors, (0, 0, 0, longest - width))
+            vectors = torch.nn.functional.pad(vectors, (0, 0, 0, longest - padded.shape[1]))
             rows += [(number, vectors[place]) for place, number in enumerate(numbers)]
         stacked = torch.stack([vectors for _, vectors in sorted(rows, key=lambda row: row[0])])
         lengths = torch.tensor([len(row) for row in ids], device=self.model.device)

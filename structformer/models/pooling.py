@@ -84,12 +84,11 @@ def _pooled(modes: Sequence[str], hidden: Array, mask: Array, skipped: Array | N
     if skipped is not None:
         kept = mask * (places > skipped[:, None])
         kept = kept + mask * (kept.sum(1) == 0)[:, None]  # where a text is nothing but its prompt
-    parts = [_largest(hidden, kept, xp) if mode == "max" else _mean(mode, hidden, kept, places) for mode in modes]
+    parts = [
+        xp.amax(hidden - (1 - kept)[..., None] * _NEVER, 1) if mode == "max" else _mean(mode, hidden, kept, places)
+        for mode in modes
+    ]
     return parts[0] if len(parts) == 1 else xp.concatenate(parts, 1)
-
-
-def _largest(hidden: Array, kept: Array, xp: Any) -> Array:
-    return xp.amax(hidden - (1 - kept)[..., None] * _NEVER, 1)
 
 
 def _mean(mode: str, hidden: Array, kept: Array, places: Array) -> Array:
@@ -136,17 +135,14 @@ def _layer(location: str, step: Dense, xp: Any) -> Layer:
         sizes["residual.weight"] = (step.outputs, step.inputs)
     try:
         with safe_open(path, "np" if xp is np else "pt") as file:
-            arrays = {each: _float32(file.get_tensor(each), xp) for each in sizes}
+            read = {each: file.get_tensor(each) for each in sizes}
+        arrays = {each: array.astype(np.float32) if xp is np else array.float() for each, array in read.items()}
     except (OSError, SafetensorError, TypeError) as error:
         raise ModelError(f"{location}/{name} cannot be read: {error}") from error
     for each, size in sizes.items():
         if tuple(arrays[each].shape) != size:
             raise ModelError(f"{location}/{name}: {each} is of the size {tuple(arrays[each].shape)}, not {size}")
     return Layer(arrays["linear.weight"], arrays.get("linear.bias"), arrays.get("residual.weight"))
-
-
-def _float32(array: Array, xp: Any) -> Array:
-    return array.astype(np.float32) if xp is np else array.float()
 
 
 def steps_fit(steps: Sequence[Step], dimensions: int) -> str:

@@ -28,7 +28,7 @@ def read_query_log(path: Path) -> list[str]:
     """
     found: dict[str, str] = {}
     try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
+        with path.open(encoding="utf-8-sig", errors="replace") as lines:
             for number, line in enumerate(lines, 1):
                 text = _query(line.strip(), f"{path}, line {number}")
                 if any(map(str.isalnum, text)) and len(text) <= _LONGEST:
@@ -45,7 +45,8 @@ def _query(line: str, place: str) -> str:
         return " ".join(line.rpartition("\t")[2].split())
     try:
         value = json.loads(line)
-        return " ".join(str(value["query"] if "query" in value else value["text"]).split())
+        text = value["query"] if "query" in value else value["text"]
+        return "" if text is None else " ".join(str(text).split())
     except (ValueError, KeyError, RecursionError):
         raise UsageError(f'{place}: not a JSON object with "query" or "text"') from None
 

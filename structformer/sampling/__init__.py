@@ -2,23 +2,22 @@
 
 from structformer.sampling.collection import (
     CollectionCounts,
-    Ground,
     ShardCounts,
-    Survey,
     counted_words,
     left_out,
+    most_frequent,
     write_collection,
 )
 from structformer.sampling.draw_examples import sample
 from structformer.sampling.example import Census, Example, SamplingOptions, SetOptions
 from structformer.sampling.held_out import DevelopmentSet, held_out_share, is_held_out
 from structformer.sampling.negatives import PassageTable, write_passages
-from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood, PageTexts, Reference, title_and_head
+from structformer.sampling.neighbourhood import Neighbourhood, PageTexts, Reference, title_and_head
 from structformer.sampling.pages import PageTable, write_pages
 from structformer.sampling.request import parse_mix
 from structformer.sampling.sets import other_flags, set_digest
 from structformer.sampling.store import Samples, Texts, TextWriter, write_examples
-from structformer.sampling.task import Form, Need, Task
+from structformer.sampling.task import Form, Ground, Need, Survey, Task
 from structformer.sampling.tasks import (
     DEFAULT_TASKS,
     document_examples,
@@ -36,13 +35,15 @@ from structformer.sampling.word_sets import (
     word_set_examples,
 )
 
+CollectionModel = CollectionCounts  # as signatures of tasks had it
+
 __all__ = [
     "DEFAULT_TASKS", "MEAN_SIZE", "Census", "CollectionCounts", "CollectionModel",
     "DevelopmentSet", "DocumentModel", "DocumentView", "Example", "Form", "Ground", "Need",
     "Neighbourhood", "PageTable", "PageTexts", "PassageTable", "Reference", "Samples",
     "SamplingOptions", "SetOptions", "ShardCounts", "Survey", "Task", "TextWriter", "Texts",
     "counted_words", "document_examples", "document_model", "document_text", "drawn_examples",
-    "generator", "held_out_share", "is_held_out", "left_out", "nearly_equal", "needs_attention",
+    "generator", "held_out_share", "is_held_out", "left_out", "most_frequent", "nearly_equal", "needs_attention",
     "other_flags", "parse_mix", "positive_poisson", "sample", "set_digest", "tasks",
     "title_and_head", "word_set", "word_set_examples", "write_collection", "write_examples",
     "write_pages", "write_passages",

@@ -6,11 +6,11 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from structformer.corpus import Corpus
 from structformer.corpus.languages import corpus_language
 from structformer.document import Document
 from structformer.sampling.example import SamplingOptions
-from structformer.sampling.neighbourhood import CollectionModel, PageTexts, WordWeights
 from structformer.sampling.view import document_text
 from structformer.storage.files import read_json, write_json
 from structformer.text.languages import ENGLISH
@@ -32,6 +31,7 @@ _MAX_WORDS = 500_000  # that are kept; of rarer ones only the sums are
 _SUBSAMPLED_FROM = 100  # occurrences; rarer words are always kept
 _THRESHOLD = 1e-4
 _UNSEEN = (0, 0)
+Key = TypeVar("Key", str, tuple[str, str])
 
 
 def with_stop_words(options: SamplingOptions, corpus: Corpus) -> SamplingOptions:
@@ -90,15 +90,18 @@ def write_collection(folders: Iterable[Path], path: Path) -> None:
             total += frequency
             total_documents += found
         if len(frequencies) > 4 * _MAX_WORDS:
-            frequencies = _most_frequent(frequencies)
+            frequencies = most_frequent(frequencies, _MAX_WORDS)
             documents = Counter({word: documents[word] for word in frequencies})
-    words = {word: [frequency, documents[word]] for word, frequency in sorted(_most_frequent(frequencies).items())}
+    words = {
+        word: [frequency, documents[word]] for word, frequency in sorted(most_frequent(frequencies, _MAX_WORDS).items())
+    }
     value = {"documents": count, "total": total, "total_documents": total_documents, "words": words}
     path.write_text(json.dumps(value, ensure_ascii=True), encoding="utf-8")
 
 
-def _most_frequent(counts: Counter[str]) -> Counter[str]:
-    return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MAX_WORDS]))
+def most_frequent(counts: Counter[Key], most: int) -> Counter[Key]:
+    """The highest counts, of equal ones those that come first by their keys."""
+    return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]))
 
 
 class CollectionCounts:
@@ -111,6 +114,7 @@ class CollectionCounts:
         self._total_documents: int = max(1, value["total_documents"])
         self.documents: int = value["documents"]
         self.mean_length: float = value["total"] / max(1, self.documents)
+        """Mean length of the documents, in words."""
         self._drawn: dict[int, tuple[list[str], npt.NDArray[np.int64]]] = {}
 
     def frequency(self, word: str) -> int:
@@ -153,30 +157,3 @@ class CollectionCounts:
         total = int(ends[-1])
         drawn = np.searchsorted(ends, [rng.random() * total for _ in range(count)], side="right")
         return [words[place] for place in drawn.tolist()]
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What a survey looks at."""
-
-    pages: PageTexts
-    options: SamplingOptions
-    seed: int
-    weights: WordWeights | None = None
-    """For a task that needs attention."""
-    collection: CollectionModel | None = None
-    """For a task that needs word counts."""
-    workspace: str = ""
-    """Its path, for a survey that reads whole documents or keeps what it made."""
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """A pass over the corpus."""
-
-    name: str
-    """Tasks whose surveys have the same name share one."""
-    write: Callable[[Ground, Path], None]
-    """Puts its findings into a folder, in one process."""
-    read: Callable[[Path], Any]
-    """Opens them, in each process that draws."""

@@ -17,7 +17,7 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.graph import ReferenceGraph
 from structformer.sampling.by_attention import draw_by_attention, weigh_pages
-from structformer.sampling.collection import CollectionCounts, Ground, left_out, with_stop_words, write_collection
+from structformer.sampling.collection import CollectionCounts, left_out, with_stop_words, write_collection
 from structformer.sampling.example import FROM_PASSAGES, Census, SamplingOptions
 from structformer.sampling.held_out import held_out_share
 from structformer.sampling.negatives import PassageTable, write_passages
@@ -37,7 +37,7 @@ from structformer.sampling.shard_drawing import (
     run_tasks,
 )
 from structformer.sampling.store import PartWriter, Samples
-from structformer.sampling.task import Need, Task
+from structformer.sampling.task import Ground, Need, Task
 from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks
 from structformer.storage.files import building_folder, read_json, write_json
 from structformer.workspace import Workspace

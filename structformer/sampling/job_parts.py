@@ -76,17 +76,17 @@ def merge_samples(
         folder = publication.folder("samples")
         if (parts.folder / _DRAWN).is_dir():
             shutil.copytree(
-                parts.folder / _DRAWN, folder, copy_function=_linked, ignore=_temporaries, dirs_exist_ok=True
+                parts.folder / _DRAWN,
+                folder,
+                copy_function=_linked,
+                ignore=lambda _, names: list(filter(is_temporary, names)),
+                dirs_exist_ok=True,
             )
         request = SampleRequest.of(plan)
         draw(request, workspace, folder, workers=workers, engine=engine, progress=progress)
         publication.beside["samples"] = stay_beside(request, workspace)
     parts.drop()
     return Samples.open(workspace, generation=workspace.folder("samples").name)
-
-
-def _temporaries(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if is_temporary(name)]
 
 
 def _linked(source: str, target: str) -> None:

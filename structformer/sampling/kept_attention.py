@@ -43,15 +43,12 @@ class SharedWeights(WordWeights, Protocol):
 
     def processes(self, asked: int | None) -> int:
         """How many processes share the work. asked: what the user wants."""
-        ...
 
     def compute(self, requests: Sequence[Request]) -> list[Row]:
         """What is asked for, the same for the same requests."""
-        ...
 
     def know(self, rows: Mapping[Request, Row]) -> None:
         """Answer from what `compute` gave earlier."""
-        ...
 
 
 def kept(

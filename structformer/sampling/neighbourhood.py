@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, Protocol
 
 from structformer.document import word_count
+from structformer.sampling.collection import CollectionCounts
 from structformer.sampling.view import DocumentView
 from structformer.text.sentence_splitting import sentences
 
@@ -32,23 +33,19 @@ class WordWeights(Protocol):
         """Compute what will be asked for, in batches: (text, start, end) of `weights`, (text, ~start, ~end) of
         `span_weights`.
         """
-        ...
 
     def span_weights(self, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
         """Weights of a text's spans, [start, end) in characters: what their own tokens get from [CLS]."""
-        ...
 
     def first_pieces(self, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
         """Of each text (number of tokens read, what the first tokens of each word's occurrences get from [CLS], by word
         in lower case).
         """
-        ...
 
     def weights(self, text: str, start: int = 0, end: int = 0) -> Mapping[str, float]:
         """Weights by word in lower case, from the tokens in [start, end) or, when that is empty, from [CLS]; they sum
         to one.
         """
-        ...
 
 
 class PageTexts(Protocol):
@@ -58,45 +55,11 @@ class PageTexts(Protocol):
     def count(self) -> int: ...
     def head(self, number: int) -> str:
         """The document's first characters: abstract first, then its sections (LTM)."""
-        ...
 
     def abstract(self, number: int) -> str:
         """The document's abstract, and what follows where it is short (HARP's destination pages)."""
-        ...
 
     def title(self, number: int) -> str: ...
-
-
-class CollectionModel(Protocol):
-    """The collection's word counts and unigram language model."""
-
-    documents: int
-    mean_length: float
-    """Mean length of its documents, in words."""
-
-    def probability(self, word: str) -> float:
-        """P(word | collection), never zero."""
-        ...
-
-    def probabilities(self, words: Sequence[str]) -> list[float]:
-        """The same of many words."""
-        ...
-
-    def frequency(self, word: str) -> int:
-        """How often the word occurs in the collection."""
-        ...
-
-    def document_frequency(self, word: str) -> int:
-        """In how many documents the word occurs."""
-        ...
-
-    def kept(self, word: str) -> float:
-        """The probability with which a drawn word is kept, lower for frequent words."""
-        ...
-
-    def drawn(self, rng: Random, count: int, min_frequency: int) -> list[str]:
-        """That many words by their probability, of those that occur at least `min_frequency` times."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +86,7 @@ class Neighbourhood:
     anchor_targets: Callable[[str], Sequence[int]] = lambda text: ()
     """Documents that links with an anchor text lead to."""
     weights: WordWeights | None = None
-    collection: CollectionModel | None = None
+    collection: CollectionCounts | None = None
     named_by: Sequence[int] = ()
     """Documents whose see-also lists name it."""
     surveyed: Any = None

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from structformer.sampling.example import Census, Example
@@ -37,17 +36,18 @@ BATCH_ROWS = 1024
 _OPEN_FILES = 512
 
 
-class TextWriter:
-    """Texts in batches of equal size, so that a row's batch is known from its number."""
+class _RowWriter:
+    """Rows in batches of equal size, so that a row's batch is known from its number."""
 
-    def __init__(self, path: Path) -> None:
-        self._writer = pa.ipc.new_file(str(path), _TEXT)
-        self._rows: list[str] = []
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._writer = pa.ipc.new_file(str(path), schema)
+        self._rows: list[tuple[Any, ...]] = []
         self.count = 0
 
-    def add(self, text: str) -> int:
-        """Append a text and give its number."""
-        self._rows.append(text)
+    def add_row(self, *values: Any) -> int:
+        """Append a row and give its number."""
+        self._rows.append(values)
         self.count += 1
         if len(self._rows) == BATCH_ROWS:
             self._flush()
@@ -55,12 +55,25 @@ class TextWriter:
 
     def _flush(self) -> None:
         if self._rows:
-            self._writer.write_batch(pa.record_batch([pa.array(self._rows, pa.string())], schema=_TEXT))
+            columns = zip(*self._rows, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+            self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
             self._rows = []
 
     def close(self) -> None:
         self._flush()
         self._writer.close()
+
+
+class TextWriter(_RowWriter):
+    """Texts, by number."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, _TEXT)
+
+    def add(self, text: str) -> int:
+        """Append a text and give its number."""
+        return self.add_row(text)
 
 
 class Texts:
@@ -73,45 +86,6 @@ class Texts:
         return str(self._file.get_batch(number // BATCH_ROWS).column(0)[number % BATCH_ROWS].as_py())
 
 
-class _ExampleWriter:
-    """One task's Examples, gathered as columns."""
-
-    def __init__(self, path: Path) -> None:
-        self._writer = pa.ipc.new_file(str(path), _EXAMPLE)
-        self._clear()
-
-    def _clear(self) -> None:
-        self._columns: tuple[list[str], list[int], list[int]] = ([], [], [])
-        self._ends: tuple[list[int], list[int], list[int]] = ([0], [0], [0])
-        self._ids: list[str] = []
-
-    def add(self, queries: Sequence[str], documents: Sequence[int], document_id: str, sections: Sequence[int]) -> None:
-        texts, rows, places = self._columns
-        texts.extend(queries)
-        rows.extend(documents)
-        places.extend(sections)
-        for size, ends in zip((len(texts), len(rows), len(places)), self._ends, strict=True):
-            ends.append(size)
-        self._ids.append(document_id)
-        if len(self._ids) == BATCH_ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        if not self._ids:
-            return
-        queries, documents, sections = (
-            pa.ListArray.from_arrays(np.array(ends, np.int32), pa.array(column, kind))
-            for column, ends, kind in zip(self._columns, self._ends, (pa.string(), pa.int32(), pa.int32()), strict=True)
-        )
-        arrays = [queries, documents, pa.array(self._ids, pa.string()), sections]
-        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=_EXAMPLE))
-        self._clear()
-
-    def close(self) -> None:
-        self._flush()
-        self._writer.close()
-
-
 class PartWriter:
     """Writes one part's Examples into a folder, which is made."""
 
@@ -119,7 +93,7 @@ class PartWriter:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._texts = TextWriter(folder / "texts.arrow")
-        self._tasks: dict[str, _ExampleWriter] = {}
+        self._tasks: dict[str, _RowWriter] = {}
         self._known: dict[str, int] = {}
         self.counts: Counter[str] = Counter()
 
@@ -138,13 +112,13 @@ class PartWriter:
     def add(self, example: Example) -> None:
         table = self._tasks.get(example.task)
         if table is None:
-            table = self._tasks[example.task] = _ExampleWriter(self._folder / f"{example.task}.arrow")
+            table = self._tasks[example.task] = _RowWriter(self._folder / f"{example.task}.arrow", _EXAMPLE)
         texts, known = _once(example.documents), self._known
         for text in texts:
             if text not in known:
                 known[text] = self._texts.add(text)
         rows = [known[text] for text in texts]
-        table.add(_once(example.queries), rows, example.document_id, example.sections)
+        table.add_row(_once(example.queries), rows, example.document_id, example.sections)
         self.counts[example.task] += 1
 
 

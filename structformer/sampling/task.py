@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
+from pathlib import Path
 from typing import Any
 
-from structformer.sampling.collection import Survey
-from structformer.sampling.example import Example
+from structformer.sampling.collection import CollectionCounts
+from structformer.sampling.example import Example, SamplingOptions
+from structformer.sampling.neighbourhood import PageTexts, WordWeights
 from structformer.workspace import checked_name
 
 
@@ -27,6 +29,33 @@ class Form(StrEnum):
 
     TEXT = "text"  # the passage alone
     PATH = "path"  # with its path of titles in front
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a survey looks at."""
+
+    pages: PageTexts
+    options: SamplingOptions
+    seed: int
+    weights: WordWeights | None = None
+    """For a task that needs attention."""
+    collection: CollectionCounts | None = None
+    """For a task that needs word counts."""
+    workspace: str = ""
+    """Its path, for a survey that reads whole documents or keeps what it made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A pass over the corpus."""
+
+    name: str
+    """Tasks whose surveys have the same name share one."""
+    write: Callable[[Ground, Path], None]
+    """Puts its findings into a folder, in one process."""
+    read: Callable[[Path], Any]
+    """Opens them, in each process that draws."""
 
 
 @dataclass(frozen=True, slots=True)

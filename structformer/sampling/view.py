@@ -138,14 +138,9 @@ def in_random_order(rng: Random, items: Sequence[int], limit: int) -> Iterator[i
         pool[place] = pool[last]
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text in order, in lower case."""
-    return _WORD.findall(bare_words(text.lower()))
-
-
 def word_set(text: str) -> frozenset[str]:
     """The distinct words of a text, in lower case."""
-    return frozenset(words_of(text))
+    return frozenset(_WORD.findall(bare_words(text.lower())))
 
 
 def nearly_equal(first: frozenset[str], second: frozenset[str]) -> bool:

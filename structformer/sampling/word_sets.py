@@ -9,9 +9,9 @@ from random import Random
 import numpy as np
 
 from structformer.document import word_count
-from structformer.sampling.collection import document_words, left_out
+from structformer.sampling.collection import CollectionCounts, document_words, left_out
 from structformer.sampling.example import Census, Example
-from structformer.sampling.neighbourhood import CollectionModel, Neighbourhood
+from structformer.sampling.neighbourhood import Neighbourhood
 
 
 def positive_poisson(random: Random, mean: float) -> int:
@@ -40,7 +40,7 @@ class DocumentModel:
     make 500, so that sets have words that the document lacks. words: the document's, without stop words.
     """
 
-    def __init__(self, words: Sequence[str], collection: CollectionModel, min_frequency: int, rng: Random) -> None:
+    def __init__(self, words: Sequence[str], collection: CollectionCounts, min_frequency: int, rng: Random) -> None:
         self._counts = Counter(words)
         self._collection = collection
         self._length = len(words) + collection.mean_length
@@ -80,7 +80,7 @@ def document_model(
     rng: Random,
     census: Census,
     task: str,
-    given: tuple[Sequence[str], CollectionModel] | None = None,
+    given: tuple[Sequence[str], CollectionCounts] | None = None,
 ) -> DocumentModel | None:
     """The model of a document that is shown as `text`; None if it takes no part, which is counted as dropped. given:
     its words, and the collection's counts, where they are a task's own.

@@ -100,8 +100,7 @@ class StaticEncoder:
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
         """(queries, documents) float32: the cosines of all pairs."""
-        found: Vectors = self.encode_queries(queries) @ self.encode_documents(documents).T
-        return found
+        return self.encode_queries(queries) @ self.encode_documents(documents).T
 
 
 def unit(vectors: npt.NDArray[Any]) -> Vectors:

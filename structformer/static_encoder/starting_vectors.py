@@ -50,5 +50,4 @@ def _lengths(bags: Table, table: Table) -> npt.NDArray[np.float32]:
 
 def _basis(columns: npt.NDArray[np.floating]) -> Vectors:
     """An orthonormal basis of the columns' space."""
-    found: Vectors = np.linalg.qr(columns)[0].astype(np.float32)
-    return found
+    return np.linalg.qr(columns)[0].astype(np.float32)

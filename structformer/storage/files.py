@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,8 @@ def remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.unlink()
 
 
 @contextmanager
@@ -86,23 +87,20 @@ def writing_errors(path: Path, *, full_alone: bool = False) -> Iterator[None]:
         # safetensors, tantivy and tokenizers have errors of their own; pyarrow's of files are OSErrors.
         of_own = any(text in str(error) for text in ("Read-only file system", "os error"))
         of_files = isinstance(error, OSError | sqlite3.Error) or of_own
-        if not (_is_full(error) or (of_files and not full_alone)):
+        if not (is_full(error) or (of_files and not full_alone)):
             raise
-        raise WorkspaceError(_not_written(path, error)) from error
+        place = Path(getattr(error, "filename", None) or path)
+        if any(is_temporary(part) for part in place.parts):
+            place = path  # what it was to become
+        reason = getattr(error, "strerror", None) or str(error)
+        advice = "; make room there and run the command again" if is_full(error) else ""
+        raise WorkspaceError(f"{place} cannot be written ({reason}){advice}") from error
 
 
-def _is_full(error: BaseException) -> bool:
+def is_full(error: BaseException) -> bool:
+    """Whether an error, or one of an error's text, says that a disk is full."""
     texts = ("No space left", "disk is full", "File too large")
     return getattr(error, "errno", None) in _FULL or any(text in str(error) for text in texts)
-
-
-def _not_written(path: Path, error: BaseException) -> str:
-    reason = getattr(error, "strerror", None) or str(error)
-    place = Path(getattr(error, "filename", None) or path)
-    if any(is_temporary(part) for part in place.parts):
-        place = path  # what it was to become
-    full = _is_full(error)
-    return f"{place} cannot be written ({reason})" + ("; make room there and run the command again" if full else "")
 
 
 def fsync_folder(folder: Path) -> None:

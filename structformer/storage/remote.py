@@ -68,7 +68,7 @@ class RemoteFolder:
                 if progress:
                     progress("downloading", done, len(wanted))
             for path in set(known["files"]) - set(state):
-                remove(self._path(path))
+                remove(inside(self.local, path))
             self._remember(state, seen)
 
     def push(self, progress: Progress | None = None) -> int:
@@ -83,12 +83,12 @@ class RemoteFolder:
                 return 0
             for done, (path, digest) in enumerate(sorted(changed.items()), 1):
                 if digest is not None:
-                    self._store_file(self._path(path), f"{self._root}/objects/{digest}")
+                    self._store_file(inside(self.local, path), f"{self._root}/objects/{digest}")
                 if progress:
                     progress("uploading", done, len(changed))
             after = max([time.time_ns(), *(int(name[:20]) + 1 for name in known["log"])])  # clocks go back too
             entry = f"{after:020}-{secrets.token_hex(6)}.json"
-            with self._store.open_output_stream(f"{self._root}/log/{entry}") as file:
+            with self._written(f"{self._root}/log/{entry}") as file:
                 file.write(json.dumps({"files": changed}, sort_keys=True).encode("utf-8", "backslashreplace"))
             state = {path: digests[0] for path, digests in known["files"].items()} | changed
             self._remember(_there(state), sorted({*known["log"], entry}))
@@ -101,15 +101,14 @@ class RemoteFolder:
         state: dict[str, str | None] = {}
         for name in names:
             with self._store.open_input_stream(f"{self._root}/log/{name}") as file:
-                state |= json.loads(file.read())["files"]
+                try:
+                    state |= json.loads(file.read())["files"]
+                except (ValueError, KeyError, TypeError) as error:
+                    raise WorkspaceError(f"{self.name}: log/{name} cannot be read ({error!r})") from error
         return _there(state), names
 
-    def _path(self, name: str) -> Path:
-        """A file of the copy. Raises WorkspaceError on a name that leads out of it."""
-        return inside(self.local, name)
-
     def _fetch(self, path: str, digest: str) -> None:
-        final = self._path(path)
+        final = inside(self.local, path)
         final.parent.mkdir(parents=True, exist_ok=True)
         temporary = final.with_name(temporary_name())
         try:
@@ -123,10 +122,28 @@ class RemoteFolder:
             temporary.unlink(missing_ok=True)
 
     def _store_file(self, path: Path, key: str) -> None:
-        if self._store.get_file_info(key).is_file:
+        there = self._store.get_file_info(key)
+        if there.is_file and there.size == path.stat().st_size:  # an upload that was broken off left less
             return
-        with path.open("rb") as source, self._store.open_output_stream(key) as target:
+        with path.open("rb") as source, self._written(key) as target:
             shutil.copyfileobj(source, target, _BLOCK)
+
+    @contextmanager
+    def _written(self, key: str) -> Iterator[Any]:
+        """A file of the store, to be written. On a network path it gets its name when it is whole: who is killed there
+        leaves what was written, which an object store drops.
+        """
+        if not isinstance(self._store, fs.LocalFileSystem):
+            with self._store.open_output_stream(key) as file:
+                yield file
+            return
+        temporary = Path(self._root, temporary_name())
+        try:
+            with temporary.open("wb") as file:
+                yield file
+            os.replace(temporary, key)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def _known(self) -> dict[str, Any]:
         """What the copy was when it last equalled the store: its files' digests, sizes and times, and the log's
@@ -140,7 +157,7 @@ class RemoteFolder:
     def _remember(self, state: dict[str, str], log: list[str]) -> None:
         files = {}
         for path, digest in state.items():
-            status = self._path(path).stat()
+            status = inside(self.local, path).stat()
             files[path] = [digest, status.st_size, status.st_mtime_ns]
         write_json(self._record, {"files": files, "log": log})
 

@@ -116,16 +116,6 @@ class Sealed:
         digest = self._sealed().get(name) or self._sealed(again=True).get(name)
         if digest is None:
             raise WorkspaceError(f"{path} is not listed in {self.folder / SEAL}: {self._advice}")
-        self._compare(path, digest)
-        return path
-
-    def paths(self, names: Iterable[str]) -> None:
-        """Compare several files at once."""
-        for name in names:
-            self.path(name)
-        self._stamps.save()
-
-    def _compare(self, path: Path, digest: str) -> None:
         try:
             same = self._stamps.matches(path, digest)
         except FileNotFoundError as error:
@@ -134,6 +124,13 @@ class Sealed:
             raise WorkspaceError(f"{path} cannot be read ({error.strerror or error})") from error
         if not same:
             raise WorkspaceError(f"{path} has changed since it was written: {self._advice}")
+        return path
+
+    def paths(self, names: Iterable[str]) -> None:
+        """Compare several files at once."""
+        for name in names:
+            self.path(name)
+        self._stamps.save()
 
     def json(self, name: str) -> Any:
         """The value of a sealed JSON file. Raises WorkspaceError."""
@@ -166,14 +163,12 @@ class Sealed:
             # What begins with a dot is a file manager's.
             found += [f"{self.folder / each}: no seal lists it" for each in others if "/." not in f"/{each}"]
         for name in names:
+            path = self.folder / name
             try:
-                path = inside(self.folder, name)
+                if fast_digest(inside(self.folder, name)) != self._sealed()[name]:
+                    found.append(f"{path}: content differs from its recorded digest")
             except WorkspaceError as error:
                 found.append(str(error))
-                continue
-            try:
-                if fast_digest(path) != self._sealed()[name]:
-                    found.append(f"{path}: content differs from its recorded digest")
             except FileNotFoundError:
                 found.append(f"{path}: missing")
             except OSError as error:

@@ -1,5 +1,6 @@
 """The options of a training run, its plan, and its result."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,8 +162,12 @@ class TrainingOptions:
         batch_tokens eval_steps save_steps save_seconds threads group_size dimensions max_epochs query_tokens
         pair_query_tokens questions""".split():
             value = getattr(self, field_name)
-            if value is not None and value <= 0:
-                raise UsageError(f"{field_name} must be above 0")
+            if value is not None and not 0 < value < math.inf:
+                raise UsageError(f"{field_name} must be above 0{'' if value <= 0 else ' and finite'}")
+        if self.hard_negatives < 0:
+            raise UsageError("hard_negatives must not be below 0")
+        if self.mix and not all(isinstance(each, int | float) and 0 < each < math.inf for each in self.mix.values()):
+            raise UsageError(f"mix is {self.mix!r}: a task's weight must be a number above 0")
         if abs(self.seed) >= 2**63:
             raise UsageError(f"seed is {self.seed}: over 64 bits")
         if (self.dev_queries is None) != (self.dev_qrels is None):

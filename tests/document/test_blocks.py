@@ -199,7 +199,7 @@ TEXTS = {
     "docker-markdown": "2b02e81149ed9f42e4a51151",
     "cargo-markdown": "ab81cd92aea5017508ff5437",
     "git-html": "e2b1c6ffc9c13a20c6912858",
-    "systemd-docbook": "96e71084e3f5967bbda421dc",
+    "systemd-docbook": "542f85cf3959f3adda12dfa7",
     "jats-articles": "169a8b20515a64478c53e6cc",
 }
 

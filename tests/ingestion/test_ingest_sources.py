@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import time
+from collections import namedtuple
 from pathlib import Path
 from queue import Queue
 
@@ -18,6 +19,7 @@ from structformer.errors import UsageError
 from structformer.formats.limits import MAX_OPENED
 from structformer.formats.source import SourceFile
 from structformer.ingestion import FileFilter, IngestReport, ingest
+from structformer.ingestion.ir_datasets_source import dataset_documents
 from structformer.ingestion.site_finding import found_site
 from structformer.ingestion.slow_files import SECONDS, noticing, noting
 from structformer.ingestion.walk import FolderFiles
@@ -425,3 +427,20 @@ def test_pages_elsewhere_stay_where_they_are_and_so_do_those_of_an_earlier_marke
     marker = tmp_path / "ships" / "w" / "workspace.json"
     assert read_json(marker, digest=True)["sources"] == [{"label": "", "path": str(pages)}]  # as all were once
     assert ingest(pages, tmp_path / "ships" / "w", workers=1).unchanged == 1
+
+
+def test_a_data_set_whose_documents_end_early_is_named_and_leaves_nothing(tmp_path, monkeypatch):
+    ir_datasets = pytest.importorskip("ir_datasets")
+
+    class Broken:
+        def docs_count(self):
+            return 2
+
+        def docs_iter(self):
+            yield namedtuple("Doc", ["doc_id", "text"])("a", "Ropes are laid.")
+            raise OSError("the connection was closed")
+
+    monkeypatch.setattr(ir_datasets, "load", lambda name: Broken())
+    with pytest.raises(UsageError, match="the documents of boats/docs are unavailable: the connection was closed"):
+        dataset_documents("boats/docs", tmp_path)
+    assert list(tmp_path.iterdir()) == []

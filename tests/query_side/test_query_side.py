@@ -584,6 +584,8 @@ def test_a_query_log_is_lines_with_or_without_ids_or_json(tmp_path):
         'remove  a network\n17\tcopy volumes\n{"query": "Remove a network", "time": 1}\n{"text": "x y"}\n\n!?\n'
     )
     assert read_query_log(log) == ["remove a network", "copy volumes", "x y"]
+    log.write_text('{"text": "x y"}\n{"query": null}\n{"query": "copy volumes"}\n', encoding="utf-8-sig")
+    assert read_query_log(log) == ["x y", "copy volumes"]
 
 
 @pytest.mark.parametrize(

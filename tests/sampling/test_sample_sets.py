@@ -297,16 +297,14 @@ def test_several_processes_draw_by_attention_what_one_draws_and_resume_from_what
 @pytest.mark.parametrize("tied", [False, True])
 def test_kept_attention_is_what_the_model_gives(linked, tied):
     """tied: of a kind of encoder whose last layer is not taken off."""
-    from structformer.models import last_attention
+    from structformer.models import attention
 
     texts = ["Clean the anchor twice a year.", "The anchor of the boat, the anchor!"]
     weights = AttentionWeights(str(linked / "model"), linked / "direct")
     model = load_encoder(str(linked / "model"), attention="eager").eval()
     with pytest.MonkeyPatch.context() as patch:
         if tied:
-            patch.setattr(last_attention, "_BERT_LIKE", frozenset())
-        from structformer.models import attention
-
+            patch.setattr(attention, "_BERT_LIKE", frozenset())
         attention._loaded.cache_clear()
         found = weights.compute([(texts[0], 0, 0), (texts[1], 4, 10), (texts[1], ~4, ~10)])
         attention._loaded.cache_clear()

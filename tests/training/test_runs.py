@@ -434,7 +434,7 @@ def test_the_paper_s_recipe_steps_at_the_shape_of_bert_base(tmp_path):
 def test_triples_are_trained_on(corpus, tmp_path):
     train(corpus, replace(TINY, ranker="cross-encoder", name="before", max_steps=1))
     lines = [f"how to mend the {name}\tmend the {name} like this\tstow it well" for name in ("mast", "keel", "oar")]
-    (tmp_path / "triples.tsv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "triples.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8-sig")  # as Windows' editors write
     command = ["finetune", "-w", str(corpus), "--model", "before", "--max-steps", "2", "--loss", "pointwise"]
     with pytest.raises(SystemExit) as exit:
         main([*command, "--triples", str(tmp_path / "triples.tsv")])
@@ -442,7 +442,8 @@ def test_triples_are_trained_on(corpus, tmp_path):
     assert read_record(Workspace(corpus), "before-finetuned").training["steps"] == 2
     assert [example.queries[0] for example in Samples.open(corpus, "judged")] == [line.split("\t")[0] for line in lines]
     (tmp_path / "broken.tsv").write_text(lines[0] + "\nonly two\tparts\n")
-    for wrong in (["--triples", str(tmp_path / "broken.tsv")], [], ["--queries", "q"]):
+    asked_for = ["--triples", str(tmp_path / "triples.tsv"), "--negatives", "3"]  # a line of triples has one
+    for wrong in (["--triples", str(tmp_path / "broken.tsv")], [], ["--queries", "q"], asked_for):
         with pytest.raises(SystemExit) as exit:
             main([*command, *wrong])
         assert exit.value.code == 2
@@ -509,6 +510,10 @@ def test_mistakes_in_recipes_are_named(corpus, recipe, setting, message):
         ("[train]\nreport_to = 5", "report_to is 5"),
         ("[train]\nreport_to = [5]", "no report_to '5'; choose from: tensorboard"),
         ("[train]\nseed = 99999999999999999999", "seed is 99999999999999999999: over 64 bits"),
+        ("[train]\nmix = { srr = 0 }", "mix is {'srr': 0}: a task's weight must be a number above 0"),
+        ("[train]\nmix = { srr = 'much' }", "mix is {'srr': 'much'}"),
+        ("[train]\nmax_seconds = inf", "max_seconds must be above 0 and finite"),
+        ("[train]\nhard_negatives = -3", "hard_negatives must not be below 0"),
     ],
 )
 def test_what_a_recipe_may_not_be_is_named(tmp_path, text, message):

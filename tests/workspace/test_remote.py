@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from structformer.errors import UsageError, WorkspaceError
+from structformer.storage.digests import sha256_of
 from structformer.storage.remote import RemoteFolder
 
 from conftest import write_pages
@@ -117,6 +118,44 @@ def test_a_file_that_is_not_what_was_uploaded_is_noticed(bucket, tmp_path):
     with pytest.raises(WorkspaceError, match=r"a\.txt is not what was uploaded"):
         RemoteFolder(bucket, tmp_path / "second").pull()
     assert not list((tmp_path / "second").rglob("*.txt"))
+
+
+def test_an_upload_that_was_broken_off_is_made_again(bucket, tmp_path):
+    first = RemoteFolder(bucket, tmp_path / "first")
+    first.local.mkdir(parents=True)
+    (first.local / "a.txt").write_text("the whole of it")
+    with first._store.open_output_stream(f"{first._root}/objects/{sha256_of(first.local / 'a.txt')}") as file:
+        file.write(b"the who")
+    first.push()
+    RemoteFolder(bucket, tmp_path / "second").pull()
+    assert (tmp_path / "second" / "a.txt").read_text() == "the whole of it"
+
+
+def break_off(folder: RemoteFolder, key: str) -> None:
+    """Begin to write a file of the store, and be killed."""
+    with folder._written(key) as file:
+        file.write(b'{"fi')
+        raise KeyboardInterrupt
+
+
+def test_a_command_that_is_killed_while_it_writes_to_a_network_path_changes_nothing(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "file").write_text("whole")
+    first = RemoteFolder((tmp_path / "store").as_uri(), tmp_path / "a")
+    first.push()
+    for key in (f"{first._root}/log/{'9' * 20}-0.json", f"{first._root}/objects/{'0' * 64}"):
+        with pytest.raises(KeyboardInterrupt):
+            break_off(first, key)
+    RemoteFolder((tmp_path / "store").as_uri(), tmp_path / "b").pull()
+    assert [path.name for path in (tmp_path / "b").iterdir()] == ["file"]
+
+
+def test_a_damaged_entry_of_the_log_is_named(tmp_path):
+    place = tmp_path / "store"
+    (place / "log").mkdir(parents=True)
+    (place / "log" / "1.json").write_text('{"files": {"a')
+    with pytest.raises(WorkspaceError, match=r"log/1\.json cannot be read"):
+        RemoteFolder(place.as_uri(), tmp_path / "copy").pull()
 
 
 def _all(root: str):

@@ -120,9 +120,10 @@ def test_saved_and_loaded_it_scores_the_same(tmp_path):
     assert again.model.sizes == SMALL
     queries, documents = [query for query, _ in PAIRS], [document for _, document in PAIRS]
     assert again.score(queries, documents) == pytest.approx(ranker.score(queries, documents), abs=1e-7)
-    (tmp_path / "duet.json").write_text("{}")
-    with pytest.raises(ModelError, match="holds no DUET"):
-        DuetRanker.load(str(tmp_path))
+    for damaged in ("model.safetensors", "duet.json"):
+        (tmp_path / damaged).write_text("{}")
+        with pytest.raises(ModelError, match="holds no DUET"):
+            DuetRanker.load(str(tmp_path))
 
 
 def test_ngraphs_are_counted_between_marks_and_read_as_published(tmp_path):

@@ -86,6 +86,10 @@ def test_drmm_counts_cosines_as_its_paper_has_them(tmp_path):
     again = KernelRanker.load(str(tmp_path / "saved"))
     assert again.kind == "drmm"
     assert float(again.score(["Mast sails keel"], ["mast, sail. Sail"])[0]) == pytest.approx(score, abs=1e-6)
+    for damaged in ("model.safetensors", "kernel.json"):
+        (tmp_path / "saved" / damaged).write_text("{}")
+        with pytest.raises(ModelError, match="holds no kernel ranker"):
+            KernelRanker.load(str(tmp_path / "saved"))
 
 
 def test_knrm_starts_from_a_file_of_word_vectors(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from structformer.cli import (
     Output,
     check_corpus,
@@ -26,11 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command("finetune")
-@click.option(
-    "--queries",
-    type=click.Path(path_type=Path),
-    help="Queries: BEIR JSON lines, or lines of id, tab, text.",
-)
+@click.option("--queries", type=click.Path(path_type=Path), help="Queries: BEIR JSON lines, or lines of id, tab, text.")
 @click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: BEIR's or TREC's lines.")
 @click.option(
     "--triples",
@@ -87,19 +84,14 @@ def command(
     from structformer.training import RunMode, Source, made_by_first, train_ranker, training_options
     from structformer.workspace import Workspace
 
-    from structformer_lab.finetuning import (
-        DOCUMENTS,
-        TASK,
-        UNASKED,
-        finetuning_options,
-        judged_source,
-        triples_source,
-    )
+    from structformer_lab.finetuning import DOCUMENTS, TASK, UNASKED, finetuning_options, judged_source, triples_source
 
     if candidates and of != DOCUMENTS:
         raise click.UsageError("--candidates goes with --of documents")
-    if triples and of == DOCUMENTS:
-        raise click.UsageError("--triples hold their texts: --of documents goes with --queries and --qrels")
+    several = ctx.get_parameter_source("negatives") is not ParameterSource.DEFAULT
+    if triples and (several or of == DOCUMENTS):
+        option = "--of documents" if of == DOCUMENTS else "--negatives"
+        raise click.UsageError(f"--triples hold their texts: {option} goes with --queries and --qrels")
     judged = finetuning_options(Workspace(workspace), model, chosen)
     options = training_options(None, judged, settings)
 

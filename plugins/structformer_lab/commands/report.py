@@ -9,20 +9,11 @@ from structformer.cli import Output, OutputPath, common_options, force_option
 @click.command("report")
 @click.argument("model")
 @click.option(
-    "--output",
-    "target",
-    type=OutputPath(),
-    help="The page to write.  [default: report.html in the model's folder]",
+    "--output", "target", type=OutputPath(), help="The page to write.  [default: report.html in the model's folder]"
 )
 @force_option("the file that --output names")
 @common_options
-def command(
-    model: str,
-    target: Path | None,
-    force: bool,
-    workspace: Path,
-    out: Output,
-) -> None:
+def command(model: str, target: Path | None, force: bool, workspace: Path, out: Output) -> None:
     """Write a self-contained page with the curves, scores and options of MODEL, a name in the workspace or a folder.
 
     Of a run that goes on or was stopped, its checkpoints' record so far.

@@ -33,6 +33,7 @@ TINY = [
     *("sample.min_words=5", "sample.min_document_words=5", "sample.min_frequency=1", "sample.keep_short=1.0"),
     "precision=no",
 ]
+ROW = '[[rows]]\nlabel = "a"\npipeline = "lexical"\n'
 ON_A_WIKI = ("agent", "fandom")  # their papers ask the wiki itself
 pytestmark = [
     pytest.mark.slow,
@@ -129,6 +130,23 @@ def test_a_pipeline_that_cannot_be_read_is_said_before_anything_is_trained(tmp_p
     with pytest.raises(UsageError, match="dense has no option 'of'"):
         run_experiment(tmp_path / "w", judged, Experiment("two", rows), RowTraining(TINY))
     assert not Workspace(tmp_path / "w").models.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rows = 3", "own.toml: rows is 3: it must be a list of tables"),
+        ('measures = "nDCG@10"\n' + ROW, "measures is 'nDCG@10': it must be a list of texts"),
+        ("baseline = 3\n" + ROW, "baseline is 3: it must be a list of texts"),
+        (ROW + "finetune = true\nqueries = 5", "row 1: queries is 5: it must be a list of numbers"),
+        (ROW + "train = {}\nsizes = ['all']", r"row 1: sizes is \['all'\]: it must be a list of numbers"),
+        (ROW + "[[rows]]\nlabel = 'b'\nensemble = [['a']]", r"no row above has the label \['a'\]"),
+    ],
+)
+def test_what_must_be_a_list_in_an_experiments_file_is_named(tmp_path, text, message):
+    (tmp_path / "own.toml").write_text(text)
+    with pytest.raises(UsageError, match=message):
+        read_experiment(str(tmp_path / "own.toml"))
 
 
 def test_a_damaged_note_of_what_a_model_was_made_for_makes_it_again(tmp_path):

@@ -15,11 +15,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from structformer import sample, train
-from structformer.models.attention import AttentionWeights
-from structformer.models.last_attention import first_piece_attention
+from structformer.models.attention import AttentionWeights, first_piece_attention
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import SamplingOptions
-from structformer.sampling.collection import Ground
+from structformer.sampling.task import Ground
 from structformer.sampling.word_sets import DocumentModel
 from structformer.training.recipes import training_options
 from structformer.training.report.logs import read_log

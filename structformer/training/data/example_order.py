@@ -21,11 +21,9 @@ class ExampleSource(Protocol):
     @property
     def fingerprint(self) -> str:
         """A digest of them all."""
-        ...
 
     def example(self, task: str, number: int) -> Example:
         """The number-th Example of a task."""
-        ...
 
 
 def permuted(index: int, size: int, key: str) -> int:

@@ -32,7 +32,9 @@ class Loader:
             # A fork has the Examples and the tokenizer without being sent them.
             ahead = {"num_workers": _PROCESSES, "prefetch_factor": _AHEAD, "multiprocessing_context": "fork"}
         chunks = _Chunks(prepare)
-        self._found = iter(DataLoader(chunks, None, sampler=work, collate_fn=_as_it_is, worker_init_fn=_begun, **ahead))
+        self._found = iter(
+            DataLoader(chunks, None, sampler=work, collate_fn=lambda found: found, worker_init_fn=_begun, **ahead)
+        )
 
     def next(self) -> tuple[Sequence[Place], Prepared]:
         """The next chunk. Raises what went wrong in preparing it."""
@@ -63,10 +65,6 @@ class _Chunks(Dataset[Any]):
         # Sent as they are, tensors would take shared memory, of which a container has little.
         in_process = torch.utils.data.get_worker_info() is not None
         return chunk[2], pickle.dumps(prepared, pickle.HIGHEST_PROTOCOL) if in_process else prepared
-
-
-def _as_it_is(found: Any) -> Any:
-    return found
 
 
 def _begun(number: int) -> None:

@@ -91,7 +91,8 @@ def candidate_documents(
 
 
 def _by_words(workspace: Workspace, corpus: Corpus, queries: Mapping[str, str]) -> dict[str, list[int]]:
-    with tempfile.TemporaryDirectory(prefix="structformer-") as folder:
+    # tantivy's threads may still write while the folder goes.
+    with tempfile.TemporaryDirectory(prefix="structformer-", ignore_cleanup_errors=True) as folder:
         passages = Path(folder) / "passages"
         write_passages(corpus, passages, seed=0, held_out=0.0)
         table = PassageTable(passages, ReferenceGraph.open(workspace, corpus), SamplingOptions())

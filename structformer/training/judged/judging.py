@@ -30,22 +30,18 @@ class Judge(Protocol):
 
     def ranks(self, ranker: Ranker) -> Ranks:
         """(questions,) the rank from 1 of each one's right answer."""
-        ...
 
     @property
     def weights(self) -> Floats:
         """(questions,) what each counts."""
-        ...
 
     @property
     def measure(self) -> str:
         """What is made of the ranks, of GAINS."""
-        ...
 
     @property
     def groups(self) -> Ranks:
         """(questions,) what each belongs to, a document: questions of one gain or lose together."""
-        ...
 
 
 def ranks_on(ranker: Ranker, task: DevelopmentSet | Judge) -> Ranks:

@@ -153,12 +153,9 @@ class Objective(torch.nn.Module, ABC):
         return min(self.group_size, len(example.queries))
 
     def _pairs(self, examples: Sequence[Example]) -> tuple[list[str], list[str], list[int]]:
-        sizes = [self._size(example) for example in examples]
-        queries = [query for example, size in zip(examples, sizes, strict=True) for query in example.queries[:size]]
-        documents = [
-            document for example, size in zip(examples, sizes, strict=True) for document in example.documents[:size]
-        ]
-        return queries, documents, sizes
+        queries = [query for example in examples for query in example.queries[: self.group_size]]
+        documents = [document for example in examples for document in example.documents[: self.group_size]]
+        return queries, documents, [self._size(example) for example in examples]
 
     def _group_losses(self, scores: torch.Tensor, prepared: Prepared) -> torch.Tensor:
         """(Examples,) from the (pairs,) scores of their groups."""
@@ -195,14 +192,13 @@ class CrossEncoderObjective(Objective):
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         queries, documents, sizes = self._pairs(examples)
-        long = [
-            has_long_queries(example.task) for example, size in zip(examples, sizes, strict=True) for _ in range(size)
-        ]
+        owners = _repeated(range(len(examples)), sizes)
         longest = min(LONG_QUERY_TOKENS, self.ranker.max_tokens // 2 - 1)
-        limits = [longest if each else min(self._pair_query_tokens, longest) for each in long]
+        short = min(self._pair_query_tokens, longest)
+        limits = [longest if has_long_queries(examples[number].task) else short for number in owners]
         encoded = self.ranker.encode_pairs(queries, documents, limits, cut_documents=True)
-        owners = torch.tensor([number for number, size in enumerate(sizes) for _ in range(size)])
-        return Prepared(list(examples), sizes, {"pairs": self._batches(encoded, rng)}, {"owners": owners}, len(queries))
+        places = {"owners": torch.tensor(owners)}
+        return Prepared(list(examples), sizes, {"pairs": self._batches(encoded, rng)}, places, len(queries))
 
     def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
         moved = batch.to(self.model.device)
@@ -229,18 +225,16 @@ class BiEncoderObjective(Objective):
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         if self.loss != "infonce":
             queries, documents, sizes = self._pairs(examples)
-            owners = [number for number, size in enumerate(sizes) for _ in range(size)]
+            owners = _repeated(range(len(examples)), sizes)
             return self._prepared(examples, sizes, (queries, owners), (documents, owners), rng, {}, len(queries))
         single = [number for number, example in enumerate(examples) if len(set(example.queries)) == 1]
         several = [number for number, example in enumerate(examples) if len(set(example.queries)) > 1]
         in_batch, over_queries = [examples[number] for number in single], [examples[number] for number in several]
         documents, document_ids = batch_documents(in_batch, self._hard_negatives)
         sizes = [self._size(example) for example in over_queries]
-        repeated = [number for number, size in zip(several, sizes, strict=True) for _ in range(size)]
+        repeated = _repeated(several, sizes)
         queries = [example.queries[0] for example in in_batch]
-        queries += [
-            query for example, size in zip(over_queries, sizes, strict=True) for query in example.queries[:size]
-        ]
+        queries += [query for example in over_queries for query in example.queries[: self.group_size]]
         asked = (queries, [*single, *repeated])
         answering = [*single, *[-1] * (len(documents) - len(single)), *repeated]
         answers = (documents + [examples[number].documents[0] for number in repeated], answering)
@@ -340,9 +334,7 @@ class LateInteractionObjective(Objective):
         elif self.loss == "negative-query":
             sizes = [2 if len(examples) > 1 else 1] * len(examples)
             queries = [query for number in range(len(examples)) for query in _with_negative_query(examples, number)]
-            documents = [
-                example.documents[0] for example, size in zip(examples, sizes, strict=True) for _ in range(size)
-            ]
+            documents = [examples[number].documents[0] for number in _repeated(range(len(examples)), sizes)]
         else:
             queries, documents, sizes = self._pairs(examples)
         known_queries, known_documents = list(dict.fromkeys(queries)), list(dict.fromkeys(documents))
@@ -375,6 +367,11 @@ class LateInteractionObjective(Objective):
             mean = scores if self.ranker.options.mean else scores / self.ranker.options.query_tokens
             return target_mse(mean, prepared.sizes)
         return self._group_losses(scores * scale, prepared)
+
+
+def _repeated(numbers: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """Each number as often as its size says."""
+    return [number for number, size in zip(numbers, sizes, strict=True) for _ in range(size)]
 
 
 def _token_vectors(batches: Sequence[TokenBatch], rows: Sequence[torch.Tensor]) -> TokenVectors:

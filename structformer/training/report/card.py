@@ -2,10 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.corpus.languages import corpus_languages
@@ -28,6 +26,10 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus, title: str) ->
     name = settings["name"]
     call = f"{card.loader}.load" if card.library == "structformer" else card.loader
     loading = f'from {card.module} import {card.loader}\n\nmodel = {call}("path/to/{name}")'
+    elsewhere = f" of the workspace `{options['train_from']}`" if options.get("train_from") else ""
+    # What encodes passages, where queries began from a query model.
+    revision = f" at {record.documents_revision}" if record.documents_revision else ""
+    documents = [["base of passages", record.documents + revision]] if record.documents else []
     lines = [
         f"---\n{_metadata(card.library, card.tag, record, corpus)}\n---",
         f"# {name}",
@@ -42,7 +44,7 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus, title: str) ->
         ),
         "## Corpus",
         f"{title or 'Unnamed'}: {corpus.document_count} documents, {corpus.section_count} sections"
-        f"{_elsewhere(options)} (fingerprint `{training['corpus']}`). Examples:",
+        f"{elsewhere} (fingerprint `{training['corpus']}`). Examples:",
         _table(
             ["task", "Examples", "weight"],
             [[task, str(count), f"{settings['mix'].get(task, 0):g}"] for task, count in plan["examples"].items()],
@@ -53,7 +55,7 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus, title: str) ->
             [
                 ["recipe", options["recipe"] or "the ranker's default"],
                 ["base", record.base + (f" at {record.base_revision}" if record.base_revision else "")],
-                *_documents(record),
+                *documents,
                 ["loss", settings["loss"] + (f" + {options['mlm']:g} MLM" if options["mlm"] else "")],
                 ["steps", f"{training['steps']} of {plan['groups']} Examples, {plan['epochs']:.1f} epochs"],
                 [
@@ -78,12 +80,6 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus, title: str) ->
     (folder / "README.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _documents(record: ModelRecord) -> list[list[str]]:
-    """The row of what encodes passages, where queries began from a query model."""
-    revision = f" at {record.documents_revision}" if record.documents_revision else ""
-    return [["base of passages", record.documents + revision]] if record.documents else []
-
-
 def _metadata(library: str, tag: str, record: ModelRecord, corpus: Corpus) -> str:
     """What hubs read, as YAML. Languages and names are written as JSON, since YAML reads a bare `no` as false."""
     base = MINILM_HUB if record.base == "minilm" else record.base  # packaged, the hub's own weights
@@ -97,11 +93,6 @@ def _metadata(library: str, tag: str, record: ModelRecord, corpus: Corpus) -> st
         f"tags: {json.dumps(['structformer', record.kind])}",
     ]
     return "\n".join(lines)
-
-
-def _elsewhere(options: Mapping[str, Any]) -> str:
-    """The workspace that the corpus belongs to, if that is another one."""
-    return f" of the workspace `{options['train_from']}`" if options.get("train_from") else ""
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

@@ -1,11 +1,9 @@
-"""The record of a run's steps: JSON lines always, and the trackers that were asked for."""
+"""The record of a run's steps, as JSON lines."""
 
 import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-from structformer.extras import require
 
 
 class StepLog:
@@ -16,14 +14,11 @@ class StepLog:
         path.parent.mkdir(parents=True, exist_ok=True)
         kept = [json.dumps(line) + "\n" for line in read_log(path) if line["step"] <= steps] if steps else []
         path.write_text("".join(kept), encoding="utf-8")
-        self._file = path.open("a", encoding="utf-8")
+        self._path = path
 
     def add(self, **values: Any) -> None:
-        self._file.write(json.dumps(values) + "\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(values) + "\n")
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
@@ -44,9 +39,3 @@ def losses_of(log: list[dict[str, Any]]) -> dict[str, list[tuple[int, float]]]:
         for name, value in line["losses"].items():
             found.setdefault(name, []).append((line["step"], value))
     return dict(sorted(found.items()))
-
-
-def check_trackers(names: tuple[str, ...]) -> None:
-    """Raises MissingPackage naming the package of a tracker that isn't installed."""
-    for name in names:
-        require(f"--report-to {name}", name)

@@ -32,6 +32,7 @@ _PEAKS = {
     "RTX 4090": 165.0,
     "RTX 3090": 71.0,
 }
+_IN_FILE = ("step", "losses", "learning_rate", "pairs", "tokens", "padded", "gradient_norm")  # as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +103,8 @@ class Reporter:
         self._tokens += report.tokens
         self._idle += report.idle
         if self._log is not None:
-            self._log.add(
-                step=report.step,
-                losses=report.losses,
-                learning_rate=report.learning_rate,
-                seconds=round(report.seconds, 4),
-                pairs=report.pairs,
-                tokens=report.tokens,
-                padded=report.padded,
-                idle=round(report.idle, 4),
-                gradient_norm=report.gradient_norm,
-                **_known(report),
-            )
+            told = {name: getattr(report, name) for name in _IN_FILE}
+            self._log.add(**told, seconds=round(report.seconds, 4), idle=round(report.idle, 4), **_known(report))
 
     def judged(self, step: int, score: float) -> None:
         """A step's weights are scored, which the file has in a line of its own."""
@@ -144,9 +135,7 @@ class Reporter:
             )
 
     def ended(self) -> None:
-        """The last step is done; file and trackers are closed."""
-        if self._log is not None:
-            self._log.close()
+        """The last step is done; trackers are closed."""
         if self._tracked_as is not None:
             self._accelerator.end_training()
 

@@ -5,7 +5,6 @@ A checkpoint is a folder: weights and optimizer state in safetensors, and `state
 of it is there. It is written under a temporary name, synced and renamed, so that a kill at any point leaves the one
 before."""
 
-import errno
 import os
 import re
 import shutil
@@ -30,6 +29,7 @@ from structformer.storage.digests import fast_digest
 from structformer.storage.files import (
     fsync_folder,
     fsync_tree,
+    is_full,
     is_temporary,
     read_json,
     remove,
@@ -107,16 +107,10 @@ class Checkpoints:
                 shutil.rmtree(self.folder / f"step-{old:08}", ignore_errors=True)
 
     def _not_saved(self, step: int, error: Exception) -> ModelError:
-        full = (
-            getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            or "space" in str(error)
-            or "too large" in str(error)
-        )
         kept = self.steps()
         good = f"the checkpoint of step {kept[-1]} is kept" if kept else "there is no checkpoint yet"
-        advice = (
-            "make room there, then run `structformer train --resume`" if full else "see that the folder can be written"
-        )
+        room = "make room there, then run `structformer train --resume`"
+        advice = room if is_full(error) else "see that the folder can be written"
         return ModelError(
             f"the checkpoint of step {step} could not be saved in {self.folder} ({error}): {advice}; {good}"
         )

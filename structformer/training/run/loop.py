@@ -180,7 +180,15 @@ class Run:
 
     def _step(self, step: int, loader: Loader) -> StepReport:
         """Learn from one step's Examples."""
-        rate = self._learning_rate(step)
+        rate = learning_rate(
+            step,
+            self.plan.steps,
+            self.course.settings.learning_rate,
+            schedule=self.options.schedule,
+            warmup=self.options.warmup,
+            step_at=self.options.step_at,
+            step_factor=self.options.step_factor,
+        )
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         idle, begun = loader.idle, time.monotonic()
@@ -205,17 +213,6 @@ class Run:
             utilisation=None if self._peak is None else stats.counts[3] / (ended - begun) / self._peak,
         )
 
-    def _learning_rate(self, step: int) -> float:
-        return learning_rate(
-            step,
-            self.plan.steps,
-            self.course.settings.learning_rate,
-            schedule=self.options.schedule,
-            warmup=self.options.warmup,
-            step_at=self.options.step_at,
-            step_factor=self.options.step_factor,
-        )
-
     def _work(self, start: int) -> Iterator[Chunk]:
         for step in range(start, self.plan.steps):
             for chunk in self._own_chunks():
@@ -237,7 +234,7 @@ class Run:
         for number, chunk in enumerate(self._own_chunks()):
             places, prepared = loader.next()
             torch.manual_seed(chunk_seed(self.options.seed, step, chunk))
-            weights = self._weights(prepared, bool(places), of_task, self.accelerator.device)
+            weights = self._weights(prepared, bool(places), of_task)
             learning = Learning(
                 self._objective,
                 self.module,
@@ -249,7 +246,8 @@ class Run:
             last = number + 1 == self.options.accumulation
             with memory_errors(f"at step {step + 1}"):
                 losses, masked = learn(learning, prepared, nullcontext if last else self._alone)
-            stats.add(losses, masked, prepared, places, self._arithmetic.of(prepared))
+            if places:
+                stats.chunks.append((losses, masked, prepared, places, self._arithmetic.of(prepared)))
         return stats
 
     def _alone(self) -> AbstractContextManager[Any]:
@@ -264,15 +262,14 @@ class Run:
             total = total + self.options.mlm * (masked * weights).sum()
         return total * self.plan.processes  # the processes' gradients are averaged; they must be summed
 
-    def _weights(self, prepared: Prepared, real: bool, of_task: Counter[str], device: torch.device) -> torch.Tensor:
+    def _weights(self, prepared: Prepared, real: bool, of_task: Counter[str]) -> torch.Tensor:
         """(Examples,): what each Example's loss counts in its step, so that the parts of a step add up wherever they
         are computed.
         """
         whole = sum(of_task.values())
         by_task = self.course.settings.task_loss == "sum"
-        return torch.tensor(
-            [(1 / (of_task[e.task] if by_task else whole)) if real else 0.0 for e in prepared.examples], device=device
-        )
+        weights = [1 / (of_task[each.task] if by_task else whole) if real else 0.0 for each in prepared.examples]
+        return torch.tensor(weights, device=self.accelerator.device)
 
     def _losses(self, step: int, stats: _Stats) -> dict[str, float]:
         """The step's mean losses by task over all processes. Raises ModelError when one is not finite."""
@@ -349,19 +346,8 @@ class _Stats:
         self.tasks = tasks
         self.first_bad = ""
         self.counts: list[float] = [0.0] * 4
-        self._chunks: list[tuple[torch.Tensor, torch.Tensor | None, Prepared, Sequence[Place], float]] = []
+        self.chunks: list[tuple[torch.Tensor, torch.Tensor | None, Prepared, Sequence[Place], float]] = []
         self._device = device
-
-    def add(
-        self,
-        losses: torch.Tensor,
-        masked: torch.Tensor | None,
-        prepared: Prepared,
-        places: Sequence[Place],
-        operations: float,
-    ) -> None:
-        if places:
-            self._chunks.append((losses, masked, prepared, places, operations))
 
     def table(self) -> torch.Tensor:
         """(tasks + 2, 5) float: of each task and the masked words sum and number, at last pairs, tokens, padded tokens,
@@ -369,7 +355,7 @@ class _Stats:
         """
         table = torch.zeros(len(self.tasks) + 2, 5, device=self._device, dtype=torch.float32)
         bad = 0
-        for losses, masked, prepared, places, operations in self._chunks:
+        for losses, masked, prepared, places, operations in self.chunks:
             values = losses.float().tolist()
             for (name, _), value in zip(places, values, strict=True):
                 row = self.tasks.index(name)

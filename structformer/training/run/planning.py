@@ -1,4 +1,4 @@
-"""What a run will do: measured on this machine before it begins, and agreed on by its processes."""
+"""What a run will do, measured on this machine before it begins."""
 
 import math
 import time
@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import torch
 
@@ -167,14 +166,3 @@ def steps_of_pairs(pairs: int, order: ExampleOrder, group_size: int, most: int |
 def planned_before(plan: TrainingPlan, checkpoint: Path) -> TrainingPlan:
     """The plan with the number of steps that the run had planned when it began."""
     return replace(plan, steps=int(read_state(checkpoint)["plan_steps"]), limited_by="the run's own plan")
-
-
-def agreed(plan: TrainingPlan, accelerator: Any) -> TrainingPlan:
-    """The first process's plan: the processes measure differently, but must do the same."""
-    if accelerator.num_processes == 1:
-        return plan
-    from accelerate.utils import broadcast_object_list
-
-    plans = [plan]
-    broadcast_object_list(plans)
-    return plans[0]

@@ -3,7 +3,7 @@
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from accelerate.state import AcceleratorState
 
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
+from structformer.extras import require
 from structformer.models.attention import AttentionWeights
 from structformer.models.base import BaseModel
 from structformer.models.chosen_base import base_for
@@ -27,9 +28,9 @@ from structformer.storage.seal import Sealed, seal
 from structformer.training.data.drawing import Wanted, current_samples, nothing_to_learn, without_negatives
 from structformer.training.data.example_order import ExampleOrder, ExampleSource
 from structformer.training.judged.judging import Judge, Weights, set_weights, weights_of
-from structformer.training.objectives.objectives import Objective, Teacher
+from structformer.training.objectives.objectives import Objective
+from structformer.training.objectives.teacher import CrossEncoderTeacher
 from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
-from structformer.training.report.logs import check_trackers
 from structformer.training.report.reporting import Reporter
 from structformer.training.request import RunMode, Source
 from structformer.training.run.checkpoint import Checkpoints, read_weights
@@ -45,7 +46,7 @@ from structformer.training.run.option_defaults import (
     resolve,
 )
 from structformer.training.run.option_rules import Training, refuse_meaningless
-from structformer.training.run.planning import Measured, agreed, make_plan, measure, planned_before
+from structformer.training.run.planning import Measured, make_plan, measure, planned_before
 from structformer.training.run.process_turns import Turns
 from structformer.training.run.saving import Trained, save_model
 from structformer.training.run.unfinished import begun_with, write_options
@@ -193,7 +194,8 @@ def _ground(request: _Request) -> _Ground:
     corpus = Corpus.open(request.learned_from)
     if options.threads:
         torch.set_num_threads(options.threads)
-    check_trackers(options.report_to)
+    for tracker in options.report_to:
+        require(f"--report-to {tracker}", tracker)
     device = device_name()
     settings = resolve(options, device)
     if request.source and request.source.mix:
@@ -239,7 +241,9 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     if source and source.objective:
         objective = source.objective(ranker)
     else:
-        teacher = _teacher(options, request.workspace, accelerator.device)
+        teacher = None
+        if options.teacher is not None:
+            teacher = CrossEncoderTeacher(request.workspace, options.teacher, accelerator.device)
         objective = make_objective(ranker, options, settings, location, ground.device, teacher)
     objective.to(accelerator.device)
     if options.gradient_checkpointing:
@@ -290,7 +294,8 @@ def _plan(request: _Request, ground: _Ground, start: _Start, measured: Measured,
     plan = make_plan(start.order, request.options, start.base, ground.device, measured, besides)
     if request.mode.resume and (newest := ground.checkpoints.newest()) is not None:
         plan = planned_before(plan, newest)
-    return agreed(replace(plan, processes=ground.accelerator.num_processes), ground.accelerator)
+    # The processes measure differently, but must do the same.
+    return ground.turns.made_by_first(lambda: replace(plan, processes=ground.accelerator.num_processes))
 
 
 def _run(request: _Request, ground: _Ground, start: _Start, plan: TrainingPlan, judging: Judging) -> Run:
@@ -356,23 +361,16 @@ def scratch_model(cache: Path, corpus: Corpus, options: TrainingOptions) -> str:
     folder = cache / f"scratch-{corpus.fingerprint}-{options.size}-{options.seed}"
     if not folder.exists() or Sealed(folder, "train again").problems():
         with replacing_folder(folder) as temporary:
-            make_scratch_model(lambda: _texts(corpus), temporary, size=options.size, seed=options.seed)
+            make_scratch_model(
+                lambda: (
+                    f"{each.title}\n{each.text}" for document in corpus.documents() for each in document.sections()
+                ),
+                temporary,
+                size=options.size,
+                seed=options.seed,
+            )
             seal(temporary)
     return str(folder)
-
-
-def _texts(corpus: Corpus) -> Iterator[str]:
-    for document in corpus.documents():
-        for section in document.sections():
-            yield f"{section.title}\n{section.text}"
-
-
-def _teacher(options: TrainingOptions, workspace: Workspace, device: torch.device) -> Teacher | None:
-    if options.teacher is None:
-        return None
-    from structformer.training.objectives.teacher import CrossEncoderTeacher
-
-    return CrossEncoderTeacher(workspace, options.teacher, device)
 
 
 def _make_ready(checkpoints: Checkpoints, resume: bool, say: Callable[[str], None]) -> None:

@@ -110,5 +110,4 @@ def _encoder_without(ranker: Ranker, base: BaseModel) -> Ranker | None:
         default = resolve_base_model("auto", "bi-encoder")
     except ModelError:
         return None
-    found: Ranker = ranker_kind(ranker.kind).load(default.location)
-    return found
+    return ranker_kind(ranker.kind).load(default.location)
