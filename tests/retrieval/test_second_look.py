@@ -14,6 +14,7 @@ from structformer import Retriever, train
 from structformer.errors import WorkspaceError
 from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
+from structformer.models.registry import read_record
 from structformer.retrieval import what_parts_give
 from structformer.retrieval.index import Index
 from structformer.retrieval.indexing import build_index
@@ -130,6 +131,9 @@ def test_where_all_pages_follow_one_outline_there_is_no_second_look(tmp_path, ou
     usual = fusion_weights(pretrained=True, structure=True).structure_overview
     its = fusion_weights(pretrained=True, structure=True, own_outlines=own).structure_overview
     assert its > usual if outline else its == usual
+    # They are also what a static encoder needs all its epochs for.
+    build_index(tmp_path / "w", encoders=["structure"])
+    assert read_record(tmp_path / "w", "structure").training["epochs"] == (8 if outline else 2)
 
 
 @pytest.fixture

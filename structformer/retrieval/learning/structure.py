@@ -24,6 +24,7 @@ from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.learning.structure_pairs import structure_pairs, structure_sources, unknown_sources
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.retrieval.vectors.encoding import digest_path, digests_of, new_share
+from structformer.retrieval.vectors.second_look import own_outlines
 from structformer.sampling import needs_attention
 from structformer.sampling.neighbourhood import WordWeights
 from structformer.static_encoder import StaticEncoder
@@ -33,6 +34,7 @@ from structformer.static_encoder.starting_vectors import starting_vectors
 from structformer.static_encoder.words import Features, Table, chosen_features
 from structformer.workspace import Workspace
 
+_OF_OWN_OUTLINES = 0.25  # of the epochs, where all documents have outlines of their own
 _MORE_EPOCHS = 2.0  # where it goes on from the vectors of an earlier corpus
 _STALE = 0.2  # share of a corpus's texts that are new, from which on its encoder is learned again
 Progress = Callable[[str, int, int], None]
@@ -120,6 +122,13 @@ class StructureLessons:
             raise ModelError("the corpus has no word that two of its passages share: there is nothing to learn from")
         return features, features.table(self._drawn.words)
 
+    @cached_property
+    def _share(self) -> float:
+        """Of the epochs: who learns long to tell pages of one outline apart finds manuals, but loses the words of those
+        who ask about pages that have outlines of their own.
+        """
+        return 1 - (1 - _OF_OWN_OUTLINES) * own_outlines(self._units)
+
     def learned(
         self,
         *,
@@ -138,6 +147,8 @@ class StructureLessons:
         if mix is not None:
             drawn = drawn.of(mix)
         learning = self.options.learning
+        if learning.epochs is None:
+            learning = replace(learning, epochs=drawn.pairs.epochs(learning) * self._share)
         if start is not None and start.dimensions == self.options.dimensions:
             vectors = _carried_over(start, features.names)
             learning = replace(learning, epochs=min(_MORE_EPOCHS, drawn.pairs.epochs(learning)))
