@@ -21,7 +21,7 @@ _SAME_EMOJI = "(?:[\ufe0f\U0001f3fb-\U0001f3ff]|\u200d[^\\w\\s])*"
 class Matches:
     """Whether words are matches of a query: looked up once each, since a page of results passes thousands of them.
     terms: the query's; words_of gives a text's terms as the lexical index has them. lone: terms that are characters,
-    which match in any word (see lexical_analysis.py). signs: what is no word, and matches wherever it stands."""
+    which match in any word (see lexical_analysis.py). signs: other than words, found in any place."""
 
     def __init__(
         self,

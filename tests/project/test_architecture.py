@@ -279,7 +279,7 @@ def test_the_core_names_no_plugin():
 
 
 # One has to change these by hand, and say why: a core that one person can hold in their head.
-MOST_LINES, MOST_MODULES = 38_700, 290  # what two functions did alike is one: 320 lines fewer
+MOST_LINES, MOST_MODULES = 38_600, 290  # 90 lines fewer in training and sampling, at equal behaviour
 MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 12, 30
 
 
