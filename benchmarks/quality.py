@@ -24,6 +24,7 @@ import platform
 import shutil
 import time
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -67,9 +68,10 @@ def measured(workspace: Workspace, judgements: Judgements, seeds: int) -> Set:
     runs, verdicts, seconds = [], [], []
     for seed in range(seeds):
         learning = StructureOptions(learning=LearningOptions(seed=seed))
+        train_structure(workspace, "structure", replace(learning, alone=True), force=True)
+        nothing = scored(workspace, judgements, {NOTHING: "hybrid:structure"})
         train_structure(workspace, "structure", learning, force=True)
         build_index(workspace, encoders=["structure", UNTRAINED])
-        nothing = scored(workspace, judgements, {NOTHING: "hybrid:structure"})
         training = time.monotonic()
         train(workspace, TrainingOptions(seed=seed), force=True)
         seconds.append(time.monotonic() - training)

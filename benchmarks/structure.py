@@ -88,11 +88,8 @@ BASELINES = {
     "MiniLM": "dense:base",
     "RRF": "hybrid:base[weights=rrf]",
 }
-STANDARDISED = {
-    "structure": "dense:structure",
-    "structure + words": "hybrid:structure",
-    "hybrid with structure": "hybrid:base",
-}
+ALONE = {"structure": "dense:structure", "structure + words": "hybrid:structure"}
+STANDARDISED = {"hybrid with structure": "hybrid:base"}
 LEFT_OUT = {  # parts of the score, by the weights that are set to 0
     "without the passage's meaning": ("dense",),
     "without the overview's meaning": ("overview",),
@@ -188,11 +185,14 @@ def measured(
             workspace, "structure", StructureOptions(learning=LearningOptions(epochs=0, seed=seed)), force=True
         )
         lsa = scored(workspace, judgements, {"LSA": "dense:structure"})
+        options = StructureOptions(learning=LearningOptions(seed=seed))
+        train_structure(workspace, "structure", replace(options, alone=True), force=True)
+        alone = scored(workspace, judgements, ALONE)
         begun = time.process_time()
-        train_structure(workspace, "structure", StructureOptions(learning=LearningOptions(seed=seed)), force=True)
+        train_structure(workspace, "structure", options, force=True)
         seconds.append(time.process_time() - begun)
         build_index(workspace, encoders=["structure", "base"])
-        runs.append(lsa | scored(workspace, judgements, STANDARDISED))
+        runs.append(lsa | alone | scored(workspace, judgements, STANDARDISED))
         if parts:
             for row, without in LEFT_OUT.items():
                 runs[-1] |= scored(workspace, judgements, {row: "hybrid:base"}, without)

@@ -127,7 +127,8 @@ def build_index(
         }
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
-        if STRUCTURE in encoders and not IndexStructure(workspace, *indexed).make(progress):
+        alone = encoders == [STRUCTURE]
+        if STRUCTURE in encoders and not IndexStructure(workspace, *indexed).make(progress, alone=alone):
             encoders.remove(STRUCTURE)
         reads: dict[str, float] = {}
         for encoder in encoders:

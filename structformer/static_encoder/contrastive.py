@@ -27,9 +27,7 @@ class LearningOptions:
     """How the vectors are learned."""
 
     epochs: float | None = None
-    """None: as many as show it 60,000 pairs, from two to eight; a quarter of them where documents have outlines of
-    their own.
-    """
+    """None: as many as show it 60,000 pairs, from two to eight."""
     learning_rate: float = 1e-3
     """Of the first step; it falls to zero."""
     temperature: float = 0.05

@@ -18,9 +18,11 @@ from structformer.models.registry import read_record
 from structformer.retrieval import what_parts_give
 from structformer.retrieval.index import Index
 from structformer.retrieval.indexing import build_index
+from structformer.retrieval.learning.structure import IndexStructure
 from structformer.retrieval.rankings.hybrid_score import fusion_weights, looked_again
 from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts
 from structformer.retrieval.vectors.second_look import SecondLook, TokenWriter, own_outlines, projected
+from structformer.workspace import Workspace
 
 from boats import TINY
 from conftest import write_pages
@@ -131,9 +133,14 @@ def test_where_all_pages_follow_one_outline_there_is_no_second_look(tmp_path, ou
     usual = fusion_weights(pretrained=True, structure=True).structure_overview
     its = fusion_weights(pretrained=True, structure=True, own_outlines=own).structure_overview
     assert its > usual if outline else its == usual
-    # They are also what a static encoder needs all its epochs for.
-    build_index(tmp_path / "w", encoders=["structure"])
-    assert read_record(tmp_path / "w", "structure").training["epochs"] == (8 if outline else 2)
+    # They are also what a static encoder needs all its epochs for, as does one beside a pretrained encoder.
+    opened = Retriever.open(tmp_path / "w").opened
+    static = IndexStructure(Workspace(tmp_path / "w"), opened.units, opened.documents)
+    for alone in (True, True, False, True):
+        learned = static.make(alone=alone)
+        record = read_record(tmp_path / "w", "structure").training
+        assert (learned, record["epochs"]) == (True, 8 if outline or not alone else 2)
+    assert not (tmp_path / "w" / "models" / "earlier").exists()
 
 
 @pytest.fixture

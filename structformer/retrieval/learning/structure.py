@@ -51,6 +51,8 @@ class StructureOptions:
     features: int = 100_000
     """At most so many words and n-grams have a vector."""
     learning: LearningOptions = field(default_factory=LearningOptions)
+    alone: bool | None = None
+    """Whether it searches without a pretrained encoder; None where its user decides how it is learned."""
 
     def __post_init__(self) -> None:
         if unknown := unknown_sources(self.mix or ()):
@@ -124,10 +126,10 @@ class StructureLessons:
 
     @cached_property
     def _share(self) -> float:
-        """Of the epochs: who learns long to tell pages of one outline apart finds manuals, but loses the words of those
-        who ask about pages that have outlines of their own.
+        """Of the epochs: who learns long to tell pages of one outline apart finds manuals, but alone loses the words of
+        those who ask about pages that have outlines of their own.
         """
-        return 1 - (1 - _OF_OWN_OUTLINES) * own_outlines(self._units)
+        return 1 - (1 - _OF_OWN_OUTLINES) * own_outlines(self._units) if self.options.alone else 1.0
 
     def learned(
         self,
@@ -245,28 +247,32 @@ class IndexStructure:
         self._workspace, self._units, self._documents = workspace, units, documents
         self._lessons: StructureLessons | None = None
 
-    def make(self, progress: Progress | None = None) -> bool:
+    def make(self, progress: Progress | None = None, *, alone: bool = False) -> bool:
         """Make the workspace's static encoder if it is missing or damaged. Learn it again, from its vectors and with
-        its options, if more than a fifth of the texts are new. False if there is nothing to learn from.
+        its options, if more than a fifth of the texts are new; and anew, if a pretrained encoder comes beside one that
+        was alone, or goes. False if there is nothing to learn from.
 
         Raises UsageError where another kind of model has its name.
         """
         workspace = self._workspace
         corpus = Corpus.open(workspace)
-        options, start = StructureOptions(), None
+        alone = alone and own_outlines(self._units) > 0
+        options, start, other = StructureOptions(alone=alone), None, False
         if STRUCTURE in trained_models(workspace) and (folder := self._whole()) is not None:
             record = read_record(workspace, STRUCTURE)
             if ranker_kind(record.kind).needs_torch:
                 raise UsageError(f"{workspace.model(STRUCTURE)} is a {record.kind}: give it another name")
-            if new_share((unit.ranker_text for unit in self._units), folder / VECTORS) <= _STALE:
-                return True
             options = StructureOptions.of(record.training["options"]).repeatable
-            start = StaticEncoder.load(folder)
+            other = options.alone is not None and options.alone != alone
+            if not other and new_share((unit.ranker_text for unit in self._units), folder / VECTORS) <= _STALE:
+                return True
+            options = replace(options, alone=alone) if other else options
+            start = None if other else StaticEncoder.load(folder)
         try:
             learned = self._drawn(options).learned(start=start, progress=progress)
         except ModelError:
             return False
-        save_structure(workspace, learned, options, corpus, STRUCTURE, keep=start is None)
+        save_structure(workspace, learned, options, corpus, STRUCTURE, keep=start is None and not other)
         return True
 
     def _whole(self) -> Path | None:
