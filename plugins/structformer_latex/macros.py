@@ -268,7 +268,7 @@ class Macros:
 
 
 def _filled(text: str, arguments: Sequence[str]) -> str:
-    """A macro's text, or what stands for an argument that is not given, with the arguments put in; a bomb as it is."""
+    """A macro's text, or an argument's default, with the arguments filled in; a bomb is left as it is."""
     if "#" not in text or text.count("#") * max(map(len, arguments), default=0) > _MAX_EXPANDED:
         return text
     return _PARAMETER.sub(lambda found: "#" if found[1] is None else "".join(arguments[int(found[1]) - 1 :][:1]), text)

@@ -48,7 +48,7 @@ class _Writer:
 
     @contextmanager
     def _tag(self, name: str, attributes: str = "") -> Iterator[None]:
-        """What is written meanwhile stands in an element."""
+        """What is written within it goes into an element."""
         self._add(f"<{name}{attributes}>")
         yield
         self._add(f"</{name}>")

@@ -11,7 +11,7 @@ from structformer_serve.schemas import FacetCounts, SearchAnswer, SearchRequest
 from structformer_serve.versions import is_version, newest_first
 
 _LABELS = {"path": "Part"}
-_ESCAPED = re.compile(r"\[([*?[])\]")  # a sign of a pattern that stands for itself
+_ESCAPED = re.compile(r"\[([*?[])\]")  # a sign of a pattern, taken literally
 _VERSIONS = frozenset({"version", "versions", "release"})
 _FIRST = {"version": 0, "versions": 0, "release": 0, "language": 1, "lang": 1}  # the others as the answer has them
 

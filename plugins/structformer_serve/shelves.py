@@ -131,7 +131,7 @@ def _index_rank(file: str) -> int:
 
 
 def example_questions(opened: OpenedIndex, seen: Mask, count: int = 4) -> list[str]:
-    """Up to `count` headings, each of another document: questions before what is told to be done before others. seen:
+    """Up to `count` headings, each of another document: questions first, then instructions, then others. seen:
     (documents,) those that may be seen.
     """
     total = len(opened.units)

@@ -249,8 +249,8 @@ class IndexStructure:
 
     def make(self, progress: Progress | None = None, *, alone: bool = False) -> bool:
         """Make the workspace's static encoder if it is missing or damaged. Learn it again, from its vectors and with
-        its options, if more than a fifth of the texts are new; and anew, if a pretrained encoder comes beside one that
-        was alone, or goes. False if there is nothing to learn from.
+        its options, if more than a fifth of the texts are new; from the start, if a pretrained encoder has been
+        added or taken away. False if there is nothing to learn from.
 
         Raises UsageError where another kind of model has its name.
         """
