@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from textwrap import dedent
 
 from structformer.document import LinkKind, MarkKind
 from structformer.formats import TreeBuilder
@@ -16,7 +17,7 @@ _DELIMITER = re.compile(r"-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|`{3}[^
 _IDS = re.compile(r"\[\[([\w:][\w:.-]*)(?:,\s*(.*))?\]\]")
 _ELEMENT = re.compile(r"\[(?:[\w.#%\"'{,=+*-].*)?\]")
 _TITLE = re.compile(r"\.(\.?[^\s.].*)")
-_MACRO = re.compile(r"(?!xref:)(\w+)::(\S*?)\[(.*)\]")
+_MACRO = re.compile(r"(?!xref:)(\w+)::(\S*?|(?<=image::)\S[^\[]*)\[(.*)\]")
 _ITEM = re.compile(
     r"[ \t]*(?:(?P<bullet>-|\*{1,5}|•)|(?P<dots>\.{1,5})|(?P<number>\d+)\.|(?P<letter>[a-zA-Z])\."
     r"|(?P<roman>[ivxIVX]+)\)|<(?P<callout>\d+|\.)>)"
@@ -221,7 +222,8 @@ class Blocks:
     def _item(self, item: re.Match[str], number: int, end: int) -> int:
         """Read a list's item up to its first blank line or block; returns the number of the line after it."""
         builder, is_term = self._builder, item.re is _TERM
-        marker = item["colons"] if is_term else _marker(item)
+        numbered = ("number", "letter", "roman", "callout")  # the same of all items of a list, as its bullet is
+        marker = item["colons"] if is_term else item["bullet"] or item["dots"] or next(filter(item.group, numbered))
         place = next((place for place, (other, _) in enumerate(self._lists) if other == marker), -1)
         is_new = place < 0
         if is_new:
@@ -389,7 +391,7 @@ class Blocks:
         builder.paragraph()
         self._add_anchors(element)
         self._block_title(element)
-        text = _dedented(lines)
+        text = dedent("\n".join(lines))
         if style == "pass":
             self._inline.html(text)
         elif style in _FORMULAS:
@@ -498,17 +500,3 @@ class Blocks:
                 if place:
                     self._builder.line()
                 self._inline.write(paragraph)
-
-
-def _marker(item: re.Match[str]) -> str:
-    """What an item has in common with those of its list."""
-    if item["bullet"] or item["dots"]:
-        return item["bullet"] or item["dots"]
-    return next(name for name in ("number", "letter", "roman", "callout") if item[name])
-
-
-def _dedented(lines: list[str]) -> str:
-    """Lines without the indentation that all share."""
-    indents = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
-    least = min(indents, default=0)
-    return "\n".join(line[least:] for line in lines)

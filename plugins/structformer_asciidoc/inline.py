@@ -117,7 +117,8 @@ class Inline:
         if found["url"]:
             return self._url(found, text, depth, dead)
         if found["macro"]:
-            end = _balanced(text, place, dead) if found["macro"] == "footnote" else _find(text, "]", place, dead)
+            is_nested = found["macro"] == "footnote" or text.startswith(("+", "`+"), place)
+            end = _balanced(text, place, dead) if is_nested else _find(text, "]", place, dead)
             is_read = end >= 0 and self._macro(found["macro"], found["target"], text[place:end], depth, is_code)
             return end + 1 if is_read else 0
         if found["small"]:

@@ -98,9 +98,7 @@ def _compared(text: str) -> bool:
     left, operator, right = (side.strip(" \t\"'") for side in sides)
     if left == right:
         return "=" in operator and operator != "!="
-    if operator in ("==", "!="):
-        return operator == "!="
-    return (number(left) < number(right)) == ("<" in operator)
+    return operator == "!=" if operator in ("==", "!=") else (number(left) < number(right)) == ("<" in operator)
 
 
 def _included(directive: re.Match[str], attributes: Attributes, around: list[SourceFile]) -> SourceFile | None:

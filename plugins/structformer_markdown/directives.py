@@ -25,7 +25,9 @@ DESCRIBES = re.compile(
 )
 OBJECT_ROLES = re.compile(r"(?:py|c|cpp|js|rst|std):[\w-]+|func|class|meth|mod|attr|exc|data|obj|const|option|envvar")
 WITHOUT_WORDS = frozenset("grid card-carousel only ifconfig".split())  # directives whose argument nobody reads
-PROJECT = re.compile(r"^(?:project|path|doc):(?!//)")  # schemes of the project itself
+# Schemes of the project itself, Zola's sign for its root, and schemes of what is elsewhere.
+PROJECT = re.compile(r"^(?:(?:project|path|doc):(?!//)|@(?=/))")
+ELSEWHERE = ("inv:", "wiki:", "rrid:", "ror:")
 _CARD_RULE = re.compile(r"^[ \t]*(?:\+{3,}|\^{3,})[ \t]*$", re.MULTILINE)  # between a card's head, body and foot
 CITATION_ROLES = re.compile(r"(?:foot)?cite(?:[:.]\w+)?|citep|citet")
 _OPTION = re.compile(r"[ \t]*:[\w-]+:.*")

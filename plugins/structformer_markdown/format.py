@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import unescape
+from pathlib import PurePosixPath
 from typing import Any
 
 from markdown_it.token import Token
@@ -46,14 +47,18 @@ _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
 _MAN_TITLE = re.compile(r"(?P<name>[^\s()]+)(?:\s+|\s*\()(?P<section>[1-9][a-z]*|[nl])(?:\)|\s|$)")
 _LINE_BREAK = re.compile(r"(?<![ \t])[ \t]*\n[ \t]*")
 _TARGET = re.compile(r"\(([^()\s]+)\)=")
+_TEX_LABEL = re.compile(r"\\label\{([^{}\s]+)\}")
 _CAPTION = re.compile(r"(?:Table)?:[ \t]+")
 _RAW_SPAN = re.compile(r"\{=(\w+)\}")  # behind what is code only for Markdown
 _CELL_NAME = re.compile(r"^#\|[ \t]*label:[ \t]*([\w:.-]+)[ \t]*$", re.MULTILINE)  # Quarto's
+_CHUNK = re.compile(r"\{[a-z]+[ ,]+([\w.-]+)(?=[ ,}])")
+_EMOJI = re.compile(r"\A(?::[a-z0-9_+-]+: +)+(?=\S)|(?<! )(?: ++:[a-z][a-z0-9_+-]*:)+ *\Z")  # beside a heading
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
 # A language, in spans of code: PyMdown's and rehype-pretty-code's.
 _CODE_OF = re.compile(r"\A#![a-z][\w+-]* (?=\S)|(?<=\S)\{:[a-z]+\}\Z")
 _ROLE = re.compile(r"\{([\w:+-]+)\}$")
 _NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
+_GROUP = re.compile(r"\([\w.-]+\)/")
 _KEYS = re.compile(r"[,;\s]+")
 _MARKED_ROLES = {
     "math": MarkKind.FORMULA_SPAN,
@@ -98,7 +103,7 @@ class MarkdownFormat:
     """CommonMark + GFM, front matter, raw HTML, footnotes, definition lists, attribute lists, wiki-links."""
 
     name = "markdown"
-    suffixes = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd")
+    suffixes = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".livemd", ".cheatmd")
     media_types = ("text/markdown", "text/x-markdown")
     options = (
         FormatOption("flavor", "gfm also finds bare URLs, wiki-links and footnotes", ("gfm", "commonmark")),
@@ -150,7 +155,7 @@ class MarkdownFormat:
                 return
             body = plain_markdown(body, source, options.get("dialect"))
         builder = TreeBuilder()
-        env: dict[str, Any] = {} if strict else {EXTENDED: True}
+        env: dict[str, Any] = {"references": {}} if strict else {EXTENDED: True, "references": {}}
         if source.path.lower().endswith(".mdx"):
             env[UNINDENTED] = True
         if "|" in body and not strict and any(source.above(each, _FARTHEST_BOOK) for each in _LOOSE_TABLES):
@@ -158,6 +163,7 @@ class MarkdownFormat:
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
             reader = _Reader(builder, source, extended=not strict)
+            reader.within["references"] = env["references"]
             _read_summary(metadata, reader, builder)
             reader.read(parse(body, env))
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
@@ -165,7 +171,7 @@ class MarkdownFormat:
         title = _unmarked(title) if title.count("`") > 1 else title
         document = builder.finish(
             Source(source.path, self.name),
-            title=" ".join(unescape(title).replace("\u00ad", "").split()) if title else None,
+            title=_on_one_line(title) or None,
             language=next(
                 (str(metadata[key]) for key in ("lang", "language") if isinstance(metadata.get(key), str)), None
             ),
@@ -178,6 +184,8 @@ class MarkdownFormat:
         if reader.has_unnamed:
             here = {anchor for section in document.sections() for anchor in section.anchors}
             name_references(document, lambda label, _: "" if label in here else _words(label))
+        if source.path.lower().endswith((".rmd", ".qmd")):  # of a book, whose places are one another's
+            reader.names += [_label_name(anchor) for section in document.sections() for anchor in section.anchors]
         document.names = (*_names(document, source), *dict.fromkeys((*reader.names, *reader.described(document))))
         yield document
 
@@ -214,11 +222,9 @@ class MarkdownFormat:
             anchor = f"#{normalize(fragment)}" if fragment else ""
             if "/" not in page:
                 yield from (name + anchor for name in _names_below(document.source.path, page))
-            elif page[0] not in "./" and page.lower().endswith((".md", ".mdx")):  # from the root, as in Docusaurus
-                folder = document.source.path.rpartition("/")[0]
-                while folder:
-                    folder = folder.rpartition("/")[0]
-                    yield normalize(f"{folder}/{page}").lstrip("/") + anchor
+            elif page[0] not in "./":  # from the root, as in Docusaurus and in Obsidian's vaults
+                above = PurePosixPath(document.source.path).parent.parents
+                yield from (normalize(str(folder / page)) + anchor for folder in above)
             yield wiki_name(page) + anchor
             for name in link_names(document.id, document.source.path, link.target):
                 path, separator, anchor = name.partition("#")
@@ -263,13 +269,18 @@ def _is_of_book(source: SourceFile) -> bool:
 def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBuilder) -> None:
     """Begin with what the front matter says of a page, without its marks of code and links where it has some."""
     summary = next((value for key in _SUMMARY_KEYS if isinstance(value := metadata.get(key), str)), "")
-    text = " ".join(summary.split())
+    text = _on_one_line(summary)
     told = _inline_of(text, {}) if "<" not in text else None
     if told:
         reader.read([told])
     else:
         builder.text(text)
     builder.paragraph()
+
+
+def _on_one_line(text: str) -> str:
+    """A text of the front matter without what HTML makes of it."""
+    return " ".join(unescape(text).replace("\u00ad", "").split())
 
 
 def _inline_of(text: str, env: dict[str, Any]) -> Token | None:
@@ -298,6 +309,7 @@ def _names(document: Document, source: SourceFile) -> tuple[str, ...]:
     paths = [path, *docfx.published(document.metadata, source), *liquid.published(path)]
     if isinstance(own := document.metadata.get("id"), str) and own and "/" not in own:  # as Docusaurus publishes it
         paths.append(f"{path.rpartition('/')[0]}/{own}".lstrip("/"))
+    paths += [_GROUP.sub("", path)] * ("(" in path)  # a folder that is in no address, as in Next.js and SvelteKit
     folder, _, file = path.rpartition("/")
     if file in ("page.mdx", "page.md") or (file.lower() == "readme.md" and _is_of_book(source)):  # Next.js, mdBook
         paths.append(f"{folder}/index.md".lstrip("/"))
@@ -321,10 +333,8 @@ def _names(document: Document, source: SourceFile) -> tuple[str, ...]:
 
 def _names_below(path: str, page: str) -> Iterator[str]:
     """A page's name below each folder that a path is in, from the innermost on: of several vaults, the link's own."""
-    folder, name = normalize(path.rpartition("/")[0]), wiki_name(page)
-    while folder:
-        yield f"below:{folder}/{name}"
-        folder = folder.rpartition("/")[0]
+    for folder in list(PurePosixPath(path).parents)[:-1]:
+        yield f"below:{normalize(str(folder))}/{wiki_name(page)}"
 
 
 class _Reader:
@@ -343,6 +353,7 @@ class _Reader:
         self._anchors: list[str] = []  # of what comes next
         self.names: list[str] = []  # of the document, by what is in it
         self.has_unnamed = False
+        self.within: dict[str, Any] = {EXTENDED: True}  # the environment of what directives hold
 
     def read(self, tokens: list[Token]) -> None:
         for index, token in enumerate(tokens):
@@ -367,8 +378,6 @@ class _Reader:
                     elif self._anchors and not self._builder.in_heading:
                         self._label([])
                     self._content(token.content, token.children)
-            elif kind == "paragraph_open" or kind == "paragraph_close":
-                self._block()
             elif self._nested and kind in ("heading_open", "heading_close"):
                 # In a directive, where it is a line and no section of the page.
                 (self._open if kind == "heading_open" else self._close)(MarkKind.STRONG)
@@ -437,6 +446,8 @@ class _Reader:
             self._anchors_of(token.info)
             for name in _CELL_NAME.findall(content):
                 self._builder.add_anchor(name)
+            if (chunk := _CHUNK.match(token.info)) is not None:  # as bookdown names the figure or table of its code
+                self._builder.add_anchor(f"{'fig' if 'fig.cap' in token.info else 'tab'}:{chunk[1]}")
         mark, detail = fence_mark(token.info, extended=self._extended)
         if detail == "rust" and _is_of_book(self._source):
             content = whole_example(content)
@@ -514,7 +525,7 @@ class _Reader:
 
     def _said(self, text: str) -> None:
         """A line with its marks."""
-        told = _inline_of(text, {EXTENDED: True})
+        told = _inline_of(text, {**self.within})
         self._content(text, told.children if told else None)
 
     def _within(self, name: str, content: str) -> None:
@@ -527,7 +538,7 @@ class _Reader:
             self._glossary(content)
         else:
             around, self._of_terms = self._of_terms, name == "glossary"
-            self.read(parse(plain_markdown(content, self._source, "myst"), {EXTENDED: True}))
+            self.read(parse(plain_markdown(content, self._source, "myst"), {**self.within}))
             self._of_terms = around
         self._nested -= 1
 
@@ -541,7 +552,7 @@ class _Reader:
                 self._said(term)
                 self._close(MarkKind.TERM)
             self._open(MarkKind.DEFINITION)
-            self.read(parse(definition, {EXTENDED: True}))
+            self.read(parse(definition, {**self.within}))
             self._close(MarkKind.DEFINITION)
         self._close(MarkKind.DEFINITIONS)
 
@@ -675,6 +686,10 @@ class _Reader:
             if (found := HEADING_ATTRIBUTES.search(last.content)) is not None:
                 explicit += names_in(found[0])
                 last.content = last.content[: found.start()]
+        for beside in (children[0] if children else inline, last) if self._extended and ":" in inline.content else ():
+            if beside.type in ("text", "inline") and _EMOJI.search(beside.content):
+                explicit.append(github_slug(_plain(children or [inline])))
+                beside.content = _EMOJI.sub("", beside.content)
         self._html.forget()
         self._builder.open_heading(int(opening.tag[1]), tuple(explicit))
 
@@ -766,7 +781,8 @@ class _Reader:
         address = str(opening.attrs.get("href", ""))
         target = address
         if self._extended:  # what another project has is elsewhere
-            target = f"//{address}" if address.startswith("inv:") else directives.PROJECT.sub("", address, count=1)
+            is_elsewhere = address.startswith(directives.ELSEWHERE)
+            target = f"//{address}" if is_elsewhere else directives.PROJECT.sub("", address, count=1)
             if address.startswith("doc:"):  # of DocC, which finds a page by its name alone
                 page, fragment = split_fragment(target)
                 target = page.rpartition("/")[2] + (f"#{github_slug(fragment)}" if fragment else "")
@@ -781,7 +797,8 @@ class _Reader:
         else:
             words = _words(target) if "." not in target and target[0] != "/" else ""  # a label's, and no path's
             words = words if following.type == "link_close" else target.removeprefix("//")
-            words = _words(re.split("[#/:]", address)[-1]) if address.startswith("doc:") else words
+            if address.startswith(("doc:", *directives.ELSEWHERE[1:])):
+                words = _words(re.split("[#/:]", address)[-1])
             self._builder.text(self._title(target) or words)
 
     def _title(self, target: str) -> str:
@@ -791,7 +808,8 @@ class _Reader:
     def _formula(self, token: Token, *, alone: bool) -> None:
         """A formula as written: on lines of its own where it is all of a paragraph or goes over lines between $$."""
         builder, content = self._builder, token.content
-        builder.add_anchor(token.info)
+        if names := [*filter(None, [token.info]), *_TEX_LABEL.findall(content)]:
+            self._label(names)
         is_display = content.startswith(("$$", "\\[", "\\\\[", "\\begin"))
         on_lines = is_display and (alone or "\n" in content)
         if on_lines and not (builder.in_heading or builder.in_mark(MarkKind.ROW)):

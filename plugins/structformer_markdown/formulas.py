@@ -21,7 +21,7 @@ _MARK = re.compile(r"\$|\\begin\{|\\[(\[]")
 _NEXT = "next formula"  # key of the environment: where a mark comes next
 _OPENING = re.compile(rf"(`+)|\$\$?|{_ENVIRONMENT}|\\{{1,2}}[(\[]|\\.", re.DOTALL)
 # A variable of a shell and another one behind it are no formula: $HOME and /$USER.
-_SPAN = re.compile(r"\$(?=[^\s$])(?![A-Z][A-Z0-9_]+\b[^$]*\$[A-Za-z_])((?:[^$\\]|\\.)*+)(?<!\s)\$(?![\d{$])", re.DOTALL)
+_SPAN = re.compile(r"(?s)\$(?=[^\s$])(?![A-Z][A-Z0-9_]+\b[^$]*\$[A-Za-z_])((?:[^$\\]|\\.)*+)\$(?![\d{$]|(?<=\s.)\w)")
 _DISPLAY = re.compile(rf"\$\$(?!\$)|{_ENVIRONMENT}|\\{{1,2}}\[(?=[ \t]*$)")
 _COMMAND = re.compile(r"\\[A-Za-z]{2}")
 _LABEL = re.compile(r"[ \t]*(?:\{#([\w:.-]+)[^{}\n]*\}|\(([^()\s]+)\))[ \t]*(?=\n|$)")
@@ -88,6 +88,8 @@ def _closing(opening: re.Match[str]) -> str:
 
 def _is_span(content: str) -> bool:
     """Whether what is between two dollars on the lines of one paragraph is a formula: no link or code begins in it."""
+    if content[-1].isspace() and not _TEX.search(content):  # Jupyter and MyST let a space be there
+        return False
     is_code = content[:1] == "`" == content[-1:]  # as GitHub has it
     if "](" in content or (content[-1] == "[" and "]" not in content):
         return False

@@ -10,6 +10,10 @@ import yaml
 
 _YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# MultiMarkdown's lines, as Pelican and Python-Markdown have them: no marks around, a blank line behind.
+_LINES = re.compile(
+    r"((?i:(?:(?:sub)?title|authors?|date|modified|category|tags|slug|lang|template):[ \t]+\S.*\n)+)(?:[ \t]*\n|\Z)"
+)
 _SIMPLE_LINE = re.compile(r"([A-Za-z_][\w-]*):\s*(\S.*)?")
 _MAX_CHARACTERS = 200_000
 _MAX_VALUES = 20_000
@@ -20,15 +24,19 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], int, str]:
     """(metadata, where the body starts, warning). Text that merely looks like front matter is body: ({}, 0, "")."""
-    for pattern, parse in ((_YAML, parse_yaml), (_TOML, parse_toml)):
+    for pattern, parse in ((_YAML, parse_yaml), (_TOML, parse_toml), (_LINES, _parse_lines)):
         found = pattern.match(text, 0, _MAX_CHARACTERS)
         if found is None:
             continue
         metadata, warning = parse(found[1])
-        if metadata is None:
-            return {}, 0, ""
-        return metadata, found.end(), warning
+        return ({}, 0, "") if metadata is None else (metadata, found.end(), warning)
     return {}, 0, ""
+
+
+def _parse_lines(block: str) -> tuple[dict[str, Any], str]:
+    """The lines of a block that are `key: value`."""
+    lines = filter(None, map(_SIMPLE_LINE.fullmatch, block.splitlines()))
+    return {found[1][0].lower() + found[1][1:]: (found[2] or "").strip("\"'") for found in lines}, ""
 
 
 def parse_yaml(block: str) -> tuple[dict[str, Any] | None, str]:
@@ -36,19 +44,15 @@ def parse_yaml(block: str) -> tuple[dict[str, Any] | None, str]:
     try:
         _check_depth(block)
         loaded = yaml.load(block, Loader=_LOADER)
-        if loaded is None:
-            return {}, ""
-        if not isinstance(loaded, dict):
-            return None, ""
-        return _plain(loaded), ""
+        loaded = {} if loaded is None else loaded
+        return (_plain(loaded) if isinstance(loaded, dict) else None), ""
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # Templating in front matter is common ("{{ site.name }}") and not YAML; its plain lines still say the title.
-        simple = {match[1]: match[2] for line in block.splitlines() if (match := _SIMPLE_LINE.fullmatch(line))}
-        if not simple:
+        values, _ = _parse_lines(block)
+        if not values:
             return None, ""
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 2}: " if mark else ""
-        values = {key: (value or "").strip("\"'") for key, value in simple.items()}
         return values, f"{place}front matter is not valid YAML; its plain `key: value` lines were used"
 
 

@@ -96,9 +96,7 @@ def with_includes(text: str, source: SourceFile) -> str:
     """The text with the files that it takes in; a directive whose file is not there is left out, and said, but
     for those in code and Liquid's.
     """
-    if not _may_include(text):
-        return text
-    return _Includes(source).followed(text, source, 0)
+    return _Includes(source).followed(text, source, 0) if _may_include(text) else text
 
 
 def taken_whole(source: SourceFile) -> set[str]:
@@ -108,9 +106,8 @@ def taken_whole(source: SourceFile) -> set[str]:
     data = source.read()
     if not any(hint in data for hint in _HINT_BYTES):
         return set()
-    text = text_of(source)
     includes = _Includes(source)
-    includes.followed(text, source, 0)
+    includes.followed(text_of(source), source, 0)
     return includes.taken
 
 
@@ -259,21 +256,17 @@ def _opened_comment(line: str) -> str:
 
 def _read(path: str, source: SourceFile) -> tuple[SourceFile, str] | None:
     """The file of that path, with its text; None where there is none."""
-    if (opened := _opened(path, source)) is None:
-        return None
+    opened = _opened(path, source)
     try:
-        return opened, text_of(opened).lstrip("\ufeff")
+        return None if opened is None else (opened, text_of(opened).lstrip("\ufeff"))
     except ReadError:
         return None
 
 
 def _directive(line: str) -> _Found | None:
     stripped = line.strip()
-    if len(stripped) > _LONGEST:
-        return None
-    for pattern in _DIRECTIVES:
-        found = pattern.fullmatch(stripped)
-        if found is not None:
+    for pattern in _DIRECTIVES if len(stripped) <= _LONGEST else ():
+        if (found := pattern.fullmatch(stripped)) is not None:
             groups = found.groupdict()
             path = f"{groups['kind']}s/{groups['path']}.md" if groups.get("kind") else groups["path"]
             language = (groups.get("language") or "") if groups["show"] else None

@@ -21,6 +21,7 @@ _LINES = frozenset({"br", "li", "tr", "thead", "tbody", "tfoot"})
 # Other blocks in a cell leave its row one line.
 _LINES_OF_CELLS = _LINES | {"pre", "listing", "xmp", "table", "caption"}
 _HEADING = re.compile(r"h[1-6]$")
+_SHOWN = frozenset({"img", "iframe", "video", "audio", "source", "embed"})
 _MARKS = {
     **PARTS,
     **dict.fromkeys(("pre", "listing", "xmp"), MarkKind.CODE),
@@ -28,23 +29,16 @@ _MARKS = {
     "summary": MarkKind.TITLE,
     "figure": MarkKind.FIGURE,
     "figcaption": MarkKind.CAPTION,
-    "code": MarkKind.CODE_SPAN,
-    "kbd": MarkKind.CODE_SPAN,
-    "samp": MarkKind.CODE_SPAN,
-    "tt": MarkKind.CODE_SPAN,
-    "em": MarkKind.EMPHASIS,
-    "i": MarkKind.EMPHASIS,
-    "strong": MarkKind.STRONG,
-    "b": MarkKind.STRONG,
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), MarkKind.CODE_SPAN),
+    **dict.fromkeys(("em", "i"), MarkKind.EMPHASIS),
+    **dict.fromkeys(("strong", "b"), MarkKind.STRONG),
 }
 SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 # What is in what: an end tag, or the next of its like, reaches no further.
 _WITHIN = {
     MarkKind.ITEM: MarkKind.LIST,
-    MarkKind.TERM: MarkKind.DEFINITIONS,
-    MarkKind.DEFINITION: MarkKind.DEFINITIONS,
-    MarkKind.ROW: MarkKind.TABLE,
-    MarkKind.CELL: MarkKind.TABLE,
+    **dict.fromkeys((MarkKind.TERM, MarkKind.DEFINITION), MarkKind.DEFINITIONS),
+    **dict.fromkeys((MarkKind.ROW, MarkKind.CELL), MarkKind.TABLE),
 }
 _LIKE = {  # end tags that may be missing: which open parts each ends when it begins
     MarkKind.ITEM: (MarkKind.ITEM,),
@@ -76,7 +70,7 @@ class RawHtml:
         self._builder = builder
         self._marked = marked
         self._in_line = False  # of a heading in Markdown
-        self._hidden = ""
+        self.hidden = ""  # the element that is open whose content is no text: <script>, <style>
         self._anchors_open: list[bool] = []
         self._link_is_open = False
         self._open: list[MarkKind] = []
@@ -92,7 +86,7 @@ class RawHtml:
                 if token.name == "tr" and not token.closing:
                     self._header = _has_titles(found, index)
                 self._tag(token)
-            elif not self._hidden:
+            elif not self.hidden:
                 token = token.replace("\u00ad", "")
                 if self._builder.in_mark(MarkKind.CODE):
                     self._builder.verbatim(token)
@@ -158,7 +152,7 @@ class RawHtml:
 
     def forget(self) -> None:
         """A heading ends all that is open, hidden or not."""
-        self._hidden = ""
+        self.hidden = ""
         self._open.clear()
         self._floors = [0] * len(self._floors)
 
@@ -182,19 +176,13 @@ class RawHtml:
         """Whether a table's cell is open, and no part of the Markdown in it."""
         return bool(self._open) and MarkKind.CELL in self._open[self._floor :]
 
-    @property
-    def hidden(self) -> bool:
-        """True inside <script>, <style> and their like, whose content is not text."""
-        return bool(self._hidden)
-
     def _tag(self, tag: Tag) -> None:
         builder, name, closing = self._builder, tag.name, tag.closing
-        if self._hidden:
-            if closing and name == self._hidden:
-                self._hidden = ""
+        if self.hidden:
+            self.hidden = "" if closing and name == self.hidden else self.hidden
             return
         if name in _HIDDEN and not closing:
-            self._hidden = name
+            self.hidden = name
             return
         if _HEADING.match(name):
             if closing:
@@ -216,11 +204,7 @@ class RawHtml:
                 builder.close_script()
             else:
                 builder.open_script(script)
-        elif (
-            name in ("img", "iframe", "video", "audio", "source", "embed")
-            and not closing
-            and (source := tag.get("src"))
-        ):
+        elif name in _SHOWN and not closing and (source := tag.get("src")):
             builder.add_image(source, tag.get("alt") or "")
         if (mark := _MARKS.get(name)) is not None and not builder.in_heading:
             self._mark(mark, tag)
@@ -289,15 +273,13 @@ class RawHtml:
             return
         for key in ("id", "name"):
             self._builder.add_anchor(tag.get(key) or "")
-        target = tag.get("href")
-        # HTML allows no link inside a link: a second <a> ends the first.
-        if target is not None and self._link_is_open:
-            self._builder.close_link()
-            self._anchors_open.clear()
-        self._anchors_open.append(target is not None)
-        if target is not None:
+        if (target := tag.get("href")) is not None:
+            if self._link_is_open:  # HTML allows no link inside a link: a second <a> ends the first
+                self._builder.close_link()
+                self._anchors_open.clear()
             self._link_is_open = True
             self._builder.open_link(target)
+        self._anchors_open.append(target is not None)
 
 
 def _has_titles(found: list[str | Tag], row: int) -> bool:

@@ -30,11 +30,7 @@ def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if delimiter[:1] not in ("|", "-", ":"):
         return False
     header = line_of(state, start).strip()
-    if "|" not in header and "|" not in delimiter and ":" not in delimiter:
-        return False
-    if not _DELIMITER.fullmatch(delimiter) or (delimiter.lstrip("-").lstrip(" ") == "" and "|" not in header):
-        return False
-    if "|" not in header or state.is_code_block(start):
+    if "|" not in header or not _DELIMITER.fullmatch(delimiter) or state.is_code_block(start):
         return False
     columns, named = len(_cells(delimiter)), len(_cells(_plain_bars(state, header)))
     if named != columns and LOOSE not in state.env:

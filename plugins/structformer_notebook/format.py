@@ -49,7 +49,7 @@ class NotebookFormat:
             raise ReadError('JSON, but not a notebook: it has no list of "cells"')
         metadata = notebook.get("metadata") if isinstance(notebook.get("metadata"), dict) else {}
         language = _language(metadata)
-        parts = [part for part in (_part(cell, language) for cell in cells) if part]
+        parts = [part for part in (_part(cell, language, place == 0) for place, cell in enumerate(cells)) if part]
         if not parts:
             source.warn("no text: no document")
             return
@@ -95,7 +95,7 @@ def _cell_language(cell: Mapping[str, Any], text: str) -> str:
     return magic[1] if magic is not None else own if isinstance(own, str) and own.isalnum() else ""
 
 
-def _part(cell: Any, language: str) -> str:
+def _part(cell: Any, language: str, is_first: bool) -> str:
     """A cell as Markdown; "" of one that is empty or no text."""
     if not isinstance(cell, dict):
         return ""
@@ -104,7 +104,7 @@ def _part(cell: Any, language: str) -> str:
     text = "".join(map(str, content)) if isinstance(content, list) else str(content or "")
     if not text.strip():
         return ""
-    if kind == "markdown":
+    if kind == "markdown" or (is_first and text.startswith("---\n")):  # Quarto's and nbdev's front matter is raw
         return text
     if kind == "heading":  # version 3
         level = cell.get("level")

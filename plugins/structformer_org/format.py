@@ -3,10 +3,11 @@
 orgparse, the parser that is kept, gives headings and leaves their bodies as text, so the grammar is here. Source: Org
 syntax, orgmode.org/worg/org-syntax.html, and the Org manual."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from structformer.document import Document, Link, Source
+from structformer.document import Document, Link, LinkKind, Source
 from structformer.formats import SourceFile, TreeBuilder, link_names, name_references, path_names
 
 from structformer_org.blocks import Blocks
@@ -50,11 +51,16 @@ class OrgFormat:
         return parts(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """A place of this document, a section anywhere by its id, or a file."""
-        if link.target.startswith("id:"):
-            yield f"{link.target}#{link.target[3:]}"
-        else:
-            yield from link_names(document.id, document.source.path, link.target)
+        """A place of this document, a section anywhere by its id, or a file, `[[notes.org]]` too; a cited work is
+        outside.
+        """
+        target = link.target
+        if link.kind is LinkKind.CITATION or target.startswith("id:"):
+            yield f"//{target}" if link.kind is LinkKind.CITATION else f"{target}#{target[3:]}"
+            return
+        yield from link_names(document.id, document.source.path, target)
+        if target.startswith("#") and re.search("[./]", target):
+            yield from link_names(document.id, document.source.path, target[1:])
 
 
 def _settle(document: Document) -> None:

@@ -152,14 +152,12 @@ class RecordsFormat:
             and isinstance(value, str | int | float | bool | dict | list | Decimal)
             and value not in ("", [], {})
         }
-        url = part(record, "url", chosen)
-        if isinstance(url, str) and url:
-            metadata["canonical"] = url
+        url = found if isinstance(found := part(record, "url", chosen), str) else ""
+        metadata |= {"canonical": url} if url else {}
         document = builder.finish(
             Source(source.path, self.name), id=identifier, title=title or identifier, metadata=metadata
         )
-        names = [normalize(identifier), *(url_names(url) if isinstance(url, str) else ())]
-        document.names = tuple(dict.fromkeys(names))
+        document.names = tuple(dict.fromkeys((normalize(identifier), *url_names(url))))
         return document
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:

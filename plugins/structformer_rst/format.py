@@ -162,6 +162,21 @@ def _role(
     return [nodes.reference(rawtext, "", literal, refuri=link) if link else literal], []
 
 
+def _series_role(name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any) -> tuple[list[Any], list[Any]]:
+    """A PEP or an RFC, as docutils has it, with the words and the place in it that Sphinx lets it have."""
+    named = _NAMED.fullmatch(text)
+    number, mark, place = (named[2] if named else text).partition("#")
+    found, messages = roles._role_registry[english.roles[name]](name, rawtext, number, lineno, inliner)
+    if isinstance(found[0], nodes.reference):
+        found[0]["refuri"] += mark + place
+        found[0][:] = [nodes.Text(unescape(named[1]))] if named else found[0][:]
+    return found, messages
+
+
+for _name in ("pep", "rfc"):
+    roles.register_local_role(_name, _series_role)
+
+
 def _equation(label: str) -> str:
     """The place of a formula, as Sphinx names it."""
     return f"equation-{label}"
@@ -358,7 +373,8 @@ def _includes(data: bytes) -> list[str]:
     if b"include::" not in data:
         return []
     found = _INCLUDES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
-    return [place for each in found if _is_whole(_options(each)) for place in _places(each[2])]
+    whole = (each for each in found if (_BOUNDS | {"parser"}).isdisjoint(_options(each)))
+    return [place for each in whole for place in _places(each[2])]
 
 
 def _places(target: str) -> list[str]:
@@ -368,10 +384,6 @@ def _places(target: str) -> list[str]:
 
 def _options(directive: re.Match[str]) -> dict[str, str]:
     return dict(_OPTION.findall(directive[3]))
-
-
-def _is_whole(options: Mapping[str, str]) -> bool:
-    return "parser" not in options and _BOUNDS.isdisjoint(options)
 
 
 def _piece(text: str, options: Mapping[str, str]) -> str:
@@ -479,7 +491,7 @@ class RstFormat:
 def _labels(tree: nodes.document) -> Iterator[str]:
     """A document's names by its labels, and by its titles, which a reference means where no label is called so."""
     for name, place in tree.nameids.items():
-        if place and "refuri" not in tree.ids[place]:
+        if place and "refuri" not in tree.ids[place] and not isinstance(tree.ids[place], nodes.footnote):
             yield f"{'label' if tree.nametypes[name] else 'title'}:{normalize(name)}"
 
 
@@ -537,9 +549,7 @@ def _mark(node: Any) -> MarkKind | None:
     """What a node is of a text."""
     if isinstance(node, nodes.title):
         around = type(node.parent)
-        if around is nodes.table:
-            return MarkKind.CAPTION
-        return MarkKind.TITLE if around in _MARKS else None
+        return MarkKind.CAPTION if around is nodes.table else MarkKind.TITLE if around in _MARKS else None
     if isinstance(node, nodes.container):
         return MarkKind.NOTE if _note_kind(node) else None
     if isinstance(node, nodes.literal):

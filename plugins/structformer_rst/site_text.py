@@ -17,6 +17,7 @@ _READ = frozenset(("replace", "unicode", "image", "date"))  # what defines a nam
 _NAMES = ("version", "release", "project")
 _COMPUTED = ("version", "release", "today")  # nothing, where conf.py computes them
 _DEFAULT_ROLE = "default_role"
+_SUBSTITUTIONS = "myst_substitutions"  # MyST's, named here with "{" in front
 _REFERENCE = re.compile(r"\|(?! )([^|\n]{1,100})(?<! )\|")
 _DEFINITION = re.compile(r"^\.\. (?:\|([^|\n]+)\||_[^:\n]+:)[^\n]*(?:\n[ \t]+[^\n]+)*", re.MULTILINE)
 _OWN = re.compile(
@@ -34,7 +35,7 @@ def with_site_text(text: str, source: SourceFile) -> str:
         return text
     defined = {_name(found["name"]) for found in _OWN.finditer(text)}
     said = _definitions(_configuration(source))
-    added = [whole for name, whole in said if name not in defined and name != _DEFAULT_ROLE]
+    added = [whole for name, whole in said if name not in defined and name != _DEFAULT_ROLE and name[:1] != "{"]
     if added:
         text = "\n\n".join((text, *added, ""))
     known = {_name(found["name"]) for found in _OWN.finditer(text) if found["kind"] in {*_READ, "raw"}}
@@ -50,7 +51,12 @@ def with_site_text(text: str, source: SourceFile) -> str:
 
 def default_role(source: SourceFile) -> str:
     """The role of text in single backticks, by conf.py; "" for docutils' own."""
-    return next((said for name, said in _definitions(_configuration(source)) if name == _DEFAULT_ROLE), "")
+    return dict(_definitions(_configuration(source))).get(_DEFAULT_ROLE, "")
+
+
+def substitution(name: str, source: SourceFile) -> str | None:
+    """What MyST puts for `{{ name }}`, by conf.py; None where that does not say."""
+    return dict(_definitions(_configuration(source))).get(f"{{{name}")
 
 
 def _name(name: str) -> str:
@@ -82,7 +88,14 @@ def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
                 if isinstance(target, ast.Name) and target.id in (*_SETTINGS, *_NAMES, _DEFAULT_ROLE):
                     before = texts.get(target.id, "") if isinstance(node, ast.AugAssign) else ""
                     texts[target.id] = before + _text(node.value)
+                elif isinstance(target, ast.Name) and target.id == _SUBSTITUTIONS and isinstance(node.value, ast.Dict):
+                    texts |= {
+                        f"{{{_text(key)}": _text(said)
+                        for key, said in zip(node.value.keys, node.value.values, strict=True)
+                        if key
+                    }
     found = {_DEFAULT_ROLE: texts[_DEFAULT_ROLE]} if texts.get(_DEFAULT_ROLE) else {}
+    found |= {name: said for name, said in texts.items() if name[0] == "{" and said}
     found |= {name: f".. |{name}| unicode:: 0x20" for name in _COMPUTED}
     for name in _NAMES:
         if texts.get(name, "").strip():
@@ -99,6 +112,4 @@ def _text(value: ast.expr) -> str:
         return value.value if isinstance(value.value, str) else ""
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         return _text(value.left) + _text(value.right)
-    if isinstance(value, ast.JoinedStr):
-        return "".join(map(_text, value.values))
-    return ""
+    return "".join(map(_text, value.values)) if isinstance(value, ast.JoinedStr) else ""

@@ -52,12 +52,9 @@ def title_of_page(target: str, source: SourceFile) -> str:
             if (page := source.open(place + suffix)) is not None:
                 start = page.read()[:_TITLE_WITHIN].decode("utf-8", "replace").replace("\r\n", "\n")
                 found = (_MARKDOWN_TITLE if page.path.endswith(".md") else _TITLE).search(start)
-                return _without_markup(found["title"]) if found else ""
+                title = found["title"] if found else ""
+                return _ESCAPE.sub(r"\1", _QUOTES.sub(r"\1", _ROLE.sub(r"\1", title))).strip()
     return ""
-
-
-def _without_markup(title: str) -> str:
-    return _ESCAPE.sub(r"\1", _QUOTES.sub(r"\1", _ROLE.sub(r"\1", title))).strip()
 
 
 def words_of_label(label: str) -> str:

@@ -198,7 +198,7 @@ TEXTS = {
     "npm-markdown": "cee62d757c8ea810eadab2e9",
     "docker-markdown": "2b02e81149ed9f42e4a51151",
     "cargo-markdown": "ab81cd92aea5017508ff5437",
-    "git-html": "e2b1c6ffc9c13a20c6912858",
+    "git-html": "6680a2d43a7cfb9b91603d0b",
     "systemd-docbook": "542f85cf3959f3adda12dfa7",
     "jats-articles": "169a8b20515a64478c53e6cc",
 }

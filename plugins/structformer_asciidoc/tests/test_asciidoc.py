@@ -261,6 +261,7 @@ image::f.png[]
         ("javadoc:org.Boat[] and javadoc:org.Sail[Sail]", "org.Boat and Sail"),
         ("boats`' sails, icon:check[] icon:times[] icon:tag[]", "boats’ sails, ✓ ✗"),
         ("&lt;tag&gt; {nbsp}and {nobody}", "<tag> and {nobody}"),
+        ("link:a.html[+x[size]+], link:b.html[`+k[0]+`] and kbd:[+]", "x[size], k[0] and +"),
     ],
 )
 def test_inline_marks(written, shown):
@@ -420,6 +421,7 @@ def test_a_reference_to_a_file_that_is_included_stays_in_the_document():
 def test_an_image_is_in_the_folder_of_images():
     document = read(":imagesdir: ./img\n\nimage::a.png[]\n\nimage:b.png[] image:https://e.org/c.png[] image:/d.png[]\n")
     assert [link.target for link in document.links()] == ["./img/a.png", "./img/b.png", "https://e.org/c.png", "/d.png"]
+    assert [link.target for link in read("image::CB in color.svg[Logo,100]\n").links()] == ["CB in color.svg"]
 
 
 def test_what_is_passed_through_is_marked_up_where_it_says_so():

@@ -11,7 +11,8 @@ _LIST = r"""\{[ \t]*[.#][\w:.-]+(?:[ \t]+(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|
 _STYLED = r"""\{[\w-]+=(?:"[^"{}\n]*"|'[^'{}\n]*')\}"""
 _SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\](?:\(\))?({_LIST}|{_STYLED})")
 _DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
-_AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?({_LIST})[ \t]*$", re.MULTILINE)
+_AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?\\?({_LIST})[ \t]*$", re.MULTILINE)
+_SIZE = re.compile(r"(!\[[^\[\]\n]*\]\([^()\s]+)[ \t]+=\d*(?:x\d*)?%?(?=\))")  # of an image: `![a](b.png =300x)`
 _ALONE = re.compile(rf"(?<=[^\s\x00|])\n[ \t]*({_LIST})[ \t]*$", re.MULTILINE)  # the last line of what it is of
 
 
@@ -21,7 +22,7 @@ def _plain(text: str, page: Page) -> str:
     def span(found: re.Match[str]) -> str:
         return anchors(found[2]) + (f"[{found[1]}]" if found[1] in defined else found[1])
 
-    text = _ALONE.sub(lambda found: anchors(found[1]), text)
+    text = _ALONE.sub(lambda found: anchors(found[1]), _SIZE.sub(r"\1", text))
     return _AT_END.sub(lambda found: found[1] + anchors(found[2]), _SPAN.sub(span, text))
 
 
@@ -30,7 +31,8 @@ DIALECT = Dialect(
     _plain,
     {
         **dict.fromkeys(("{.", "{ ."), re.compile(r"(?<!\{)\{[ \t]*\.[\w-]")),
-        **dict.fromkeys(("{#", "{ #"), re.compile(r"(?:[\])]|\n[ \t]*)\{[ \t]*#[\w-]")),
+        **dict.fromkeys(("{#", "{ #"), re.compile(r"(?:[\])]|\n[ \t]*|[ \t]\\?)\{[ \t]*#[\w-]")),
+        " =": _SIZE,
         "]{": re.compile(rf"\]{_STYLED}"),
     },
 )

@@ -13,12 +13,15 @@ _SIGN = re.compile(r"[^>\t]")  # of an item: the lines below it have blanks ther
 _HEADED = re.compile(  # Quarto's callouts, with a heading as their title
     r"^(:::+[ \t]*\{[^{}\n]*\.callout-(?:(?!title=)[^{}\n])*)\}[ \t]*\n+#{1,6}[ \t]+([^\n{}\"]+)$", re.MULTILINE
 )
-_KIND = re.compile(r"\{[^{}]*\}|[\w-]+")
+_LIST = r"\{(?:[^{}\"]|\"[^\"\n]*\")*\}"
+_KIND = re.compile(rf"{_LIST}|[\w-]+")
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
-_ATTRIBUTES = re.compile(r"\{[^{}]*\}$")
+_VIDEO = re.compile(r"^@\[[\w-]+\]\([^()\n]+\)[ \t]*$", re.MULTILINE)  # that VuePress shows there
+_ATTRIBUTES = re.compile(rf"{_LIST}$")
 
 
 def _plain(text: str, page: Page) -> str:
+    text = _VIDEO.sub("", text)
     if ".callout" in text:
         text = _HEADED.sub(r'\1 title="\2"}', text)
     notes: list[str | None] = []  # the containers that are open: what precedes the lines of each note
@@ -81,4 +84,4 @@ def _bracketed(text: str) -> str:
     return text[1:]
 
 
-DIALECT = Dialect("containers", _plain, {":::": None})
+DIALECT = Dialect("containers", _plain, {":::": None, "@[": _VIDEO})

@@ -11,7 +11,7 @@ from html import escape
 from structformer.formats import SourceFile
 
 from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import arguments, code_block, language_of
+from structformer_markdown.dialects.shown import arguments, beside, code_block, language_of
 
 _TAG = re.compile(r"\{%-?[ \t\n]*+([\w-]+)?((?:[^%{\n]|%(?!\})|\{(?!%)|\n(?![ \t]*\n))*+)%\}")
 _VARIABLE = re.compile(
@@ -23,7 +23,7 @@ _VARIABLE_LEFT = re.compile(r"\{\{[^{}\n]*\}\}")
 _TEXT = re.compile(r"""[ \t]*(?:"([^"]*)"|'([^']*)')[ \t]*(?:\|(.*))?""")
 _ADDED = re.compile(r"""\b(append|prepend)[ \t]*:[ \t]*(?:"([^"]*)"|'([^']*)')""")
 _NAME = re.compile(r"[ \t]*([\w.-]+)")
-_OWN = re.compile(r"(?:site|page|layout|include|config|relative_root|theme|post|collection|paginator|jekyll)\b")
+_OWN = re.compile(r"(?:site|page|layout|include|config|relative_root|theme|post|collection|paginator|jekyll)\b|\w+\(")
 _ROOTS = frozenset(
     "site.baseurl site.url site.base_url site.baseUrl site.base page.root page.baseurl baseurl base_url base_path "
     "relative_root relative_path".split()
@@ -174,19 +174,18 @@ def _tag(name: str, rest: str) -> str:
 
 
 def _variables(text: str, page: Page, *, in_loop: bool) -> str:
-    if "{{" not in text:
-        return text
-    return _VARIABLE.sub(lambda found: _variable(found, page, in_loop), text)
+    return _VARIABLE.sub(lambda found: _variable(found, page, in_loop), text) if "{{" in text else text
 
 
 def _variable(found: re.Match[str], page: Page, in_loop: bool) -> str:
     before, inside, after = found[1] or "", found[2].strip().rstrip("-").strip(), found[3]
+    name = _NAME.match(inside)
     shown = _value(inside, page)
+    said = page.substitution(name[1]) if shown is None and name is not None else None
+    if said is not None and ("\n" not in said or not "".join(beside(found)).strip()):  # a block on a line of its own
+        return before + said + after
     if shown is None and before:
-        name = _NAME.match(inside)
-        if name is None:
-            return before + after
-        return page.keep(f"{before}//{{{{{name[1]}}}}}{after}")
+        return before + after if name is None else page.keep(f"{before}//{{{{{name[1]}}}}}{after}")
     if shown is None:
         if not (in_loop or _OWN.match(inside) or page.settings(*_CONFIGURATIONS) is not None):
             return found[0]

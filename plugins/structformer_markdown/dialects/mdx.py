@@ -22,6 +22,7 @@ _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])[^$\n]*?[^\s$]\$(?!\d)")
 _SPECIAL = re.compile(r"\\.|\{|<(/?)([A-Za-z][\w.:-]*)(?=[\s/>{])|<(/?)>", re.DOTALL)
 _JSX = re.compile(r"\s[^<>{}]{0,300}=\{")  # goes on a tag whose attributes no HTML has
 _SPACE = re.compile(r"\s*")
+_EQUALS = re.compile(r"[ \t]*=[ \t]*")
 _ATTRIBUTE = re.compile(r"[\w:.@$-]+")
 _BARE = re.compile(r"[^\s\"'<>{}=`]+")
 _STRING = re.compile(r"\(?\s*(?:\"([^\"]*)\"|'([^']*)'|`([^`$]*)`)\s*\)?")
@@ -225,8 +226,8 @@ class _Components:
                 break
             place = name.end()
             value = ""
-            if text.startswith("=", place):
-                value, place = self._value(tag, place + 1)
+            if (sign := _EQUALS.match(text, place)) is not None:
+                value, place = self._value(tag, sign.end())
                 if place < 0:
                     break
             tag.attributes.setdefault(name[0], value)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import EAST_ASIAN_STRONG, NOTE_ENDS, anchor, note, with_strong
+from structformer_markdown.dialects.shown import NOTE_ENDS, anchor, note
 
 _ADMONITION = re.compile(r"([ \t]*+)(?:!!!|\?\?\?\+?)[ \t]*+([\w-]+(?: +[\w-]+)*+)?[ \t]*+(?:\"(.*)\")?[ \t]*+")
 _BLOCK = re.compile(r"([ \t]*)/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|(.*))?)?")
@@ -51,8 +51,6 @@ def _plain(text: str, page: Page) -> str:
     if "][" in text:
         text = _REFERENCE.sub(_linked(text, page), text)
     text = _OBJECT.sub(_object, _SPOT.sub(_spot, text))
-    if "**" in text and EAST_ASIAN_STRONG.search(text) and page.settings("mkdocs.yml") is not None:
-        text = with_strong(text)
     return _blocks(_OPTIONS.sub(r"\1", text))
 
 
@@ -155,6 +153,5 @@ DIALECT = Dialect(
         "::: ": re.compile(r"^[ \t]*:::[ \t]+[A-Za-z_]\w*(?:(?:[.:]\w+)+[ \t]*$|[ \t]*\n[ \t]+options:)", re.MULTILINE),
         "][]": None,
         "][": re.compile(r"\]\[[A-Za-z_]\w*\.[\w.]+\]"),
-        "。": EAST_ASIAN_STRONG,
     },
 )

@@ -1,19 +1,11 @@
 """Obsidian's vaults: `![[image.png|300]]`, `![[note]]`, callouts that fold (`> [!info]- Title`), `%%comments%%`,
-names of blocks (`^id`), code in links (``[[Note#`code`|words]]``), strong text beside Chinese signs.
+names of blocks (`^id`), code in links (``[[Note#`code`|words]]``); and of any site, strong text in East Asian lines.
 """
 
 import re
 
 from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import (
-    EAST_ASIAN_STRONG,
-    IMAGE_SUFFIXES,
-    anchor,
-    beside,
-    image,
-    link,
-    with_strong,
-)
+from structformer_markdown.dialects.shown import IMAGE_SUFFIXES, anchor, beside, image, link
 
 _EMBEDDED = re.compile(r"!\[\[([^\[\]\n|]{1,500}?)(?:\\?\|([^\[\]\n]{0,500}))?\]\]")  # `\|` in tables
 _CALLOUT = re.compile(
@@ -25,6 +17,11 @@ _WITH_SPACE = re.compile(rf"[ \t]?{_COMMENT.pattern}")
 _BLOCK_NAME = re.compile(r"\^(?<![^\s>]\^)(?=[0-9-]*[A-Za-z])([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
 _OWN_SIGN = re.compile(r"\[\[|^[ \t]*>[ \t]*\[!", re.MULTILINE)
 _SIZE = re.compile(r"\d+(?:x\d+)?|")
+# Strong text that CommonMark does not take as such where a sign is within the asterisks and a letter outside; most
+# sites of languages without spaces show it as it is meant.
+_STRONG = re.compile(r"\*\*(?=[^\s*])([^*\n]*[^\s*])\*\*(?!\*)")
+_EAST_ASIAN = re.compile("[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff01-\uff60]")
+_EAST_ASIAN_STRONG = re.compile(rf"{_EAST_ASIAN.pattern}\*\*|\*\*{_EAST_ASIAN.pattern}")
 _FILES = (*IMAGE_SUFFIXES, ".mp4", ".webm", ".ogv", ".mov", ".mp3", ".wav", ".m4a", ".ogg", ".flac", ".pdf")
 
 
@@ -36,9 +33,16 @@ def _plain(text: str, page: Page) -> str:
     text = _EMBEDDED.sub(_embedded, text)
     text = _WITH_CODE.sub(lambda found: _with_code(found, page), text)
     text = _BLOCK_NAME.sub(lambda found: anchor(f"^{found[1]}"), text)
-    if of_vault and "**" in text:
-        text = with_strong(text)
+    if "**" in text and _EAST_ASIAN_STRONG.search(text):
+        text = _STRONG.sub(_strong, text)
     return _CALLOUT.sub(_callout, text)
+
+
+def _strong(found: re.Match[str]) -> str:
+    """Strong text as HTML has it, where letters outside are beside signs within."""
+    before, after = found.string[found.start() - 1 : found.start()], found.string[found.end() : found.end() + 1]
+    is_beside = (before.isalnum() and not found[1][0].isalnum()) or (after.isalnum() and not found[1][-1].isalnum())
+    return f"<strong>{found[1]}</strong>" if is_beside and _EAST_ASIAN.search(before + found[1] + after) else found[0]
 
 
 def _callout(found: re.Match[str]) -> str:
@@ -68,6 +72,6 @@ DIALECT = Dialect(
         "%": _COMMENT,
         "[[": re.compile(r"\[\[[^\[\]\n]*`"),
         "^": _BLOCK_NAME,
-        "。": EAST_ASIAN_STRONG,
+        "**": _EAST_ASIAN_STRONG,
     },
 )

@@ -14,6 +14,7 @@ from structformer.formats import SourceFile, decode
 
 from structformer_markdown.formulas import MARKS, formulas
 from structformer_markdown.front_matter import parse_toml, parse_yaml, shown, split_front_matter
+from structformer_rst.site_text import substitution
 
 FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(```+|~~~+)")
 _KEPT = re.compile("\x00([0-9]+)\x00")  # no text that is read holds a NUL
@@ -66,6 +67,12 @@ class Page:
             if (found := self._settings[name]) is not None:
                 return found
         return None
+
+    def substitution(self, name: str) -> str | None:
+        """What MyST puts for a name, by the page's front matter or its site's configuration."""
+        said = {**(self.settings("_config.yml") or {}), **self.metadata}
+        places = (f"{each}substitutions.{name}" for each in ("", "myst.", "parse.myst_"))
+        return next((said[place] for place in places if place in said), substitution(name, self._source))
 
     @cached_property
     def metadata(self) -> Mapping[str, str]:
@@ -129,7 +136,11 @@ class Page:
                 end = found.end()
                 out.append(text[place:end])
             else:
-                out += [text[place : found.start()], self._kept_lines(text[found.start() : end])]
+                lines = text[found.start() : end].split("\n")
+                out += [
+                    text[place : found.start()],
+                    "\n".join(self.keep(each) if each.strip() else each for each in lines),
+                ]
             place = end
         return "".join((*out, text[place:]))
 
@@ -138,9 +149,6 @@ class Page:
         """Whether a span of code is open there, by its line so far."""
         near = max(0, place - _NEAR)
         return text.count("`", max(near, text.rfind("\n", near, place)), place) % 2 == 1
-
-    def _kept_lines(self, text: str) -> str:
-        return "\n".join(self.keep(line) if line.strip() else line for line in text.split("\n"))
 
     def _without_formulas(self, text: str) -> str:
         out: list[str] = []

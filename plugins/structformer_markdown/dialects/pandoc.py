@@ -17,11 +17,11 @@ _KEY = r"@(?:\{([^{}\s]+)\}|(\w(?:[\w:.#$%&+?<>~/-]*\w)?))"
 _REFERENCE = re.compile(rf"(?<![\w\\@./\]\"'=]){_KEY}|\\@ref\(([\w:.-]+)\)")
 _EXAMPLE = re.compile(r"^( {0,3})\(@([\w-]*)\)(?=[ \t])", re.MULTILINE)  # an item of the one list that goes on
 _TO_EXAMPLE = re.compile(r"\(@([\w-]+)\)")
-_CITED = re.compile(r"\[([^\[\]\n@]{0,200}(?<![\w.])@[^\[\]]{1,1000})\](?![(\[{:])")
+_CITED = re.compile(r"\[([^\[\]\n@]{0,200}(?<![\w.])@[^\[\]]{1,1000})\](?![(\[{]|:[ \t]+\S*:)")
 _NOTE = re.compile(r"(?<=[\w.,;:!?)”\"*\0])\^\[(?=[^\[\]\n]*\s)")
 _SCRIPT = re.compile(r"(?<=[^\s^~])(?:\^([^\s^~\[\]]{1,100})\^|(?<!~)~([^\s^~\[\]]{1,100})~(?!~))")
 # Commands of LaTeX outside formulas. They show nothing, except those that style text or make links.
-_COMMAND = re.compile(r"(?<!\\)\\([a-zA-Z]+)\*?(?:\[[^\[\]\n]*\])*((?:\{[^{}\n]*\})+)")
+_COMMAND = re.compile(r"(?<!\\)\\([a-zA-Z]+)\*?(?:\[[^\[\]\n]*\])*((?:\{(?:[^{}\n]|\{[^{}\n]*\})*\})+)")
 _BREAK = re.compile(r"^[ \t]*\\[a-zA-Z]+[ \t]*$", re.MULTILINE)
 _SHOWS = re.compile(r"emph|text\w+|underline|mbox|href|url|footnote")
 _LINE_BLOCK = re.compile(r"(?:\A|(?<=\n\n))(?:\|(?:[ \t][^\n]*[^\n|\s])?[ \t]*(?:\n(?=[|\n])|\n?\Z))+")
@@ -63,9 +63,7 @@ def _shown(found: re.Match[str]) -> str:
 
 def _reference(found: re.Match[str]) -> str:
     key = found[1] or found[2] or found[3]
-    if found[3] or key.partition("-")[0] in _PLACES:
-        return f"[{key}](<#{key}>)"
-    return f"[@{key}](<cite:{key}>)"
+    return f"[{key}](<#{key}>)" if found[3] or key.partition("-")[0] in _PLACES else f"[@{key}](<cite:{key}>)"
 
 
 def _with_examples(text: str) -> str:

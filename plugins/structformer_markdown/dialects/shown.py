@@ -15,23 +15,10 @@ _HEADING = re.compile(r"#{1,6}[ \t]+")
 _KIND = re.compile(r"[\s.]*(?:callout-)?([A-Za-z][\w-]*)")
 _ARGUMENT = re.compile(r"""(?<![\w:.-])([\w:.-]++)[ \t\n]*=[ \t\n]*(?:"([^"]*)"|'([^']*)'|“([^“”]*)”|([^\s"'{}<>]+))""")
 
-
-_SIGN = "（）「」『』《》〈〉【】〔〕“”‘’。、，！？：；"
-_LETTER = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-# Strong text that CommonMark does not take as such, since a sign is within the asterisks and a letter outside.
-EAST_ASIAN_STRONG = re.compile(
-    rf"\*\*(?:(?<=[{_LETTER}]\*\*)(?=[{_SIGN}])[^*\n]+|(?=[^\s*])[^*\n]*[{_SIGN}](?=\*\*[{_LETTER}]))\*\*"
-)
-
 # Comments that say to the reader where an admonition begins and ends; no page has such of its own.
 NOTE_MARK = re.compile(r"\s*<!--(/)?structformer-note(?: ([\w-]*))?( title)?-->\s*")
 NOTE_MARK_BEGINS = ("<!--structformer-note", "<!--/structformer-note")
 NOTE_ENDS = "<!--/structformer-note-->"
-
-
-def first_line(kind: str, title: str) -> str:
-    """An admonition's first line: its title, else what it is."""
-    return title or (f"{kind.capitalize()}:" if kind in _SPOKEN else "")
 
 
 def note(kind: str, title: str, indent: str = "") -> str:
@@ -39,7 +26,7 @@ def note(kind: str, title: str, indent: str = "") -> str:
     name = kind_of(kind)
     title = _HEADING.sub("", title)  # it is none of the page's
     begins = f"{indent}<!--structformer-note {name} title-->" if title else f"{indent}<!--structformer-note {name}-->"
-    first = first_line(name, title)
+    first = title or (f"{name.capitalize()}:" if name in _SPOKEN else "")
     return f"{begins}\n{indent}{first}" + (f"\n{indent.rstrip()}" if title else "") if first else begins
 
 
@@ -85,11 +72,6 @@ def link(text: str, target: str) -> str:
 def image(text: str, target: str) -> str:
     """An image in Markdown."""
     return f"![{_in_brackets(text)}](<{_in_angles(target)}>)"
-
-
-def with_strong(text: str) -> str:
-    """The text with strong text as its site shows it that does not ask what is beside the asterisks."""
-    return EAST_ASIAN_STRONG.sub(lambda found: f"<strong>{found[0][2:-2]}</strong>", text)
 
 
 def _in_brackets(text: str) -> str:

@@ -1026,3 +1026,110 @@ def test_a_bar_or_a_rule_in_a_cell_of_a_grid_table_is_no_wall():
 
 def test_a_list_of_attributes_may_hold_a_name_of_data_alone():
     assert outline(page("# T { data-search-exclude }\n\n## Two {data}\n")) == [(0, "T"), (1, "Two {data}")]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("**集中管理。**DM 支持", "集中管理。DM 支持"),
+        ("的**_并不会_**立即，在**`code`**里", "的并不会立即，在code里"),
+        ("1. **[[設定]]**を開きます", "設定を開きます"),
+        ("**甲**、**乙**、丙（丁）**戊**", "甲、乙、丙（丁）戊"),
+        ("2**3。 a ** b。", "2**3。 a ** b。"),
+        ("**a.**b", "**a.**b"),
+    ],
+)
+def test_strong_text_in_east_asian_lines_needs_no_spaces_around(written, shown):
+    assert text(written) == shown
+
+
+def test_strong_text_beside_signs_is_one_stretch_each():
+    root = page("**甲**、乙（**丙。**丁）\n").root
+    assert [root.text[mark.start : mark.end] for mark in root.marks] == ["甲", "丙。"]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("![A plan](./a.png =740x460), ![b](b.png =50%) and [c](c.md =x)", "A plan, b and [c](c.md =x)"),
+        ("The rule holds. {#rules.one}", "The rule holds."),
+        ("The rule holds. \\{#rules.one}", "The rule holds."),
+        ("Watch:\n\n@[youtube](Xe-_N)\n\nNow.", "Watch:\n\nNow."),
+        ('Look: {{ resize_image(path="a.png", op="fit") }}', "Look:"),
+        ("# :tada: :fire: The *new* one :rocket:\n\nAt 10:30: ok :ok:", "At 10:30: ok :ok:"),
+    ],
+)
+def test_what_generators_make_of_attributes_sizes_and_calls_is_no_text(written, shown):
+    assert text(written) == shown
+
+
+def test_names_of_emoji_beside_a_heading_are_in_its_address_and_not_in_its_title():
+    found = page("# :tada: The *new* one :rocket:\n\n## :x\n\n## a:b: c\n")
+    assert outline(found) == [(0, "The new one"), (1, ":x"), (1, "a:b: c")]
+    assert "tada-the-new-one-rocket" in found.root.anchors
+
+
+def test_a_paragraph_with_a_name_is_a_place(tmp_path):
+    pages = {"a.mdx": "# A\n\nOne thing. \\{#rules.one}\n", "b.md": "# B\n\n[x](a.mdx#rules.one)\n"}
+    assert (resolved(tmp_path, pages)["resolved"], resolved(tmp_path, pages)["dead_anchor"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        {"content/a/b.md": "# B\n", "content/c/d.md": "[b](@/a/b.md)\n"},  # Zola
+        {"en/Plugins/Notes.md": "# N\n", "en/Sync/d.md": "[[Plugins/Notes]]\n", "ja/Plugins/Notes.md": "# N\n"},
+        {"docs/chat/(all)/slack.mdx": "# S\n", "docs/d.md": "[s](/chat/slack)\n"},  # Next.js
+        {"02-b.Rmd": "# B {#bee}\n", "01-a.Rmd": "# A\n\n[b](#bee)\n"},  # bookdown
+        {"b.Rmd": "```{r plot, fig.cap='P'}\nx\n```\n", "a.Rmd": "See \\@ref(fig:plot).\n"},
+        {"a.md": "# A\n\n## B\n\n$$\nx\n$$ (eq:x)\n\n## C\n\nBy [](eq:x).\n"},  # MyST
+        {"a.md": "# A\n\n$$\n\\label{eq:y} y\n$$\n\n## C\n\nBy [it](#eq:y).\n"},
+    ],
+)
+def test_links_find_what_their_site_finds(tmp_path, pages):
+    counts = resolved(tmp_path, pages)
+    assert (counts["resolved"], counts["dead_anchor"]) == (1, 0)
+
+
+def test_what_is_in_an_encyclopedia_or_a_register_is_elsewhere(tmp_path):
+    found = page("See [](wiki:Shadow_DOM), <rrid:SCR_1> and [roots](ror:03rm).\n")
+    assert found.root.text == "See Shadow DOM, SCR 1 and roots."
+    assert resolved(tmp_path, {"a.md": "See [](wiki:Shadow_DOM).\n"})["external"] == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"page.md": '---\nmyst:\n  substitutions:\n    boat: "a *sloop*"\n---\n'},
+        {"_config.yml": "parse:\n  myst_substitutions:\n    boat: a *sloop*\n"},
+        {"docs/conf.py": 'kind = 1\nmyst_substitutions = {"boat": "a " + "*sloop*", "n": 1}\n'},
+    ],
+)
+def test_what_myst_puts_for_a_name_is_text(said):
+    own = said.pop("page.md", "")
+    assert text(f"{own}# T\n\nShe is {{{{ boat }}}} of {{{{ nobody }}}}.\n", "docs/page.md", said) in (
+        "She is a sloop of {{ nobody }}.",
+        "She is a sloop of .",
+    )
+
+
+def test_what_myst_puts_may_be_blocks_on_a_line_of_their_own():
+    front = "---\nsubstitutions:\n  all: |\n    - one\n    - two\n---\n"
+    assert (
+        text(f"{front}# T\n\nHere:\n\n{{{{ all }}}}\n\n| a |\n|---|\n| {{{{ all }}}} |\n")
+        == "Here:\n\none\ntwo\n\na\n{{ all }}"
+    )
+
+
+def test_a_directive_knows_the_addresses_that_the_page_defines():
+    found = page("# T\n\n:::{note}\nSee [this][r] and [![b][i]][r].\n:::\n\n[r]: r.md\n[i]: i.png\n")
+    assert targets(found) == [("r.md", "this"), ("i.png", "b"), ("r.md", "")]
+
+
+def test_signs_of_equality_with_blanks_around_are_those_of_a_tag():
+    assert text("<Tabs items = {['A', 'B']}>\n\nText.\n\n</Tabs>\n", "page.mdx") == "Text."
+
+
+def test_braces_in_what_pandoc_hides_are_hidden_too():
+    markdown = '::: {.infobox .tip data-latex="{tip}"}\nMind\\index{a!b|see {c}} **x** [@one]: it.\n:::\n'
+    assert text(markdown, "page.Rmd") == "Mind x @one: it."

@@ -66,6 +66,18 @@ def test_labels_of_formulas_are_anchors():
     assert root.text == "$$\nx\n$$\n\n$$y$$"
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Let ${p_t}_{t=0}^T $ be, and $ x.", ["${p_t}_{t=0}^T $"]),
+        ("It costs $5 and $ 6 or $7 here.", []),
+        ("From <tt>\\\\S $app</tt> to <tt>\\\\S<D> $app</tt>.", []),
+    ],
+)
+def test_a_formula_may_end_with_a_blank_where_it_cannot_be_an_amount(text, found):
+    assert formulas(page(text).root, MarkKind.FORMULA_SPAN) == found
+
+
 def test_a_notebook_keeps_its_formulas():
     cell = {"cell_type": "markdown", "source": "# Fit\n\n$$\nL\n= \\sum_i w_i \\\\\n- c_j\n$$\n"}
     [document] = read(json.dumps({"cells": [cell], "nbformat": 4}).encode(), format="notebook")

@@ -179,6 +179,26 @@ def test_toml_front_matter_and_what_merely_looks_like_it():
     assert document("---\nFoo\n---\nBar\n").root.children[0].title == "Foo"
 
 
+@pytest.mark.parametrize(
+    ("page", "title", "text"),
+    [
+        ("Title: On: knots\nDate: 2020-01-01\nTags: a, b\n\nText.\n", "On: knots", "Text."),
+        ("author: Ann\n\n# Knots\n\nText.\n", "Knots", "Text."),
+        ("Title: is a word\nthat begins a paragraph.\n", "x", "Title: is a word that begins a paragraph."),
+        ("Note: mind.\n\nText.\n", "x", "Note: mind.\n\nText."),
+        (
+            "---\ntitle: T\ndescription: Konfigurations&shy;referenz &amp; mehr\n---\n",
+            "T",
+            "Konfigurationsreferenz & mehr",
+        ),
+    ],
+)
+def test_lines_of_metadata_need_no_marks_around_them(tmp_path, page, title, text):
+    (tmp_path / "x.md").write_text(page)
+    [document] = read(tmp_path / "x.md")
+    assert (document.title, document.root.text) == (title, text)
+
+
 def test_front_matter_with_templating_still_gives_its_plain_lines():
     assert document("---\ntitle: Good\nbad: {{ x }} : [\n---\nbody\n").title == "Good"
 

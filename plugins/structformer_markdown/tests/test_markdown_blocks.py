@@ -253,6 +253,13 @@ def test_code_cells_of_notebooks_have_their_language():
     ]
 
 
+def test_a_raw_first_cell_may_be_front_matter_and_no_other():
+    kinds = [("raw", "---\ntitle: Sails\n---"), ("markdown", "Text."), ("raw", "---\nfor: latex\n---")]
+    cells = [{"cell_type": kind, "source": source} for kind, source in kinds]
+    [document] = read(json.dumps({"nbformat": 4, "cells": cells}).encode(), format="notebook")
+    assert (document.title, document.root.text) == ("Sails", "Text.")
+
+
 PIECES = st.sampled_from(
     "- ;1. ;> ;> [!NOTE] ;\n;\n\n;  ;    ;# H\n;word ;*;**;`;```py\n;```\n;```{note} t\n;| a | b |\n|---|---|\n| |x|\n;: d\n;"
     "<ul>;</ul>;<li>;</li>;<table>;<tr>;<th>;<td>;</table>;<pre>;</pre>;<dl>;<dt>;<dd>;</dl>;<b>;</b>;<code>;</code>;"

@@ -107,6 +107,20 @@ def test_a_section_is_found_by_its_id_from_any_file(tmp_path):
     assert [(edge["source_document"], edge["target_section"]) for edge in between] == [(0, 0), (0, 0), (1, 1)]
 
 
+def test_a_drawer_of_properties_may_have_any_names_and_no_values():
+    drawer = ":PROPERTIES:\n:URL:\n:AUTHOR: Ann\n:header-args:sh: :tangle x\n:ID: ab\n:END:\n"
+    document = read(f"* Sails\n{drawer}Text.\n")
+    assert (document.root.subtree_text(), document.names[-1]) == ("Text.", "id:ab")
+
+
+def test_a_file_in_brackets_is_found_and_a_cited_work_is_outside(tmp_path):
+    write_pages(
+        tmp_path / "pages", {"a.org": "See [[b.org]], [[sub/c.org]] [cite:@bee]\n", "b.org": "B\n", "sub/c.org": "C\n"}
+    )
+    links = ingest(tmp_path / "pages", tmp_path / "w").links
+    assert (links["xref"]["resolved"], links["xref"]["dead_anchor"], links["citation"]["external"]) == (2, 0, 1)
+
+
 def test_blocks_say_what_they_are():
     document = read(
         """#+CAPTION: How to list

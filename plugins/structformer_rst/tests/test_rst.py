@@ -404,6 +404,28 @@ def test_what_is_said_to_sphinx_is_no_text_and_what_it_makes_a_link_of_is_one(wr
     assert (document.root.text, [link.target for link in document.links()]) == (shown, targets)
 
 
+def test_a_pep_and_an_rfc_have_words_and_places():
+    document = read(":pep:`8`, :pep:`the *why* <20>`, :pep:`503 <503#names>` and :rfc:`this <3986#s-2>`\n")
+    assert document.root.text == "PEP 8, the *why*, 503 and this"
+    assert [link.target.rpartition("/")[2] for link in document.links()] == [
+        "pep-0008", "pep-0020", "pep-0503#names", "rfc3986.html#s-2",
+    ]  # fmt: skip
+
+
+def test_a_footnote_is_no_label(tmp_path, run):
+    write_pages(
+        tmp_path / "in",
+        {
+            "a.rst": "A\n=\n\n.. _pip:\n\npip\n---\n\nText.\n",
+            "b.rst": "B\n=\n\nSee [#pip]_.\n\n.. [#pip] Note.\n",
+            "c.rst": ":ref:`pip`\n",
+        },
+    )
+    run("ingest", tmp_path / "in", "-w", tmp_path / "w", "-q")
+    counts = run("graph", "stats", "-w", tmp_path / "w", "--json").json["links"]["xref"]
+    assert counts["dead_anchor"] == 0
+
+
 def test_a_page_of_another_project_is_elsewhere():
     document = read("See :doc:`the test client <werkzeug:test>`, :doc:`deploying/index` and :download:`a <a:b.zip>`.\n")
     assert [link.target for link in document.links()] == ["//werkzeug:test", "deploying/index", "a:b.zip"]
