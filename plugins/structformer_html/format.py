@@ -34,7 +34,7 @@ from structformer_html.walking import read_tree
 
 _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
 _DOCTYPE = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>)?(?>\s+|<!--.*?-->)*+<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL
 )
 _REFRESH = re.compile(r"[0-5](?:\.\d*)?\s*[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"'\s]+)[\"']?", re.IGNORECASE)
 _SOFT_HYPHEN = re.compile("\xad|&shy;|&#173;|&#xad;", re.IGNORECASE)

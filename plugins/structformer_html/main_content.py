@@ -109,4 +109,9 @@ def _has_ancestor(node: LexborNode, chosen: Collection[int]) -> bool:
 
 
 def _length(node: LexborNode) -> int:
-    return len(node.text(deep=True))
+    scripts = sum(_characters(each) for each in node.css("script, style, template"))
+    return _characters(node) - scripts
+
+
+def _characters(node: LexborNode) -> int:
+    return sum(map(len, node.text(deep=True).split()))

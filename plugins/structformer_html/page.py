@@ -55,6 +55,7 @@ _NUMBER = re.compile(r"\s*([+-]?[0-9]{1,9})\s*")
 # Of a note, which stands before its title or in its place.
 _ICON = re.compile(r"(?:.*/)?(?:note|tip|warning|caution|important)\.(?:png|svg|gif)", re.IGNORECASE)
 # Texts of links to where they stand, or back from a note; and of a heading's links to itself.
+_PRE = ("pre", "listing", "textarea", "emu-alg", "emu-grammar")  # and the steps and rules of ECMA's standards
 _SIGNS = frozenset({"¶", "§", "\U0001f517", "^", "↩", "↑", "⤴", "⏎", "ⓘ"})
 _ANCHOR_SIGNS = _SIGNS | {"", "#"}
 _OF_GOOGLE = re.compile(r"https?://www\.google\.com/url\?q=([^&]+)&sa=D&")  # around each link of an exported document
@@ -159,7 +160,7 @@ class Page:
             "code": self._code,
             **dict.fromkeys(("script", "annotation"), self._tex),
             **dict.fromkeys(("a", "area"), self._anchor),
-            **dict.fromkeys(("pre", "listing", "textarea"), self._pre),
+            **dict.fromkeys(_PRE, self._pre),
             "dt": self._term,
             "dd": self._definition,
         }
@@ -181,7 +182,7 @@ class Page:
             "table": self._end_table,
             "tr": self._end_row,
             "a": self._end_anchor,
-            **dict.fromkeys(("pre", "listing", "textarea"), self._end_pre),
+            **dict.fromkeys(_PRE, self._end_pre),
             "dt": self._end_term,
         }
 
@@ -279,12 +280,12 @@ class Page:
         self._after_image = text
 
     def skips_aside(self, node: LexborNode) -> bool:
-        """Whether an aside in the content is a list of links and not a note."""
+        """Whether an aside in the content is a list of links, or says when the page changed, and is not a note."""
         if not self.without_furniture or is_aside_of_content(
             node.attributes.get("role") or "", node.attributes.get("class") or ""
         ):
             return False
-        linked = sum(len(each.text(deep=True).strip()) for each in node.css("a[href]"))
+        linked = sum(len(each.text(deep=True).strip()) for each in node.css("a[href], time"))
         return linked > MOSTLY_LINKS * len(" ".join(node.text(deep=True).split()))
 
     def start(self, name: str, element: Attributes) -> None:

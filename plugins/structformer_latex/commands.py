@@ -63,7 +63,7 @@ DROPPED = by_value(
         AfterEndEnvironment appto preto crefalias creflabelformat defbibheading floatplacement titleformat*
         discretionary DeclareUrlCommand""",
         "mo": "scalebox newcounter cdashline",
-        "om": """date subjclass address curraddr dedicatory translator affiliation affil ead cortext fntext vspace vspace* bibliographystyle pagenumbering index glossary hphantom phantom vphantom geometry
+        "om": """date subjclass address curraddr dedicatory translator affiliation affil ead cortext fntext vspace vspace* bibliographystyle pagenumbering index hphantom phantom vphantom geometry
         setstretch linespread bibliographyunit nocite markright definecolor* pdfbookmark* usetikzlibrary captionsetup*
         theoremstyle refstepcounter nolinenumbers pagecolor normalfont* fontencoding fontfamily fontseries fontshape
         allowdisplaybreaks raisebox* usetheme usecolortheme usefonttheme setbeamertemplate* institute logo*
@@ -82,7 +82,7 @@ DROPPED = by_value(
         "opm": "cmidrule",
         "ooo": "ffigbox ttabbox",
         "omm": "rule DeclareFieldFormat fcolorbox numberwithin pdfbookmark setbeamerfont setbeamercolor colorlet",
-        "omo": "setmainfont setsansfont setmonofont",
+        "omo": "setmainfont setsansfont setmonofont fontspec",
         "mmmm": "DeclareMathSymbol usefont cftaddtitleline DeclareGraphicsRule apptocmd pretocmd",
         "mmmmo": "titlespacing",
         "mmmo": "newfloat",

@@ -154,9 +154,7 @@ class Cursor:
         if start >= len(text):
             return ""
         if text[start] == "{":
-            end = _closing(text, start)
-            self.position = min(len(text), end + 1)
-            return text[start + 1 : end]
+            return self._content(_closing(text, start))
         if text[start] == "\\":
             found = COMMAND.match(text, start)
             assert found is not None
@@ -228,15 +226,22 @@ class Cursor:
         text, start = self.text, self.position
         if text[start : start + 1] == "{":
             line = text.find("\n", start) if in_line else -1
-            end = _closing(text, start, _BRACE, line if line >= 0 else len(text))
-            self.position = min(len(text), end + 1)
-            return text[start + 1 : end]
+            return self._content(_closing(text, start, _BRACE, line if line >= 0 else len(text)))
         if text[start : start + 1] in ("\\", ""):
             return self.argument()
         end = text.find(text[start], start + 1)
         if end < 0:
             return self.argument()
         self.position = end + 1
+        return text[start + 1 : end]
+
+    def _content(self, end: int) -> str:
+        """What the group that opens here has up to `end`; one that doesn't close ends with its paragraph, as in TeX."""
+        text, start = self.text, self.position
+        if end >= len(text) and self._unclosed < _UNCLOSED_CHARACTERS:
+            self._unclosed += end - start
+            end = found if (found := text.find("\n\n", start)) >= 0 else end
+        self.position = end + text.startswith("}", end)
         return text[start + 1 : end]
 
     def drop(self, signature: str) -> None:

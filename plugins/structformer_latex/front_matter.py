@@ -1,10 +1,13 @@
 """What a document says of itself before its first section: \\title, \\author, \\abstract, its language."""
 
+import re
 from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output, Part
+
+_TITLE = re.compile(r"(?:^|[,{\s/])title\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 
 
 class FrontMatter(Part):
@@ -20,6 +23,14 @@ class FrontMatter(Part):
         self._cursor.optional()
         self.title = self._output.plain(self._cursor.argument()) or self.title
 
+    def read_own(self, name: str) -> bool:
+        """A class's own settings, which no file here defines: \\thesissetup{title = {Words}}."""
+        if not name.endswith("setup") or self._cursor.peek() != "{":
+            return False
+        if (found := _TITLE.search(self._cursor.argument())) is not None:
+            self.title = self.title or self._output.plain(found[1])
+        return True
+
     def _author(self, name: str) -> None:
         self._cursor.optional()
         source = self._cursor.argument().replace("\\and", ", ").replace("\\thanks", "\\footnote")
@@ -32,9 +43,6 @@ class FrontMatter(Part):
             self._output.paragraph()
             self._output.block(content)
 
-    def _language_name(self, name: str) -> None:
-        self._output.builder.text(self.language or "english")
-
     def _select_language(self, name: str) -> None:
         self.language = self._cursor.argument().strip() or self.language
 
@@ -42,6 +50,6 @@ class FrontMatter(Part):
         ("title Title", _title),
         ("author authors", _author),
         ("abstract framesubtitle opening closing", _block),
-        ("languagename", _language_name),
+        ("languagename", lambda matter, name: matter._output.builder.text(matter.language or "english")),
         ("selectlanguage", _select_language),
     )

@@ -75,6 +75,11 @@ class Glossary(Part):
         if command[1:].startswith("ls") and self._cursor.peek() == "[":  # an ending: \gls{api}['s]
             self._output.typeset(self._cursor.optional() or "")
 
+    def _entry(self, command: str) -> None:
+        """For the list alone: \\glossary{words}, memoir's \\glossary(key){term}{words}."""
+        self._cursor.optional()
+        self._cursor.drop("pmm" if self._cursor.peek() == "(" else "m")
+
     def _link(self, command: str) -> None:
         """Other words for a term: \\glslink{term}{words}."""
         self._cursor.drop("om")
@@ -109,6 +114,7 @@ class Glossary(Part):
         ("newacronym newabbreviation newglossaryentry DeclareAcronym acrodef acro newacro", _define),
         ("longnewglossaryentry", _define),
         (_USES, _use),
+        ("glossary", _entry),
         ("glslink glsdisp", _link),
         ("glsreset glsunset acused", _mark),
     )

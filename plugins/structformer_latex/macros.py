@@ -14,7 +14,7 @@ _DEFINED = re.compile(r"\s*\\([a-zA-Z@]+|.)([^{}\n]*)", re.DOTALL)
 _ENDING = re.compile(r"\s*\\end\s*\{([a-zA-Z]+\*?)\}\s*")
 _EXPL3 = re.compile(r"\\[a-zA-Z]+_[a-zA-Z_]+:[nNVvoxcTFpwDef]+")
 _ONE_DIGIT = re.compile(r"\s*[0-9]\s*")
-_PARAMETER = re.compile(r"##|#([1-9])")
+_PARAMETER = re.compile(r"##|((?<!\\)\\[a-zA-Z@]+)?#([1-9])")
 _MACRO_IN_ADDRESS = re.compile(r"\\([a-zA-Z]+)(?:\{\}|[ \t\n]+|(?![a-zA-Z]))")
 _LONGEST_ADDRESS = 4000
 _ADDRESS_DEPTH = 8  # macros in macros of an address
@@ -271,7 +271,14 @@ def _filled(text: str, arguments: Sequence[str]) -> str:
     """A macro's text, or an argument's default, with the arguments filled in; a bomb is left as it is."""
     if "#" not in text or text.count("#") * max(map(len, arguments), default=0) > _MAX_EXPANDED:
         return text
-    return _PARAMETER.sub(lambda found: "#" if found[1] is None else "".join(arguments[int(found[1]) - 1 :][:1]), text)
+
+    def put(found: re.Match[str]) -> str:
+        if found[2] is None:
+            return "#"
+        argument = "".join(arguments[int(found[2]) - 1 :][:1])
+        return f"{found[1]} {argument}" if found[1] and argument[:1].isalpha() else f"{found[1] or ''}{argument}"
+
+    return _PARAMETER.sub(put, text)
 
 
 def _signature(text: str) -> tuple[tuple[str, str], ...] | None:

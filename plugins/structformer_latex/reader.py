@@ -210,7 +210,7 @@ class TexReader:
         elif self.bibliography.cites(name):
             cursor.settle()
             self.bibliography.cite(name)
-        elif self._branches.read_switch(bare) or self._algorithms.read_own(bare):
+        elif self._branches.read_switch(bare) or self._algorithms.read_own(bare) or self.front_matter.read_own(bare):
             return
         elif name in DROPPED or bare in DROPPED:
             cursor.settle()

@@ -123,9 +123,6 @@ class References(Part):
         else:
             builder.link_text(prefix + address, address)
 
-    def _path(self, name: str) -> None:
-        self._output.builder.code_span(self._cursor.raw_argument())
-
     def _orcid(self, name: str) -> None:
         """The orcidlink package: an author's number as a mark, in full, compact, or behind the name."""
         shown = self._output.plain(self._cursor.argument()) if name == "orcidlinki" else ""
@@ -160,7 +157,7 @@ class References(Part):
         ("hypertarget", _target),
         ("href", _link_to_address),
         ("url nolinkurl hyperdef email doi", _shown_address),
-        ("path", _path),
+        ("path", lambda references, name: references._output.builder.code_span(references._cursor.raw_argument())),
         ("orcidlink orcidlinkf orcidlinkc orcidlinki", _orcid),
     )
 

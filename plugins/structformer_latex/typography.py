@@ -147,9 +147,6 @@ class Typography(Part):
         builder.code_span("\\" * (name == "cs") + argument.strip())
         builder.flow(" " * name.startswith("Describe"))
 
-    def _dingbat(self, name: str) -> None:
-        self._output.builder.text(dingbat(self._cursor.argument()))
-
     def _break(self, name: str) -> None:
         if name in _WITH_WISH:
             self._cursor.optional()
@@ -185,7 +182,7 @@ class Typography(Part):
         ("enquote say textquote", _quote),
         ("xspace", _x_space),
         ("hyp fshyp bshyp", _hyphen),
-        ("ding", _dingbat),
+        ("ding", lambda typography, name: typography._output.builder.text(dingbat(typography._cursor.argument()))),
         (("cs", "cmd", "DescribeMacro", "DescribeEnv", *_ARGUMENTS), _syntax),
         ("char symbol", _character),
         ("string", _literal),

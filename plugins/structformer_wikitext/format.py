@@ -101,7 +101,9 @@ class WikitextFormat:
         page = RawPage(stem_title(source.path).replace("_", " "), 0, "", "", text)
         with without_garbage_collection():
             document = self._page(source, page, Site(), options, source.path)
-        document.names = tuple(dict.fromkeys((*path_names(source.path), *document.names)))
+        below = source.path.partition("/")[2].rpartition(".")[0]  # a wiki that has a folder for each namespace
+        own = _names(below, Site())[:1] if below else ()
+        document.names = tuple(dict.fromkeys((*path_names(source.path), *document.names, *own)))
         yield document
 
     def _dump(self, source: SourceFile, data: bytes, options: Mapping[str, Any]) -> Iterator[Document]:
@@ -217,8 +219,10 @@ class WikitextFormat:
             yield f"page:{document.metadata.get('wiki', '')}:{name}{suffix}"
             yield loose + suffix
             if document.id == document.source.path:  # a page's own file, which links in a repository name
-                yield from link_names(document.id, document.id, link.target)
-                yield from link_names(document.id, document.id, link.target.replace(" ", "_"))
+                below = link.target.lstrip(":")  # a folder that holds the wiki; a namespace may be one of its own
+                for target in dict.fromkeys((link.target, f"/{below}", f"/{below.replace(':', '/', 1)}")):
+                    yield from link_names(document.id, document.id, target)
+                    yield from link_names(document.id, document.id, target.replace(" ", "_"))
 
 
 @lru_cache(maxsize=100_000)

@@ -4,7 +4,7 @@ They are put into the file's internal subset, so that libxml2 expands them withi
 What an external entity names outside the root, or on the network, is not read at all."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from html.entities import html5
 
@@ -12,25 +12,32 @@ from structformer.errors import ReadError
 from structformer.formats import SourceFile, as_utf8
 
 REFERENCE = re.compile(rb"&([A-Za-z_:\x80-\xff][\w.:\x80-\xff-]*);")
-_DECLARATION = re.compile(rb"""<!ENTITY\s+([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>""")
+_DECLARATION = re.compile(rb"""<!ENTITY\s+(%\s+)?([^\s%"'<>]+)\s+(?:"([^"]*)"|'([^']*)')\s*>""")
+_DTD = re.compile(rb"""\s*(?:SYSTEM|PUBLIC\s+(?:"[^"]*"|'[^']*'))\s+["']([^"':]+)["']""")  # a file, no address
+_PARAMETER = re.compile(rb"%([\w.:-]+);")
 # a list of entities as XML
 _AS_ELEMENT = re.compile(rb"""<entity\s+name=["']([^"']+)["'][^>]*>(.*?)</entity>""", re.DOTALL)
 _EXTERNAL = re.compile(
     rb"""<!ENTITY\s+(%\s+)?([^\s%"'<>]+)\s+(?:SYSTEM|PUBLIC\s+(?:"[\w\s'()+,./:=?;!*#@$%-]*"|'[\w\s()+,./:=?;!*#@$%-]*'))"""
     rb"""\s+(?:"([^"]*)"|'([^']*)')\s*>"""  # no NDATA
 )
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
-_NO_MARKUP = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+_NO_MARKUP = re.compile(_COMMENT.pattern + rb"|<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
 _IN_VALUE = re.compile(_NO_MARKUP.pattern + rb"|&#", re.DOTALL)
 _BEFORE = rb"(?:\xef\xbb\xbf)?(?>\s+|<\?.*?\?>|<!--.*?-->)*"
+DECLARATIONS = re.compile(_BEFORE + rb"<!(?:ENTITY|ELEMENT|ATTLIST|\[)", re.DOTALL)  # how a part of a DTD begins
 _DOCTYPE = re.compile(_BEFORE + rb"""<!DOCTYPE\s+[^\s>\[]+((?:[^\[>"']|"[^"]*"|'[^']*')*)""", re.DOTALL)
-_SUBSET = re.compile(rb"""\[(?:[^\]"'<]|"[^"]*"|'[^']*'|<!--.*?-->|<(?:[^>"']|"[^"]*"|'[^']*')*>)*\]""", re.DOTALL)
+_SUBSET = re.compile(
+    rb"""\[(?>[^\]"'<]|"[^"]*"|'[^']*'|<!--.*?(?:-->|\Z)|<(?>[^>"']|"[^"]*"|'[^']*')*+>)*+\]""", re.DOTALL
+)
 _PROLOG = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\s[^>]*\?>)?")
 _TEXT_DECLARATION = re.compile(rb"^\s*(?:<\?xml\s[^>]*\?>)?\s*(?:<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)?", re.DOTALL)
 # Where DocBook has elements alone, of which the first is a title.
 _IN_TITLES_PLACE = re.compile(rb"<(?:ref)?sect(?:ion|\d)\b[^<>]*>\s*&([\w.:-]+);")
 _PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 _DEEPEST = 10  # files that are named in each other
+_MOST_FILES = 100
+_LONGEST = 2000  # bytes of a declaration that others are in, or that is in others
 _LIMIT = 4_000_000  # bytes of declarations put into one file
 
 
@@ -59,7 +66,9 @@ def complete(source: SourceFile, data: bytes) -> bytes:
         assert doctype is not None
         if external or parameter_files:
             data = data[: doctype.end()] + subset + data[doctype.end() + len(_subset(data, doctype)) :]
-    declared = {found[1] for found in _DECLARATION.finditer(subset)} if subset else set()
+    if doctype is not None and (dtd := _DTD.match(doctype[1])) is not None:
+        parameter_files.append(dtd[1].decode("utf-8", "replace"))
+    declared = {found[2] for found in _DECLARATION.finditer(subset) if not found[1]} if subset else set()
     missing = _used(data, declared)
     if not missing:
         return data
@@ -128,8 +137,15 @@ def _find(
     return found
 
 
-def _known(source: SourceFile, parameter_files: Iterable[str]) -> dict[bytes, bytes]:
-    files = [as_utf8(opened.read()) for opened in map(source.open, parameter_files) if opened is not None]
+def _known(source: SourceFile, parameter_files: Sequence[str]) -> dict[bytes, bytes]:
+    files: list[bytes] = []
+    names = list(parameter_files)
+    for name in names:  # it grows: files name others
+        opened = source.open(name) or next(iter(source.companions("/" + name.rpartition("/")[2])), None)
+        if opened is not None and len(files) < _MOST_FILES:
+            files.append(as_utf8(opened.read()))
+            others = (_text(each) for each in _EXTERNAL.finditer(_COMMENT.sub(b"", files[-1])) if each[1])
+            names += [each for each in others if each not in names][: max(0, _MOST_FILES - len(names))]
     files += [as_utf8(file.read()) for file in source.companions(".ent")]
     return _declarations(tuple(files))
 
@@ -137,10 +153,20 @@ def _known(source: SourceFile, parameter_files: Iterable[str]) -> dict[bytes, by
 @lru_cache(maxsize=4)
 def _declarations(files: tuple[bytes, ...]) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
+    parameters: dict[bytes, bytes] = {}
+    grown = 0
     for data in files:
         plain = _COMMENT.sub(b"", data)
         for match in _DECLARATION.finditer(plain):
-            found.setdefault(match[1], match[2] if match[2] is not None else match[3])
+            value = match[3] if match[3] is not None else match[4]
+            if b"%" in value and len(value) < _LONGEST and grown < _LIMIT:
+                before = len(value)
+                value = _PARAMETER.sub(lambda named: parameters.get(named[1], named[0]), value)
+                grown += len(value) - before
+            if not match[1]:
+                found.setdefault(match[2], value)
+            elif len(value) < _LONGEST:
+                parameters.setdefault(match[2], value)
         for match in _AS_ELEMENT.finditer(plain):
             found.setdefault(match[1], _as_value(match[2]))
     return found

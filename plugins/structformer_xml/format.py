@@ -24,7 +24,7 @@ from structformer.text import github_slug
 
 from structformer_html import TableBuilder
 from structformer_xml.dita import References
-from structformer_xml.entities import REFERENCE, external_entities
+from structformer_xml.entities import DECLARATIONS, REFERENCE, external_entities
 from structformer_xml.including import Inclusions, included_paths
 from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_before_damage, stream
 from structformer_xml.reader import XmlReader, identifier_of
@@ -57,8 +57,8 @@ _NO_DOCUMENTS = frozenset(
 _SETTINGS = re.compile(  # elements that are documents of other vocabularies too
     rb"<(?:project\b[^>]*(?:\bdefault=|maven|msbuild|\bsdk=|toolsversion)|package\b[^>]*(?:opf|nuspec)"
     rb"|book\b[^>]*devhelp|beans\b[^>]*springframework|manifest\b[^>]*android|resources\b[^>]*android"
-    rb"|project\b[^>]*>\s*<meta>|grammar\b[^>]*relaxng\.org|resources\b[^>]*>\s*(?:<!--.*?-->\s*)*<string"
-    rb"|root\b[^>]*>\s*(?:<!--.*?-->\s*)*<(?:xsd:schema|resheader|data name=)"
+    rb"|project\b[^>]*>\s*<meta>|grammar\b[^>]*relaxng\.org|resources\b[^>]*>(?>\s+|<!--.*?-->)*+<string"
+    rb"|root\b[^>]*>(?>\s+|<!--.*?-->)*+<(?:xsd:schema|resheader|data name=)"
     rb"|configuration>\s*<(?:configsections|runtime|startup|system))",
     re.IGNORECASE | re.DOTALL,
 )
@@ -93,6 +93,8 @@ class XmlFormat:
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is XML, from its first bytes."""
         start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        if DECLARATIONS.match(start):
+            return 0.0
         if start.startswith(b"<?xml") or _NAMESPACE.match(start):
             return 0.55 if _OTHERS.search(head) else 0.8
         return 0.3 if path.lower().endswith(self.suffixes) else 0.0
@@ -132,6 +134,8 @@ class XmlFormat:
                 damage, root = error, parse_before_damage(data)
                 if root is None:
                     raise
+            for menus in root.findall("project") if root.tag == "document" else ():  # Anakia's pages take them in
+                root.remove(menus)
             if XINCLUDE in data:
                 Inclusions(source).carry_out(root)
         vocabulary = own or _choose(root, data)

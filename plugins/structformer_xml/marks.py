@@ -182,6 +182,21 @@ MALLARD_MARKS = SHARED_MARKS | _by_element(
         "emphasis": "em",
     }
 )
+PRETEXT_MARKS = SHARED_MARKS | _by_element(
+    {
+        "term": "definitions/title",
+        "definition": "definitions/li",
+        "table": "tabular",
+        "row": "row",
+        "cell": "cell",
+        "code @language": "program console cd sage",
+        "note": "theorem lemma corollary proposition definition axiom example problem remark assemblage aside proof",
+        "formula": "me men md mdn",
+        "formula_span": "m",
+        "code_span": "c cline tag tage attr",
+        "strong": "alert term",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

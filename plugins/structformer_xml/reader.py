@@ -310,7 +310,7 @@ class XmlReader:
 
     def _mark(self, opened: _Open, attributes: Any) -> None:
         vocabulary = self._vocabulary
-        if (brackets := vocabulary.brackets.get(opened.name)) is not None:
+        if (brackets := vocabulary.brackets.get(opened.name)) is not None and len(self._stack) > 1:
             self._builder.text(brackets[0])
             opened.closing = brackets[1]
         elif opened.name in vocabulary.choices:

@@ -15,6 +15,7 @@ from structformer_xml.marks import (
     DOCBOOK_MARKS,
     JATS_MARKS,
     MALLARD_MARKS,
+    PRETEXT_MARKS,
     RFC_MARKS,
     SHARED_MARKS,
     TEI_MARKS,
@@ -367,6 +368,35 @@ MALLARD = Vocabulary(
     marks=MALLARD_MARKS,
 )
 
+_SIGNS = "pretext=PreTeXt latex=LaTeX mdash=— ndash=– ellipsis=… etc=etc. q=“|” sq=‘|’ m=$|$ tag=<|> tage=<|/> attr=@"
+
+# Open textbooks. Elements that are empty stand for a word or a sign.
+PRETEXT = Vocabulary(
+    name="pretext",
+    roots=frozenset({"pretext", "mathbook"}),
+    sections=frozenset(
+        """book article part chapter section subsection subsubsection paragraphs preface acknowledgement biography appendix
+        exercises worksheet handout references glossary reading-questions solutions""".split()
+    ),
+    paragraphs=_PARAGRAPHS - {"term"},
+    skipped=frozenset("docinfo idx notation latex-image asymptote sageplot prefigure shortlicense shorttitle".split()),
+    blocks=frozenset("ul ol dl md me men mdn program console sage blockquote figure table listing tabular".split()),
+    lines=_LINES | {"mrow", "cline"},
+    inline=_INLINE | set("m c fn alert pubtitle articletitle foreign init acro kbd tage attr mdash ndash".split()),
+    within_words=_WITHIN_WORDS | set("m fn tag tage attr init acro alert latex mdash ndash ellipsis".split()),
+    verbatim=_VERBATIM | {"program", "console"},
+    notes=frozenset({"fn"}),
+    brackets={
+        name: (before, after)
+        for name, signs in (each.split("=", 1) for each in _SIGNS.split())
+        for before, _, after in (signs.partition("|"),)
+    },
+    breaks=frozenset({"nbsp"}),
+    targets=(("ref", "#"), ("href", "")),
+    references=frozenset("xref url".split()),
+    marks=PRETEXT_MARKS,
+)
+
 GENERIC = Vocabulary(
     name="generic",
     any_section=True,
@@ -387,7 +417,7 @@ GENERIC = Vocabulary(
     see_also=frozenset({"seealso", "see-also", "related", "related-links"}),
 )
 
-BUILT_IN = (DOCBOOK, JATS, BITS, TEI, DITA, RFC, MALLARD)
+BUILT_IN = (DOCBOOK, JATS, BITS, TEI, DITA, RFC, MALLARD, PRETEXT)
 NAMESPACES = [namespace for each in BUILT_IN for namespace in each.namespaces]
 _DOCTYPE_WORDS = {"docbook": "DocBook", "bits": "BITS", "jats": "JATS", "tei": "TEI", "dita": "DITA"}
 
@@ -424,7 +454,7 @@ def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabula
         children & {"front", "body", "sec", "front-stub"} or root_name == "sec"
     ):
         return JATS
-    for vocabulary in (TEI, RFC):
+    for vocabulary in (TEI, RFC, PRETEXT):
         if root_name in vocabulary.roots:
             return vocabulary
     if root_name in DITA.roots and (children & _DITA_SIGNS or root_name == "bookmap"):

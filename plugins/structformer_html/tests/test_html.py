@@ -449,6 +449,7 @@ def test_a_title_that_stands_outside_of_the_text_is_the_pages(head, body):
         "<p class=sphx-glr-timing>Total running time: 1 s</p><p class=sphx-glr-signature>Gallery by Sphinx-Gallery</p>",
         "<small class=dont-index>Source: <a href=e>R/oar.R</a></small>",
         "<noframes><h2>Frame Alert</h2></noframes>",
+        "<footer><time datetime=2018>Last updated: 2018</time> <a href=p>Prev</a> <a href=n>Next</a></footer>",
     ],
 )
 def test_what_themes_and_generators_add_to_a_text_is_none(added):
@@ -551,3 +552,24 @@ def test_what_is_shown_where_a_medium_cannot_be_played_is_no_text(medium):
     assert (document.root.text, links(document)) == ("See:\n\nWell.", [("embed", "boat.mp4", "")])
     never_closed = one(f"<h1>T</h1><object data=boat.mp4><p>{'Text of the page. ' * 40}</p>", "html")
     assert "Text of the page." in never_closed.root.text
+
+
+@pytest.mark.parametrize(
+    "generator", ["<main><h1>T</h1>{}</main>", "<div class=header><h1>T</h1></div><div class=contents>{}</div>"]
+)
+def test_a_script_in_a_page_is_no_text_that_outweighs_its_content(generator):
+    page = (
+        f"<body><p>Loading...</p>{generator.format('<p>Text of the page.</p>')}<script>{'run();' * 99}</script></body>"
+    )
+    assert text(one(page, "html")) == "T\nText of the page."
+
+
+def test_a_page_below_many_remarks_is_known_without_delay():
+    head = b"<!-- A boat -->\n" * 200
+    assert HtmlFormat().sniff(b"<?xml version='1.0'?>\n" + head + b"<boats/>", "a.boats") == 0
+    assert HtmlFormat().sniff(head + b"<!DOCTYPE html><p>x", "a.boats") == 1
+
+
+def test_the_steps_of_a_standard_keep_their_lines():
+    page = "<h1>T</h1><emu-alg>\n  1. Let _x_ be 1.\n    1. Return _x_.\n</emu-alg><p>So.</p>"
+    assert one(page, "html").root.text == "  1. Let _x_ be 1.\n    1. Return _x_.\n\nSo."

@@ -537,6 +537,12 @@ def test_what_sets_the_page_is_no_text(tex):
         ),
         (r"Now.\DescribeMacro{\oar}It rows.\DescribeEnv{boat} It floats.", "Now.\n\\oar It rows.\nboat It floats."),
         (r"\SI{3}{\um}, \SI{2}{\kohm}, \SI{4}{\km}", "3 µm, 2 kΩ, 4 km"),
+        (r"{\fontspec{Latin Modern Mono} One}\glossary{two}, three\glossary(n){$n$}{a number}.", "One, three."),
+        (
+            r"\newcommand\pkg[1]{{\sffamily#1}}\newcommand{\two}[2]{\emph{#1}\quad#2\\#1}\pkg{boat}, \two{a}{3}",
+            "boat, a 3\na",
+        ),
+        (r"\boatsetup{colour = {red}, title = {A \emph{Boat}}}It floats.", "It floats."),
     ],
 )
 def test_what_commands_of_packages_print(tex, said):
@@ -594,3 +600,20 @@ def test_a_bibliography_by_natbib_has_no_words_of_its_preamble():
 def test_biblatex_s_bibliography_is_called_as_its_options_say():
     document = one(r"\section{A} b \printbibliography[heading=bibintoc,title={Works cited}]", "latex")
     assert [section.title for section in document.sections()][1:] == ["A", "Works cited"]
+
+
+@pytest.mark.parametrize("unclosed", [r"\ref{keel", r"\footnote{See", r"\href{https://a.example", r"\newcommand{\x}{"])
+def test_an_argument_that_does_not_close_ends_with_its_paragraph(unclosed):
+    document = one(
+        paper(rf"\section{{Boats}} One {unclosed} two.\n\nThree.\section{{Sails}} Four.".replace(r"\n", "\n")), "latex"
+    )
+    assert [section.title for section in document.root.children] == ["Boats", "Sails"]
+    assert document.root.children[0].text.endswith("Three.")
+
+
+def test_a_thesis_says_its_title_in_the_settings_of_its_class():
+    body = r"\section{Hulls} They float."
+    assert (
+        one(paper(body, r"\boatsetup{zh / title = {Boats \& Sails}, title* = {B}}"), "latex").title == "Boats & Sails"
+    )
+    assert one(paper(body, r"\boatsetup{title={Boats}}\title{Sails}"), "latex").title == "Sails"

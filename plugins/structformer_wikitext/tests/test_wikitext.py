@@ -431,3 +431,16 @@ def test_pages_of_a_repository_link_to_files(tmp_path):
     graph = build_graph(tmp_path / "w")
     assert {edge["source_document"] for edge in graph.edges()} == {1}
     assert {(edge["target_document"], edge["target_section"]) for edge in graph.edges()} == {(0, 0), (2, 1)}
+
+
+def test_pages_link_by_their_place_below_the_folders_of_their_namespaces(tmp_path):
+    for path, page in {
+        "Page/en/Manual/Sails.wiki": "See [[en/Ropes]], [[:Category:en/Boats]].\n[[Category:en/Boats]]",
+        "Page/en/Ropes.wiki": "Of hemp.",
+        "Category/en/Boats.wiki": "All about [[en/Ropes#Of hemp|ropes]].",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(page)
+    ingest([tmp_path], workspace=tmp_path / "w")
+    edges = {(edge["source_document"], edge["target_document"]) for edge in build_graph(tmp_path / "w").edges()}
+    assert edges == {(0, 2), (1, 2), (1, 0)}

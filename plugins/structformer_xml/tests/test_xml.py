@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from structformer import read
 from structformer.document import Document
 from structformer.errors import ReadError, UsageError
 from structformer.formats.source import SourceFile
@@ -666,3 +669,64 @@ def test_the_help_of_gnomes_programs():
         ("hyperlink", "ropes#ties", "Ropes"),
     ]
     assert "C/ropes.page#ties" in list(XmlFormat().resolve(list(document.links())[2], document))
+
+
+def test_open_textbooks_in_pretext():
+    page = """<pretext><docinfo><macros>\\x</macros></docinfo><article xml:id="a"><title>Boats in <pretext/></title>
+<section xml:id="hull"><title>Hulls</title><p>A <term>hull</term><idx>hull</idx> floats, see <xref ref="sails"/>; <q>so</q> says
+<tag>p</tag>.<fn>On <em>water</em>.</fn> In Figure<nbsp/>3 is <m>x_1</m>:<md><mrow>x</mrow><mrow>y</mrow></md></p>
+<theorem><title>Main</title><statement><p>All float.</p></statement></theorem>
+<program language="python"><input>
+x = 1
+  y
+</input></program></section><section xml:id="sails"><title>Sails</title><p>White.</p></section></article></pretext>"""
+    document = one(page, "xml")
+    assert document.metadata["vocabulary"] == "pretext"
+    assert outline(document) == [(0, "Boats in PreTeXt"), (1, "Hulls"), (1, "Sails")]
+    assert document.root.text == ""
+    assert document.root.children[0].text == (
+        "A hull floats, see Sails; “so” says <p>. (On water.) In Figure 3 is $x_1$:\n\nx\ny\n\nMain\n\nAll float.\n\nx = 1\n  y"
+    )
+    assert links(document) == [("xref", "#sails", "")]
+
+
+def test_entities_of_a_dtd_that_the_doctype_names_or_that_a_catalogue_would_find():
+    page = """<!DOCTYPE book SYSTEM "boats-en.dtd"><book><title>&app; at Sea</title><chapter><title>One</title>
+<para>Choose &menu;, see <ulink url="&site;/x">there</ulink>.</para></chapter></book>"""
+    dtds = {
+        "boats-en.dtd": """<!ENTITY % menu "<guimenu>File</guimenu>"> <!-- <!ENTITY app "None"> -->
+<!ENTITY % more SYSTEM "boats.dtd"> %more;""",
+        "boats.dtd": """<!ENTITY app "<application>Sail</application>"> <!ENTITY menu "%menu;"> <!ENTITY site "https://a.example">
+<!ENTITY % book PUBLIC "-//OASIS//DTD DocBook XML V4.5//EN" "http://a.example/docbookx.dtd"> %book;""",
+    }
+    for folder in ("en/", "dtd/"):  # beside the page, or in another folder
+        files = {folder + name: dtd for name, dtd in dtds.items()}
+        [document] = XmlFormat().read(Folder({"en/book.xml": page, **files}).source("en/book.xml"), {})
+        assert document.title == "Sail at Sea"
+        assert document.root.children[0].text == "Choose File, see there."
+        assert links(document) == [("hyperlink", "https://a.example/x", "there")]
+
+
+def test_the_menus_of_a_site_that_a_page_takes_in_are_not_the_page():
+    menus = """<project name="Boats"><title>Boats 12</title><body><menu name="Links"><item name="Home" href="index.html"/></menu></body>
+</project>"""
+    page = """<!DOCTYPE document [<!ENTITY project SYSTEM "project.xml">]><document>&project;<properties><title>Sails</title>
+</properties><body><section name="White"><p>x</p></section></body></document>"""
+    [document] = XmlFormat().read(Folder({"a.xml": page, "project.xml": menus}).source("a.xml"), {})
+    assert outline(document) == [(0, "Sails"), (1, "White")]
+    assert links(document) == []
+
+
+def test_a_part_of_a_dtd_is_no_xml():
+    assert XmlFormat().sniff(b"<?xml version='1.0'?>\n<!-- Lists -->\n<!ENTITY % list 'ul'>", "list.mod") == 0
+    assert XmlFormat().sniff(b"<?xml version='1.0'?>\n<!DOCTYPE a [<!ENTITY b 'c'>]><a/>", "a.boats") > 0.5
+
+
+@pytest.mark.parametrize("root", ["<!DOCTYPE book [{}<book>", "<resources a='b'>{}", "<root a='b'>{}"])
+def test_any_number_of_remarks_at_the_head_costs_no_more_than_its_length(root):
+    page = root.format("<!-- It's a boat -->\n" * 150) + "<title>T</title><p>x</p>"
+    with suppress(ReadError):  # of the one that is not well-formed
+        list(read(page.encode(), "xml"))
+    never_closed = "<book><title>T</title><p>&x;</p>" + "<!--" * 50_000
+    with suppress(ReadError):
+        list(read(never_closed.encode(), "xml"))
