@@ -4,7 +4,7 @@ one `read` away, and whether doubt is said where the documents do not answer, an
     python benchmarks/assistants.py --set WORKSPACE JUDGED [--set WORKSPACE JUDGED ...] [--queries 14]
 
 JUDGED has queries.jsonl and qrels.tsv. What is not answered is asked from its unanswerable.jsonl, else from UNANSWERED.
-Asks by the official client over standard input and output; tokens are counted by the encoder's own tokenizer."""
+Asks by the official client over standard input and output; three bytes of an answer count as a token, as there."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from typing import Any
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from structformer.evaluation.judgements import read_judgements
-
-from structformer_serve.service import SearchService
-from structformer_serve.tokens import TokenCounter
 
 _MOST_TOKENS, _READ = 4000, 1000
 UNANSWERED = (
@@ -63,8 +60,6 @@ async def row(workspace: Path, judged: Path, answered: int) -> list[str]:
     found = read_judgements(judged / "queries.jsonl", judged / "qrels.tsv")
     asked = list(found.asked().items())
     chosen = asked[:: max(1, len(asked) // answered)][:answered]
-    service = SearchService(workspace)
-    tokens = TokenCounter(service.workspace, service.current).count
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "structformer", "mcp", "-w", str(workspace)], env=dict(os.environ)
     )
@@ -82,7 +77,7 @@ async def row(workspace: Path, judged: Path, answered: int) -> list[str]:
         async def search(query: str) -> tuple[str, dict[str, bool]]:
             text, values = await call("search", query=query)
             sizes.append(len(text.encode()) / 1000)
-            counts["long"] += tokens(text) > _MOST_TOKENS
+            counts["long"] += _tokens(text) > _MOST_TOKENS
             return text, {each["address"]: bool(each["markdown"]) for each in values["sections"]}
 
         for name, query in chosen:
@@ -95,7 +90,7 @@ async def row(workspace: Path, judged: Path, answered: int) -> list[str]:
             if its:
                 section, _ = await call("read", address=its[0], max_tokens=_READ)
                 counts["read"] += bool(section)
-                counts["overlong"] += tokens(section) > 1.02 * _READ
+                counts["overlong"] += _tokens(section) > 1.02 * _READ
         for query in unanswered:
             counts["doubted"] += doubts((await search(query))[0])
     of = f" of {len(chosen)}"
@@ -106,6 +101,11 @@ async def row(workspace: Path, judged: Path, answered: int) -> list[str]:
         f"{counts['doubted']} of {len(unanswered)}",
         *(str(counts[what]) for what in ("long", "overlong")),
     ]
+
+
+def _tokens(text: str) -> float:
+    """As the server counts them."""
+    return len(text.encode("utf-8", "replace")) / 3
 
 
 def doubts(text: str) -> bool:

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from random import Random
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -131,10 +130,6 @@ class Subtask:
     query: str
     why: str
     found: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON types."""
-        return {"query": self.query, "why": self.why, "found": self.found}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """`structformer agent`."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -57,7 +58,7 @@ def command(
     from structformer.retrieval import Retriever, parse_filter, parse_pipeline
 
     from structformer_agent.agent import SearchAgent
-    from structformer_agent.titles_file import read_titles
+    from structformer_agent.stage import read_titles
     from structformer_exports import read_word_vectors
 
     text = " ".join(query)
@@ -83,7 +84,7 @@ def command(
         explain=explain,
         remark=lambda hit: f"found by: {'; '.join(hit.subtasks)}" if hit.subtasks else "",
         trace=[f"subtask {subtask.query!r} ({subtask.why}): {subtask.found} hits" for subtask in found.subtasks],
-        also={"subtasks": [subtask.as_dict() for subtask in found.subtasks]},
+        also={"subtasks": [asdict(subtask) for subtask in found.subtasks]},
         where=where,
     )
     return 0

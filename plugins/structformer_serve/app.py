@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -43,7 +44,6 @@ from structformer_serve.language_model import language_model
 from structformer_serve.mcp_server import mcp_server
 from structformer_serve.openapi import openapi
 from structformer_serve.pages import COMPARE, PageMaker
-from structformer_serve.readiness import Readiness
 from structformer_serve.schemas import (
     MAX_QUERY,
     AskRequest,
@@ -61,6 +61,8 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 _SHORTLY = "public, max-age=300"
 _UNPACKED = re.compile(r"gzip\s*;\s*q=0(?:\.0*)?\s*(?:,|$)")
 _POLL_SECONDS = 1.0
+_PROBED_SECONDS, _PROBE_SECONDS = 1.0, 2.0  # how long a probe's outcome holds, and how long it is waited for
+_FAILURES = (HTTPException, StructformerError, TimeoutError, ValueError, Exception)
 _LISTED = 1000  # documents of /llms.txt
 # Of /llms-full.txt, after which no further document begins: a page must come within a request's time.
 _FULL_BYTES, _FULL_DOCUMENTS = 2_000_000, 500
@@ -81,7 +83,8 @@ class Application:
         self._answers = AnswerStreams()
         self._pages = PageMaker(service, self.options.root, self._asking.host if self._asking else "")
         self._log = self._feedback_log() if self.options.feedback else None
-        self._readiness = Readiness(self._in_thread, self._tiny_search)
+        self._probe: asyncio.Task[str] | None = None  # the search that tells whether searches are answered,
+        self._probed = 0.0  # and when it began
         self._watch = watch
         self._limiter: anyio.CapacityLimiter | None = None
         self._mcp = mcp_server(service)
@@ -95,12 +98,9 @@ class Application:
         )
         self._starlette = Starlette(
             routes=self._routes(),
-            middleware=[
-                Middleware(_Packed, minimum_size=2000, compresslevel=4),
-                Middleware(_Failures, root=self.options.root),
-            ],
+            middleware=[Middleware(_Packed, minimum_size=2000, compresslevel=4)],
             lifespan=self._lifespan,
-            exception_handlers={HTTPException: self._not_found},
+            exception_handlers=dict.fromkeys(_FAILURES, self._failed),
         )
         self.asgi = Guard(self._starlette, self.options, self.metrics)
 
@@ -134,8 +134,8 @@ class Application:
             # Only POST: GET would open a stream that never ends, and without sessions there is nothing to say in it.
             Route("/mcp", StrictJson(self._mcp.session_manager.handle_request), methods=["POST"]),
             Route("/openapi.json", self._openapi),
-            Route("/llms.txt", self._llms),
-            Route("/llms-full.txt", self._llms_full),
+            Route("/llms.txt", partial(self._for_models, self._listed)),
+            Route("/llms-full.txt", partial(self._for_models, self._whole)),
             Route("/docs", self._docs),
             Route("/healthz", _healthy),
             Route("/readyz", self._ready),
@@ -175,7 +175,7 @@ class Application:
 
     async def _search(self, request: Request) -> Response:
         asked = SearchRequest.model_validate(_query(request))
-        return _json(await self._found(asked, _access(request)))
+        return _json(await self._found(asked, request.state.access))
 
     async def _found(self, asked: SearchRequest, access: Access) -> SearchAnswer:
         await self._encoded(asked)
@@ -201,17 +201,18 @@ class Application:
 
     async def _section(self, request: Request) -> Response:
         asked = SectionRequest.model_validate(_query(request)).model_dump()
-        return _json(await self._in_thread(partial(self.service.section, _id(request), _access(request), **asked)))
+        read = partial(self.service.section, request.path_params["id"], request.state.access, **asked)
+        return _json(await self._in_thread(read))
 
     async def _document(self, request: Request) -> Response:
-        return _json(await self._in_thread(self.service.document, _id(request), _access(request)))
+        return _json(await self._in_thread(self.service.document, request.path_params["id"], request.state.access))
 
     async def _status(self, request: Request) -> Response:
-        return _json(await self._in_thread(self.service.status, _access(request)))
+        return _json(await self._in_thread(self.service.status, request.state.access))
 
     async def _ask(self, request: Request) -> Response:
         """An answer in words, by the language model that the server was given."""
-        asked, access = AskRequest.model_validate(await _body(request)), _access(request)
+        asked, access = AskRequest.model_validate(await _body(request)), request.state.access
         search = search_request(asked)
         if self._asking is None:
             raise NotThere("this server asks no language model: see --ask")
@@ -243,14 +244,13 @@ class Application:
         return _json(found)
 
     async def _docsearched(self, request: Request, body: Any) -> list[dict[str, Any]]:
-        searches, access = docsearch.requests_of(body), _access(request)
+        searches, access = docsearch.requests_of(body), request.state.access
         base = str(request.base_url).rstrip("/") + self.options.root
         return await self._in_thread(lambda: [self._as_docsearch(each, access, base) for each in searches])
 
     def _as_docsearch(self, search: docsearch.Search, access: Access, base: str) -> dict[str, Any]:
-        if search.request is None:
-            return docsearch.nothing(search)
-        return docsearch.answer(search, self.service.search(search.request, access), base)
+        found = self.service.search(search.request, access) if search.request else None
+        return docsearch.answer(search, found, base)
 
     async def _openapi(self, request: Request) -> Response:
         return _unless_known(request, _json(await self._in_thread(self._described)))
@@ -258,16 +258,10 @@ class Application:
     def _described(self) -> dict[str, Any]:
         return openapi(self.service.title, self.options.root, self.service.current.pipelines)
 
-    async def _llms(self, request: Request) -> Response:
-        return await self._for_models(request, self._listed)
-
-    async def _llms_full(self, request: Request) -> Response:
-        return await self._for_models(request, self._whole)
-
-    async def _for_models(self, request: Request, text: Callable[[Access, int], str]) -> Response:
+    async def _for_models(self, text: Callable[[Access, int], str], request: Request) -> Response:
         """A text for language models (https://llmstxt.org): of the documents from the `start`th on."""
         start = _start(request.query_params.get("start", "0"))
-        return _unless_known(request, _text(await self._in_thread(text, _access(request), start)))
+        return _unless_known(request, _text(await self._in_thread(text, request.state.access, start)))
 
     def _listed(self, access: Access, start: int) -> str:
         """What there is: a thousand documents."""
@@ -298,12 +292,33 @@ class Application:
 
     async def _docs(self, request: Request) -> Response:
         """The API for people."""
-        return _html(await self._in_thread(lambda: self._pages.api(_access(request), self._described())))
+        return _html(await self._in_thread(lambda: self._pages.api(request.state.access, self._described())))
 
     async def _ready(self, request: Request) -> Response:
         """Whether a search that is asked now would be answered; if not, why, in a word."""
-        reason = "draining" if self.asgi.draining else "busy" if self.asgi.busy else await self._readiness.reason()
+        reason = "draining" if self.asgi.draining else "busy" if self.asgi.busy else await self._unready()
         return PlainTextResponse(f"{reason or 'ready'}\n", 503 if reason else 200, {"cache-control": "no-store"})
+
+    async def _unready(self) -> str:
+        """The same by a search. Probes share one a second, so they cost nothing however many ask, and begin no other
+        while that has not come back.
+        """
+        probe = self._probe
+        if probe is None or (probe.done() and time.monotonic() >= self._probed + _PROBED_SECONDS):
+            before = probe.result() if probe else ""
+            self._probe, self._probed = probe, _ = asyncio.create_task(self._tried(before)), time.monotonic()
+        await asyncio.wait([probe], timeout=_PROBE_SECONDS)
+        return probe.result() if probe.done() else "slow"
+
+    async def _tried(self, before: str) -> str:
+        """before: how it was the last time, since the log says once that searches fail."""
+        try:
+            await run_sync(self._tiny_search, limiter=self._limiter)
+        except Exception as error:  # whatever it is, searches meet it too
+            if before != "failing":
+                log.warning("searches fail, so /readyz says 503: %r", error)
+            return "failing"
+        return ""
 
     def _tiny_search(self) -> None:
         """A search by words that finds something, if there is anything to find."""
@@ -326,7 +341,7 @@ class Application:
         return Response(found.data, media_type=found.kind, headers={"cache-control": _SHORTLY})
 
     async def _search_page(self, request: Request) -> Response:
-        access = _access(request)
+        access = request.state.access
         given = _query(request)
         values = {key: value for key, value in given.items() if key in SearchRequest.model_fields}
         if not str(values.get("q", "")).strip():
@@ -345,11 +360,12 @@ class Application:
 
     async def _preview(self, request: Request) -> Response:
         """A section as the page shows it beside the results."""
-        asked = SectionRequest.model_validate(_query(request))
-        return _html(await self._in_thread(self._pages.preview, _access(request), _id(request), asked.section or 0))
+        section = SectionRequest.model_validate(_query(request)).section or 0
+        name, access = request.path_params["id"], request.state.access
+        return _html(await self._in_thread(self._pages.preview, access, name, section))
 
     async def _read_page(self, request: Request) -> Response:
-        access, name = _access(request), _id(request)
+        access, name = request.state.access, request.path_params["id"]
         as_it_is = "text/markdown" in request.headers.get("accept", "")
         try:
             if as_it_is or (name.endswith(".md") and self.service.current.number(name) is None):
@@ -362,12 +378,9 @@ class Application:
             said = "Not there", "There is no such document: it may have been removed."
             return _html(await self._in_thread(self._pages.message, access, *said), 404)
 
-    async def _not_found(self, request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        names = {404: "not_found", 405: "wrong_method"}
-        headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
-        answer = problem(error.status_code, names.get(error.status_code, "refused"), str(error.detail), **headers)
-        return for_browsers(answer, request.scope, self.options.root)
+    async def _failed(self, request: Request, error: Exception) -> Response:
+        """What goes wrong as an answer; nothing of a user's is a server error."""
+        return for_browsers(_failure(error), request.scope, self.options.root)
 
 
 class _Packed(GZipMiddleware):
@@ -378,39 +391,11 @@ class _Packed(GZipMiddleware):
         await (self.app if _UNPACKED.search(asked) else super().__call__)(scope, receive, send)
 
 
-class _Failures:
-    """Turns what can go wrong into answers; nothing of a user's is a server error."""
-
-    def __init__(self, app: Any, root: str) -> None:
-        self._app = app
-        self._root = root
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        begun = False
-
-        async def watched(message: Any) -> None:
-            nonlocal begun
-            begun = begun or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self._app(scope, receive, watched)
-        except (ValidationError, UsageError, NotThere, TimeoutError, ValueError, StructformerError) as error:
-            if begun:
-                raise
-            await for_browsers(_failure(error), scope, self._root)(scope, receive, send)
-        except Exception:  # our own fault: it goes to the log, not to the client
-            log.exception("a request failed")
-            if begun:
-                raise
-            fault = problem(500, "fault", "the server made a mistake; its log has more")
-            await for_browsers(fault, scope, self._root)(scope, receive, send)
-
-
 def _failure(error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        names = {404: "not_found", 405: "wrong_method"}
+        headers = {name.replace("-", "_"): value for name, value in (error.headers or {}).items()}
+        return problem(error.status_code, names.get(error.status_code, "refused"), str(error.detail), **headers)
     if isinstance(error, ValidationError):
         return problem(422, "invalid", _reasons(error))
     if isinstance(error, NotThere):
@@ -420,8 +405,12 @@ def _failure(error: Exception) -> Response:
     if isinstance(error, TimeoutError):
         return problem(503, "timeout", "it took too long", retry_after="2")
     if isinstance(error, StructformerError):
+        log.warning("the index cannot be read: %s", error)
         return problem(503, "unavailable", "the index cannot be read at the moment", retry_after="5")
-    return problem(400, "invalid", "the request cannot be read")
+    if isinstance(error, ValueError):
+        return problem(400, "invalid", "the request cannot be read")
+    # Our own fault: after the answer it is raised again, and uvicorn writes it into the log.
+    return problem(500, "fault", "the server made a mistake; its log has more")
 
 
 async def _robots(request: Request) -> Response:
@@ -486,20 +475,9 @@ async def _body(request: Request) -> Any:
         raise UsageError("the body is not JSON") from None
 
 
-def _id(request: Request) -> str:
-    name: str = request.path_params["id"]
-    return name
-
-
-def _access(request: Request) -> Access:
-    found: Access = request.scope["state"]["access"]
-    return found
-
-
 def _reasons(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}"[:200] for each in error.errors()[:5]
-    )
+    wrong = ((".".join(map(str, each["loc"])) or "body", str(each["msg"])) for each in error.errors()[:5])
+    return "; ".join(f"{place}: {said.removeprefix('Value error, ')}"[:200] for place, said in wrong)
 
 
 def _json(value: BaseModel | dict[str, Any]) -> Response:

@@ -10,11 +10,9 @@ _LOOKED_AT = 120  # units that the words find, which their titles put in order
 _OPENS, _BEGINS, _HOLDS, _SHORT = 3.0, 1.5, 0.75, 0.5  # what a title is worth that opens with the words, and so on
 
 
-def complete(
-    opened: OpenedIndex, typed: str, k: int, documents: Collection[int] | None = None
-) -> tuple[Ranked, list[str]]:
+def complete(opened: OpenedIndex, typed: str, k: int, documents: Collection[int] | None = None) -> Ranked:
     """Up to k units, one of each section, that hold every typed word or a word that begins with it, in titles, text or
-    the texts of links that lead there; and the words that were searched for.
+    the texts of links that lead there.
 
     First the last word alone is taken as a beginning, then all, then they may be written a little wrong; where there
     is still nothing, one of them is enough. Long queries, of which no passage holds every word, go straight there.
@@ -22,7 +20,7 @@ def complete(
     """
     words = written_words(asked(typed).text)[:_MAX_WORDS]
     if not words or (len(words) == 1 and len(words[0]) < 2 and words[0].isascii()):
-        return (opened.lexical.search(typed, k, documents), words) if names_of(typed) else ([], [])
+        return opened.lexical.search(typed, k, documents) if names_of(typed) else []
     few, last = len(words) <= _FEW_WORDS, len(words) - 1
 
     def begun(*, all_begin: bool = False, slipped: bool = False) -> list[Begun]:
@@ -37,8 +35,8 @@ def complete(
     for looked_for, every in tries:
         found = opened.lexical.beginnings(looked_for, _LOOKED_AT, documents, every=every)
         if found:
-            return _by_titles(opened, words, found, k), words
-    return [], words
+            return _by_titles(opened, words, found, k)
+    return []
 
 
 def completed(opened: OpenedIndex, typed: str, documents: Collection[int] | None = None) -> str:
@@ -50,7 +48,7 @@ def completed(opened: OpenedIndex, typed: str, documents: Collection[int] | None
         return typed
     begun = " ".join(written_words(words[-1][0]))
     before: str = typed[: words[-1].start()]
-    for number, _ in complete(opened, typed, 1, documents)[0]:
+    for number, _ in complete(opened, typed, 1, documents):
         unit = opened.units[number]
         for word in written_words(f"{unit.title} {' '.join(unit.path)} {unit.text}"):
             if word.startswith(begun):

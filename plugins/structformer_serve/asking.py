@@ -90,7 +90,6 @@ class Asking:
                 yield "text", {"text": text}
         except ModelUnavailable as error:
             failed = "answer broke off" if citations.begun else "language model could not be asked"
-            log.warning("the %s: %s", failed, error)
             yield "error", {"message": f"The {failed}: {error}."}
             return
         if not citations.begun:
@@ -196,6 +195,8 @@ class AnswerStreams:
         self._running += 1
         try:
             while event := await run_sync(next, events, None, limiter=self._limiter, abandon_on_cancel=True):
+                if event[0] == "error":
+                    log.warning(event[1]["message"])
                 yield as_event(event)
         finally:
             self._running -= 1

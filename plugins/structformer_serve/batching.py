@@ -19,21 +19,15 @@ _KEPT = 4096
 class BatchedEncoder:
     """An encoder for many threads: while one batch is encoded, the queries that come are gathered for the next.
 
-    Nothing is waited for, so a query that comes alone is encoded at once. batches, encoded: how many there were, and of
-    how many queries. With batch=1 every query goes alone, for comparison. look: the second look that its queries'
+    Nothing is waited for, so a query that comes alone is encoded at once. look: the second look that its queries'
     tokens are encoded for too."""
 
-    def __init__(
-        self, encoder: QueryEncoder, *, look: SecondLook | None = None, batch: int = _BATCH, kept: int = _KEPT
-    ) -> None:
+    def __init__(self, encoder: QueryEncoder, *, look: SecondLook | None = None) -> None:
         self._encoder = encoder
         self._look = look
-        self._batch = batch
-        self._kept_most = kept
         self._kept: OrderedDict[str, EncodedQuery] = OrderedDict()
         self._lock = threading.Lock()
         self._queue: SimpleQueue[tuple[str, Future[EncodedQuery]] | None] = SimpleQueue()
-        self.batches = self.encoded = 0
         self._thread = threading.Thread(target=self._work, name="query-encoder", daemon=True)
         self._thread.start()
 
@@ -68,7 +62,7 @@ class BatchedEncoder:
         while item is not None:
             batch = [item]
             with suppress(Empty):
-                while len(batch) < self._batch and (item := self._queue.get_nowait()) is not None:
+                while len(batch) < _BATCH and (item := self._queue.get_nowait()) is not None:
                     batch.append(item)
             self._encode(batch)
             if item is not None:
@@ -86,11 +80,9 @@ class BatchedEncoder:
             for _, future in batch:
                 future.set_exception(error)
             return
-        self.batches += 1
-        self.encoded += len(queries)
         with self._lock:
             self._kept.update(vectors)
-            while len(self._kept) > self._kept_most:
+            while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         for query, future in batch:
             future.set_result(vectors[query])

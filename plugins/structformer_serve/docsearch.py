@@ -52,7 +52,7 @@ def _search(value: Any) -> Search:
     given = value.get("params", {})
     named = dict(parse_qsl(given)) if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else {}
     named = {**{key: each for key, each in value.items() if key != "params"}, **named}
-    query = str(named.get("query", ""))[:MAX_QUERY]
+    query = str(named.get("query") or "")[:MAX_QUERY]
     try:
         hits = max(1, min(100, int(named.get("hitsPerPage", _DEFAULT_HITS))))
     except (TypeError, ValueError, OverflowError):  # the last for infinity
@@ -73,17 +73,11 @@ def _are_plain(tags: tuple[str, str]) -> bool:
     return opening is not None and tags[1] == f"</{opening['element']}>"
 
 
-def nothing(search: Search) -> dict[str, Any]:
-    """The answer to a search without words."""
-    return _result(search, [], 0)
-
-
-def answer(search: Search, found: SearchAnswer, base: str = "") -> dict[str, Any]:
-    """An answer in DocSearch's form. base: where this server is, for documents without an address of their own."""
-    return _result(search, [_hit(each, search, base) for each in found.hits], round(found.milliseconds))
-
-
-def _result(search: Search, hits: list[dict[str, Any]], milliseconds: int) -> dict[str, Any]:
+def answer(search: Search, found: SearchAnswer | None, base: str) -> dict[str, Any]:
+    """An answer in DocSearch's form, None to a search without words. base: where this server is, for documents without
+    an address of their own.
+    """
+    hits = [_hit(each, search, base) for each in found.hits] if found else []
     return {
         "hits": hits,
         "nbHits": len(hits),
@@ -94,7 +88,7 @@ def _result(search: Search, hits: list[dict[str, Any]], milliseconds: int) -> di
         "query": search.query,
         "params": "",
         "index": search.index,
-        "processingTimeMS": milliseconds,
+        "processingTimeMS": round(found.milliseconds) if found else 0,
     }
 
 

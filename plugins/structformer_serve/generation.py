@@ -131,7 +131,7 @@ class Generation:
     Raises WorkspaceError where there is no index that belongs to the corpus, UsageError on a pipeline that cannot be
     parsed."""
 
-    def __init__(self, workspace: Workspace, pipelines: Mapping[str, str] | None = None, *, batch: int = 32) -> None:
+    def __init__(self, workspace: Workspace, pipelines: Mapping[str, str] | None = None) -> None:
         self.id = state_of(workspace)
         self.retriever = Retriever.open(workspace)
         self.corpus = Corpus.open(workspace)
@@ -149,7 +149,6 @@ class Generation:
         self.what_was_read = what_was_read(workspace)
         index = self.retriever.opened.index
         self.facets: list[Facet] = open_facets(index.folder, index.manifest["facets"])
-        self._batch = batch
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self.document = lru_cache(_DOCUMENTS)(self.corpus.document_at)  # whole, by its number
@@ -177,7 +176,7 @@ class Generation:
                 with self._opening:
                     if name not in self._encoders:
                         encoder, index, weights = self.retriever.opened.encoder(name)
-                        batched = BatchedEncoder(encoder, look=index.look, batch=self._batch)
+                        batched = BatchedEncoder(encoder, look=index.look)
                         self.retriever.opened.use_encoder(name, batched, index, weights)
                         self._encoders[name] = batched
 

@@ -28,9 +28,7 @@ class ModelUnavailable(StructformerError):
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """A model behind an address that speaks OpenAI's form.
-
-    The key comes from the environment alone, and is in no message and no log."""
+    """A model behind an address that speaks OpenAI's form."""
 
     address: str
     name: str = ""

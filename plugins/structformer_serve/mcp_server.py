@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import quote, unquote
 
 import anyio
@@ -27,7 +27,6 @@ from structformer_serve.as_markdown import open_fence, unlinked
 from structformer_serve.http.guard import ACCESS
 from structformer_serve.schemas import MAX_K, MAX_QUERY, MAX_TOKENS, Found, SearchAnswer, SearchRequest, SectionAnswer
 from structformer_serve.service import NoDocument, SearchService
-from structformer_serve.tokens import TokenCounter
 
 DEFAULT_TOKENS = 4000
 _SEARCH_TOKENS = 3000
@@ -35,7 +34,9 @@ _SURE, _FAIR = 0.75, 0.5  # from which likelihood on one section is shown whole,
 _MORE = 3  # times as many documents are looked at where only those with code are wanted
 _FEWEST_TOKENS = 100
 _SECTION = re.compile(r"s[0-9]{1,9}")
-_RESERVED = 40  # tokens for what is said at the end
+_BYTES = 3  # that count as a token: of most texts one has more
+_RESERVED = 40 * _BYTES  # for what is said at the end
+_FEWEST_BYTES = 60 * _BYTES  # of a section that is worth its heading
 _SHARE = 0.5  # of an answer, at most, for one section
 _DEEPEST_HEADING = 6
 _CUT = "… (cut: read it whole)"
@@ -129,41 +130,23 @@ def mcp_server(service: SearchService) -> MCPServer[None]:
 
 
 async def over_stdio(server: MCPServer[None]) -> None:
-    """Serve a client over standard input and output."""
-    inner = server._lowlevel_server  # MCPServer itself does not answer a line that is not a message
-    async with stdio_server() as (messages, answers):
-        await inner.run(_Messages(messages, answers), answers, inner.create_initialization_options())
+    """Serve a client over standard input and output. A line that is not a message is answered by an error, since the
+    client waits for one.
+    """
+    inner = server._lowlevel_server  # MCPServer itself answers messages alone
+    given, taken = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    async with stdio_server() as (messages, answers), anyio.create_task_group() as group:
 
+        async def sort() -> None:
+            async with given:
+                async for message in messages:
+                    if isinstance(message, Exception):
+                        await answers.send(SessionMessage(_refusal(message)))
+                    else:
+                        await given.send(message)
 
-class _Messages:
-    """A client's messages. What is none is answered by an error, since the client waits for one."""
-
-    def __init__(self, messages: Any, answers: Any) -> None:
-        self._messages = messages
-        self._answers = answers
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._messages, name)
-
-    async def receive(self) -> Any:
-        while isinstance(message := await self._messages.receive(), Exception):
-            await self._answers.send(SessionMessage(_refusal(message)))
-        return message
-
-    def __aiter__(self) -> _Messages:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> _Messages:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._messages.aclose()
+        group.start_soon(sort)
+        await inner.run(taken, answers, inner.create_initialization_options())
 
 
 def _refusal(error: Exception) -> JSONRPCError:
@@ -185,7 +168,6 @@ class Answers:
 
     def __init__(self, service: SearchService) -> None:
         self._service = service
-        self._counter: tuple[str, TokenCounter] | None = None
 
     def told(self, answer: Callable[[], T]) -> T:
         """An answer, or why there is none."""
@@ -194,29 +176,17 @@ class Answers:
         except StructformerError as error:
             raise ToolError(str(error)) from error
 
-    def _tokens(self) -> TokenCounter:
-        current = self._service.current
-        if self._counter is None or self._counter[0] != current.id:
-            self._counter = current.id, TokenCounter(self._service.workspace, current)
-        return self._counter[1]
-
-    def search(self, query: str, k: int, path: str, max_tokens: int) -> str:
-        """Sections for a question, as text."""
-        return self.found(query, k, path, max_tokens)[0]
-
     def found(
         self, query: str, k: int, path: str, max_tokens: int, where: Sequence[str] = (), *, code: bool = False
     ) -> tuple[str, FoundSections]:
         """Sections for a question, as text and as values. Raises UsageError."""
-        access, counter = ACCESS.get(), self._tokens()
+        access = ACCESS.get()
         try:
             asked = min(MAX_K, k * _MORE) if code else k
             request = SearchRequest(q=query, k=asked, path=[path] if path else [], where=list(where))
         except ValidationError as error:
-            wrong = error.errors()[0]["loc"][0]
-            raise UsageError(
-                "the query has no words" if wrong == "q" else f"{wrong}: write key=value, for example version=2.0"
-            ) from None
+            wrong = error.errors()[0]
+            raise UsageError(f"{wrong['loc'][0]}: {wrong['msg'].removeprefix('Value error, ')}") from None
         answer = self._service.search(request, access)
         hits = [hit for hit in answer.hits if not code or self._shows_code(hit)][:k]
         found = FoundSections(query=query, confident=answer.confident, likely=answer.likely, sections=[])
@@ -225,8 +195,8 @@ class Answers:
         if not hits:
             fits = self._service.any_fits(request, access)
             why = f"{lacking}\nTry other words, or `outline`." if fits else "No document fits the filter."
-            return counter.cut(f"Nothing was found for: {query}\n{why.lstrip()}", max_tokens), found
-        text = _Text(counter, max_tokens)
+            return _cut(f"Nothing was found for: {query}\n{why.lstrip()}", max_tokens * _BYTES), found
+        text = _Text(max_tokens)
         text.add(_doubt(answer, lacking))
         # First where everything stands, so that what does not fit can be read.
         for place, hit in enumerate(hits, 1):
@@ -246,7 +216,7 @@ class Answers:
                 )
             )
         text.add("\n")
-        share = int(_SHARE * max_tokens)
+        share = int(_SHARE * max_tokens * _BYTES)
         for hit, its in zip(hits[: _shown(answer.likely, len(hits))], found.sections, strict=False):
             section = self._service.section(hit.document, access, section=hit.section, linked=False)
             body = text.add_section(f"## {_named(hit)}\n\n", section.markdown or hit.snippet, share)
@@ -261,9 +231,8 @@ class Answers:
 
     def read(self, address: str, children: bool, max_tokens: int) -> str:
         """A section and what is below it."""
-        counter = self._tokens()
         root = self._section(address, children)
-        text = _Text(counter, max_tokens)
+        text = _Text(max_tokens)
         text.add(
             f"# {unlinked(' › '.join(root.path))} [{_address(root.document, root.section)}]"
             + f" {root.url}\n\n".lstrip(" ")
@@ -275,7 +244,7 @@ class Answers:
                 f"{'#' * min(depth + 1, _DEEPEST_HEADING)} {unlinked(section.title)} [{address}]\n\n" if depth else ""
             )
             whole = section is not root
-            if left or text.add_section(head, section.markdown, max_tokens, whole=whole) is None:
+            if left or text.add_section(head, section.markdown, max_tokens * _BYTES, whole=whole) is None:
                 left.append(section)
         if left:
             text.end(f"\n({len(left)} more sections: read [{_address(left[0].document, left[0].section)}] and on)\n")
@@ -309,7 +278,7 @@ class Answers:
 
     def outline(self, document: str, path: str, max_tokens: int) -> str:
         """A document's tree, or the documents."""
-        access, text = ACCESS.get(), _Text(self._tokens(), max_tokens)
+        access, text = ACCESS.get(), _Text(max_tokens)
         if document:
             found = self._service.document(self._place(document)[0], access)
             total = len(found.outline)
@@ -335,31 +304,29 @@ class Answers:
 class _Text:
     """A text that never grows beyond its tokens."""
 
-    def __init__(self, counter: TokenCounter, most: int) -> None:
-        self._counter = counter
-        self._left = most - _RESERVED
+    def __init__(self, most: int) -> None:
+        self._left = most * _BYTES - _RESERVED
         self._parts: list[str] = []
         self._end = ""
 
     def add(self, part: str) -> bool:
         """Add a part if it fits; gives whether it did."""
         part = visible(part)  # the assistant is told nothing that who watches it cannot see
-        count = self._counter.count(part)
-        if count > self._left:
+        if (size := _size(part)) > self._left:
             return False
-        self._left -= count
+        self._left -= size
         self._parts.append(part)
         return True
 
     def add_section(self, head: str, body: str, most: int, *, whole: bool = False) -> str | None:
-        """Add a section, cut where it is longer than `most` or than what is left, unless it is to be whole; gives what
+        """Add a section, cut where it has more bytes than `most` or than are left, unless it is to be whole; gives what
         is shown of its body, None where it is not added.
         """
         head, body = visible(head), visible(body)
-        room = min(most, self._left) - self._counter.count(head) - 10
-        if room < min(60, self._counter.count(body)) or (whole and self._counter.count(body) > room):
+        room, size = min(most, self._left) - _size(f"{head}\n\n\n\n{_CUT}"), _size(body)
+        if room < min(_FEWEST_BYTES, size) or (whole and size > room):
             return None
-        shown = cut_markdown(body, room, self._counter)
+        shown = cut_markdown(body, room)
         return shown if self.add(f"{head}{shown}\n\n") else None
 
     def end(self, part: str) -> None:
@@ -371,16 +338,27 @@ class _Text:
         return "".join([*self._parts, self._end]).rstrip() + "\n"
 
 
-def cut_markdown(text: str, most: int, counter: TokenCounter) -> str:
-    """The beginning of a text in Markdown with so many tokens at most, and that it is cut. It is cut between two of its
+def _size(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+def _cut(text: str, most: int) -> str:
+    """The beginning of a text with at most so many bytes, cut behind a line or a word where that is near."""
+    cut = text.encode("utf-8", "replace")[: max(0, most)].decode("utf-8", "ignore")
+    near = (place for mark in "\n " if (place := cut.rfind(mark)) > _NEAR * len(cut))
+    return text if len(cut) == len(text) else text[: next(near, len(cut))].rstrip()
+
+
+def cut_markdown(text: str, most: int) -> str:
+    """The beginning of a text in Markdown with so many bytes at most, and that it is cut. It is cut between two of its
     parts where that is near, code between lines, and what closes the code follows.
     """
-    cut = counter.cut(text, most)
+    cut = _cut(text, most)
     if len(cut) == len(text):
         return text
     if (fence := open_fence(cut)) is not None and fence[0] < _NEAR * len(cut):
         begins, closing = fence
-        cut = counter.cut(text, most - counter.count(f"\n{closing}\n\n"))
+        cut = _cut(text, most - _size(f"\n{closing}\n\n"))
         if open_fence(cut) is None or (line_end := cut.find("\n", begins)) < 0:
             return _said_to_be_cut(cut[:begins])
         if text[len(cut)] != "\n" and (last := cut.rfind("\n")) > line_end:

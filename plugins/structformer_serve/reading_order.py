@@ -117,7 +117,7 @@ def _value(
     if token is not None and token.lastgroup == "text":
         value, token = re.sub(r"\\(.)", r"\1", token[0][1:-1]), next(tokens, None)
     elif token is not None and token[0] in ("[", "{") and depth < _DEEPEST:
-        value, token = (_array if token[0] == "[" else _object)(tokens, depth + 1), next(tokens, None)
+        value, token = _inside(tokens, "]" if token[0] == "[" else "}", depth + 1), next(tokens, None)
     open_ = 0
     while token is not None and (open_ or token[0] not in (",", "]", "}", ")", ";")):
         open_ += (token[0] in ("(", "[", "{")) - (token[0] in (")", "]", "}"))
@@ -125,36 +125,24 @@ def _value(
     return value, token
 
 
-def _array(tokens: Iterator[re.Match[str]], depth: int) -> list[Any]:
-    found: list[Any] = []
+def _inside(tokens: Iterator[re.Match[str]], closing: str, depth: int) -> list[Any] | dict[str, Any]:
+    """What a list has, or an object by its names, as far as it is a literal."""
+    found: list[tuple[str, Any]] = []
     token = next(tokens, None)
-    while token is not None and token[0] != "]":
-        if token[0] == ",":
-            token = next(tokens, None)
-            continue
-        before = token
+    while token is not None and token[0] != closing:
+        name = ""
+        if closing == "}" and token.lastgroup:
+            given, token = token, next(tokens, None)
+            if token is not None and token[0] == ":":
+                name, token = given[0].strip("'\"`"), next(tokens, None)
         value, token = _value(tokens, token, depth)
-        found.append(value)
-        if token is before or (token is not None and token[0] in ("}", ")", ";", ":")):
-            return found  # not a literal
-    return found
-
-
-def _object(tokens: Iterator[re.Match[str]], depth: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    token = next(tokens, None)
-    while token is not None and token[0] != "}":
-        name, colon = token, next(tokens, None)
-        if name.lastgroup not in ("text", "name") or colon is None or colon[0] != ":":
-            token = _value(tokens, colon, depth)[1] if colon is not None and colon[0] not in (",", "}") else colon
-        else:
-            key = name[0][1:-1] if name.lastgroup == "text" else name[0]
-            found[key], token = _value(tokens, next(tokens, None), depth)
+        if name or closing == "]":
+            found.append((name, value))
         if token is not None and token[0] == ",":
             token = next(tokens, None)
-        elif token is not None and token[0] != "}":
-            return found  # not a literal
-    return found
+        elif token is not None and token[0] != closing:
+            break  # not a literal
+    return dict(found) if closing == "}" else [value for _, value in found]
 
 
 def _listed(sidebar: Any, depth: int = 0) -> Iterator[str]:

@@ -29,7 +29,7 @@ class _Question(_Request):
     path: list[Annotated[str, StringConstraints(min_length=1, max_length=300)]] = Field(
         default_factory=list, max_length=10, description="Patterns of document ids, one of which must match: guide/*"
     )
-    where: list[Annotated[str, StringConstraints(pattern=r"^[^=]+=", max_length=300)]] = Field(
+    where: list[Annotated[str, Field(max_length=300, json_schema_extra={"pattern": "^[^=]+="})]] = Field(
         default_factory=list, max_length=10, description="key=value of documents' metadata, all of which must hold"
     )
 

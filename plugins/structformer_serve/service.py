@@ -124,8 +124,6 @@ class Serving:
     title: str = ""
     pipelines: Mapping[str, str] = field(default_factory=dict)
     """Further pipelines, by name."""
-    batch: int = 32
-    """How many queries are encoded together at most."""
     feedback: bool = False
     """Whether searches and clicks are kept."""
 
@@ -149,7 +147,7 @@ class SearchService:
         return self._current
 
     def _open(self) -> Generation:
-        return Generation(self.workspace, self.serving.pipelines, batch=self.serving.batch)
+        return Generation(self.workspace, self.serving.pipelines)
 
     def refresh(self) -> bool:
         """Open the workspace's index if there is a newer one; requests go on with the old one until it is there. Gives
@@ -242,8 +240,7 @@ class SearchService:
         if request.typing:
             pipeline = current.pipelines[WORDS]
             for query in dict.fromkeys((mended(retriever.opened, request.q, allowed), request.q)):
-                ranked, _ = complete(retriever.opened, query, max(50, request.k), allowed)
-                if ranked:
+                if ranked := complete(retriever.opened, query, max(50, request.k), allowed):
                     break
             ranking = Ranking(query)
             ranking.add("lexical", ranked)
@@ -306,12 +303,12 @@ class SearchService:
         return DocumentList(current.retriever.documents, np.array(found, np.int64))
 
     def _document(self, current: Generation, hit: Hit, why: Callable[[Hit], Why | None]) -> FoundDocument:
-        number = current.number(hit.document_id)
-        its = current.retriever.documents[number] if number is not None else None
+        number = current.number(hit.document_id) or 0
+        its = current.retriever.documents[number]
         return FoundDocument(
             **_found(hit, why).model_dump(),
-            document_title=(its.title if its else "") or hit.document_id,
-            language=_language(current, its.values() if its else {}),
+            document_title=its.title or hit.document_id,
+            language=_language(current, number, its.values()),
             sections=[_found(each, why) for each in hit.sections],
             also_at=[_copy(place, hit.document_id) for place in hit.also_at],
             also_in=[_translation(each) for each in hit.also_in],
@@ -339,7 +336,7 @@ class SearchService:
                 )
                 for place, (section, path) in enumerate(document.root.walk_with_path())
             ],
-            language=_language(current, metadata),
+            language=_language(current, number, metadata),
             linked_from=self._linked_from(current, number, access),
             related=self._related(current, number, access),
             newest=_newest(current, number, access),
@@ -661,10 +658,11 @@ def _section_title(current: Generation, document: int, section: int) -> str:
     return next((unit.title for unit in units if unit.section == section), "")
 
 
-def _language(current: Generation, metadata: Mapping[str, Any]) -> str:
-    """The language of a document: its own, else that of most."""
+def _language(current: Generation, number: int, metadata: Mapping[str, Any]) -> str:
+    """The language of a document: its own, else that in which it is a translation, else that of most."""
     own = metadata.get("language")
-    return own if isinstance(own, str) and own else current.language
+    its = current.retriever.opened.translations.language(number)
+    return own if isinstance(own, str) and own else its or current.language
 
 
 def default_title(workspace: Workspace) -> str:

@@ -16,7 +16,7 @@ from structformer.retrieval.indexing import build_index
 from boats import TINY, boats
 from conftest import write_pages
 from structformer_agent.agent import SearchAgent, merge
-from structformer_agent.titles_file import read_descriptions, read_titles
+from structformer_agent.stage import read_descriptions, read_titles
 from structformer_exports.word_vectors import read_word_vectors
 
 

@@ -1,10 +1,29 @@
 """`structformer feedback`."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from structformer.cli import Output, OutputPath, common_options, default_option, force_option, printable, table
+
+if TYPE_CHECKING:
+    from structformer_serve.feedback import Searches
+
+
+def kept_searches(out: Output, workspace: Path) -> tuple[list[Searches], int]:
+    """What was searched for, and how many lines were no events, which is said. Raises WorkspaceError."""
+    from structformer.workspace import Workspace
+
+    from structformer_serve.feedback import Skipped, searches
+
+    place, skipped = Workspace(workspace), Skipped()
+    place.state()
+    found = searches(place, skipped)
+    if skipped.lines:
+        out.note(f"lines that are not events, skipped: {skipped.lines}; the first: {skipped.first}")
+    return found, skipped.lines
 
 
 @click.command("feedback")
@@ -31,14 +50,10 @@ def command(
 
     People open what comes first, so judgements of what they opened tell which of the documents shown is better, and
     nothing of those that were never shown."""
-    from structformer.workspace import Workspace
-
     from structformer_serve import feedback
 
-    Workspace(workspace).state()
-    skipped = feedback.Skipped()
-    found = feedback.searches(Workspace(workspace), skipped)
-    told = {**feedback.report(found), "skipped": skipped.lines}
+    found, skipped = kept_searches(out, workspace)
+    told = {**feedback.report(found), "skipped": skipped}
     if judgements is not None:
         judged = feedback.write_click_judgements(judgements, found, workspace, least=least, force=force)
         told["judgements"] = {"folder": str(judgements), "queries": len(judged.queries)}
@@ -46,8 +61,6 @@ def command(
         count = feedback.write_query_log(write_query_log, found, workspace, force=force)
         told["query_log"] = {"file": str(write_query_log), "queries": count}
     out.json(told)
-    if skipped.lines:
-        out.note(f"lines that are not events, skipped: {skipped.lines}; the first: {skipped.first}")
     if not found:
         out.result("nothing was searched for yet, or it was not kept: serve with --feedback")
         return

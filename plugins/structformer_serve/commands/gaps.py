@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from structformer.cli import Number, Output, OutputPath, common_options, default_option, force_option, printable, table
 
+from structformer_serve.commands.feedback import kept_searches
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,16 +52,14 @@ def command(
     the index of today has no confident answer, or where people said that nothing fits."""
     from structformer.pages import environment, render
     from structformer.retrieval import Retriever, help_with
-    from structformer.workspace import Workspace, check_file, new_file
+    from structformer.workspace import check_file, new_file
 
-    from structformer_serve import feedback
     from structformer_serve.gaps import Asked, find_gaps
 
     if target is not None:
         check_file(target, workspace, force=force)  # before the work
-    skipped = feedback.Skipped()
-    Workspace(workspace).state()
-    searches = [each for each in feedback.searches(Workspace(workspace), skipped) if any(map(str.isalnum, each.query))]
+    kept, skipped = kept_searches(out, workspace)
+    searches = [each for each in kept if any(map(str.isalnum, each.query))]
     unopened = [
         Asked(each.query, each.asked, each.lost)
         for each in searches
@@ -84,13 +84,11 @@ def command(
     out.json(
         {
             **counts,
-            "skipped": skipped.lines,
+            "skipped": skipped,
             "page": None if target is None else str(target),
             "gaps": [gap.as_dict() for gap in gaps],
         }
     )
-    if skipped.lines:
-        out.note(f"lines that are not events, skipped: {skipped.lines}; the first: {skipped.first}")
     if not searches:
         out.result("nothing was searched for yet, or it was not kept: serve with --feedback")
     else:

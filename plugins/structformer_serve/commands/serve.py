@@ -205,9 +205,11 @@ def listen(ctx: click.Context, out: Output, options: ServerOptions) -> tuple[Ser
 
 
 def say_who_may_ask(out: Output, options: ServerOptions) -> None:
-    """What a server that other machines reach answers to, and whom."""
+    """Which sites' pages may ask; what a server that other machines reach answers to, and whom."""
     from structformer_serve.http.options import ANY_NAME
 
+    if options.cors:  # a file in the current folder may say so
+        out.note(f"pages of {', '.join(options.cors)} may ask, and read the answers (--cors)")
     if options.on_loopback:
         return
     if ANY_NAME in options.hosts:

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 from structformer_serve.http.guard import Metrics
 from structformer_serve.http.hostnames import client_of
 from structformer_serve.http.options import ServerOptions
-from structformer_serve.http.sockets import unread, unsent
+from structformer_serve.http.sockets import queued
 
 IDLE_SECONDS = 30.0
 LAST_REQUEST_SECONDS = 2.0  # for the next request of a connection that is kept open, once the server ends
@@ -163,7 +163,7 @@ class Connection(H11Protocol):
 
     def _too_late(self) -> None:
         begun = bool(self.conn.trailing_data[0])
-        if self._phase is not Phase.REST and not begun and unread(self._descriptor()):
+        if self._phase is not Phase.REST and not begun and queued(self._descriptor(), "FIONREAD"):
             self._set_deadline(_SOONEST)  # something has come while others were served: it is read first
         elif self._phase is Phase.REQUEST and begun:
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, "headers", "the request's headers did not come in time")
@@ -187,7 +187,7 @@ class Connection(H11Protocol):
         is unsent gets less, or the client does not read.
         """
         seconds = self.server_state.options.send_seconds
-        now = self.transport.get_write_buffer_size() + unsent(self._descriptor())
+        now = self.transport.get_write_buffer_size() + queued(self._descriptor(), "TIOCOUTQ")
         if before is not None and before - now < _SLOWEST * seconds:
             self.server_state.metrics.closed.labels("sending").inc()
             self.transport.abort()

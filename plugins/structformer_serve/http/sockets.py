@@ -19,17 +19,10 @@ _NO_SYN = (
 )
 
 
-def unread(descriptor: int) -> int:
-    """Bytes that have arrived and were not read yet; 0 where the system does not say."""
-    return _queued(descriptor, "FIONREAD")
-
-
-def unsent(descriptor: int) -> int:
-    """Bytes that were written and that the other side has not acknowledged; 0 where the system does not say."""
-    return _queued(descriptor, "TIOCOUTQ")
-
-
-def _queued(descriptor: int, request: str) -> int:
+def queued(descriptor: int, request: str) -> int:
+    """Bytes that have arrived and were not read yet (FIONREAD), or that were written and that the other side has not
+    acknowledged (TIOCOUTQ); 0 where the system does not say.
+    """
     with suppress(ImportError, AttributeError, OSError, ValueError):  # Windows has neither module
         import fcntl
         import termios

@@ -100,7 +100,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
 
   function option(href, title, spans, snippet, marks, isCode) {
     const name = made("span", { class: "sf-title" }, marked(title, spans));
-    const link = made("a", { class: "sf-option", href, tabindex: -1, role: "option", "aria-selected": "false" }, name);
+    const link = made("a", { class: "sf-option", href, dir: "auto", tabindex: -1, role: "option", "aria-selected": "false" }, name);
     if (snippet) link.append(made("span", { class: isCode ? "sf-snippet sf-code" : "sf-snippet" }, marked(snippet, marks)));
     return link;
   }
@@ -112,10 +112,12 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     return one;
   }
 
+  /** The address of all results. */
+  const page = (query) => `${answer && !endpoint ? "" : `${endpoint}/`}?${new URLSearchParams([["q", query], ...filters])}`;
+
   /** The last row: to the page of all results. */
   function all(query, id) {
-    const parameters = new URLSearchParams([["q", query], ...filters]);
-    const link = option(`${answer && !endpoint ? "" : `${endpoint}/`}?${parameters}`, `See all results for “${query}”`, [], "", []);
+    const link = option(page(query), `See all results for “${query}”`, [], "", []);
     link.id = id;
     link.classList.add("sf-all");
     link.addEventListener("click", (event) => {
@@ -160,7 +162,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     list.replaceChildren();
     const its = group("Recent searches", `${list.id}-recent`);
     queries.forEach((query, at) => {
-      const link = option(`${endpoint}/?q=${encodeURIComponent(query)}`, query, [], "", []);
+      const link = option(page(query), query, [], "", []);
       link.id = `${list.id}-${at}`;
       link.addEventListener("click", (event) => {
         event.preventDefault();

@@ -323,6 +323,8 @@ def test_the_command_answers_with_its_sections(run, indexed, model):
     assert (refused.code, refused.json["answer"]) == (1, "")
     assert "do not answer" in refused.json["message"]
     assert run("ask", QUESTION, "-w", indexed).code == 2
+    gone = run("ask", QUESTION, "--ask", "http://127.0.0.1:9/v1", "-w", indexed)
+    assert (gone.code, gone.err) == (1, "The language model could not be asked: it cannot be reached.\n")
 
 
 def test_the_command_names_a_page_as_its_file_is_called(run, tmp_path, model):

@@ -356,23 +356,13 @@ def test_deep_and_long_texts_take_linear_time():
     assert open_fence("- " * 50_000 + "```x`") is None
 
 
-class Bytes:
-    """Counts bytes, for tokens."""
-
-    def count(self, text: str) -> int:
-        return len(text)
-
-    def cut(self, text: str, most: int) -> str:
-        return text[: max(0, most)].rstrip()
-
-
 @pytest.mark.parametrize("most", range(1, 130))
 def test_a_cut_text_has_no_open_code(most):
     text = (
         "Some words first.\n\n- item\n\n  ````sh\n  ls\n  ```\n  rm x\n  ````\n\n> > ```\n> > quoted\n> >\n> > code\n> > ```\n\n"
         "$$\nx^2\n$$\n\nEnd of it."
     )
-    cut = cut_markdown(text, most, Bytes())  # type: ignore[arg-type]
+    cut = cut_markdown(text, most)
     assert open_fence(cut) is None
     assert len(cut) <= most + len("\n\n… (cut: read it whole)")
     assert cut == text or cut.endswith("… (cut: read it whole)")
@@ -420,7 +410,7 @@ def test_the_page_shows_them(harbour):
 
 def test_an_assistant_gets_code_in_fences_that_are_closed_where_it_is_cut(harbour):
     answers = Answers(SearchService(harbour))
-    found = answers.search("paint the mast", 5, "", 4000)
+    found = answers.found("paint the mast", 5, "", 4000)[0]
     assert "see the keel:\n\n```sh\npaint --colour red mast\n```\n\n> [!NOTE]\n> Dry it *first*." in found
     whole = answers.read("keel.md", children=True, max_tokens=20_000)
     assert f"```python\n{CODE}\n```\n" in whole
@@ -433,7 +423,7 @@ def test_an_assistant_is_told_nothing_that_cannot_be_seen(tmp_path):
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
     page = f"# Sails\n\nHoist the sail.{hidden} \u202egnihton\u202c \x1b[2J\n"
     found = Answers(SearchService(workspace(tmp_path, {"sail.md": page, "oar.md": "# Oar\n\nRow."})))
-    for answer in (found.read("sail.md", children=True, max_tokens=1000), found.search("hoist sail", 5, "", 1000)):
+    for answer in (found.read("sail.md", children=True, max_tokens=1000), found.found("hoist sail", 5, "", 1000)[0]):
         assert "Hoist the sail." in answer
         assert "\\u202egnihton" in answer
         assert answer.replace("\n", "").isprintable()

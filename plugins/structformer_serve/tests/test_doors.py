@@ -241,12 +241,12 @@ def test_assistants_filter_by_language_metadata_and_code(manual):
         said, _ = answers.found("make", 10, "", 3000, **nothing)
         assert said == "Nothing was found for: make\nNo document fits the filter."
     assert "No page within the filter has: react." in answers.found("react", 10, "bauen.md", 3000)[0]
-    with pytest.raises(UsageError, match="where: write key=value"):
+    with pytest.raises(UsageError, match="write key=value"):
         found(where=["language"])
 
 
 def test_an_assistant_is_told_the_words_that_no_page_has(manual):
-    doubt, _, found = Answers(SearchService(manual)).search("make react", 10, "", 3000).partition("\n\n")
+    doubt, _, found = Answers(SearchService(manual)).found("make react", 10, "", 3000)[0].partition("\n\n")
     assert doubt.startswith("Nothing surely fits; these are the nearest.")
     assert doubt.endswith(" No page has: react.")
     assert found.startswith("1. ")

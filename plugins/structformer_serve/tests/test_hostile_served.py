@@ -43,7 +43,7 @@ def test_any_metadata_passes_every_door(tmp_path):
             for path in ("/read/", "/api/document/", "/api/section/"):
                 assert server.get(path + name).status_code == 200, path + name
     answers = Answers(SearchService(tmp_path / "w"))
-    assert "apples" in answers.search("apples", 10, "", 4000)
+    assert "apples" in answers.found("apples", 10, "", 4000)[0]
     assert "d1-0" in answers.outline("", "", 100_000)
     for name in sorted(names)[::7]:
         assert "apples" in answers.read(name, True, 4000)

@@ -86,6 +86,16 @@ def test_each_page_and_result_is_written_in_the_direction_of_its_own_text(boats)
     assert found.count("<article") == found.count('<li dir="auto"><article') > 0
 
 
+def test_a_translation_is_written_in_the_direction_of_its_own_language(tmp_path):
+    pages = {
+        "ar.md": "---\nlang: ar\n---\n# دليل الملاحة\n\nكيف ترفع الشراع عندما تهب الرياح القوية في البحر؟\n",
+        "en.md": "# Sailing guide\n\nHoist the sail in a strong wind.\n",
+    }
+    with served(tmp_path, pages) as found:
+        assert '<article dir="rtl" lang="ar">' in found.get("/read/ar.md").text
+        assert '<article dir="auto">' in found.get("/read/en.md").text
+
+
 def test_the_first_page_has_the_folders_each_with_its_index_page_first(boats):
     page = boats.get("/").text
     assert re.findall(r"<h2><a [^>]+>([^<]+)</a> <span class=\"count\">(\d+)", page) == [

@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 import pytest
 from starlette.testclient import TestClient
-from structformer.errors import UsageError
+from structformer.errors import UsageError, WorkspaceError
 from structformer.retrieval.indexing import build_index
 from structformer.workspace import Workspace
 
@@ -252,7 +252,7 @@ def test_a_server_is_ready_when_a_search_would_be_answered(harbour, monkeypatch)
     monkeypatch.setattr(service, "search", noted)
     with TestClient(application.asgi, base_url="http://localhost") as asking:
         now = 100.0
-        monkeypatch.setattr("structformer_serve.readiness.time.monotonic", lambda: now)
+        monkeypatch.setattr("structformer_serve.app.time.monotonic", lambda: now)
         for _ in range(5):
             assert asking.get("/readyz", headers={"host": "any.example"}).text == "ready\n"
         assert asked == ["The"]  # a word of the first document's title, once a second
@@ -276,13 +276,24 @@ def test_a_search_that_does_not_come_back_holds_one_thread_of_the_probes(harbour
     service = SearchService(harbour)
     go, begun = threading.Event(), []
     monkeypatch.setattr(service, "search", lambda request, access: (begun.append(1), go.wait(20)))
-    monkeypatch.setattr("structformer_serve.readiness._MOST_SECONDS", 0.1)
-    monkeypatch.setattr("structformer_serve.readiness._KEPT_SECONDS", 0.0)
+    monkeypatch.setattr("structformer_serve.app._PROBE_SECONDS", 0.1)
+    monkeypatch.setattr("structformer_serve.app._PROBED_SECONDS", 0.0)
     with TestClient(Application(service).asgi, base_url="http://localhost") as asking:
         assert [asking.get("/readyz").text for _ in range(3)] == ["slow\n"] * 3
         assert len(begun) == 1
         go.set()
         wait_until(lambda: asking.get("/readyz").text == "ready\n")
+
+
+def test_an_index_that_cannot_be_read_is_said_in_the_log(harbour, monkeypatch, caplog):
+    def gone(*given: object) -> None:
+        raise WorkspaceError("its rows are gone")
+
+    service = SearchService(harbour)
+    monkeypatch.setattr(service, "document", gone)
+    with TestClient(Application(service).asgi, base_url="http://localhost") as asking:
+        assert asking.get("/api/document/mast.md").status_code == 503
+    assert "its rows are gone" in caplog.text
 
 
 # -- feedback --------------------------------------------------------------------------------------------------------------
@@ -428,10 +439,12 @@ def test_a_server_for_other_machines_answers_to_this_machines_names_alone():
 
 def test_at_the_start_it_says_which_names_it_answers_to(harbour):
     command = [sys.executable, "-m", "structformer", "serve", "-w", str(harbour), "--host", "0.0.0.0", "--port", "0"]
+    command += ["--cors", "https://docs.example"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
         assert started.stdout is not None
         assert started.stderr is not None
         address = started.stdout.readline().split()[0]
+        assert "pages of https://docs.example may ask" in started.stderr.readline()
         line = started.stderr.readline()
         port = int(address.rsplit(":", 1)[1].strip("/"))
         wrong = httpx.get(f"http://127.0.0.1:{port}/api/search?q=mast", headers={"host": "evil.example"})

@@ -387,7 +387,7 @@ def test_names_phrases_and_the_commonest_words_are_found_without_a_server(page, 
     texts |= {
         "sails": "All about them.",
         "caf\u00e9": "Set `--no-sail` or `hoistJib`.",
-        "rig": "The mast step and C++.",
+        "rig": "The mast step and C++, by rig.js.",
     }
     texts |= {"step": "A step of the mast.", "c": "C and C again."}
     (tmp_path / "docs").mkdir()
@@ -408,6 +408,7 @@ def test_names_phrases_and_the_commonest_words_are_found_without_a_server(page, 
             "hoist jib": "caf\u00e9",
             "cafe": "caf\u00e9",
             "C++": "rig",
+            "rigjs": "rig",
         }.items():
             assert page.evaluate(search, query)[0] == f"{first}.md"
         assert page.evaluate(search, '"mast step" -again') == ["rig.md"]
@@ -483,15 +484,33 @@ def test_it_answers_as_one_types_also_with_slips(page, site):
     box.press("Escape")
     box.press("Enter")
     expect(page.locator(".results li").first).to_be_visible()
+    expect(page).to_have_title("stow the kele · Boats")
     page.go_back()
     expect(box).to_have_value("")
+    expect(page.locator(".results li")).to_have_count(0)
+    expect(page).to_have_title("Boats")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_a_page_whose_files_cannot_be_read_says_so(browser, site):
+    page = browser.new_context().new_page()
+    page.route("**/w/*.json", lambda route: route.abort())
+    page.goto(f"{site}?q=mast")
+    expect(page.locator("#summary")).to_contain_text("cannot be read")
+    page.context.close()
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_it_doubts_as_a_server_that_searches_by_words(page, site, harbour):
     page.goto(site)
     page.evaluate("new Promise((done) => (function look() { window.structformer ? done() : setTimeout(look, 20) })())")
-    for query in ("stow the keel", "clean the mast with a cloth", "bake a chocolate cake", "hoist chocolate sails"):
+    for query in (
+        "stow the keel",
+        "clean the mast with a cloth",
+        "bake a chocolate cake",
+        "hoist chocolate sails",
+        "the",
+    ):
         ours = page.evaluate("query => structformer.search(query)", query)
         theirs = Retriever.open(harbour).search(query, pipeline="lexical")
         assert (ours["likely"], ours["confident"]) == (pytest.approx(theirs.likely, abs=0.08), theirs.confident), query

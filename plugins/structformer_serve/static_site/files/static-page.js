@@ -4,23 +4,35 @@ import { open } from "./static-search.js";
 const input = document.getElementById("q");
 const results = document.getElementById("results");
 const summary = document.getElementById("summary");
+for (const failure of ["error", "unhandledrejection"]) {
+  addEventListener(failure, () => (summary.textContent = "The files of this search cannot be read at the moment. Load the page again."));
+}
 const search = await open(new URL(".", import.meta.url));
 window.structformer = search;
-document.title = search.title;
 document.querySelector(".title span").textContent = search.title;
 input.setAttribute("aria-label", `Search ${search.title}`);
 
+let shown = ""; // what the page's address asks for
+
 async function show(query) {
+  shown = query;
+  document.title = query ? `${query} · ${search.title}` : search.title;
+  if (!query) {
+    summary.textContent = "";
+    results.replaceChildren();
+    return;
+  }
   remember(query);
   const answer = await search.search(query);
+  if (shown !== query) return; // another search was begun meanwhile
   const missing = answer.missing.length ? ` No page has: ${answer.missing.join(", ")}.` : "";
   const meant = answer.searched && ` for ${answer.searched}`;
   if (!answer.hits.length) summary.textContent = `Nothing found for ${query}.${missing}`;
-  else if (answer.confident) summary.textContent = `${answer.hits.length} documents${meant}, ${answer.milliseconds} ms.${missing}`;
+  else if (answer.confident) summary.textContent = `${answer.hits.length} document${answer.hits.length === 1 ? "" : "s"}${meant}, ${answer.milliseconds} ms.${missing}`;
   else summary.textContent = `Nothing surely fits ${query}.${missing} The nearest${meant}:`;
   results.replaceChildren(
     ...answer.hits.map((hit) => {
-      const item = made("li", {}, made("h2", {}, link(hit, hit.document_title)));
+      const item = made("li", { dir: "auto" }, made("h2", {}, link(hit, hit.document_title)));
       if (hit.path.length > 1) item.append(made("p", { class: "path" }, link(hit, hit.path.slice(1).join(" › "))));
       item.append(made("p", { class: "snippet" }, marked(hit.snippet, hit.highlights)));
       if (hit.sections.length) {
@@ -53,9 +65,8 @@ onShortcut(() => {
 });
 
 function restore() {
-  const query = new URLSearchParams(location.search).get("q");
-  input.value = query || "";
-  if (query) show(query);
+  input.value = new URLSearchParams(location.search).get("q")?.trim() ?? "";
+  show(input.value);
 }
 addEventListener("popstate", restore);
 restore();

@@ -171,7 +171,7 @@ class Search {
     }
     if (words.some((word) => this.runs.test(word))) return { missing };
     const worth = counts.reduce((sum, passages) => sum + this.idf(Math.max(1, passages)), 0);
-    const share = !counts.length || together.length ? Math.max(1, most / worth) : missing.length < counts.length ? most / worth : 0;
+    const share = !counts.length ? 1 : together.length ? Math.max(1, most / worth) : missing.length < counts.length ? most / worth : 0;
     const grown = share ** POWER;
     const likely = grown / (grown + EVEN);
     return { missing, likely, confident: likely >= DOUBTED };
@@ -194,7 +194,10 @@ class Search {
     const its = this.cut(one || text);
     const parts = one ? its.spaced.slice(its.words.length) : words;
     if (one && !its.names.length && parts.length && asks.length) asks[0][3] += worth;
-    if (!typing && !(one && wanted.length)) joined(parts.length ? parts : its.words).forEach((name, place) => asks.push([name, false, true, place ? worth / this.meta.names : worth]));
+    if (!typing && !(one && wanted.length)) {
+      joined(parts.length ? parts : its.words).forEach((name, place) => asks.push([name, false, true, place ? worth / this.meta.names : worth]));
+      for (const name of await this.inTwo(its.words)) asks.push([name, false, true, worth / this.meta.names]);
+    }
     const found = new Map();
     const counts = new Map();
     const lists = await Promise.all(asks.map(([word, unfinished, exact]) => this.postings(word, unfinished, exact, slips)));
@@ -245,6 +248,13 @@ class Search {
   /** Whether a word says nothing of what a text is about. */
   async unsaid(word) {
     return this.common.has(word) || !!(await this.filed(word))?.unsaid.includes(word);
+  }
+
+  /** The names that words are of which no passage has any as it is: in two parts (`nodejs` Node.js), or in letters (`usa` U.S.A.). */
+  async inTwo(words) {
+    const names = (word) => [...Array.from(word.slice(1), (_, at) => [word.slice(0, at + 1), word.slice(at + 1)]).flatMap((pair) => JOINING.slice(1).map((sign) => pair.join(sign))), Array.from(word).join(".")];
+    const has = await Promise.all(words.map(async (word) => word.length > TYPED || Object.hasOwn((await this.filed(word))?.forms ?? {}, word)));
+    return words.filter((_, place) => !has[place]).flatMap(names);
   }
 
   /** The passages that have a word as it is written. */
@@ -305,7 +315,8 @@ class Search {
     await Promise.all([...new Set(text.split(/\s+/u).filter(Boolean))].slice(0, TYPED).map(one));
     const { words, spaced } = this.cut(text);
     const several = text.trim().split(/\s+/u).length > 1 || spaced.length === words.length;
-    const lists = await Promise.all(joined(several ? words : spaced.slice(words.length)).map((name) => this.written(name)));
+    const its = [...joined(several ? words : spaced.slice(words.length)), ...(await this.inTwo(words.length > 1 ? [] : words))];
+    const lists = await Promise.all(its.map((name) => this.written(name)));
     const whole = [...new Set(lists.flat())];
     if (whole.length) addAll(whole, Math.max(parts, this.idf(whole.length)));
     return found;
