@@ -1,7 +1,7 @@
 """The checks of one thing by its name, or of all that a plugin supplies."""
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +32,9 @@ class Checked:
     samples: int = 0
     """How many files a format was checked with."""
     remarks: list[str] = field(default_factory=list)
+
+
+_CHECKED = ("format", "task", "ranker", "stage", "search engine", "command")
 
 
 class _Commands(click.Group):
@@ -83,7 +86,7 @@ def _plugin(name: str, given: Sequence[str], known: Iterable[str]) -> list[Check
     plugins = load_plugins()
     plugin = next((each for each in plugins.installed if each.name == name), None)
     if plugin is None:
-        *kinds, last = (*_CHECKS, "plugin")
+        *kinds, last = (*_CHECKED, "plugin")
         meant = nearest(name, sorted({*known, *(each.name for each in plugins.installed)}))
         cure = f"did you mean {meant}?" if meant else "see structformer plugins list"
         raise UsageError(f"no {', '.join(kinds)} or {last} {name!r} is installed; {cure}")
@@ -110,9 +113,37 @@ def _part(kind: str, name: str, given: Sequence[str], own: click.Group) -> Check
 
 
 def _checked(kind: str, name: str, given: Sequence[str], app: click.Command) -> Checked:
-    if kind in _CHECKS:
-        return _CHECKS[kind](name, given, app)
-    return Checked(kind, name, remarks=[f"the {kind} {name} is not checked: its kind has no rules"])
+    """The check of a thing of its kind; app: the command line that a command is of."""
+    rules: Sequence[str] = ()
+    broken: list[Broken] = []
+    match kind:
+        case "format":
+            return _format(name, given)
+        case "search engine":
+            return _search_engine(name, given)
+        case "task":
+            from structformer_devkit.tasks import TASK_RULES, check_task
+
+            rules, broken = TASK_RULES, check_task(tasks()[name])
+        case "ranker":
+            with needed_for("the check of a ranker"):
+                from structformer_devkit.rankers import RANKER_RULES, check_ranker
+
+            rules, broken = RANKER_RULES, check_ranker(ranker_kinds()[name])
+        case "stage":
+            from structformer_devkit.stages import STAGE_RULES, check_stage
+
+            if stage_kinds()[name].model:
+                return Checked(kind, name, remarks=[f"the stage {name} uses a model, so it is not run here"])
+            rules, broken = STAGE_RULES, check_stage(stage_kinds()[name])
+        case "command":
+            rules = ["it has a help text"]
+            command = app.get_command(click.Context(app), name) if isinstance(app, click.Group) else None
+            if command is None or not command.get_short_help_str():
+                broken = [Broken(rules[0], name, "the command says nothing of itself")]
+        case _:
+            return Checked(kind, name, remarks=[f"the {kind} {name} is not checked: its kind has no rules"])
+    return Checked(kind, name, rules, broken)
 
 
 def _check_paths(given: Sequence[str]) -> None:
@@ -120,7 +151,7 @@ def _check_paths(given: Sequence[str]) -> None:
         raise UsageError(f"{missing[0]} does not exist")
 
 
-def _format(name: str, given: Sequence[str], app: click.Command) -> Checked:
+def _format(name: str, given: Sequence[str]) -> Checked:
     format = load_plugins().formats[name]
     _check_paths(given)
     named = [Path(each) for each in given]
@@ -138,29 +169,7 @@ def _format(name: str, given: Sequence[str], app: click.Command) -> Checked:
     return Checked("format", name, list(RULES), without, 0, [remark])
 
 
-def _task(name: str, given: Sequence[str], app: click.Command) -> Checked:
-    from structformer_devkit.tasks import TASK_RULES, check_task
-
-    return Checked("task", name, TASK_RULES, check_task(tasks()[name]))
-
-
-def _ranker(name: str, given: Sequence[str], app: click.Command) -> Checked:
-    with needed_for("the check of a ranker"):
-        from structformer_devkit.rankers import RANKER_RULES, check_ranker
-
-    return Checked("ranker", name, RANKER_RULES, check_ranker(ranker_kinds()[name]))
-
-
-def _stage(name: str, given: Sequence[str], app: click.Command) -> Checked:
-    from structformer_devkit.stages import STAGE_RULES, check_stage
-
-    kind = stage_kinds()[name]
-    if kind.model:
-        return Checked("stage", name, remarks=[f"the stage {name} uses a model, so it is not run here"])
-    return Checked("stage", name, STAGE_RULES, check_stage(kind))
-
-
-def _search_engine(name: str, given: Sequence[str], app: click.Command) -> Checked:
+def _search_engine(name: str, given: Sequence[str]) -> Checked:
     from structformer_devkit.search_engines import SEARCH_ENGINE_RULES, check_search_engine
 
     engine = search_engines()[name]
@@ -174,22 +183,3 @@ def _search_engine(name: str, given: Sequence[str], app: click.Command) -> Check
                 f"{engine.places[0]}"
             )
         return Checked("search engine", name, SEARCH_ENGINE_RULES, check_search_engine(engine, place))
-
-
-def _command(name: str, given: Sequence[str], app: click.Command) -> Checked:
-    rule = "it has a help text"
-    command = app.get_command(click.Context(app), name) if isinstance(app, click.Group) else None
-    silent = command is None or not command.get_short_help_str()
-    return Checked(
-        "command", name, [rule], [Broken(rule, name, "the command says nothing of itself")] if silent else []
-    )
-
-
-_CHECKS: Mapping[str, Callable[[str, Sequence[str], click.Command], Checked]] = {
-    "format": _format,
-    "task": _task,
-    "ranker": _ranker,
-    "stage": _stage,
-    "search engine": _search_engine,
-    "command": _command,
-}

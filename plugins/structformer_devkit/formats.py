@@ -11,7 +11,7 @@ from typing import Any
 
 from structformer.corpus import document_rows, rows_document
 from structformer.document import VERBATIM, Document, Mark, MarkKind
-from structformer.errors import ReadError
+from structformer.errors import ReadError, UsageError
 from structformer.formats import Format, SourceFile
 from structformer.text import CONTROLS
 
@@ -55,6 +55,20 @@ class Broken:
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.sample}: {self.detail}"
+
+
+def carried_out(name: str, found: Iterator[Broken]) -> list[Broken]:
+    """What a check finds, as far as it gets: one that cannot be carried out is a rule broken. name: of what is checked.
+    Raises UsageError.
+    """
+    broken: list[Broken] = []
+    try:
+        broken.extend(found)
+    except UsageError:
+        raise
+    except Exception as error:
+        broken.append(Broken("it runs", name, f"raises {type(error).__name__}: {error}"))
+    return broken
 
 
 def check_format(

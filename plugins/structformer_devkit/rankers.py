@@ -14,7 +14,7 @@ from structformer.sampling import document_examples
 from structformer.training import MaskedHead, Objective, ObjectiveOptions
 
 from structformer_devkit.example_corpus import example_workspace
-from structformer_devkit.formats import Broken
+from structformer_devkit.formats import Broken, carried_out
 
 _QUERIES = ("mend the rudder", "clean the sail")
 _DOCUMENTS = ("The rudder steers the boat.", "A sail that is not cleaned rots.")
@@ -24,10 +24,7 @@ RANKER_RULES = ("it scores pairs", "saved and loaded it scores the same", "it ca
 def check_ranker(kind: RankerKind) -> list[Broken]:
     """Score, save, load and train one step with a tiny random base model; empty when every rule is kept."""
     with tempfile.TemporaryDirectory(prefix="structformer-") as folder:
-        try:
-            return list(_broken(kind, Path(folder)))
-        except Exception as error:  # a check that cannot be carried out is a rule broken
-            return [Broken("it runs", kind.name, f"raises {type(error).__name__}: {error}")]
+        return carried_out(kind.name, _broken(kind, Path(folder)))
 
 
 def _broken(kind: RankerKind, folder: Path) -> Iterator[Broken]:

@@ -9,7 +9,7 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.retrieval import Ranked
 
 from structformer_devkit import ten_pages
-from structformer_devkit.formats import Broken
+from structformer_devkit.formats import Broken, carried_out
 from structformer_engines import EngineDocument, EngineIndex, EngineUnit, SearchEngine, without_password
 
 _MANY = 1_000  # more than there are
@@ -34,14 +34,7 @@ def check_search_engine(engine: SearchEngine, place: str) -> list[Broken]:
     The place may hold what an earlier check wrote, which is replaced; what an engine says without an index is looked at
     in an empty one alone. Raises UsageError where the place holds another index, or is none of this engine's.
     """
-    broken: list[Broken] = []
-    try:
-        broken.extend(_broken(engine, place))  # as far as it gets
-    except UsageError:
-        raise
-    except Exception as error:  # a check that cannot be carried out is a rule broken
-        broken.append(Broken("it runs", engine.name, f"raises {type(error).__name__}: {error}"))
-    return broken
+    return carried_out(engine.name, _broken(engine, place))
 
 
 def _broken(engine: SearchEngine, place: str) -> Iterator[Broken]:

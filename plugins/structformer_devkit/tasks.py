@@ -43,13 +43,8 @@ def check_task(task: Task) -> list[Broken]:
             return [Broken("it draws", "the example corpus", str(error))]
     broken = [] if first else [Broken("it draws", "the example corpus", "not one Example of twelve pages")]
     if first != second:
-        broken.append(
-            Broken(
-                "the same seed draws the same",
-                "the example corpus",
-                "two draws of one seed differ: use the given rng alone",
-            )
-        )
+        detail = "two draws of one seed differ: use the given rng alone"
+        broken.append(Broken("the same seed draws the same", "the example corpus", detail))
     return broken + [
         Broken("Examples are groups, the positive first", example.document_id, detail)
         for example in first
@@ -88,10 +83,7 @@ def _drawn(task: Task, folder: Path) -> list[Example]:
     references: dict[int, list[Reference]] = {}
     for edge in graph.edges():
         if edge["end"] > edge["start"]:
-            reference = Reference(
-                edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"]
-            )
-            references.setdefault(edge["source_document"], []).append(reference)
+            references.setdefault(edge["source_document"], []).append(Reference.of(edge))
     examples: list[Example] = []
     for number, document in enumerate(corpus.documents()):
         view = DocumentView(document, options)

@@ -58,8 +58,7 @@ class LanceIndex:
 
     def facts(self) -> dict[str, Any]:
         with self._errors():
-            found: dict[str, Any] = json.loads(self._database.open_table(_FACTS).to_arrow()["facts"][0].as_py())
-        return found
+            return dict(json.loads(self._database.open_table(_FACTS).to_arrow()["facts"][0].as_py()))
 
     def nearest(self, vector: Vector, k: int) -> Ranked:
         with self._errors():

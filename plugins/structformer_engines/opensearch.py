@@ -85,8 +85,7 @@ class _RestIndex(ABC):
 
     def facts(self) -> dict[str, Any]:
         answer = self._ask("GET", f"/{self._alias('units')}/_mapping")
-        found: dict[str, Any] = next(iter(answer.values()))["mappings"]["_meta"]["facts"]
-        return found
+        return dict(next(iter(answer.values()))["mappings"]["_meta"]["facts"])
 
     def nearest(self, vector: Vector, k: int) -> Ranked:
         found = self._search("units", self._nearest_query(vector.tolist(), k))

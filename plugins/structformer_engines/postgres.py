@@ -88,8 +88,7 @@ class PostgresIndex:
     def facts(self) -> dict[str, Any]:
         with self._errors():
             [[text]] = self._run("SELECT facts FROM {schema}.facts")
-        found: dict[str, Any] = json.loads(text)
-        return found
+        return dict(json.loads(text))
 
     def nearest(self, vector: Vector, k: int) -> Ranked:
         with self._errors(), self._connection().transaction():

@@ -210,19 +210,13 @@ def export_word_vectors(workspace: str | Path, path: Path, *, force: bool = Fals
     """Learn word vectors from the corpus's texts and write them as word2vec's text form. Gives the number of words.
 
     Raises ModelError without gensim, UsageError where the file must not be written (outputs.py)."""
-    texts = _Texts(Corpus.open(workspace))
+    corpus = Corpus.open(workspace)
+
+    def texts() -> Iterator[str]:
+        for document in corpus.documents():
+            yield from (f"{section.title}\n{section.text}" for section in document.sections())
+
     with new_file(path, workspace, force=force) as made:
         vectors = learn_word_vectors(texts)
         write_word_vectors(made, vectors)
     return len(vectors.numbers)
-
-
-class _Texts:
-    """The corpus's texts, as often as they are asked for."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-
-    def __iter__(self) -> Iterator[str]:
-        for document in self._corpus.documents():
-            yield from (f"{section.title}\n{section.text}" for section in document.sections())

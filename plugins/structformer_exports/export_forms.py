@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from structformer.did_you_mean import checked_options, did_you_mean
 from structformer.errors import UsageError
+from structformer.models import imported
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -74,28 +75,23 @@ def _onnx(asked: Asked) -> Exported:
     return Exported(export_model(asked.workspace, asked.model, int8=asked.int8), 1, "model")
 
 
-def _static(asked: Asked) -> Exported:
-    from structformer_exports.static_embedding import export_static
+def _counting(function: str, what: str, *takes: str) -> Callable[[Asked], Exported]:
+    """What writes a form by a function of dataset_files.py, which is called with those fields of Asked and says how
+    many it has written.
+    """
 
-    return Exported(asked.target, export_static(asked.workspace, asked.model, asked.target, force=asked.force), "words")
-
-
-def _of_examples(function: str, what: str) -> Callable[[Asked], Exported]:
     def write(asked: Asked) -> Exported:
-        from structformer_exports import dataset_files
-
-        export = getattr(dataset_files, function)
-        count = export(asked.workspace.path, asked.target, chosen=asked.chosen, force=asked.force)
-        return Exported(asked.target, count, what)
+        export = imported(f"structformer_exports.dataset_files:{function}")
+        given = {name: getattr(asked, name) for name in (*takes, "force")}
+        return Exported(asked.target, export(asked.workspace.path, asked.target, **given), what)
 
     return write
 
 
-def _beir(asked: Asked) -> Exported:
-    from structformer_exports.dataset_files import export_beir
+def _static(asked: Asked) -> Exported:
+    from structformer_exports.static_embedding import export_static
 
-    count = export_beir(asked.workspace.path, asked.target, asked.judgements, force=asked.force)
-    return Exported(asked.target, count, "documents")
+    return Exported(asked.target, export_static(asked.workspace, asked.model, asked.target, force=asked.force), "words")
 
 
 def _docsearch(asked: Asked) -> Exported:
@@ -119,12 +115,6 @@ def _site(asked: Asked) -> Exported:
     return Exported(asked.target, made.documents, "documents", remark)
 
 
-def _word_vectors(asked: Asked) -> Exported:
-    from structformer_exports.dataset_files import export_word_vectors
-
-    return Exported(asked.target, export_word_vectors(asked.workspace.path, asked.target, force=asked.force), "words")
-
-
 _OF_EXAMPLES = ("chosen",)
 FORMS = (
     Form("onnx", "--onnx", "Write onnx/model.onnx into MODEL's folder.", _onnx, ("model", "int8"), in_model=True),
@@ -140,14 +130,14 @@ FORMS = (
         "datasets",
         "--datasets",
         "Write the Examples as a folder for datasets.load_dataset.",
-        _of_examples("export_datasets", "Examples"),
+        _counting("export_datasets", "Examples", *_OF_EXAMPLES),
         _OF_EXAMPLES,
     ),
     Form(
         "training-rows",
         "--training-rows",
         "Write the Examples as sentence-transformers' training rows.",
-        _of_examples("export_training_rows", "rows"),
+        _counting("export_training_rows", "rows", *_OF_EXAMPLES),
         _OF_EXAMPLES,
     ),
     Form(
@@ -155,10 +145,16 @@ FORMS = (
         "--qry-pos-neg",
         "Write the Examples as triples in three text files, qry.txt, pos.txt and neg.txt, where line n of each is of "
         "triple n.",
-        _of_examples("export_qry_pos_neg", "triples"),
+        _counting("export_qry_pos_neg", "triples", *_OF_EXAMPLES),
         _OF_EXAMPLES,
     ),
-    Form("beir", "--write-beir", "Write the corpus as a BEIR folder.", _beir, ("judgements",)),
+    Form(
+        "beir",
+        "--write-beir",
+        "Write the corpus as a BEIR folder.",
+        _counting("export_beir", "documents", "judgements"),
+        ("judgements",),
+    ),
     Form(
         "site",
         "--site",
@@ -177,7 +173,7 @@ FORMS = (
         "word-vectors",
         "--write-word-vectors",
         "Learn word vectors from the corpus (word2vec) and write them as text.",
-        _word_vectors,
+        _counting("export_word_vectors", "words"),
     ),
 )
 

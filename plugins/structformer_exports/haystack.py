@@ -32,10 +32,7 @@ class StructformerRetriever:
 
     def to_dict(self) -> dict[str, Any]:
         """For Haystack's serialisation."""
-        found: dict[str, Any] = default_to_dict(
-            self, workspace=self.workspace, top_k=self.top_k, pipeline=self.pipeline
-        )
-        return found
+        return dict(default_to_dict(self, workspace=self.workspace, top_k=self.top_k, pipeline=self.pipeline))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> StructformerRetriever:

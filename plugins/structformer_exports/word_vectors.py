@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,9 +78,11 @@ def write_word_vectors(path: Path, vectors: WordVectors) -> None:
             out.write(f"{word} {' '.join(f'{value:.5g}' for value in vectors.matrix[number])}\n")
 
 
-def learn_word_vectors(texts: Iterable[str], *, dimensions: int = _DIMENSIONS, seed: int = 0) -> WordVectors:
+def learn_word_vectors(
+    texts: Callable[[], Iterable[str]], *, dimensions: int = _DIMENSIONS, seed: int = 0
+) -> WordVectors:
     """Skip-gram vectors with negative sampling of all words that the texts hold three times and more, by gensim; the
-    same for the same texts. The texts are read several times.
+    same for the same texts. texts: gives them, each of the several times that they are read.
 
     Source: Mikolov et al., "Distributed Representations of Words and Phrases and their Compositionality", NeurIPS
     2013. Raises MissingPackage without gensim, ModelError where no word is frequent enough."""
@@ -89,7 +91,7 @@ def learn_word_vectors(texts: Iterable[str], *, dimensions: int = _DIMENSIONS, s
 
     class Sentences:
         def __iter__(self) -> Iterator[Sequence[str]]:
-            for text in texts:
+            for text in texts():
                 yield from (words for line in text.split("\n") if (words := tokens(line)))
 
     # Python's own hashes differ from run to run.

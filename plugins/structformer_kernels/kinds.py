@@ -4,7 +4,8 @@ from functools import partial
 
 from structformer.models import Card, Defaults, RankerKind
 
-KNRM, CONV_KNRM, DRMM, DUET = "knrm", "conv-knrm", "drmm", "duet"
+KNRM, CONV_KNRM, DRMM = KERNELS = "knrm", "conv-knrm", "drmm"
+DUET = "duet"
 _CALL = 'model.score(["how do I ..."], ["a passage"])'
 _kind = partial(
     RankerKind,
@@ -14,23 +15,18 @@ _kind = partial(
     word_vectors=True,  # of DUET, a list of n-graphs takes their place
     finetuning_rate=None,
 )
-KERNELS = tuple(
+_OTHERS = ("softmax-hinge", "margin-mse", "kl")
+KINDS = tuple(
     _kind(
         name,
-        model="structformer_kernels.ranker:KernelRanker",
-        losses=("hinge", "softmax", "softmax-hinge", "margin-mse", "kl"),
-        cpu=Defaults(16, 1e-3, 192),
-        gpu=Defaults(64, 1e-3, 256),
-        card=Card("KernelRanker", _CALL, "text-ranking", "structformer", "structformer_kernels.ranker"),
+        model=f"structformer_kernels.{module}:{loader}",
+        losses=losses,
+        cpu=Defaults(16, 1e-3, on_cpu),
+        gpu=Defaults(64, 1e-3, on_gpu),
+        card=Card(loader, _CALL, "text-ranking", "structformer", f"structformer_kernels.{module}"),
     )
-    for name in (KNRM, CONV_KNRM, DRMM)
+    for name, (module, loader, losses, on_cpu, on_gpu) in {
+        **dict.fromkeys(KERNELS, ("ranker", "KernelRanker", ("hinge", "softmax", *_OTHERS), 192, 256)),
+        DUET: ("duet_ranker", "DuetRanker", ("softmax", "hinge", *_OTHERS), 200, 1000),
+    }.items()
 )
-_DUET = _kind(
-    DUET,
-    model="structformer_kernels.duet_ranker:DuetRanker",
-    losses=("softmax", "hinge", "softmax-hinge", "margin-mse", "kl"),
-    cpu=Defaults(16, 1e-3, 200),
-    gpu=Defaults(64, 1e-3, 1000),
-    card=Card("DuetRanker", _CALL, "text-ranking", "structformer", "structformer_kernels.duet_ranker"),
-)
-KINDS = (*KERNELS, _DUET)

@@ -39,9 +39,8 @@ class KernelModel(torch.nn.Module):
 
     def __init__(self, architecture: str, vocabulary: int, dimensions: int, special: list[int], pad: int) -> None:
         super().__init__()
-        names = [kind.name for kind in KERNELS]
-        if architecture not in names:
-            raise ModelError(f"no kernel ranker {architecture!r}; choose {', '.join(names)}")
+        if architecture not in KERNELS:
+            raise ModelError(f"no kernel ranker {architecture!r}; choose {', '.join(KERNELS)}")
         self.architecture = architecture
         self.special = special
         self.embedding = torch.nn.Embedding(vocabulary, dimensions, padding_idx=pad)

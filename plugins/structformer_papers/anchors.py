@@ -59,13 +59,11 @@ class Links:
         leads to this target).
         """
         key = as_anchor(text)
-        [(targets, sources)] = self._database.execute(
-            "SELECT count(*), sum(sources) FROM anchors WHERE text = ?", [key]
+        [(targets, sources, first)] = self._database.execute(
+            "SELECT count(*), total(sources), max(iif(target = ?2, first, -1)) FROM anchors WHERE text = ?1",
+            [key, target],
         )
-        row = self._database.execute(
-            "SELECT first FROM anchors WHERE text = ? AND target = ?", [key, target]
-        ).fetchone()
-        return targets, sources or 0, row[0] if row else -1
+        return targets, int(sources), -1 if first is None else first
 
     def link(self, source: int, target: int) -> bool:
         """Whether one document links to another."""
@@ -229,7 +227,7 @@ def write_sentences(ground: Ground, folder: Path) -> None:
         for source, its in groupby(edges, itemgetter("source_document")):
             view = next(DocumentView(document, ground.options) for number, document in documents if number == source)
             references = [
-                Reference(edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"])
+                Reference.of(edge)
                 for edge in its
                 if edge["kind"] in _KINDS and edge["end"] > edge["start"] and ground.pages.title(source)
             ]

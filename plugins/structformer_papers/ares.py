@@ -147,16 +147,6 @@ _TITLES = 500  # that the regression is fitted on
 Preference = Callable[["Surveyed", Sequence[int]], int]
 
 
-class _PageTexts:
-    """The texts of all documents that are not held out, read anew by each loop."""
-
-    def __init__(self, pages: PageTexts) -> None:
-        self._pages = pages
-
-    def __iter__(self) -> Iterator[str]:
-        return (title_and_head(self._pages, number) for number in range(self._pages.count) if self._pages.head(number))
-
-
 class Surveyed:
     """What the survey found: the corpus's index, word vectors, and the weights of the axioms."""
 
@@ -170,11 +160,16 @@ class Surveyed:
 
 def write_surveyed(ground: Ground, folder: Path) -> None:
     """Index the documents, read or learn word vectors, and fit the regression on titles."""
+    pages = ground.pages
+
+    def texts() -> Iterator[str]:
+        return (title_and_head(pages, number) for number in range(pages.count) if pages.head(number))
+
     path = ground.options.word_vectors
-    vectors = read_word_vectors(Path(path)) if path else learn_word_vectors(_PageTexts(ground.pages), seed=ground.seed)
+    vectors = read_word_vectors(Path(path)) if path else learn_word_vectors(texts, seed=ground.seed)
     np.save(folder / "vectors.npy", vectors.matrix)
     (folder / "words.json").write_text(json.dumps(vectors.numbers, ensure_ascii=True), encoding="utf-8")
-    write_places(ground.pages, folder / "index")
+    write_places(pages, folder / "index")
     found = _title_signs(ground, Surveyed(folder))
     weights = fitted_weights(np.array(found, np.float64)) if found else []
     (folder / "weights.json").write_text(json.dumps(weights), encoding="utf-8")

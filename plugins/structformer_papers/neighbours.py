@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from random import Random
 
-from structformer.document import word_count
 from structformer.sampling import Census, DocumentView, Example, Task
-from structformer.text import section_passages
 
 
 def neighbouring_spans(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
@@ -17,15 +15,9 @@ def neighbouring_spans(view: DocumentView, rng: Random, census: Census) -> Itera
     these are the near ones, which there may cross any heading, and `spans` has the random ones. Passages that are too
     short are passed over.
     """
-    found = [
-        (number, passage.text)
-        for number, section in enumerate(view.sections)
-        for passage in section_passages(section)
-        if word_count(passage.text) >= view.options.min_words
-    ]
     pairs = [
         (first, second)
-        for first, second in pairwise(found)
+        for first, second in pairwise(view.long_passages())
         if first[0] == second[0] or view.parents[first[0]] == view.parents[second[0]]
     ]
     if not pairs:

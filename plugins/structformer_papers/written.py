@@ -109,8 +109,7 @@ def _sifted(
 
 def read_kept(folder: Path) -> Kept:
     """What `write_kept` wrote."""
-    kept: Kept = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-    return kept
+    return dict(json.loads((folder / _FILE).read_text(encoding="utf-8")))
 
 
 def written_questions(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:

@@ -1,6 +1,7 @@
 """`structformer webformer`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 from structformer.cli import Number, Output, OutputPath, common_options, default_option, force_option, threads_option
@@ -20,21 +21,7 @@ from structformer.cli import Number, Output, OutputPath, common_options, default
 @force_option("the folder that an earlier command wrote")
 @threads_option
 @common_options
-def command(
-    target: Path,
-    base_model: str,
-    max_tokens: int,
-    batch_tokens: int,
-    learning_rate: float,
-    epochs: int,
-    max_steps: int | None,
-    seed: int,
-    save_seconds: float,
-    resume: bool,
-    force: bool,
-    workspace: Path,
-    out: Output,
-) -> int:
+def command(target: Path, resume: bool, force: bool, workspace: Path, out: Output, **options: Any) -> int:
     """Pre-train a base model on the corpus's trees.
 
     It is written to FOLDER, for train --base-model FOLDER. Sections and blocks take the place of a web page's elements:
@@ -43,11 +30,9 @@ def command(
 
     from structformer_webformer.pretraining import PretrainingOptions, pretrain
 
-    options = PretrainingOptions(
-        base_model, max_tokens, batch_tokens, learning_rate, epochs, max_steps, seed, save_seconds
-    )
+    chosen = PretrainingOptions(**options)
     with out.progress("pre-training") as report:
-        done = pretrain(workspace, target, options, force=force, resume=resume, note=out.note, report=report)
+        done = pretrain(workspace, target, chosen, force=force, resume=resume, note=out.note, report=report)
     out.json({"folder": str(target), **asdict(done)})
     losses = ", ".join(f"{name.upper()} {value:.3f}" for name, value in done.losses.items())
     out.result(f"{target}: {done.steps} steps over {done.documents} documents in {done.seconds:.0f} s; {losses}")

@@ -26,9 +26,8 @@ from structformer.training import (
 from structformer.workspace import Workspace, new_folder
 
 from structformer_webformer.batches import batch_of, draw_masked, shuffled_batches
-from structformer_webformer.branches import branch_of
 from structformer_webformer.model import LOSSES, Special, Webformer
-from structformer_webformer.trees import Tree, trees_of
+from structformer_webformer.trees import Tree, branch_of, trees_of
 
 Losses = list[dict[str, float]]
 

@@ -1,14 +1,16 @@
 """Trees of texts and inner nodes: what fits into the text encoder is a text, what is larger is a node over texts.
 
 Source: Guo et al., "Webformer: Pre-training with Web Pages for Information Retrieval", SIGIR 2022, with sections and
-blocks where web pages have elements."""
+blocks where web pages have elements. A document is one kind of branches at first: sections under their titles, blocks
+under the names of their kinds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from structformer_webformer.branches import Branch
+from structformer.document import Block, MarkKind, Section
 
 FEWEST_TOKENS = 5
 MOST_CHILDREN = 10
@@ -16,6 +18,47 @@ LEVELS = 3  # of texts and of nodes, in one tree
 _TAG_TOKENS = 8  # of a title
 IN_TEXT, OPENING, CLOSING = 0, 1, 2
 Tokenise = Callable[[list[str]], Sequence[Sequence[int]]]
+
+
+@dataclass(slots=True)
+class Branch:
+    """A node of the tree that is learned from."""
+
+    tag: str
+    """A section's title, or the kind of a block."""
+    text: str = ""
+    """The text of a leaf; "" for other nodes."""
+    children: list[Branch] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Branch]:
+        """This branch and all below it, in the order of the document."""
+        stack = [self]
+        while stack:
+            branch = stack.pop()
+            yield branch
+            stack += reversed(branch.children)
+
+
+def branch_of(root: Section) -> Branch:
+    """The branch of a document's root. Blocks of a section come before the sections in it."""
+    made: dict[int, Branch] = {}
+    for section in reversed(list(root.walk())):
+        below = [_of_block(section.text, block) for block in section.blocks]
+        below += [made.pop(id(child)) for child in section.children]
+        made[id(section)] = Branch(section.title, children=below)
+    return made[id(root)]
+
+
+def _of_block(text: str, root: Block) -> Branch:
+    made: dict[int, Branch] = {}
+    for block in reversed(list(root.walk())):
+        branch = Branch(block.kind.value.replace("_", " "), "" if block.children else text[block.start : block.end])
+        branch.children = [made.pop(id(child)) for child in block.children]
+        if [child.kind for child in block.children] == [MarkKind.PARAGRAPH]:
+            # An item or a cell of one paragraph says it itself.
+            branch.text, branch.children = branch.children[0].text, []
+        made[id(block)] = branch
+    return made[id(root)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import Output, OutputPath, common_options, force_option
+from structformer.cli import Output, OutputPath, common_options, force_option, path_option, several_option
 from structformer.workspace import Workspace
 
 from structformer_exports.export_forms import FORMS, Asked, Form
@@ -26,20 +26,15 @@ def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--int8", is_flag=True, help="With --onnx: also write 8-bit weights: about twice as fast, scores within about 0.01."
 )
-@click.option(
+@several_option(
     "--set",
-    "settings",
-    multiple=True,
-    metavar="sample.KEY=VALUE",
-    help="With --datasets, --training-rows and --qry-pos-neg: Examples drawn with this option, as for train.  "
+    "sample.KEY=VALUE",
+    "With --datasets, --training-rows and --qry-pos-neg: Examples drawn with this option, as for train.  "
     "[default: the defaults]",
+    name="settings",
 )
-@click.option(
-    "--queries",
-    type=click.Path(path_type=Path),
-    help="With --write-beir: queries to write there too, as BEIR and TREC have them.",
-)
-@click.option("--qrels", type=click.Path(path_type=Path), help="With --write-beir: their judgements.")
+@path_option("--queries", "With --write-beir: queries to write there too, as BEIR and TREC have them.")
+@path_option("--qrels", "With --write-beir: their judgements.")
 @click.option(
     "--base-url", default="", help="With --docsearch and --site: where the site is.  [default: what its settings say]"
 )

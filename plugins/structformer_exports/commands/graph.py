@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import Output, OutputPath, common_options, default_option, force_option, printable, table
+from structformer.cli import (
+    Output,
+    OutputPath,
+    common_options,
+    default_option,
+    force_option,
+    printable,
+    several_option,
+    table,
+)
 
 _SHOWN = 50
 _DEAD = {
@@ -87,7 +96,7 @@ def check(limit: int, workspace: Path, out: Output) -> int:
 
 @command.command("export")
 @click.argument("target", metavar="FILE", type=OutputPath())
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only links of this kind; may be repeated.")
+@several_option("--kind", "KIND", "Only links of this kind; may be repeated.", name="kinds")
 @force_option("the file that is there")
 @common_options
 def export(

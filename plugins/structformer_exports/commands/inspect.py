@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import Output, common_options, default_option, printable, read_mapping
+from structformer.cli import Output, common_options, default_option, path_option, printable, read_mapping
 from structformer.document import Block, Document, inline_marks
 
 _DOCUMENTS = 20
@@ -21,7 +21,7 @@ _SHOWN = 60  # characters of a block
 @click.option("--blocks", is_flag=True, help="The parts of the texts: paragraphs, lists, tables, code, notes.")
 @click.option("--format", "format_", metavar="NAME", help="Read files as this format.  [default: detected]")
 @click.option("--suggest-mapping", is_flag=True, help="Propose a mapping (TOML) for the vocabulary of an XML file.")
-@click.option("--mapping", type=click.Path(path_type=Path), help="A vocabulary of your own for XML, as TOML.")
+@path_option("--mapping", "A vocabulary of your own for XML, as TOML.")
 @default_option("--limit", _DOCUMENTS, "Documents shown.", type=click.IntRange(1))
 @common_options
 def command(

@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 from structformer.cli import (
@@ -15,8 +16,10 @@ from structformer.cli import (
     judged,
     judged_option,
     of_first_process,
+    path_option,
     save_config,
     seconds,
+    several_option,
     show,
 )
 from structformer.did_you_mean import did_you_mean
@@ -31,13 +34,12 @@ from structformer.did_you_mean import did_you_mean
     help="Time for each training, for example 2m; none for all its steps.  [default: what the experiment says, those "
     "of the package 10m]",
 )
-@click.option(
+@several_option(
     "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A key of docs/options.md for every training, over what the experiment says; LABEL.KEY=VALUE for the rows of "
+    "KEY=VALUE",
+    "A key of docs/options.md for every training, over what the experiment says; LABEL.KEY=VALUE for the rows of "
     "a label. base_model and size are where rows begin that name no base_model of their own.",
+    name="settings",
 )
 @click.option("--rows", default="", metavar="LABELS", help="Only the rows of these labels, between commas.")
 @click.option(
@@ -52,26 +54,18 @@ from structformer.did_you_mean import did_you_mean
     help="The workspace whose Examples rows learn from that name none: the papers train on Wikipedia and judge "
     "elsewhere.  [default: the judged workspace]",
 )
-@click.option(
-    "--train-queries", type=click.Path(path_type=Path), help="Judged queries to fine-tune on; else half of all."
-)
-@click.option("--train-qrels", type=click.Path(path_type=Path), help="The judgements of --train-queries.")
-@click.option(
+@path_option("--train-queries", "Judged queries to fine-tune on; else half of all.")
+@path_option("--train-qrels", "The judgements of --train-queries.")
+@path_option(
     "--train-candidates",
-    type=click.Path(path_type=Path),
-    help="A TREC run file of --train-queries, from whose documents negatives are drawn; else BM25's.",
+    "A TREC run file of --train-queries, from whose documents negatives are drawn; else BM25's.",
 )
-@click.option(
-    "--candidates",
-    type=click.Path(path_type=Path),
-    help="A TREC run file whose documents the rows put in order, instead of BM25's.",
-)
-@click.option(
+@path_option("--candidates", "A TREC run file whose documents the rows put in order, instead of BM25's.")
+@several_option(
     "--file",
-    "given",
-    multiple=True,
-    metavar="NAME=PATH",
-    help="A file that rows need, by the name in their pipelines: titles, judged and others of the experiment agent.",
+    "NAME=PATH",
+    "A file that rows need, by the name in their pipelines: titles, judged and others of the experiment agent.",
+    name="given",
 )
 @click.option(
     "--output",
@@ -85,11 +79,8 @@ from structformer.did_you_mean import did_you_mean
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     experiments: tuple[str, ...],
-    queries: Path | None,
-    qrels: Path | None,
-    beir: Path | None,
-    dataset: str | None,
     topic_parts: str,
     max_time: str | None,
     settings: tuple[str, ...],
@@ -106,6 +97,7 @@ def command(
     seed: int,
     workspace: Path,
     out: Output,
+    **judging: Any,
 ) -> None:
     """Train and compare the variants of one experiment or more; each gets a table as Markdown, JSON and a page.
 
@@ -126,7 +118,7 @@ def command(
     whole = [read_experiment(name) for name in experiments]
     labels = frozenset[str]().union(*(row.names for experiment in whole for row in experiment.rows))
     read = [experiment.narrowed(asked_for, rows) for experiment in whole]
-    asked = judged(queries, qrels, beir, dataset, topic_parts)
+    asked = judged(topic_parts=topic_parts, **judging)
     if len(asked) != 1:
         raise click.UsageError("give --queries and --qrels, --beir, or --dataset")
     if (train_queries is None) != (train_qrels is None):

@@ -15,6 +15,7 @@ from structformer.cli import (
     common_options,
     default_option,
     of_first_process,
+    path_option,
     print_result,
     save_config,
     training_flags,
@@ -27,12 +28,11 @@ if TYPE_CHECKING:
 
 
 @click.command("finetune")
-@click.option("--queries", type=click.Path(path_type=Path), help="Queries: BEIR JSON lines, or lines of id, tab, text.")
-@click.option("--qrels", type=click.Path(path_type=Path), help="Judgements: BEIR's or TREC's lines.")
-@click.option(
+@path_option("--queries", "Queries: BEIR JSON lines, or lines of id, tab, text.")
+@path_option("--qrels", "Judgements: BEIR's or TREC's lines.")
+@path_option(
     "--triples",
-    type=click.Path(path_type=Path),
-    help="Instead of judgements: lines of a query, a text that answers it and one that does not, between tabs.",
+    "Instead of judgements: lines of a query, a text that answers it and one that does not, between tabs.",
 )
 @default_option("--model", "bi-encoder", "The trained model to start from.")
 @default_option(
@@ -45,10 +45,9 @@ if TYPE_CHECKING:
     "drawn at random from the query's candidates, as in the papers).",
     type=click.Choice(["passages", "documents"]),
 )
-@click.option(
+@path_option(
     "--candidates",
-    type=click.Path(path_type=Path),
-    help="With --of documents: a TREC run file of the queries, whose first 100 documents of each are its candidates; "
+    "With --of documents: a TREC run file of the queries, whose first 100 documents of each are its candidates; "
     "else BM25's.",
 )
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")

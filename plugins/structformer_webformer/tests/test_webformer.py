@@ -19,10 +19,9 @@ from structformer.training.objectives.masked import MaskedHead, Masker
 
 from conftest import write_pages
 from structformer_webformer.batches import batch_of, draw_masked, shuffled_batches
-from structformer_webformer.branches import Branch, branch_of
 from structformer_webformer.model import Special, Webformer, child_order, masked_node, matching
 from structformer_webformer.pretraining import PretrainingOptions, pretrain
-from structformer_webformer.trees import Inner, Text, trees_of
+from structformer_webformer.trees import Branch, Inner, Text, branch_of, trees_of
 
 PAGE = """# The boat
 
