@@ -42,36 +42,28 @@ def checked_options(**meant: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     libraries use, what the option is called here.
     """
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        names = _names(function)
-
-        @wraps(function)
-        def called(*args: P.args, **kwargs: P.kwargs) -> R:
-            _check(function.__name__, kwargs, names, meant)
-            return function(*args, **kwargs)
-
-        return called
-
-    return decorate
+    return lambda function: _checked(function, function.__name__, meant)
 
 
 def checked_fields(**meant: str) -> Callable[[C], C]:
     """The same for the fields of a dataclass."""
 
     def decorate(made: C) -> C:
-        made.__init__ = _for_class(made.__name__, made.__init__, meant)  # type: ignore[misc]
+        made.__init__ = _checked(made.__init__, made.__name__, meant)  # type: ignore[misc]
         return made
 
     return decorate
 
 
-def _for_class(name: str, function: Callable[..., None], meant: dict[str, str]) -> Callable[..., None]:
+def _checked(function: Callable[P, R], name: str, meant: dict[str, str]) -> Callable[P, R]:
+    """The function, which says under that name what options it has where it is given another one."""
     names = _names(function)
 
     @wraps(function)
-    def called(*args: Any, **kwargs: Any) -> None:
-        _check(name, kwargs, names, meant)
-        function(*args, **kwargs)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if wrong := next((each for each in kwargs if each not in names), None):
+            raise TypeError(wrong_option(name, wrong, names, meant))
+        return function(*args, **kwargs)
 
     return called
 
@@ -82,11 +74,6 @@ def _names(function: Callable[..., Any]) -> list[str]:
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         raise TypeError(f"{function.__name__} takes any option")
     return [each.name for each in parameters if each.name != "self"]
-
-
-def _check(name: str, given: dict[str, Any], names: list[str], meant: dict[str, str]) -> None:
-    if wrong := next((each for each in given if each not in names), None):
-        raise TypeError(wrong_option(name, wrong, names, meant))
 
 
 def wrong_option(name: str, wrong: str, names: list[str], meant: dict[str, str] | None = None) -> str:

@@ -6,7 +6,7 @@ import importlib.metadata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pluggy
 
@@ -25,7 +25,7 @@ hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
 
 
-class Hooks:
+class Hooks(Protocol):
     """The hook specifications. Each returns objects with a `name`; a name that is taken already is refused.
 
     A plugin's module may state the version of these hooks that it needs, `structformer_api = N`: a structformer whose
@@ -35,42 +35,34 @@ class Hooks:
     @hookspec
     def structformer_formats(self) -> list[Format]:
         """Formats: bytes to Documents (structformer.plugins.Format)."""
-        raise AssertionError("a specification is never called")
 
     @hookspec
     def structformer_tasks(self) -> list[Any]:
         """Sampling tasks: trees and links to Examples (structformer.sampling.Task)."""
-        raise AssertionError("a specification is never called")
 
     @hookspec
     def structformer_rankers(self) -> list[Any]:
         """Kinds of rankers: how they are loaded, trained, judged and used (structformer.models.RankerKind)."""
-        raise AssertionError("a specification is never called")
 
     @hookspec
     def structformer_stages(self) -> list[Any]:
         """Stages of search pipelines (structformer.retrieval.StageKind)."""
-        raise AssertionError("a specification is never called")
 
     @hookspec
     def structformer_engines(self) -> list[Any]:
         """Engines, which map work over machines (structformer.engines.Engine)."""
-        raise AssertionError("a specification is never called")
 
     @hookspec
     def structformer_measures(self) -> list[Any]:
         """Measures of rankings (structformer.evaluation.Measure)."""
-        raise AssertionError("a specification is never called")
 
     @hookspec
     def structformer_search_engines(self) -> list[Any]:
         """Search engines that keep an index and search it (SearchEngine of the plugin that writes to them)."""
-        raise AssertionError("a specification is never called")
 
     @hookspec
     def structformer_sources(self) -> list[Any]:
         """Kinds of PATHs that are fetched before they are read (structformer.ingestion.Source)."""
-        raise AssertionError("a specification is never called")
 
     @hookspec
     def structformer_commands(self, app: Any) -> None:

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
         default_option,
         force_option,
         named,
+        path_option,
         printable,
         read_mapping,
         save_config,
         seconds,
+        several_option,
         table,
         threads_option,
     )
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
 __all__ = [
     "PROGRESS_LINES", "Number", "Output", "OutputPath", "WorkspacePath", "as_text", "base_url_option",
     "check_corpus", "chosen_options", "common_options", "default_option", "force_option", "judged", "judged_option",
-    "named", "of_first_process", "opened", "print_result", "printable", "read_mapping", "save_config",
-    "search_options", "seconds", "show", "show_hits", "show_search", "stale_option", "table",
+    "named", "of_first_process", "opened", "path_option", "print_result", "printable", "read_mapping", "save_config",
+    "search_options", "seconds", "several_option", "show", "show_hits", "show_search", "stale_option", "table",
     "threads_option", "training_flags", "watched",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -128,14 +128,32 @@ class OutputPath(click.Path):
         super().__init__(path_type=Path)
 
 
-def default_option(
-    flag: str, default: Any, help: str, *, name: str = "", **more: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def default_option(flag: str, default: Any, help: str, *, name: str = "", **more: Any) -> Decorator:
     """An option whose help shows its default. name: of its parameter, where the flag does not say it."""
     return click.option(*filter(None, (flag, name)), default=default, show_default=True, help=help, **more)
 
 
-def force_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def path_option(flag: str, help: str, *, name: str = "", **more: Any) -> Decorator:
+    """An option that names a file or folder to read."""
+    return click.option(*filter(None, (flag, name)), type=click.Path(path_type=Path), help=help, **more)
+
+
+def several_option(flag: str, metavar: str, help: str, *, name: str = "") -> Decorator:
+    """An option that may be repeated."""
+    return click.option(*filter(None, (flag, name)), multiple=True, metavar=metavar, help=help)
+
+
+def with_options(function: Callable[..., Any], *decorators: Decorator) -> Callable[..., Any]:
+    """A function with options, which its help lists in this order."""
+    for decorate in reversed(decorators):
+        function = decorate(function)
+    return function
+
+
+def force_option(what: str) -> Decorator:
     """--force, as the commands have it that write where they are asked to. what: what it writes over."""
     return click.option("--force", is_flag=True, help=f"Write over {what}.")
 
@@ -151,13 +169,12 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             help="Folder that holds corpus, models and index, or its address in object storage (s3://, gs://, abfs://).",
         ),
-        click.option(
+        path_option(
             "--config",
-            type=click.Path(path_type=Path),
+            f"Options in TOML; flags win over them.  [default: {DEFAULT_CONFIG} when it is there]",
             is_eager=True,
             expose_value=False,
             callback=_load_config,
-            help=f"Options in TOML; flags win over them.  [default: {DEFAULT_CONFIG} when it is there]",
         ),
         click.option("--quiet", "-q", is_flag=True, help="Print the result only."),
         click.option("--verbose", "-v", is_flag=True, help="Print more."),
@@ -177,10 +194,7 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise found from error
             raise
 
-    decorated: Callable[..., Any] = command
-    for decorate in reversed(decorators):
-        decorated = decorate(decorated)
-    return decorated
+    return with_options(command, *decorators)
 
 
 class Number(click.FloatRange):

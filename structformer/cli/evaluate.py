@@ -14,9 +14,12 @@ from structformer.cli.common import (
     OutputPath,
     common_options,
     default_option,
+    path_option,
     printable,
     save_config,
+    several_option,
     table,
+    with_options,
 )
 from structformer.cli.searching import fresh_index, stale_option
 
@@ -33,25 +36,19 @@ _MEASURES, _OF_BEIR = "nDCG@10,RR@10,Success@1", "nDCG@10,R@100"
 
 def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """--queries, --qrels, --beir and --dataset: where judged queries come from."""
-    path = click.Path(path_type=Path)
-    decorators = (
-        click.option("--queries", type=path, help="Queries: BEIR JSON lines, TREC topics, or lines of id, tab, text."),
-        click.option(
-            "--qrels", type=path, help="Judgements: BEIR's or TREC's lines. Documents are named by their ids."
-        ),
-        click.option(
+    return with_options(
+        function,
+        path_option("--queries", "Queries: BEIR JSON lines, TREC topics, or lines of id, tab, text."),
+        path_option("--qrels", "Judgements: BEIR's or TREC's lines. Documents are named by their ids."),
+        path_option(
             "--beir",
-            type=path,
-            help="A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv); or a BEIR name or id of ir_datasets.",
+            "A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv); or a BEIR name or id of ir_datasets.",
         ),
         click.option("--dataset", metavar="ID", help="Queries and qrels of an ir_datasets id."),
         default_option(
             "--topic-parts", "title", "Parts of TREC topics to ask: title, desc, narr, comma-separated.", metavar="LIST"
         ),
     )
-    for decorate in reversed(decorators):
-        function = decorate(function)
-    return function
 
 
 @click.command("evaluate")
@@ -61,19 +58,14 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     is_flag=True,
     help="Without judgements: openings, titles, paths and link sentences of held-out documents.",
 )
-@click.option(
+@several_option(
     "--pipeline",
-    "pipelines",
-    multiple=True,
-    metavar="SPEC",
-    help="A pipeline to compare, or a TOML file of one; may be repeated.  [default: all]",
+    "SPEC",
+    "A pipeline to compare, or a TOML file of one; may be repeated.  [default: all]",
+    name="pipelines",
 )
-@click.option(
-    "--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A TREC run file to compare; may be repeated."
-)
-@click.option(
-    "--against", multiple=True, metavar="SPEC", help="A pipeline that all others are tested against; may be repeated."
-)
+@path_option("--run", "A TREC run file to compare; may be repeated.", name="runs", multiple=True)
+@several_option("--against", "SPEC", "A pipeline that all others are tested against; may be repeated.")
 @click.option(
     "--diff",
     nargs=2,
@@ -88,18 +80,16 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     "--name",
     help="The evaluation's name: runs and reports go to WORKSPACE/evaluation/NAME.  [default: the date and time]",
 )
-@click.option(
+@several_option(
     "--at-least",
-    multiple=True,
-    metavar="BOUND",
-    help="Fail (exit code 1) if the first measure's mean is lower: 0.7; or another's: RR@10>=0.6. May be repeated.",
+    "BOUND",
+    "Fail (exit code 1) if the first measure's mean is lower: 0.7; or another's: RR@10>=0.6. May be repeated.",
 )
-@click.option(
+@path_option(
     "--no-worse-than",
-    type=click.Path(path_type=Path),
-    metavar="RUN",
-    help="Fail (exit code 1) if the search is worse than this earlier TREC run: significantly (p < 0.05), or by "
+    "Fail (exit code 1) if the search is worse than this earlier TREC run: significantly (p < 0.05), or by "
     "more than --tolerance.",
+    metavar="RUN",
 )
 @default_option(
     "--tolerance",
@@ -115,27 +105,20 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     queries: Path | None,
     qrels: Path | None,
     beir: Path | None,
     dataset: str | None,
     topic_parts: str,
-    held_out_structure: bool,
-    pipelines: tuple[str, ...],
-    runs: tuple[Path, ...],
-    against: tuple[str, ...],
-    diff: tuple[str, str] | None,
     measures: str | None,
-    at_least: tuple[str, ...],
-    no_worse_than: Path | None,
-    tolerance: float,
     name: str | None,
     folder: Path | None,
     force: bool,
-    seed: int,
     if_stale: str,
     workspace: Path,
     out: Output,
+    **compared: Any,
 ) -> int:
     """Compare pipelines: BM25, untrained and trained, dense and hybrid, with significance tests.
 
@@ -157,19 +140,9 @@ def command(
 
     if name is not None and folder is not None:
         raise click.UsageError("--name and --output exclude each other")
-    request = ReportRequest(
-        judged(queries, qrels, beir, dataset, topic_parts),
-        held_out_structure,
-        pipelines,
-        runs,
-        against,
-        diff,
-        (measures or (_OF_BEIR if beir else _MEASURES)).split(","),
-        at_least,
-        no_worse_than,
-        tolerance,
-        seed,
-    )
+    asked = judged(queries, qrels, beir, dataset, topic_parts)
+    listed = (measures or (_OF_BEIR if beir else _MEASURES)).split(",")
+    request = ReportRequest(asked, measures=listed, **compared)
     request.check()  # before minutes of work
     if folder or name:
         check_folder(folder or Workspace(workspace).evaluation(str(name)), workspace, force=force, own=folder is None)
@@ -188,7 +161,7 @@ def command(
             beside=lambda at: save_config(ctx, at),
         )
     out.json(made.as_dict())
-    _show_report(out, made, "the first --pipeline" if pipelines else "what `search` uses")
+    _show_report(out, made, "the first --pipeline" if request.pipelines else "what `search` uses")
     return 0 if made.passed else 1
 
 

@@ -15,6 +15,7 @@ from structformer.cli.common import (
     part_option,
     save_config,
     say_part,
+    several_option,
     threads_option,
 )
 from structformer.cli.progress import PROGRESS_LINES
@@ -25,17 +26,16 @@ if TYPE_CHECKING:
 
 
 @click.command("index")
-@click.option(
+@several_option(
     "--encoder",
-    "encoders",
-    multiple=True,
-    metavar="NAME",
-    help="structure (learned from the corpus here), a trained bi-encoder, base (untrained), or none; may be repeated.  "
+    "NAME",
+    "structure (learned from the corpus here), a trained bi-encoder, base (untrained), or none; may be repeated.  "
     "[default: structure, and with torch the trained one where held-out questions show no loss, else base]",
+    name="encoders",
 )
 @default_option("--language", "auto", "Whose stemmer the lexical index uses; auto: most documents' own, else en.")
 @default_option(
-    "--vector-bits", "32", "Bits of each number in a vector; 16 takes half the space.", type=click.Choice(["16", "32"])
+    "--vector-bits", 32, "Bits of each number in a vector; 16 takes half the space.", type=click.Choice([16, 32])
 )
 @default_option(
     "--nearest",
@@ -63,15 +63,12 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     encoders: tuple[str, ...],
-    language: str,
-    vector_bits: str,
-    nearest: str,
-    base_model: str,
-    query_model: str,
     part: str | None,
     workspace: Path,
     out: Output,
+    **request: Any,
 ) -> int:
     """Index the corpus's sections for search by words (BM25) and by meaning.
 
@@ -83,14 +80,7 @@ def command(
     from structformer.retrieval.job_parts import index_part
     from structformer.workspace import Workspace
 
-    request: dict[str, Any] = {
-        "encoders": None if not encoders else [encoder for encoder in encoders if encoder != "none"],
-        "language": language,
-        "vector_bits": int(vector_bits),
-        "nearest": nearest,
-        "base_model": base_model,
-        "query_model": query_model,
-    }
+    request["encoders"] = [encoder for encoder in encoders if encoder != "none"] if encoders else None
     _choose_encoder(out, request, Workspace(workspace))
     with out.stages() as progress:
         if part is not None:
@@ -122,6 +112,7 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
 
 def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], workspace: Path) -> None:
     """Say what was indexed."""
+    from structformer.retrieval.curated import FILE, unused_files
     from structformer.workspace import Workspace
 
     save_config(ctx, Workspace(workspace).folder("index"))
@@ -138,6 +129,8 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
     for encoder, share in manifest["reads"].items():
         if share < 1:
             out.say(f"{encoder} reads these documents in part: it counts {share:.0%} of its weight")
+    for place in unused_files(Workspace(workspace)):
+        out.say(f"{place} is not used: where several folders are read, {FILE} belongs into {workspace}")
     if ctx.params.get("encoders") == () and not are_installed(*TORCH):
         out.note(needs("a pretrained encoder beside it", TORCH))
     out.say(f'\nnext: structformer search -w {workspace} "your question"')

@@ -17,10 +17,12 @@ from structformer.cli.common import (
     common_options,
     default_option,
     part_option,
+    path_option,
     printable,
     read_mapping,
     save_config,
     say_part,
+    several_option,
 )
 from structformer.extras import TORCH, are_installed
 
@@ -73,18 +75,10 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
 @default_option(
     "--timeout", 60.0, "Seconds of processor time that one file may take.", type=Number(0, 1e9, min_open=True)
 )
-@click.option(
-    "--include", multiple=True, metavar="GLOB", help="Read only files that match, as in .gitignore; may be repeated."
-)
-@click.option(
-    "--exclude", multiple=True, metavar="GLOB", help="Leave out files and folders that match; may be repeated."
-)
+@several_option("--include", "GLOB", "Read only files that match, as in .gitignore; may be repeated.")
+@several_option("--exclude", "GLOB", "Leave out files and folders that match; may be repeated.")
 @default_option("--gitignore/--no-gitignore", True, "Leave out what .gitignore files name.")
-@click.option(
-    "--mapping",
-    type=click.Path(path_type=Path),
-    help="A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping).",
-)
+@path_option("--mapping", "A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping).")
 @click.option(
     "--option",
     "-O",
@@ -169,6 +163,8 @@ def command(
         raise click.UsageError("--add, --replace and --remove exclude each other")
     if dataset and dry_run:
         raise click.UsageError("--dry-run looks at files; --dataset has none yet")
+    if part is not None and dry_run:
+        raise click.UsageError("--dry-run looks at every file: leave --part out")
     if (add or replace_sources or remove) and not paths and not dataset:
         raise click.UsageError("name the PATH to read")
     if url_rule and base_url in (None, "", _NONE) and url_rule != MIRROR:
@@ -192,7 +188,7 @@ def command(
     read = tuple(folders.get(path) or Path(path) for path in paths)
     if dataset:
         read = (*read, _fetched(out, dataset, place))
-    chosen = Part.parse(part) if part is not None and not dry_run else None
+    chosen = Part.parse(part) if part is not None else None
     request = IngestRequest(
         read,
         add=add,
@@ -345,7 +341,7 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
 
     ignored = Ignored()
     sources = request.sources(workspace)
-    files = request.files(workspace, sources, ignored)
+    files = request.files(sources, ignored)
     account = Account(folders=len(ignored.folders))
     for each in chain(of_surveyed(files), of_ignored(ignored)):
         account.add(each)

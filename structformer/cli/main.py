@@ -1,6 +1,5 @@
 """The `structformer` command: finds the module of the command asked for, and turns expected failures into one line."""
 
-import importlib
 import io
 import os
 import signal
@@ -17,6 +16,7 @@ from structformer._version import __version__
 from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError, is_out_of_memory
 from structformer.extras import needed_for
+from structformer.lazy_names import named_object
 
 # Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that
 # reason.
@@ -75,9 +75,9 @@ class LazyGroup(click.Group):
         self._add_plugin_commands()
         if cmd_name not in self._lazy:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = _imported(self._lazy[cmd_name].target)
+        command: click.Command = named_object(self._lazy[cmd_name].target)
         for target in self._extensions.get(cmd_name, ()):
-            command = _imported(target)(command)
+            command = named_object(target)(command)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -116,12 +116,6 @@ class LazyGroup(click.Group):
             from structformer.plugins import load_plugins
 
             load_plugins().manager.hook.structformer_commands(app=self)
-
-
-def _imported(target: str) -> Any:
-    """What "package.module:attribute" names."""
-    module, _, attribute = target.partition(":")
-    return getattr(importlib.import_module(module), attribute)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 
 import click
 
@@ -48,12 +49,8 @@ def progress_of_stages(*, quiet: bool, verbose: bool) -> Iterator[StageReport]:
 
 def lines_of_stages(*, quiet: bool, verbose: bool) -> StageReport:
     """Lines for each stage."""
-    shown: dict[str, Report] = {}
-
-    def report(stage: str, done: int, total: int) -> None:
-        shown.setdefault(stage, _lines(stage, quiet, verbose))(done, total)
-
-    return report
+    lines = cache(lambda stage: _lines(stage, quiet, verbose))
+    return lambda stage, done, total: lines(stage)(done, total)
 
 
 def _lines(what: str, quiet: bool, verbose: bool) -> Report:

@@ -18,6 +18,7 @@ from structformer.cli.common import (
     printable,
     save_config,
     say_part,
+    several_option,
     table,
 )
 from structformer.text.field_docs import field_docs
@@ -56,8 +57,8 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
 )
 @click.option("--llm-model", metavar="NAME", help="For --llm: which of its models.  [default: the only one]")
 @click.option("--max-requests", type=click.IntRange(1), help="For --llm: sections to send at most.  [default: 1000]")
-@click.option("--path", "paths", multiple=True, metavar="GLOB", help="For --llm: send only documents of such ids.")
-@click.option("--where", "settings", multiple=True, metavar="KEY=VALUE", help="For --llm: send only documents with it.")
+@several_option("--path", "GLOB", "For --llm: send only documents of such ids.", name="paths")
+@several_option("--where", "KEY=VALUE", "For --llm: send only documents with it.", name="settings")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
 @default_option(
     "--engine",
@@ -146,12 +147,12 @@ def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: P
         samples.example(task, number) for task, count in samples.counts.items() for number in range(min(show, count))
     ]
     out.json({**census, "held_out": samples.manifest["held_out"], "shown": [asdict(example) for example in examples]})
-    rows = []
-    for task, count in census["examples"].items():
+    head, line, *rows = table(["task", "Examples"], [[*map(str, row)] for row in census["examples"].items()]).split(
+        "\n"
+    )
+    for row, task in zip((head, line, *rows), ("", "", *census["examples"]), strict=True):
         reasons = ", ".join(f"{number} {reason}" for reason, number in census["dropped"].get(task, {}).items())
-        rows.append([task, str(count), f"dropped: {reasons}" if reasons else ""])
-    head = table(["task", "Examples", ""], rows).replace("-\n", "\n")
-    out.result("\n".join(line.rstrip() for line in head.split("\n")))
+        out.result(f"{row}  dropped: {reasons}" if reasons else row)
     for example in examples:
         out.result(f"\n{example.task} from {printable(example.document_id)}")
         for place, (query, document) in enumerate(zip(example.queries, example.documents, strict=True)):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output, default_option
+from structformer.cli.common import Output, default_option, several_option, with_options
 
 if TYPE_CHECKING:
     from structformer.retrieval import Pipeline, Retriever
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """-k, --pipeline, --group, --path and --where."""
-    decorators = (
+    return with_options(
+        function,
         default_option("-k", 10, "Hits to show.", name="count", type=click.IntRange(1, 1000)),
         click.option(
             "--pipeline",
@@ -31,24 +32,9 @@ def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
             is_flag=True,
             help="Show each document once, with its copies and translations, and its other sections below it.",
         ),
-        click.option(
-            "--path",
-            "paths",
-            multiple=True,
-            metavar="GLOB",
-            help="Only documents whose id matches, for example 'reference/*'.",
-        ),
-        click.option(
-            "--where",
-            "settings",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Only documents with this metadata; may be repeated.",
-        ),
+        several_option("--path", "GLOB", "Only documents whose id matches, for example 'reference/*'.", name="paths"),
+        several_option("--where", "KEY=VALUE", "Only documents with this metadata; may be repeated.", name="settings"),
     )
-    for decorate in reversed(decorators):
-        function = decorate(function)
-    return function
 
 
 def stale_option(function: Callable[..., Any]) -> Callable[..., Any]:

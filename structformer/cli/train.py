@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Number, Output, WorkspacePath, common_options, save_config, seconds
+from structformer.cli.common import (
+    Number,
+    Output,
+    WorkspacePath,
+    common_options,
+    path_option,
+    save_config,
+    seconds,
+    several_option,
+    with_options,
+)
 from structformer.cli.training_view import of_first_process, print_result, watched
 from structformer.models.kinds import RankerKind, imported, ranker_kind, ranker_kinds
 from structformer.text.field_docs import field_docs
@@ -69,12 +79,8 @@ def training_flags(function: Any) -> Any:
         option("--save-steps", "save_steps", type=whole),
         option("--threads", "threads", type=whole),
         option("--report-to", "report_to", multiple=True, type=click.Choice(["tensorboard", "trackio", "wandb"])),
-        click.option(
-            "--set",
-            "settings",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Any other key of docs/options.md; sample.KEY for sampling.",
+        several_option(
+            "--set", "KEY=VALUE", "Any other key of docs/options.md; sample.KEY for sampling.", name="settings"
         ),
         option("--name", "name"),
         click.option(
@@ -82,14 +88,14 @@ def training_flags(function: Any) -> Any:
         ),
         option("--seed", "seed", type=int),
     )
-    for flag in reversed(flags):
-        function = flag(function)
-    return function
+    return with_options(function, *flags)
 
 
 def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """(keys of TrainingOptions, --set settings) from the values of `training_flags`."""
-    chosen = dict(values)
+    """(keys of TrainingOptions, --set settings) from the values of `training_flags` and of other options of training,
+    whose files go by their names.
+    """
+    chosen: dict[str, Any] = {key: str(value) if isinstance(value, Path) else value for key, value in values.items()}
     chosen.pop("force")
     settings: tuple[str, ...] = chosen.pop("settings")
     if (limit := chosen.pop("max_time")) is not None:
@@ -140,28 +146,25 @@ _SIDE = (
     metavar="MIX",
     help="Tasks and weights, as srr=1,ict=3; sources of questions, as opening=1.  [default: by ranker]",
 )
-@click.option(
+@path_option(
     "--query-log",
-    type=click.Path(path_type=Path),
-    help="People's queries without judgements, one a line: questions take their lengths, and those queries are learned "
+    "People's queries without judgements, one a line: questions take their lengths, and those queries are learned "
     "from on whose answer three ways to search agree.",
 )
-@click.option(
+@path_option(
     "--dev-queries",
-    type=click.Path(path_type=Path),
-    help="Judged queries that choose the checkpoint, BEIR JSON lines or lines of id, tab, text; else held-out "
+    "Judged queries that choose the checkpoint, BEIR JSON lines or lines of id, tab, text; else held-out "
     "structure does.",
 )
-@click.option("--dev-qrels", type=click.Path(path_type=Path), help="The judgements of --dev-queries.")
+@path_option("--dev-qrels", "The judgements of --dev-queries.")
 @click.option(
     "--dev-workspace",
     type=WorkspacePath(),
     help="The workspace whose documents --dev-qrels judge.  [default: the one that is trained in]",
 )
-@click.option(
+@path_option(
     "--dev-candidates",
-    type=click.Path(path_type=Path),
-    help="A TREC run file of --dev-queries: MRR@10 of its first 100 documents of each, put in order by the ranker, is "
+    "A TREC run file of --dev-queries: MRR@10 of its first 100 documents of each, put in order by the ranker, is "
     "what chooses; else BM25's documents are.",
 )
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
@@ -178,11 +181,6 @@ def command(
     ranker: str | None,
     side: str | None,
     task_mix: str | None,
-    query_log: Path | None,
-    dev_queries: Path | None,
-    dev_qrels: Path | None,
-    dev_workspace: Path | None,
-    dev_candidates: Path | None,
     resume: bool,
     dry_run: bool,
     workspace: Path,
@@ -201,9 +199,8 @@ def command(
     same name is kept in models/earlier."""
     chosen, settings = chosen_options(flags)
     if ranker and (trainer := ranker_kind(ranker).trainer):  # which needs none of training's loop
-        asked = {**chosen, "recipe": recipe, "side": side, "query-log": query_log, "dev-queries": dev_queries}
-        asked |= {"dev-workspace": dev_workspace, "dev-candidates": dev_candidates}
-        asked |= {"dev-qrels": dev_qrels, "resume": resume or None, "dry-run": dry_run or None, "set": settings or None}
+        asked = {**chosen, "recipe": recipe, "side": side, "settings": settings or None}
+        asked |= {"resume": resume or None, "dry_run": dry_run or None}
         _train_static(ctx, out, imported(trainer), ranker, asked, task_mix, workspace, force=flags["force"])
         return
     check_corpus(workspace, settings, recipe=recipe, resume=resume)
@@ -211,14 +208,11 @@ def command(
     from structformer.sampling.request import parse_mix
     from structformer.training import training_options, unfinished_options
 
-    files = {"query_log": query_log, "dev_queries": dev_queries, "dev_qrels": dev_qrels}
-    files |= {"dev_workspace": dev_workspace, "dev_candidates": dev_candidates}
-    chosen.update({name: str(path) if path else None for name, path in files.items()})
     chosen.update(ranker=ranker, side=side, mix=parse_mix(task_mix) if task_mix else None)
     options = training_options(recipe, chosen, settings)
-    given = {key for key, value in chosen.items() if value is not None} - {"name", "max_seconds", "threads"}
-    if resume and not (recipe or settings or given):
-        options = unfinished_options(workspace, options)
+    given = {key for key, value in chosen.items() if value is not None}
+    if resume and not (recipe or settings or given - {"name", "max_seconds", "threads"}):
+        options = unfinished_options(workspace, options, given & {"max_seconds", "threads"})
     with watched(out, out.verbose) as listener:
         result = train(
             workspace,
@@ -258,7 +252,7 @@ def _train_static(
     learning = {key: value for key in _STATIC_FLAGS if (value := asked.pop(key)) is not None}
     name = asked.pop("name") or STRUCTURE
     flags = {parameter.name: parameter.opts[-1] for parameter in ctx.command.params} | {"max_seconds": "--max-time"}
-    if meaningless := [flags.get(key, f"--{key}") for key, value in asked.items() if value is not None]:
+    if meaningless := [flags[key] for key, value in asked.items() if value is not None]:
         raise UsageError(f"{', '.join(meaningless)} mean nothing to a {ranker}, which is learned from the corpus alone")
     options = StructureOptions(
         parse_mix(task_mix) if task_mix else None,

@@ -2,7 +2,6 @@
 hostile input.
 """
 
-import importlib
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +11,7 @@ from structformer.did_you_mean import did_you_mean
 from structformer.engines.engine import Engine, Work
 from structformer.engines.pool import Crew
 from structformer.errors import UsageError
+from structformer.lazy_names import named_object
 from structformer.plugins import load_plugins
 
 
@@ -96,7 +96,6 @@ def mapped(work: Work, tasks: Sequence[Any], engine: str | Engine = "local") -> 
     if work.workers > 1:
         yield from get_engine(engine).map(work, tasks)
         return
-    module, _, name = work.function.partition(":")
-    function = getattr(importlib.import_module(module), name)
+    function = named_object(work.function)
     for task in tasks:
         yield function(task, lambda item: None)

@@ -4,7 +4,6 @@ A process of its own interpreter, not a fork, so that it can be killed when a fi
 a script that calls `ingest` needs no `if __name__ == "__main__"`. It keeps its limits itself, and ends with its parent.
 """
 
-import importlib
 import os
 import pickle
 import signal
@@ -15,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from structformer.lazy_names import named_object
 from structformer.storage.files import writing_errors
 
 
@@ -59,12 +59,11 @@ def main() -> None:
         except (EOFError, KeyboardInterrupt):
             return
         try:
-            module, _, function = name.partition(":")
             limit_time(seconds)
             if folder:
                 os.chdir(folder)
             with writing_errors(_target(task)):
-                result = getattr(importlib.import_module(module), function)(task, begin)
+                result = named_object(name)(task, begin)
             send("done", result)
         except (KeyboardInterrupt, BrokenPipeError):
             return  # nobody is left to hear of it
@@ -74,11 +73,8 @@ def main() -> None:
 
 def _target(task: Any) -> Path:
     """What a task writes, for the message when the disk is full."""
-    return Path(
-        next(
-            (value for name in ("shards", "folder", "output") if (value := getattr(task, name, None))), "the workspace"
-        )
-    )
+    places = (getattr(task, name, None) for name in ("shards", "folder", "output"))
+    return Path(next(filter(None, places), "the workspace"))
 
 
 def _end_with(parent: int) -> None:

@@ -158,6 +158,14 @@ class Evaluation:
             "caveat": self.caveat,
         }
 
+    def cells(self, row: Row) -> list[str]:
+        """A row's scores, the first one's interval, and how far and how surely it differs from what it is compared
+        with, as pages and notebooks show them.
+        """
+        scores, (low, high) = [f"{row.scores[measure]:.3f}" for measure in self.measures], row.interval
+        against = (row.against.get(name) for name in self.compared())
+        return [*scores, f"{low:.3f}–{high:.3f}", *(f"{it[0]:+.3f} (p {it[1]:.4f})" if it else "" for it in against)]
+
     def compared(self) -> list[str]:
         """Names of what the rows are compared with."""
         return list(dict.fromkeys(name for row in self.rows for name in row.against))
@@ -409,7 +417,7 @@ def compare_runs(
     return result
 
 
-def held_out_judgements(workspace: str | Path | Workspace, *, seed: int | None = None) -> dict[str, Judgements]:
+def held_out_judgements(workspace: str | Path | Workspace) -> dict[str, Judgements]:
     """Queries from the documents that `sample` held out, by kind; without Examples, from those that query-side training
     with the seed 0 holds out. Raises UsageError when none are.
     """
@@ -429,9 +437,7 @@ def held_out_judgements(workspace: str | Path | Workspace, *, seed: int | None =
         )
     graph = ReferenceGraph.open(workspace, corpus)
     found: dict[str, Judgements] = {}
-    for number, query in enumerate(
-        held_out_queries(corpus, graph, seed=drawn_with if seed is None else seed, share=share)
-    ):
+    for number, query in enumerate(held_out_queries(corpus, graph, seed=drawn_with, share=share)):
         judgements = found.setdefault(query.kind, Judgements({}, {}))
         name = f"{query.kind}-{number}"
         judgements.queries[name] = query.text

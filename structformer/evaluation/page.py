@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from structformer.evaluation.comparison import Evaluation, Row
+from structformer.evaluation.comparison import Evaluation
 from structformer.evaluation.difference import Difference, QueryDifference
 from structformer.pages import changes, intervals, queries, render
 from structformer.storage.files import write_bytes
@@ -39,15 +39,11 @@ def _result(result: Evaluation) -> dict[str, Any]:
     if baseline is not None and best is not baseline:
         values = [value - baseline.per_query[measure][query] for query, value in best.per_query[measure].items()]
     better, worse = sum(change > 0 for change in values), sum(change < 0 for change in values)
-    compared = result.compared()
     return {
         "title": result.title,
         "queries": result.queries,
-        "head": [*result.measures, "95 %", *compared],
-        "rows": [
-            {"label": row.label, "best": row is best, "cells": _cells(row, result.measures, compared)}
-            for row in result.rows
-        ],
+        "head": [*result.measures, "95 %", *result.compared()],
+        "rows": [{"label": row.label, "best": row is best, "cells": result.cells(row)} for row in result.rows],
         "note": result.note(),
         "caveat": result.caveat,
         # One row's interval fills any chart and says nothing.
@@ -85,14 +81,6 @@ def _by_query(result: Evaluation) -> list[dict[str, Any]]:
             ),
         }
         for measure in result.measures
-    ]
-
-
-def _cells(row: Row, measures: Sequence[str], compared: Sequence[str]) -> list[str]:
-    cells = [*(f"{row.scores[measure]:.3f}" for measure in measures), f"{row.interval[0]:.3f}–{row.interval[1]:.3f}"]
-    return cells + [
-        f"{row.against[name][0]:+.3f} (p {row.against[name][1]:.4f})" if name in row.against else ""
-        for name in compared
     ]
 
 

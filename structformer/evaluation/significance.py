@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 _ROUNDS = 10_000
+_ENDS = (0.025, 0.975)  # of an interval of 95 %
 _EXACT_UP_TO = 14  # non-zero differences up to which all sign patterns are tried
 _CHUNK = 1000
 
 
-def randomisation_test(
-    first: Sequence[float], second: Sequence[float], *, seed: int = 0, rounds: int = _ROUNDS
-) -> float:
+def randomisation_test(first: Sequence[float], second: Sequence[float], *, seed: int = 0) -> float:
     """Two-sided p-value of Fisher's paired randomisation test on the mean difference of per-query scores.
 
     Under the null hypothesis each pair's two scores could as well be swapped; p is the share of random swappings whose
@@ -32,10 +31,10 @@ def randomisation_test(
         return float(np.mean(np.abs((patterns * 2 - 1) @ differences) >= observed))
     generator = np.random.default_rng(seed)
     extreme = 0
-    for start in range(0, rounds, _CHUNK):
-        signs = generator.integers(0, 2, (min(_CHUNK, rounds - start), len(differences))) * 2 - 1
+    for start in range(0, _ROUNDS, _CHUNK):
+        signs = generator.integers(0, 2, (min(_CHUNK, _ROUNDS - start), len(differences))) * 2 - 1
         extreme += int(np.sum(np.abs(signs @ differences) >= observed))
-    return (extreme + 1) / (rounds + 1)
+    return (extreme + 1) / (_ROUNDS + 1)
 
 
 def t_test(first: Sequence[float], second: Sequence[float]) -> float:
@@ -50,20 +49,16 @@ def t_test(first: Sequence[float], second: Sequence[float]) -> float:
     return float(ttest_rel(first, second).pvalue)
 
 
-def bootstrap_interval(
-    values: Sequence[float], *, seed: int = 0, rounds: int = _ROUNDS, level: float = 0.95
-) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean: queries drawn with replacement (Efron and Tibshirani 1993, section
-    13.3).
+def bootstrap_interval(values: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
+    """Percentile bootstrap interval (95 %) of the mean: queries drawn with replacement (Efron and Tibshirani 1993,
+    section 13.3).
 
     Raises ValueError on no values.
     """
-    return bootstrap_intervals([values], seed=seed, rounds=rounds, level=level)[0]
+    return bootstrap_intervals([values], seed=seed)[0]
 
 
-def bootstrap_intervals(
-    columns: Sequence[Sequence[float]], *, seed: int = 0, rounds: int = _ROUNDS, level: float = 0.95
-) -> list[tuple[float, float]]:
+def bootstrap_intervals(columns: Sequence[Sequence[float]], *, seed: int = 0) -> list[tuple[float, float]]:
     """The interval of each of several scores of the same queries, which are drawn once for all."""
     array = np.asarray(columns, np.float64).T
     if array.ndim != 2 or not array.size:
@@ -71,12 +66,12 @@ def bootstrap_intervals(
     queries = len(array)
     generator = np.random.default_rng(seed)
     parts = []
-    for start in range(0, rounds, _CHUNK):
-        drawn = generator.integers(0, queries, (min(_CHUNK, rounds - start), queries))
+    for start in range(0, _ROUNDS, _CHUNK):
+        drawn = generator.integers(0, queries, (min(_CHUNK, _ROUNDS - start), queries))
         places = drawn + queries * np.arange(len(drawn))[:, None]
         times = np.bincount(places.ravel(), minlength=drawn.size).reshape(drawn.shape)
         parts.append(times @ array / queries)
-    low, high = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(np.concatenate(parts), _ENDS, axis=0)
     return [(float(first), float(last)) for first, last in zip(low, high, strict=True)]
 
 

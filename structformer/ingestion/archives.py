@@ -26,6 +26,7 @@ from typing import Any, BinaryIO
 from structformer.errors import ReadError
 from structformer.formats.limits import Limits
 from structformer.ingestion.unpacking_limits import Budget, check_ratio
+from structformer.ingestion.walk import display_path
 from structformer.ingestion.warc import warc_pages
 
 _PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd", ".zstd": "zstd"}
@@ -342,8 +343,7 @@ def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
 
 def _clean(name: str) -> tuple[str, str]:
     """A member's name made relative, and why it is not followed, if it leads elsewhere."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
-    shown = shown.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    shown = display_path(name)
     if name.startswith("/") or "\\" in name or re.match(r"[A-Za-z]:", name) or ".." in name.split("/"):
         return shown, "its name leads out of the archive: skipped"
     clean = posixpath.normpath(shown)

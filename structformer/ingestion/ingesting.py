@@ -188,7 +188,7 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
             sources = request.sources(workspace)
             publication.sources = list(sources)
             ignored = Ignored()
-            files = request.files(workspace, sources, ignored)
+            files = request.files(sources, ignored)
             shards = made_shards(request, workspace, sources, files, execution, report)
             if missed := _missed_parts(Corpus(workspace.shards, workspace.shards, shards), files):
                 again = IngestReport()

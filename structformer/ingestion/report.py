@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from structformer.corpus import Corpus
@@ -14,6 +14,7 @@ from structformer.ingestion.reading import ARCHIVE, Status
 from structformer.ingestion.survey import Ignored
 
 MAX_MESSAGES = 200  # held in memory; report.jsonl has all
+_INSIDE = ("seconds", "settings_above")  # what the report as JSON has elsewhere, or not at all
 OUTSIDE = " is not included: it is outside of the ingested folder"  # as formats say it
 
 
@@ -51,30 +52,14 @@ class IngestReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON types."""
-        return {
-            "documents": self.documents,
-            "sections": self.sections,
-            "files": self.files,
-            "parsed": self.parsed,
-            "unchanged": self.unchanged,
-            "ignored": self.ignored,
-            "statuses": dict(sorted(self.statuses.items())),
-            "formats": dict(sorted(self.formats.items())),
-            "reasons": dict(sorted(self.reasons.items())),
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _INSIDE}
+        site = {"base_url": self.site.base_url, "said_by": self.site.said_by, "read_above": self.settings_above}
+        return values | {
+            **{name: dict(sorted(values[name].items())) for name in ("statuses", "formats", "reasons")},
             "ignored_suffixes": dict(self.ignored_suffixes.most_common(20)),
-            "bytes": self.bytes,
-            "characters": self.characters,
             "messages": [{"file": path, "message": message} for path, message in self.messages],
-            "message_count": self.message_count,
-            "not_followed": self.not_followed,
-            "links": self.links,
-            "see_also_edges": self.see_also_edges,
             "account": self.account.as_dict(),
-            "site": {
-                "base_url": self.site.base_url,
-                "said_by": self.site.said_by,
-                "read_above": self.settings_above,
-            },
+            "site": site,
         }
 
 

@@ -17,7 +17,7 @@ from structformer.ingestion.sources import added_sources, listed, place_of, plac
 from structformer.ingestion.survey import Ignored, SurveyedFile, survey
 from structformer.ingestion.walk import FileFilter
 from structformer.plugins import load_plugins
-from structformer.workspace import Source, Workspace
+from structformer.workspace import Source, Workspace, is_workspace
 
 Progress = Callable[[str, int, int], None]
 
@@ -76,6 +76,8 @@ class IngestRequest:
                 # A link that leads nowhere is said and passed over, where it is one of many that a shell lists.
                 if not Path(path).exists() and not (len(self.paths) > 1 and Path(path).is_symlink()):
                     raise UsageError(f"{path} does not exist")
+                if is_workspace(Path(path)):
+                    raise UsageError(f"{path} is a workspace: name the folder of the documents")
             return self._with(there, places_of(self.paths), str(workspace))
         if not self.paths:
             if not there:
@@ -109,9 +111,7 @@ class IngestRequest:
             )
         return tuple(there)
 
-    def files(
-        self, workspace: Workspace, sources: tuple[Source, ...], ignored: Ignored | None = None
-    ) -> list[SurveyedFile]:
+    def files(self, sources: tuple[Source, ...], ignored: Ignored | None = None) -> list[SurveyedFile]:
         """The files to read below the sources, and those that are passed over with a reason; `ignored` counts the
         others.
         """
@@ -120,7 +120,6 @@ class IngestRequest:
                 sources,
                 load_plugins(),
                 self.limits,
-                own=workspace.path.resolve(),
                 format=self.format,
                 wanted=self.wanted,
                 ignored=ignored,

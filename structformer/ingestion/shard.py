@@ -251,7 +251,6 @@ def _readings(task: ShardTask, file: SurveyedFile, reader: Reader, plugins: Plug
 
 
 def _source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
-    own = outcome.path == file.path
     return {
         **digest,
         "path": outcome.path,
@@ -261,7 +260,7 @@ def _source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
         "why": outcome.why or file.why,
         "status": outcome.status.value,
         "documents": outcome.documents,
-        "messages": [*(file.notes if own else ()), *map(storable, outcome.messages)],
+        "messages": [*map(storable, outcome.messages)],
         "dependencies": [],
         "aliases": [{"name": storable(name), "target": storable(target)} for name, target in outcome.aliases],
         "bytes": outcome.bytes,
@@ -286,8 +285,7 @@ def _earlier(
             for row in read_rows(folder / "sources.parquet"):
                 if row["path"] == row["file"]:
                     file = wanted.get((row["path"], row["sha256"]))
-                    # The messages of a copied source are its own, without notes of the walk that may have changed.
-                    if file is not None and row["status"] in (Status.READ, Status.EMPTY) and not file.notes:
+                    if file is not None and row["status"] in (Status.READ, Status.EMPTY):
                         kept[row["file"]] = found[file.path, file.format, row["sha256"]] = _Earlier([], [])
                 if row["file"] in kept:
                     kept[row["file"]].sources.append(row)
@@ -318,7 +316,6 @@ def _key(task: ShardTask, digests: Mapping[str, tuple[str, int]], problems: Mapp
             file.why,
             digests.get(file.path, ("", 0))[0],
             problems.get(file.path, ""),
-            list(file.notes),
             file.place,
             file.piece,
             *([task.limits.seconds] if file.format == ARCHIVE else ()),  # which decide how much of it is read

@@ -37,7 +37,6 @@ class SurveyedFile:
     size: int = 0
     why: str = ""
     problem: str = ""
-    notes: tuple[str, ...] = ()
     unreadable: bool = False
     """Whether it could not be looked at."""
     part_of: tuple[str, ...] = ()
@@ -123,7 +122,6 @@ def survey(
     plugins: Plugins,
     limits: Limits,
     *,
-    own: Path | None = None,
     format: str | None = None,
     wanted: FileFilter | None = None,
     ignored: Ignored | None = None,
@@ -132,20 +130,15 @@ def survey(
 ) -> Iterator[SurveyedFile]:
     """The files to read, in the order of their paths; those that others take in are marked.
 
-    own: the workspace, which is not a source of itself; a folder in it is read where it is one. format: the only one to
-    read. options: of the formats, which may say that a file is one of theirs. follow: read a source that is a symbolic
-    link.
+    format: the only one to read. options: of the formats, which may say that a file is one of theirs. follow: read a
+    source that is a symbolic link.
     """
     ignored = ignored if ignored is not None else Ignored()
     files: list[SurveyedFile] = []
     walks = (_walk(source, wanted or FileFilter(), ignored, follow) for source in sources)
-    kept = [] if own is None else [Path(source.path) for source in sources if own in Path(source.path).parents]
     for found, single in (
         heapq.merge(*walks, key=lambda item: path_order(item[0].path)) if len(sources) > 1 else next(walks)
     ):
-        above = found.location.absolute().parents
-        if own in above and not single and not any(folder in above for folder in kept):
-            continue
         file = _surveyed(found, format, plugins, options or {})
         if isinstance(file, str) and single and (format or len(sources) == 1):  # named with its format it is believed
             file = SurveyedFile(

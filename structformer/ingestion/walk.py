@@ -16,6 +16,7 @@ from structformer.errors import UsageError
 from structformer.formats.limits import Limits
 from structformer.formats.link_names import page_suffixes
 from structformer.formats.source import open_file
+from structformer.workspace import is_workspace
 
 _IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 _HIDDEN = re.compile(r"\.[^.]")
@@ -123,8 +124,8 @@ def walk(
 ) -> Iterator[Found]:
     """Files below `root` in the order of their path components, the same on every machine.
 
-    Hidden entries, package folders and what .gitignore names are passed over; `passed_over` is called with the path of
-    each, why, and whether it is a folder, which is then not opened. Symbolic links are not followed: what
+    Hidden entries, package folders, workspaces and what .gitignore names are passed over; `passed_over` is called with
+    the path of each, why, and whether it is a folder, which is then not opened. Symbolic links are not followed: what
     they point to inside the root is found there anyway, and nothing outside it is opened. A single file is its own
     walk, whatever it is called, unless it is left out or not among those that are wanted."""
     rules = _Rules(wanted or FileFilter(gitignore=False))
@@ -147,7 +148,8 @@ def walk(
         path = display_path(relative)
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if why := _why_passed_over(entry.name, relative, is_folder, rules):
+            why = _why_passed_over(entry.name, relative, is_folder, rules)
+            if why := why or ("a workspace" if is_folder and is_workspace(location) else ""):
                 passed_over(path, why, is_folder)
                 continue
             if entry.is_symlink():

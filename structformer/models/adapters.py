@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from structformer.errors import ModelError
-from structformer.models.sentence_modules import model_file
+from structformer.models.sentence_modules import model_file, read_model_json
 
 if TYPE_CHECKING:
     import torch
@@ -35,14 +34,13 @@ class Adapter:
         """The adapter of a folder or hub name; None of what is none. Raises ModelError where its base is not at hand,
         or it is of another kind than plain LoRA.
         """
-        if (path := model_file(location, ADAPTER)) is None:
+        if (said := read_model_json(location, ADAPTER)) is None:
             return None
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
             base, alpha, kind = said["base_model_name_or_path"], float(said["lora_alpha"]), said["peft_type"]
             plain = kind == "LORA" and not any(said.get(each) for each in _OTHERWISE)
             revision = said.get("revision")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{location}/{ADAPTER} cannot be read: {error!r}") from error
         base = f"{base}@{revision}" if revision else str(base)
         if not plain or not _at_hand(base):

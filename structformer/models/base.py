@@ -96,19 +96,12 @@ def resolve_base_model(
             return base
         raise ModelError(f"{name} is neither a folder nor available from the hub; {THREE_WAYS}")
     folder = packaged_minilm()
-    sentence_encoder = ranker_kind(ranker).sentence_encoder
-    if sentence_encoder and folder is not None:
-        return BaseModel(
-            "minilm", str(folder), "base model: MiniLM of structformer[offline], a sentence encoder already"
-        )
-    if (base := on_hub(MINILM_HUB if sentence_encoder else BERT_BASE)) is not None:
-        return base
-    if folder is not None:
-        return BaseModel(
-            "minilm",
-            str(folder),
-            f"base model: MiniLM of structformer[offline], since the hub with {BERT_BASE} cannot be reached",
-        )
+    first, why = (MINILM_HUB, "a sentence encoder already")
+    if not (sentence_encoder := ranker_kind(ranker).sentence_encoder):
+        first, why = BERT_BASE, f"since the hub with {BERT_BASE} cannot be reached"
+    packaged = folder and BaseModel("minilm", str(folder), f"base model: MiniLM of structformer[offline], {why}")
+    if found := (packaged if sentence_encoder else None) or on_hub(first) or packaged:
+        return found
     raise ModelError(THREE_WAYS)
 
 

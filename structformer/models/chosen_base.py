@@ -40,16 +40,16 @@ def usable_pair(workspace: Workspace, name: str, queries: str) -> tuple[BaseMode
     return base, usable_base(queries)
 
 
-def choose_base(workspace: Workspace, name: str, queries: BaseModel | None = None) -> BaseModel:
-    """Name a workspace's base: a folder, a name on the hub, "minilm", or "auto" to name none. queries: the query model
-    beside it; None: it encodes queries too. Raises ModelError if it is missing, or is not an encoder by itself.
+def choose_base(workspace: Workspace, name: str) -> BaseModel:
+    """Name a workspace's base: a folder, a name on the hub, "minilm", or "auto" to name none. Raises ModelError if it
+    is missing, or is not an encoder by itself.
     """
     base = usable_base(name)
     if name == _AUTO:
         seal(workspace.path, ())
         (workspace.path / BASE).unlink(missing_ok=True)
     else:
-        keep_base(workspace, base, queries)
+        keep_base(workspace, base)
     return base
 
 

@@ -5,7 +5,6 @@ A kind's classes are named as "module:Class" and imported when they are first ne
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.extras import needed_for
+from structformer.lazy_names import named_object
 from structformer.plugins import load_plugins
 from structformer.workspace import checked_name
 
@@ -166,9 +166,8 @@ class RankerKind:
 
 def imported(place: str) -> Any:
     """The object that "module:name" names."""
-    module, _, name = place.partition(":")
-    with needed_for(f"a {name}"):
-        return getattr(importlib.import_module(module), name)
+    with needed_for(f"a {place.partition(':')[2]}"):
+        return named_object(place)
 
 
 # Sentences teach what a section and a document are about, paths where a section stands; the paper's four tasks weigh

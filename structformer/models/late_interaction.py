@@ -25,7 +25,7 @@ from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer, say
 from structformer.models.published import PublishedWeights
-from structformer.models.sentence_modules import model_file
+from structformer.models.sentence_modules import model_file, read_model_json
 
 QUERY_TOKENS = 32
 DOCUMENT_TOKENS = 256
@@ -66,12 +66,11 @@ class LateInteractionOptions:
 def _published_options(location: str) -> LateInteractionOptions | None:
     """What a folder's or hub name's own files say, structformer's or ColBERT's; None if they say nothing."""
     for name in (_OPTIONS, _COLBERT):
-        if (path := model_file(location, name)) is None:
+        if (said := read_model_json(location, name)) is None:
             continue
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
             return LateInteractionOptions(**said) if name == _OPTIONS else _of_colbert(said)
-        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, AttributeError) as error:
             raise ModelError(f"{location}/{name} cannot be read: {error}") from error
     return None
 
@@ -212,11 +211,11 @@ class LateInteraction:
         vectors = self.model(input_ids=padded, attention_mask=seen)
         return TokenVectors(self.normalised(vectors), torch.ones_like(padded, dtype=torch.bool))
 
-    def embed_documents(self, ids: Sequence[Sequence[int]], batch_tokens: int | None = None) -> TokenVectors:
+    def embed_documents(self, ids: Sequence[Sequence[int]]) -> TokenVectors:
         """Documents' token vectors, padded to the longest; documents of like length go through the model together."""
         longest = max(len(row) for row in ids)
         rows: list[tuple[int, torch.Tensor]] = []
-        for numbers in length_buckets([len(row) for row in ids], self.model.device.type, batch_tokens):
+        for numbers in length_buckets([len(row) for row in ids], self.model.device.type):
             rows_of = [torch.tensor(ids[number], device=self.model.device) for number in numbers]
             padded = pad_sequence(rows_of, batch_first=True, padding_value=self.tokenizer.pad_token_id)
             attention = pad_sequence([torch.ones_like(row) for row in rows_of], batch_first=True)

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from structformer.errors import ModelError
 from structformer.extras import require
 from structformer.models.kinds import Ranker, RankerKind, ranker_kind
-from structformer.models.onnx_encoder import FOLDER, PLAIN, QUANTIZED, exported
+from structformer.models.onnx_encoder import FOLDER, PLAIN, QUANTIZED, exported, session
 from structformer.models.precision import fast_bf16
 
 _BLOCK = 64
@@ -124,18 +123,10 @@ class OnnxModel:
     """An exported model that answers as the torch model does, for inference on the CPU."""
 
     def __init__(self, path: Path, config: Any) -> None:
-        import onnxruntime
-
         self.config = config
         self.device = torch.device("cpu")
         self.training = False
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
-        options.log_severity_level = 3
-        try:
-            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime has no common error of its own
-            raise ModelError(f"{path} cannot be read ({error}): export it again, or delete it") from error
+        self._session = session(path, torch.get_num_threads())
         self._inputs = [each.name for each in self._session.get_inputs()]
         self._output = self._session.get_outputs()[0].name
 

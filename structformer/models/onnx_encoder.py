@@ -32,28 +32,38 @@ def export_in(folder: Path) -> Path | None:
     return next((folder / FOLDER / name for name in (QUANTIZED, PLAIN) if (folder / FOLDER / name).exists()), None)
 
 
-class OnnxQueryEncoder:
-    """Encodes queries as the bi-encoder of a folder does, from its exported file and what its modules say."""
+def session(path: Path, threads: int, *, searching: bool = False) -> Any:
+    """An exported file opened by onnxruntime. Raises ModelError."""
+    import onnxruntime
 
-    def __init__(self, folder: Path, path: Path, threads: int | None = None) -> None:
-        """Raises ModelError when a file of the folder cannot be read."""
-        import onnxruntime
-        from tokenizers import Tokenizer
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or os.cpu_count() or 1
-        options.log_severity_level = 3
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    if searching:
         # Threads that wait for work by spinning take the time of those that search.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.enable_cpu_mem_arena = False  # a search's batches are small; the arena would keep what the largest took
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has no common error of its own
+        raise ModelError(f"{path} cannot be read ({error}): export it again, or delete it") from error
+
+
+class OnnxQueryEncoder:
+    """Encodes queries as the bi-encoder of a folder does, from its exported file and what its modules say."""
+
+    def __init__(self, folder: Path, path: Path) -> None:
+        """Raises ModelError when a file of the folder cannot be read."""
+        from tokenizers import Tokenizer
+
+        self._session = session(path, os.cpu_count() or 1, searching=True)
         try:
             self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
             self._padding = int(
                 json.loads((folder / "config.json").read_text(encoding="utf-8")).get("pad_token_id") or 0
             )
-            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # neither library has an error of its own
-            raise ModelError(f"{path} cannot be read ({error}): export it again, or delete it") from error
+        except Exception as error:  # tokenizers has no error of its own
+            raise ModelError(f"{folder} cannot be read ({error}): export it again, or delete it") from error
         modules = read_modules(str(folder))
         self._head = SentenceHead.load(str(folder), modules, np)
         self._prompt = modules.prompt(QUERY)

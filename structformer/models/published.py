@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 
 from structformer.errors import ModelError
 from structformer.models.adapters import ADAPTER_FILES, Adapter
-from structformer.models.sentence_modules import model_file
+from structformer.models.sentence_modules import model_file, read_model_json
 
 SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
 _INDEX, _MERGED = ".index.json", Path("merged")
@@ -127,11 +127,7 @@ def old_config(location: str, body: str = "") -> dict[str, Any] | None:
     """The settings of a BERT whose config.json is of a time when there were no other models, and so names none; None
     of any other. Raises ModelError when the file cannot be read.
     """
-    path = model_file(location, f"{body}/config.json" if body else "config.json")
-    try:
-        found = json.loads(path.read_text(encoding="utf-8")) if path else None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path} cannot be read: {error}") from error
+    found = read_model_json(location, f"{body}/config.json" if body else "config.json")
     return found if isinstance(found, dict) and "model_type" not in found and found.keys() >= _OLD_BERT else None
 
 

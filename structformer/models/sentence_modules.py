@@ -149,10 +149,10 @@ _mark_once = functools.lru_cache(64)(_mark)
 
 
 def _read(location: str) -> SentenceModules:
-    listed = _read_json(location, MODULES)
+    listed = read_model_json(location, MODULES)
     prompts, default = _prompts(location)
     if listed is None:
-        is_dpr = (_read_json(location, "config.json") or {}).get("model_type") == "dpr"
+        is_dpr = (read_model_json(location, "config.json") or {}).get("model_type") == "dpr"
         known = "cls" if is_dpr else pooling_of(pinned(location)[0])
         pooling = (known,) if known else PLAIN.pooling
         longest = _tokenizers_longest(location, "")
@@ -189,7 +189,7 @@ def _listed(location: str, listed: Any) -> list[tuple[str, str]]:
             raise ModelError(f"{where} lists a Router, which structformer reads only in the models that it trained")
         where = f"{location}/{_ROUTER}"
         try:
-            router = _read_json(location, _ROUTER)
+            router = read_model_json(location, _ROUTER)
             modules = [
                 (str(router["types"][path]), "" if path == "." else str(path)) for path in router["structure"][QUERY]
             ]
@@ -283,10 +283,10 @@ def _checked_object(value: Any, where: str) -> dict[str, Any]:
 def _read_object(location: str, name: str, folder: str = "") -> tuple[str, dict[str, Any]]:
     """(where a file of a model is, the object in it). folder: the file's in the model's."""
     name = f"{folder}/{name}" if folder else name
-    return f"{location}/{name}", _checked_object(_read_json(location, name), f"{location}/{name}")
+    return f"{location}/{name}", _checked_object(read_model_json(location, name), f"{location}/{name}")
 
 
-def _read_json(location: str, name: str) -> Any:
+def read_model_json(location: str, name: str) -> Any:
     """A file of a model; None if it has none of that name. Raises ModelError if it cannot be read."""
     path = model_file(location, name)
     if path is None:

@@ -2,6 +2,8 @@
 texts.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -24,6 +26,12 @@ class Reference:
     text: str
     target: int
     """The number of the document that it leads to."""
+
+    @classmethod
+    def of(cls, edge: Mapping[str, Any]) -> Reference:
+        """That of an edge of the reference graph."""
+        names = ("source_section", "start", "end", "text", "target_document")
+        return cls(*(edge[name] for name in names))
 
 
 class WordWeights(Protocol):

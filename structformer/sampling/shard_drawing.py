@@ -138,9 +138,7 @@ def neighbourhoods(
         references: list[Reference] = []
         while edge is not None and edge["source_document"] == number:
             if edge["kind"] in REFERRING and edge["end"] > edge["start"]:
-                references.append(
-                    Reference(edge["source_section"], edge["start"], edge["end"], edge["text"], edge["target_document"])
-                )
+                references.append(Reference.of(edge))
             edge = next(edges, None)
         if is_held_out(document.id, task.seed, task.held_out) or is_short(document, task.options.min_document_words):
             continue

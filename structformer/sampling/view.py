@@ -7,6 +7,7 @@ from random import Random
 from structformer.document import Document, Section, has_words, word_count
 from structformer.sampling.example import SamplingOptions
 from structformer.text.headings import is_see_also
+from structformer.text.passages import section_passages
 from structformer.text.words import bare_words
 
 _WORD = re.compile(r"\w+")
@@ -85,6 +86,11 @@ class DocumentView:
                 own = section.subtree_text()
             self._contents[number] = own[: self.options.max_characters]
         return self._contents[number]
+
+    def long_passages(self) -> list[tuple[int, str]]:
+        """(section, text) of the passages with the minimum number of words."""
+        found = [(number, each.text) for number, its in enumerate(self.sections) for each in section_passages(its)]
+        return [(number, text) for number, text in found if has_words(text, self.options.min_words)]
 
     def words(self, number: int) -> frozenset[str]:
         """The distinct words of a section's content, in lower case."""

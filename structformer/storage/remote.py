@@ -13,7 +13,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ _RECORD = ".remote.json"  # what the copy has of the store, beside the copy
 _OURS = ("holds/", "logs/", "structformer.lock", "cache/")  # of this machine alone
 _KEPT = ("cache/onnx/",)
 _BLOCK = 8_000_000
-Progress = Callable[[str, int, int], None]
 
 
 class RemoteFolder:
@@ -47,7 +46,7 @@ class RemoteFolder:
         self._root = self._root.rstrip("/")
         self._record = local.with_name(local.name + _RECORD)
 
-    def pull(self, progress: Progress | None = None) -> None:
+    def pull(self) -> None:
         """Make the copy what the store has. Raises WorkspaceError where the store cannot be read, or a killed command
         left changes in the copy while the store went on.
         """
@@ -63,15 +62,13 @@ class RemoteFolder:
             if mine:
                 return  # of a command whose upload failed; the next one's takes them along
             wanted = {path: digest for path, digest in state.items() if known["files"].get(path, [""])[0] != digest}
-            for done, (path, digest) in enumerate(sorted(wanted.items()), 1):
+            for path, digest in sorted(wanted.items()):
                 self._fetch(path, digest)
-                if progress:
-                    progress("downloading", done, len(wanted))
             for path in set(known["files"]) - set(state):
                 remove(inside(self.local, path))
             self._remember(state, seen)
 
-    def push(self, progress: Progress | None = None) -> int:
+    def push(self) -> int:
         """Upload what changed in the copy; returns how many files that are."""
         with self._store_errors():
             known = self._known()
@@ -81,11 +78,9 @@ class RemoteFolder:
                     self._store.create_dir(f"{self._root}/{folder}")
             if not changed:
                 return 0
-            for done, (path, digest) in enumerate(sorted(changed.items()), 1):
+            for path, digest in sorted(changed.items()):
                 if digest is not None:
                     self._store_file(inside(self.local, path), f"{self._root}/objects/{digest}")
-                if progress:
-                    progress("uploading", done, len(changed))
             after = max([time.time_ns(), *(int(name[:20]) + 1 for name in known["log"])])  # clocks go back too
             entry = f"{after:020}-{secrets.token_hex(6)}.json"
             with self._written(f"{self._root}/log/{entry}") as file:
@@ -151,8 +146,7 @@ class RemoteFolder:
         """
         if not self._record.exists():
             return {"files": {}, "log": []}
-        found: dict[str, Any] = read_json(self._record)
-        return found
+        return dict(read_json(self._record))
 
     def _remember(self, state: dict[str, str], log: list[str]) -> None:
         files = {}

@@ -35,9 +35,10 @@ _FORMAT = "structformer output"
 _LOCK, _MADE, _REPLACED = "lock", "made", "replaced"  # in a temporary folder
 _BEGINNING_SECONDS = 5.0  # in which who made a temporary folder has locked it
 _SHOWN = 3
+Read = str | Path | Workspace | None  # the workspace that a command reads
 
 
-def check_file(target: Path, workspace: str | Path | Workspace | None = None, *, force: bool = False) -> None:
+def check_file(target: Path, workspace: Read = None, *, force: bool = False) -> None:
     """Raise UsageError where no new file may be written. workspace: the one that is read."""
     check_place(target, workspace)
     if not os.path.lexists(target):
@@ -48,9 +49,7 @@ def check_file(target: Path, workspace: str | Path | Workspace | None = None, *,
         raise UsageError(f"{target} is not a plain file: name another")
 
 
-def check_folder(
-    target: Path, workspace: str | Path | Workspace | None = None, *, force: bool = False, own: bool = False
-) -> None:
+def check_folder(target: Path, workspace: Read = None, *, force: bool = False, own: bool = False) -> None:
     """Raise UsageError where no new folder may be written. An empty one may be there; with `force` one that a command
     like this wrote, and that holds nothing else. own: it is the workspace's own, which `Workspace` has named.
     """
@@ -76,7 +75,7 @@ def check_folder(
 
 
 @contextmanager
-def new_file(target: Path, workspace: str | Path | Workspace | None = None, *, force: bool = False) -> Iterator[Path]:
+def new_file(target: Path, workspace: Read = None, *, force: bool = False) -> Iterator[Path]:
     """A path to write to, which becomes `target` when the block ends without an error. Raises UsageError as
     `check_file` does, before anything is written, and WorkspaceError where it cannot be written.
     """
@@ -99,12 +98,7 @@ def new_file(target: Path, workspace: str | Path | Workspace | None = None, *, f
 
 @contextmanager
 def new_folder(
-    target: Path,
-    workspace: str | Path | Workspace | None = None,
-    *,
-    force: bool = False,
-    own: bool = False,
-    recorded: bool = True,
+    target: Path, workspace: Read = None, *, force: bool = False, own: bool = False, recorded: bool = True
 ) -> Iterator[Path]:
     """A folder to write into, which becomes `target` when the block ends without an error. recorded: whether the names
     of its files are kept in it, so that `force` can tell later that nothing else is lost. Raises UsageError as
@@ -125,7 +119,7 @@ def new_folder(
         os.replace(made, target)  # over an empty folder too, and over nothing else
 
 
-def check_place(target: Path, workspace: str | Path | Workspace | None = None) -> None:
+def check_place(target: Path, workspace: Read = None) -> None:
     """Raise UsageError for a place in a workspace, or among the files that the workspace's corpus was read from."""
     place = target.parent.resolve() / target.name
     places = {place, place.resolve()}
@@ -133,7 +127,7 @@ def check_place(target: Path, workspace: str | Path | Workspace | None = None) -
         places = {target.resolve()}
     for each in places:
         for folder in (each, *each.parents):
-            if _is_workspace(folder) or (workspace is not None and folder == Workspace(workspace).path.resolve()):
+            if is_workspace(folder) or (workspace is not None and folder == Workspace(workspace).path.resolve()):
                 raise UsageError(f"{target} is in the workspace {folder}: write elsewhere")
     for source in () if workspace is None else (each.path for each in Workspace(workspace).sources()):
         there = Path(source).resolve()
@@ -144,7 +138,8 @@ def check_place(target: Path, workspace: str | Path | Workspace | None = None) -
             )
 
 
-def _is_workspace(folder: Path) -> bool:
+def is_workspace(folder: Path) -> bool:
+    """Whether a folder is a workspace of ours."""
     try:
         value = json.loads((folder / MARKER).read_bytes())
     except (OSError, ValueError, RecursionError):

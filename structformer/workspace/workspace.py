@@ -51,6 +51,7 @@ from structformer.storage.files import (
     writing_errors,
 )
 from structformer.storage.seal import SEAL, Sealed, Stamps, seal
+from structformer.text.visible_text import visible
 
 MARKER = "workspace.json"
 MODEL_RECORD = "structformer.json"  # of a model that structformer trained
@@ -436,7 +437,7 @@ class Workspace:
         if others and not self.exists():  # it may have been made since
             raise UsageError(
                 f"{self} is not a workspace, and not empty "
-                f"({', '.join(others[:3])}{', ...' if len(others) > 3 else ''}): "
+                f"({visible(', '.join(others[:3]), keep='')}{', ...' if len(others) > 3 else ''}): "
                 "name an empty or new folder with -w"
             )
 

@@ -127,9 +127,7 @@ def test_each_kind_of_file_is_counted_once_and_named(tmp_path):
     excluded = ingest(folder, tmp_path / "other", limits=Limits(file_bytes=5000), format="markdown", workers=1)
     assert fates(excluded)["main.rst"] == "no document: not markdown"
     ignored, account = Ignored(), Account()
-    for each in of_surveyed(
-        request.files(Workspace(tmp_path / "new"), request.sources(Workspace(tmp_path / "new")), ignored)
-    ):
+    for each in of_surveyed(request.files(request.sources(Workspace(tmp_path / "new")), ignored)):
         account.add(each)
     for each in of_ignored(ignored):
         account.add(each)

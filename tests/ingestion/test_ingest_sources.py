@@ -429,6 +429,17 @@ def test_pages_elsewhere_stay_where_they_are_and_so_do_those_of_an_earlier_marke
     assert ingest(pages, tmp_path / "ships" / "w", workers=1).unchanged == 1
 
 
+def test_workspaces_in_the_folder_are_not_read_and_none_is_a_source(tmp_path):
+    pages = write_pages(tmp_path / "boats", {"keel.md": "# Keel\n\nThe keel is below.\n"})
+    write_pages(pages / "other tool", {"workspace.json": "{}", "mast.md": "# Mast\n\nIt is high.\n"})
+    for name in ("one", "two", "one"):
+        report = ingest(pages, pages / name, workers=1)
+        assert [*Corpus.open(pages / name).document_ids()] == ["keel.md", "other tool/mast.md"]
+    assert report.account.folders == 2
+    with pytest.raises(UsageError, match="one is a workspace: name the folder of the documents"):
+        ingest(pages / "one", pages / "two", replace_sources=True, workers=1)
+
+
 def test_a_data_set_whose_documents_end_early_is_named_and_leaves_nothing(tmp_path, monkeypatch):
     ir_datasets = pytest.importorskip("ir_datasets")
 

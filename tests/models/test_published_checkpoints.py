@@ -342,7 +342,7 @@ def test_a_late_interaction_of_the_hub_has_its_projection_and_its_settings(tmp_p
         return path if path.is_file() else None
 
     module = "structformer.models.late_interaction"
-    for place in (module, "structformer.models.published"):
+    for place in (module, "structformer.models.published", "structformer.models.sentence_modules"):
         monkeypatch.setattr(f"{place}.model_file", fetched)
     monkeypatch.setattr(f"{module}.load_tokenizer", lambda name: load_tokenizer(str(tmp_path / "pushed")))
     monkeypatch.setattr(f"{module}.load_encoder", lambda name: load_encoder(str(tmp_path / "pushed")))

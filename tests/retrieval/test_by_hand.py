@@ -84,6 +84,14 @@ def test_an_evaluation_says_that_the_file_applies_and_is_judged_with_it(run, fol
     assert "1.000" in said.out  # no page has "k8s"
 
 
+def test_a_file_in_one_of_several_folders_is_said_to_be_unused(run, folder, tmp_path):
+    write_pages(tmp_path / "more", {"a.md": "# Anchors\n\nIron.\n"})
+    run("ingest", folder / "pages", tmp_path / "more", "-w", tmp_path / "w")
+    said = run("index", "--encoder", "none", "-w", tmp_path / "w")
+    assert f"{folder / 'pages' / 'search.toml'} is not used" in said.out + said.err
+    assert "is not used" not in run("index", "--encoder", "none", "-w", folder / "w").out
+
+
 def test_several_reasons_are_all_said():
     curated = Curated({"k8s": "kubernetes"}, {"k8s": "cluster.md"})
     assert curated.reason("k8s", "cluster.md") == "pinned to this query; searched for too: kubernetes"

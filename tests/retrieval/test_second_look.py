@@ -122,6 +122,20 @@ def pages_of(outline: bool, count: int = 24) -> dict[str, str]:
     }
 
 
+def test_release_notes_of_one_outline_do_not_make_a_site_a_manual(tmp_path):
+    headings = ("Added", "Changed", "Fixed")
+    notes = {
+        f"release-{number}.md": f"# Release {number}\n" + "".join(f"\n## {name}\n\nRopes.\n" for name in headings)
+        for number in range(8)
+    }
+    write_pages(
+        tmp_path / "pages", {**pages_of(outline=False), **notes}
+    )  # half of the passages, a quarter of the pages
+    ingest(tmp_path / "pages", tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=[])
+    assert own_outlines(Retriever.open(tmp_path / "w").units) == 1.0
+
+
 @pytest.mark.parametrize("outline", [False, True])
 def test_where_all_pages_follow_one_outline_there_is_no_second_look(tmp_path, outline):
     write_pages(tmp_path / "pages", pages_of(outline))

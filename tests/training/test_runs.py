@@ -166,6 +166,17 @@ def test_resuming_what_never_began_begins(corpus, run):
     assert "no unfinished run called unheard-of" in nothing.err
 
 
+def test_pairs_to_train_on_are_those_that_the_loss_takes(corpus):
+    """An Example is a group of several pairs; infonce takes a query with its positive of each, and the batch's others."""
+
+    def steps(**changed: object) -> int:
+        options = replace(TINY, groups=4, max_pairs=40, max_steps=None, max_seconds=None, mix={"srr": 1.0}, **changed)
+        return train(corpus, options, dry_run=True).plan.steps
+
+    assert steps(loss="infonce") == 10
+    assert steps(loss="softmax") < 10
+
+
 def test_a_loss_that_is_no_number_names_its_example_and_keeps_the_last_checkpoint(corpus):
     options = replace(TINY, max_steps=50, learning_rate=1e30, warmup=0.0, save_steps=1, name="nan")
     with pytest.raises(

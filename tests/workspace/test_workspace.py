@@ -474,8 +474,12 @@ def test_the_options_of_an_unfinished_run_are_not_read_when_changed(tmp_path):
 
     workspace = Workspace(tmp_path / "w")
     with workspace.writing("x"):
-        write_options(workspace.checkpoints("r"), training_options(None, {"seed": 3}))
+        write_options(workspace.checkpoints("r"), training_options(None, {"seed": 3, "max_seconds": 9.0}))
     assert unfinished_options(workspace, training_options(None, {})).seed == 3
+    limited = training_options(None, {"seed": 4, "max_seconds": 60.0})
+    assert unfinished_options(workspace, limited, {"max_seconds"}).max_seconds == 60
+    asked_again = unfinished_options(workspace, training_options(None, {}), {"max_seconds"})  # --max-time 10m
+    assert (asked_again.seed, asked_again.max_seconds) == (3, 600)
     path = workspace.checkpoints("r") / "run.json"
     path.write_text(path.read_text().replace('"seed": 3', '"seed": 2'))
     with pytest.raises(WorkspaceError, match="has changed"):

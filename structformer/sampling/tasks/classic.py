@@ -142,12 +142,7 @@ def two_spans(view: DocumentView, rng: Random, census: Census) -> Iterator[Examp
 
     Source: Gao and Callan, ACL 2022, section 3.2. One Example a document and draw.
     """
-    found = [
-        (number, passage.text)
-        for number, section in enumerate(view.sections)
-        for passage in section_passages(section)
-        if word_count(passage.text) >= view.options.min_words
-    ]
+    found = view.long_passages()
     if len(found) < 2:
         census.drop("spans", "fewer than two passages")
         return

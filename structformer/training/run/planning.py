@@ -26,6 +26,7 @@ from structformer.training.run.option_defaults import ResolvedOptions
 _MEASURED_STEPS = 5
 _BEFORE = "while measuring, before the first step"
 _MAX_EPOCHS = 6.0
+_PAIRS = {"infonce": 1, "negative-query": 2}  # of an Example, by losses that take no groups
 _MEASURED_SHARE = 0.05  # of the time given, at most, unless the first two steps take longer
 _PROBED_SHARE = 0.1  # of the development set, scored to see how long the whole takes
 _SCORED_SHARE = 0.05  # of the time, that one scoring of the development set may take
@@ -113,7 +114,13 @@ def _total(losses: torch.Tensor, masked: torch.Tensor | None) -> torch.Tensor:
 
 
 def make_plan(
-    order: ExampleOrder, options: TrainingOptions, base: BaseModel, device: str, measured: Measured, besides: float
+    order: ExampleOrder,
+    settings: ResolvedOptions,
+    options: TrainingOptions,
+    base: BaseModel,
+    device: str,
+    measured: Measured,
+    besides: float,
 ) -> TrainingPlan:
     """How many steps to run: as many as fit into the time, at most those of the epochs or --max-steps, and of the
     pairs. besides: seconds that go to other things than steps.
@@ -124,7 +131,8 @@ def make_plan(
     if options.max_steps is not None:
         steps, limited_by = options.max_steps, "--max-steps"
     if options.max_pairs is not None:
-        needed = steps_of_pairs(options.max_pairs, order, options.group_size, options.max_steps)
+        of_group = _PAIRS.get(settings.loss, options.group_size)
+        needed = steps_of_pairs(options.max_pairs, order, of_group, options.max_steps)
         if needed != options.max_steps:
             steps, limited_by = needed, f"{options.max_pairs:,} pairs"
     if options.max_seconds is not None:

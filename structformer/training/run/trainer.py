@@ -79,14 +79,12 @@ def train_ranker(
     _refuse_meaningless(workspace, options, mode, source)
     Corpus.open(options.train_from or workspace)
     with ExitStack() as stack:
+        scratch = None
         if mode.dry_run:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="structformer-")))
-            places = _Places(scratch / "cache", scratch / "samples", scratch / "logs")
-        else:
-            if os.environ.get("RANK", "0") == "0":  # the first of several processes writes for all
-                stack.enter_context(workspace.writing("structformer train"))
-            places = _Places(workspace.cache, None, workspace.logs(options.name or options.ranker))
-        return _train(_Request(workspace, options, mode, source, places, started))
+        elif os.environ.get("RANK", "0") == "0":  # the first of several processes writes for all
+            stack.enter_context(workspace.writing("structformer train"))
+        return _train(_Request(workspace, options, mode, source, scratch, started))
 
 
 def _refuse_meaningless(workspace: Workspace, options: TrainingOptions, mode: RunMode, source: Source | None) -> None:
@@ -104,16 +102,6 @@ def _refuse_meaningless(workspace: Workspace, options: TrainingOptions, mode: Ru
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
-    """Where a run writes, apart from its checkpoints and its model."""
-
-    cache: Path
-    samples: Path | None
-    """A folder for Examples that are not to be published."""
-    logs: Path
-
-
-@dataclass(frozen=True, slots=True)
 class _Request:
     """A training as it was asked for."""
 
@@ -121,7 +109,8 @@ class _Request:
     options: TrainingOptions
     mode: RunMode
     source: Source | None
-    places: _Places
+    scratch: Path | None
+    """A folder that takes what the workspace must not get; None: the workspace gets all."""
     started: float
     """Time of the monotonic clock."""
 
@@ -129,6 +118,11 @@ class _Request:
     def learned_from(self) -> Workspace:
         """The workspace whose Examples are learned from."""
         return Workspace(self.options.train_from or self.workspace)
+
+    @property
+    def cache(self) -> Path:
+        """The folder of what can be made again."""
+        return Workspace(self.scratch or self.workspace).cache
 
     def spent(self) -> float:
         """Seconds since it was asked."""
@@ -210,7 +204,7 @@ def _ground(request: _Request) -> _Ground:
         cpu=device == "cpu",
         mixed_precision=settings.precision,
         log_with=list(options.report_to) or None,
-        project_dir=str(request.places.logs),
+        project_dir=str(request.scratch or request.workspace.logs(settings.name)),
     )
     checkpoints = Checkpoints(request.workspace.checkpoints(settings.name))
     tracked = {"run": settings.name, "recipe": options.recipe or ""} if options.report_to else None
@@ -223,7 +217,7 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     options, settings, source, accelerator = request.options, ground.settings, request.source, ground.accelerator
     base = (source and source.query_model) or base_for(request.workspace, options.base_model, options.ranker)
     with ground.turns.first_then_others():
-        location = scratch_model(request.places.cache, ground.corpus, options) if base.scratch else base.location
+        location = scratch_model(request.cache, ground.corpus, options) if base.scratch else base.location
         samples = source.samples if source else _drawn(request, ground, location)
     groups = settings.groups * options.accumulation * accelerator.num_processes
     order = ExampleOrder(samples, settings.mix, groups, options.seed)
@@ -259,9 +253,10 @@ def _start(request: _Request, ground: _Ground) -> _Start:
 
 def _drawn(request: _Request, ground: _Ground, location: str) -> ExampleSource:
     tasks = list(ground.settings.mix)
-    attention = AttentionWeights(location, request.places.cache) if needs_attention(tasks) else None
+    attention = AttentionWeights(location, request.cache) if needs_attention(tasks) else None
     wanted = Wanted(tasks, request.options.sampling, attention)
-    return current_samples(request.learned_from, ground.corpus, wanted, request.places.samples, ground.reporter.notice)
+    folder = request.scratch and request.scratch / "drawn"
+    return current_samples(request.learned_from, ground.corpus, wanted, folder, ground.reporter.notice)
 
 
 def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judging, Measured]:
@@ -291,7 +286,7 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
 
 def _plan(request: _Request, ground: _Ground, start: _Start, measured: Measured, reserve: float) -> TrainingPlan:
     besides = request.spent() + reserve
-    plan = make_plan(start.order, request.options, start.base, ground.device, measured, besides)
+    plan = make_plan(start.order, ground.settings, request.options, start.base, ground.device, measured, besides)
     if request.mode.resume and (newest := ground.checkpoints.newest()) is not None:
         plan = planned_before(plan, newest)
     # The processes measure differently, but must do the same.

@@ -1,5 +1,6 @@
 """Runs that were stopped before their end: their options, so that `--resume` needs no others."""
 
+from collections.abc import Collection
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ def write_options(folder: Path, options: TrainingOptions) -> None:
     write_json(folder / _FILE, asdict(options), digest=True)
 
 
-def unfinished_options(workspace: str | Path | Workspace, asked: TrainingOptions) -> TrainingOptions:
-    """The options of the workspace's unfinished run (the one called `asked.name` if there are several), with the
-    time limit and the cores that are asked for now. Raises UsageError when there is none, or there are several and none
-    is named.
+def unfinished_options(
+    workspace: str | Path | Workspace, asked: TrainingOptions, given: Collection[str] = ()
+) -> TrainingOptions:
+    """The options of the workspace's unfinished run (the one called `asked.name` if there are several), with those of
+    `asked` that are `given` now. Raises UsageError when there is none, or there are several and none is named.
     """
     found = Workspace(workspace).unfinished(_FILE)
     if asked.name:
@@ -39,11 +41,7 @@ def unfinished_options(workspace: str | Path | Workspace, asked: TrainingOptions
         options = _read(found[0])
     except WorkspaceError as error:
         raise WorkspaceError(f"{error}: give the flags that the run was begun with, with --resume") from error
-    return replace(
-        options,
-        max_seconds=asked.max_seconds if asked.max_seconds != TrainingOptions().max_seconds else options.max_seconds,
-        threads=asked.threads or options.threads,
-    )
+    return replace(options, **{key: getattr(asked, key) for key in given})
 
 
 def begun_with(workspace: Workspace, options: TrainingOptions) -> TrainingOptions | None:
