@@ -59,6 +59,12 @@ def curated_file(workspace: Workspace) -> Path | None:
     return next((each / FILE for each in (*places, workspace.path) if (each / FILE).is_file()), None)
 
 
+def unused_files(workspace: Workspace) -> list[Path]:
+    """Those in folders that were read together, of which none speaks for all."""
+    places = [Path(each.path) / FILE for each in workspace.sources()]
+    return [place for place in places if len(places) > 1 and place.is_file()]
+
+
 def read_curated(path: Path | None) -> Curated:
     """Raises UsageError where a file is not as it should be."""
     values = {} if path is None else read_toml(path)

@@ -29,7 +29,7 @@ LOOKED_AT = 100  # passages of a query
 MOST_UNITS = 100_000  # whose token vectors are kept: 1.2 GB
 _SAMPLE = 512  # passages whose token vectors give the axes
 _SHARED, _FEWEST_SHARING = 0.1, 3  # of the documents
-_ALONE, _ALL_ALIKE = 0.1, 0.2
+_ALONE, _ALL_ALIKE = 0.25, 0.35
 _RECORD = struct.Struct("<8sII")  # a text's digest, its tokens, the check sum of their vectors
 Tokens = npt.NDArray[np.int8]
 # (dimensions,) its vector; (tokens, axes) of its tokens for a second look
@@ -60,15 +60,16 @@ def look_files(name: str) -> list[str]:
 
 
 def own_outlines(units: Units) -> float:
-    """How far documents have outlines of their own, between 0 and 1: 1 where few passages are under a heading that a
-    tenth of the documents have, 0 where a fifth are.
+    """How far documents have outlines of their own, between 0 and 1: 1 where at most a quarter of them follow a common
+    one, so that at least half of their headings are ones that a tenth of the documents have; 0 from seven in twenty on.
     """
-    own = [(unit.path[-1].casefold() if unit.path else "", unit.document) for unit in units]
-    documents = len({document for _, document in own})
-    having = Counter(heading for heading, _ in set(own))
-    most = max(_FEWEST_SHARING, _SHARED * documents)
-    headed = [having[heading] >= most for heading, _ in own if heading]
-    share = sum(headed) / max(1, len(headed))
+    headings: dict[int, set[str]] = {}
+    for unit in units:
+        headings.setdefault(unit.document, set()).update(map(str.casefold, unit.path[-1:]))
+    having = Counter(heading for its in headings.values() for heading in its)
+    most = max(_FEWEST_SHARING, _SHARED * len(headings))
+    shared = [(len(its), sum(having[heading] >= most for heading in its)) for its in headings.values()]
+    share = sum(0 < count <= 2 * common for count, common in shared) / max(1, len(shared))
     return round(float(np.clip((_ALL_ALIKE - share) / (_ALL_ALIKE - _ALONE), 0.0, 1.0)), 3)
 
 
