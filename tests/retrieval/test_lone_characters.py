@@ -91,7 +91,7 @@ def test_what_helps_and_what_completes_know_that_a_page_has_it(written):
     within = opened.allowed(Filter(paths=("th/*",)))
     assert help_with(opened, "表", within).missing == ["表"]
     assert completed(opened, "表") == "表"
-    assert opened.documents[int(opened.owners[complete(opened, "年底 表", 3)[0][0][0]])].id == "zh/report.md"
+    assert opened.documents[int(opened.owners[complete(opened, "年底 表", 3)[0][0]])].id == "zh/report.md"
 
 
 def test_a_text_that_has_it_says_every_word_of_the_query(written):
