@@ -54,16 +54,13 @@ class Links:
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(path)
 
-    def anchor(self, text: str, target: int) -> tuple[int, int, int]:
-        """Of an anchor text: (the documents that it leads to, those that have it, and the first of those from which it
-        leads to this target).
+    def anchor(self, text: str) -> dict[int, tuple[int, int]]:
+        """For each document that an anchor text leads to, of five at most: (the documents from which it does, and the
+        first of these).
         """
-        key = as_anchor(text)
-        [(targets, sources, first)] = self._database.execute(
-            "SELECT count(*), total(sources), max(iif(target = ?2, first, -1)) FROM anchors WHERE text = ?1",
-            [key, target],
-        )
-        return targets, int(sources), -1 if first is None else first
+        asked = "SELECT target, sources, first FROM anchors WHERE text = ? LIMIT ?"
+        rows = self._database.execute(asked, [as_anchor(text), _MOST_TARGETS + 1])
+        return {target: (sources, first) for target, sources, first in rows}
 
     def link(self, source: int, target: int) -> bool:
         """Whether one document links to another."""
@@ -108,7 +105,7 @@ def write_links(ground: Ground, folder: Path) -> None:
 _SURVEY = Survey("links", write_links, lambda folder: Links(folder / _FILE))
 
 
-def functional(text: str, links: Links, target: int, documents: int, stop_words: frozenset[str]) -> str:
+def functional(text: str, links: Links, documents: int, stop_words: frozenset[str]) -> str:
     """Why an anchor text does not say what is behind it, "" where it does.
 
     Anchor-DR leaves out anchors of headers and footers and within one site, single letters and numbers, then by a list
@@ -126,10 +123,10 @@ def functional(text: str, links: Links, target: int, documents: int, stop_words:
         return "functional"
     if word_count(text) > _LONGEST:
         return "too long"
-    targets, sources, _ = links.anchor(text, target)
-    if targets > _MOST_TARGETS:
+    found = links.anchor(text)
+    if len(found) > _MOST_TARGETS:
         return "leads to many documents"
-    if documents >= _FEW_DOCUMENTS and sources > _MOST_SOURCES * documents:
+    if documents >= _FEW_DOCUMENTS and sum(count for count, _ in found.values()) > _MOST_SOURCES * documents:
         return "on many pages"
     return ""
 
@@ -146,10 +143,11 @@ def anchor_retrieval(here: Neighbourhood, rng: Random, census: Census) -> Iterat
         if not here.pages.title(reference.target) or reference.target == here.number or not key[0] or key in seen:
             continue
         seen.add(key)
-        if reason := functional(reference.text, links, reference.target, here.pages.count, stop_words):
+        if reason := functional(reference.text, links, here.pages.count, stop_words):
             census.drop("anchor-dr", reason)
             continue
-        if links.anchor(reference.text, reference.target)[2] != here.number:
+        named = links.anchor(reference.text)
+        if named[reference.target][1] != here.number:
             census.drop("anchor-dr", "in an earlier document too")
             continue
         positive = here.pages.abstract(reference.target)
@@ -157,18 +155,8 @@ def anchor_retrieval(here: Neighbourhood, rng: Random, census: Census) -> Iterat
             census.drop("anchor-dr", "page too short")
             continue
         query = " ".join(reference.text.split())
-        yield _among_random_pages("anchor-dr", query, positive, -1, here, rng, reference.target)
-
-
-def _among_random_pages(
-    task: str, query: str, positive: str, section: int, here: Neighbourhood, rng: Random, other: int
-) -> Example:
-    """section: the positive's; other: a document that must not be a negative."""
-    options, text = here.view.options, here.pages.abstract
-    others = here.random_pages(rng, {here.number, other}, text, options.wanted_negatives, options.min_words)
-    documents = (positive, *map(text, others))
-    sections = (section, *(-1 for _ in others))
-    return Example(task, (query,) * len(documents), documents, here.view.document.id, sections)
+        pair = Example("anchor-dr", (query,), (positive,), here.view.document.id, (-1,))
+        yield from here.among_random_pages(pair, rng, {here.number, *named}, here.pages.abstract)
 
 
 def hyperlink_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
@@ -187,8 +175,8 @@ def hyperlink_prediction(here: Neighbourhood, rng: Random, census: Census) -> It
     linked = [target for target in links.links_to(here.number) if word_count(text(target)) >= fewest]
     symmetric = [target for target in linked if links.link(target, here.number)]
     one_way = [target for target in linked if target not in set(symmetric)]
-    unlinked = here.random_pages(rng, {here.number, *links.links_to(here.number)}, text, 8, fewest)
-    unlinked = [other for other in unlinked if not links.link(other, here.number)]
+    others = here.random_pages(rng, {here.number, *links.links_to(here.number)}, text, 8, text(here.number))
+    unlinked = [other for other in others if not links.link(other, here.number)]
     for nearer, farther in ((one_way, unlinked), (symmetric, one_way)):
         if not nearer or not farther:
             census.drop("php", "no pair of groups" if linked else "no links")
@@ -255,7 +243,8 @@ def hyperlink_induced(task: str, here: Neighbourhood, rng: Random, census: Censu
                 census.drop(task, "no such pair of links")
                 continue
             seen.add(asked)
-            yield _among_random_pages(task, rng.choice(queries), text, section, here, rng, asked)
+            pair = Example(task, (rng.choice(queries),), (text,), here.view.document.id, (section,))
+            yield from here.among_random_pages(pair, rng, {here.number, asked}, here.pages.abstract)
 
 
 def _linking_passages(here: Neighbourhood) -> Iterator[tuple[int, str, set[int]]]:

@@ -75,13 +75,13 @@ def train(
         return train_ranker(workspace, options, mode)
     refuse_meaningless(Training(options, QUERY), asdict(begun) if begun else {})
     source = _question_source(workspace, options, mode, notebook_progress(progress))
-    seen = _MOST_SEEN / sum(source.samples.counts.values())
+    seen = None if options.max_steps else min(_EPOCHS, max(1.0, _MOST_SEEN / sum(source.samples.counts.values())))
     chosen = replace(
         options,
         side=QUERY,
         groups=options.groups or _GROUPS,
         learning_rate=options.learning_rate or _LEARNING_RATE,
-        max_epochs=options.max_epochs or min(_EPOCHS, max(1.0, seen)),
+        max_epochs=options.max_epochs or seen,
         train_words=False,
     )
     return train_ranker(workspace, chosen, mode, source=source)

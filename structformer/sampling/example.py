@@ -80,10 +80,9 @@ class SamplingOptions:
         for name, allowed in (("inner", INNER), ("negatives_from", NEGATIVES_FROM), ("compat", COMPAT)):
             if getattr(self, name) not in allowed:
                 raise UsageError(f"{name} {getattr(self, name)!r}: choose {', '.join(allowed)}")
-        if self.negatives is not None and self.negatives < 1:
-            raise UsageError("negatives must be at least 1")
-        if self.draws < 1:
-            raise UsageError("draws must be at least 1")
+        for name in ("min_words", "negatives", "draws", "min_frequency", "max_characters"):
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise UsageError(f"{name} must be at least 1")
         if not 0 <= self.keep_short <= 1:
             raise UsageError("keep_short must be a share from 0 to 1")
 

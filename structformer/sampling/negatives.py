@@ -13,7 +13,7 @@ from structformer.graph import ReferenceGraph
 from structformer.sampling.example import Example, SamplingOptions
 from structformer.sampling.held_out import is_held_out
 from structformer.sampling.task import Form, Task
-from structformer.sampling.view import DocumentView, nearly_equal, word_set
+from structformer.sampling.view import DocumentView, holds, nearly_equal, word_set
 from structformer.text.lexical_analysis import analyzer, any_term_query
 from structformer.text.passages import section_passages, with_path
 from structformer.text.words import spaced
@@ -76,18 +76,16 @@ class PassageTable:
         """
         if not task.replaceable or len(set(example.queries)) > 1:
             return example
-        wanted = self._options.wanted_negatives
         query, positive = example.queries[0], example.documents[0]
-        plain_query, positive_words = " ".join(query.lower().split()), word_set(positive)
+        wanted, positive_words = self._options.wanted_negatives, word_set(positive)
         excluded = {number, *self._graph.see_also(number), *self._graph.see_also_of(number)}
         taken: list[str] = []
         for document, path, text in self._candidates(query, rng, _MAX_CANDIDATES * wanted):
             shown = with_path(path, text) if task.form is Form.PATH else text
-            plain = " ".join(text.lower().split())
             if (
                 document in excluded
                 or word_count(text) < self._options.min_words
-                or (" " in plain_query and plain_query in plain)
+                or holds(text, query)
                 or nearly_equal(positive_words, word_set(shown))
                 or shown in taken
             ):

@@ -5,13 +5,14 @@ texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Protocol
 
 from structformer.document import word_count
 from structformer.sampling.collection import CollectionCounts
-from structformer.sampling.view import DocumentView
+from structformer.sampling.example import Census, Example
+from structformer.sampling.view import DocumentView, holds, nearly_equal, word_set
 from structformer.text.sentence_splitting import sentences
 
 
@@ -127,19 +128,37 @@ class Neighbourhood:
                     yield AnchoredSentence(section, text[start:end], inside, spans)
 
     def random_pages(
-        self, rng: Random, excluded: set[int], text: Callable[[int], str], wanted: int, min_words: int
-    ) -> list[int]:
-        """Up to `wanted` distinct random documents outside `excluded` whose text has the minimum of words."""
-        taken: list[int] = []
-        if self.pages.count <= len(excluded):
-            return taken
-        for _ in range(50 + 10 * wanted):
+        self, rng: Random, excluded: set[int], text: Callable[[int], str], wanted: int, positive: str, query: str = ""
+    ) -> dict[int, str]:
+        """Texts of up to `wanted` random documents outside `excluded`, by number: long enough, no two the same, none
+        nearly the positive's, and none that holds the query.
+        """
+        taken: dict[int, str] = {}
+        words, fewest = word_set(positive), self.view.options.min_words
+        for _ in range(50 + 10 * wanted if self.pages.count > len(excluded) else 0):
             if len(taken) >= wanted:
                 break
             number = rng.randrange(self.pages.count)
-            if number not in excluded and number not in taken and word_count(text(number)) >= min_words:
-                taken.append(number)
+            shown = "" if number in excluded else text(number)
+            if word_count(shown) < fewest or shown in taken.values() or holds(shown, query):
+                continue
+            if not nearly_equal(words, word_set(shown)):
+                taken[number] = shown
         return taken
+
+    def among_random_pages(
+        self, pair: Example, rng: Random, excluded: set[int], text: Callable[[int], str], census: Census | None = None
+    ) -> Iterator[Example]:
+        """The Example of a pair and as many random documents outside `excluded` as are wanted. census: counts one
+        without any as dropped; without it the pair may stay alone.
+        """
+        [query], [positive] = pair.queries, pair.documents
+        others = self.random_pages(rng, excluded, text, self.view.options.wanted_negatives, positive, query).values()
+        if census is not None and not others:
+            census.drop(pair.task, "no documents to contrast with")
+            return
+        sections = (*pair.sections, *(-1,) * len(others))
+        yield replace(pair, queries=(query,) * len(sections), documents=(positive, *others), sections=sections)
 
 
 def title_and_head(pages: PageTexts, number: int) -> str:

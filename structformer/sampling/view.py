@@ -8,6 +8,7 @@ from structformer.document import Document, Section, has_words, word_count
 from structformer.sampling.example import SamplingOptions
 from structformer.text.headings import is_see_also
 from structformer.text.passages import section_passages
+from structformer.text.query_like import plain
 from structformer.text.words import bare_words
 
 _WORD = re.compile(r"\w+")
@@ -107,16 +108,7 @@ class DocumentView:
 
     def same_text(self, first: int, second: int) -> bool:
         """Whether two contents are equal or nearly so."""
-        known = self._words
-        one = known.get(first)
-        two = known.get(second)
-        one = self.words(first) if one is None else one
-        two = self.words(second) if two is None else two
-        small, large = len(one), len(two)
-        # Nearly always their sizes tell, and this is asked of every negative.
-        if small < NEARLY_EQUAL * large or large < NEARLY_EQUAL * small:
-            return False
-        return nearly_equal(one, two)
+        return nearly_equal(self.words(first), self.words(second))
 
     def negatives(self, positive: int, candidates: Sequence[int], rng: Random, wanted: int | None) -> list[int]:
         """Up to `wanted` of the candidates in random order: long enough, no kin of the positive, of other text.
@@ -153,11 +145,24 @@ def nearly_equal(first: frozenset[str], second: frozenset[str]) -> bool:
     """Whether two word sets overlap so much that their texts count as the same."""
     if not first or not second:
         return first == second
-    small, large = sorted((len(first), len(second)))
-    if small < NEARLY_EQUAL * large:
+    one, two = len(first), len(second)
+    # Nearly always their sizes tell, and this is asked of every negative.
+    if one < NEARLY_EQUAL * two or two < NEARLY_EQUAL * one:
         return False
     common = len(first & second)
-    return common >= NEARLY_EQUAL * (len(first) + len(second) - common)
+    return common >= NEARLY_EQUAL * (one + two - common)
+
+
+def phrase(query: str) -> str:
+    """The query as `plain` has it; "" of a single word, which tells nothing of the texts that hold it."""
+    found = plain(query)
+    return found if " " in found or word_count(found) > 1 else ""
+
+
+def holds(text: str, query: str) -> bool:
+    """Whether a text holds a query of several words, in any case and spacing, and so may answer it."""
+    asked = phrase(query)
+    return bool(asked) and asked in plain(text)
 
 
 def is_short(document: Document, min_words: int) -> bool:

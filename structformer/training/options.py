@@ -164,8 +164,11 @@ class TrainingOptions:
             value = getattr(self, field_name)
             if value is not None and not 0 < value < math.inf:
                 raise UsageError(f"{field_name} must be above 0{'' if value <= 0 else ' and finite'}")
-        if self.hard_negatives < 0:
-            raise UsageError("hard_negatives must not be below 0")
+        for field_name in "hard_negatives mlm margin warmup weight_decay step_at step_factor select_after".split():
+            if not 0 <= getattr(self, field_name) < math.inf:
+                raise UsageError(f"{field_name} must not be below 0, and finite")
+        if self.warmup > 1:
+            raise UsageError(f"warmup is {self.warmup:g}: it is a share of the steps, 1 at most")
         if self.mix and not all(isinstance(each, int | float) and 0 < each < math.inf for each in self.mix.values()):
             raise UsageError(f"mix is {self.mix!r}: a task's weight must be a number above 0")
         if abs(self.seed) >= 2**63:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from structformer import Document, Section, sample
@@ -209,6 +210,26 @@ def test_wlp_asks_with_a_linked_pages_abstract_for_the_linking_passage():
     for example in found:
         assert example.documents[0] == f"Boats\n{TEXT}"
         assert example.documents[1:] == (f"{PAGES[4]}\n{PAGES[4]}",)  # the only page without a link
+
+
+def test_random_pages_are_long_enough_and_neither_copies_nor_holders_of_the_query():
+    texts = [
+        "",
+        "sails catch wind",
+        "Sails  catch a wind",
+        "sails CATCH wind!",
+        "rain falls",
+        "rain falls",
+        "trains run on",
+    ]
+    place = here()
+    place.pages = SimpleNamespace(count=len(texts))
+    drawn = {
+        tuple(sorted(place.random_pages(Random(seed), {6}, texts.__getitem__, 7, "wind sails catch", query).values()))
+        for seed in range(30)
+        for query in ("run on", "catch a wind")
+    }
+    assert drawn == {("Sails  catch a wind", "rain falls"), ("rain falls",)}
 
 
 def test_sentence_spans_are_where_the_sentences_stand():

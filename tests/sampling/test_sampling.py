@@ -232,6 +232,20 @@ def test_ict_asks_with_a_sentence_for_its_passage_mostly_without_it():
     assert 10 <= kept <= 55
 
 
+@pytest.mark.parametrize(
+    "said", ["Not in remote clients today.", "\u8fd9\u4e2a\u9009\u9879\u4e0d\u80fd\u5728\u8fdc\u7a0b\u4f7f\u7528\u3002"]
+)
+def test_no_passage_that_holds_the_sentence_word_for_word_is_its_negative(said):
+    """A manual says the same of many options."""
+    root = Section("D", 0, "", children=[Section(f"S{n}", 1, f"{said} Use {n} {n}{n} here.") for n in range(4)])
+    root.children += [Section("Other", 1, "Nothing of that kind is here.")]
+    found = examples("ict", Document("d", "D", root, Source("d", "markdown")))
+    [asked, *_] = {example.queries for example in found if example.queries[0] in said}
+    assert len(asked) == 2, "the other section alone"
+    assert all("Nothing" in text for each in found if each.queries[0] in said for text in each.documents[1:])
+    assert any("S2" in text for each in found if each.queries[0] not in said for text in each.documents[1:])
+
+
 def test_short_texts_take_no_part_and_an_inner_node_lends_its_subtree():
     document = tree()
     document.root.children[0].text = ""

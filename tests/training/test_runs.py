@@ -177,6 +177,21 @@ def test_pairs_to_train_on_are_those_that_the_loss_takes(corpus):
     assert steps(loss="softmax") < 10
 
 
+def test_of_steps_and_epochs_that_are_both_given_the_fewer_count(corpus):
+    def plan(**changed: object) -> tuple[int, str]:
+        options = replace(TINY, groups=4, mix={"srr": 1.0}, **{"max_steps": None, **changed})
+        found = train(corpus, options, dry_run=True).plan
+        return found.steps, found.limited_by
+
+    epoch = sum(Samples.open(corpus).counts[task] for task in ("srr",)) // 4
+    assert plan(max_epochs=2.0) == (2 * epoch, "2 epochs")
+    assert plan(max_epochs=2.0, max_steps=100_000) == (2 * epoch, "2 epochs")
+    assert plan(max_epochs=2.0, max_steps=3) == (3, "--max-steps")
+    assert plan(max_steps=100_000) == (100_000, "--max-steps")
+    assert plan(max_epochs=2.0, max_steps=100_000, max_pairs=10, loss="infonce") == (3, "10 pairs")
+    assert plan() == (6 * epoch, "6 epochs")
+
+
 def test_a_loss_that_is_no_number_names_its_example_and_keeps_the_last_checkpoint(corpus):
     options = replace(TINY, max_steps=50, learning_rate=1e30, warmup=0.0, save_steps=1, name="nan")
     with pytest.raises(
@@ -427,6 +442,11 @@ def test_every_recipe_reads_and_any_key_can_be_set(run):
     assert training_options("docs", {}, ["sample.negatives=all"]).sampling["negatives"] is None
     harp = training_options("harp", {})
     assert (harp.max_steps, harp.max_epochs, harp.sampling) == (None, 10, {"min_document_words": 100})
+    assert {name: training_options(name, {}).pair_query_tokens for name in ("harp", "wlp-mlm", "wikiformer")} == {
+        "harp": 128,  # of whole sentences
+        "wlp-mlm": 64,
+        "wikiformer": 30,
+    }
     assert training_options("wikiformer", {}, ["max_steps=none"]).max_steps is None
 
 
@@ -525,6 +545,9 @@ def test_mistakes_in_recipes_are_named(corpus, recipe, setting, message):
         ("[train]\nmix = { srr = 'much' }", "mix is {'srr': 'much'}"),
         ("[train]\nmax_seconds = inf", "max_seconds must be above 0 and finite"),
         ("[train]\nhard_negatives = -3", "hard_negatives must not be below 0"),
+        ("[train]\nmlm = nan", "mlm must not be below 0, and finite"),
+        ("[train]\nweight_decay = -0.1", "weight_decay must not be below 0"),
+        ("[train]\nwarmup = 10", "warmup is 10: it is a share of the steps"),
     ],
 )
 def test_what_a_recipe_may_not_be_is_named(tmp_path, text, message):

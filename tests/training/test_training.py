@@ -63,12 +63,16 @@ def test_false_negatives_are_not_allowed():
         example("r", "how to List  files now", "b"),
         example("s", "here one text", "c"),
         example("t", "quite different", "d"),
+        example("\u5217\u51fa\u6587\u4ef6", "\u5982\u4f55", "e"),
+        example("u", "\u5982\u4f55\u5217\u51fa\u6587\u4ef6", "f"),
     ]
     documents = [each.documents[0] for each in examples] + [each.documents[1] for each in examples]
     owners = [each.document_id for each in examples] * 2
     allowed = negatives_allowed(examples, documents, owners, own=1)
+    assert allowed[5].tolist() == [*[True] * 5, False, False, *[True] * 6, False]
     # Own positive and its twin, the same document, a text that holds the query: none may count; its own negative may.
-    assert allowed[0].tolist() == [False, False, False, False, True, True, False, False, True, True]
+    twins = [True, False, False, True, True, True, True]
+    assert allowed[0].tolist() == [False, False, False, False, True, True, True, *twins]
 
 
 TEXTS = st.lists(st.sampled_from(["how", "to", "List", "files", "in", "a", "folder", ","]), max_size=12).map(" ".join)

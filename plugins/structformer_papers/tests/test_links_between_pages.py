@@ -59,6 +59,20 @@ def test_words_of_the_released_list_numbers_and_single_letters_say_nothing(tmp_p
     assert found.manifest["census"]["dropped"]["anchor-dr"] == {"functional": len(texts)}
 
 
+def test_no_page_that_has_the_same_name_or_says_it_is_a_negative(tmp_path):
+    pages = {
+        **PAGES,
+        "other.md": f"# Other\n\nPeople of the coast call [the main sail](buoy.md) what is none. {FILLER}\n",
+        "buoy.md": f"# Buoy\n\nThe buoy shows the way into the harbour by night. {FILLER}\n",
+        "gull.md": f"# Gull\n\nThe gull sits wherever there is something to eat. {FILLER}\n",
+    }
+    ingest(write_pages(tmp_path / "pages", pages), tmp_path / "w", workers=1)
+    drawn = sample(tmp_path / "w", ["anchor-dr"], options=SamplingOptions(min_words=5, draws=9), workers=1)
+    assert {page(text) for each in drawn if each.queries[0] == "the main sail" for text in each.documents[1:]} == {
+        "gull"
+    }
+
+
 def pairs(workspace: Path, task: str) -> set[tuple[str, str]]:
     """The query, and the page whose passage answers it, of each Example of a task."""
     drawn = sample(workspace, [task], options=SamplingOptions(min_words=5, negatives=1), workers=1)

@@ -10,7 +10,7 @@ from structformer.document import word_count
 from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import Neighbourhood
 from structformer.sampling.task import Form, Need, Task
-from structformer.sampling.view import DocumentView, in_random_order
+from structformer.sampling.view import DocumentView, holds, in_random_order
 from structformer.sampling.word_sets import document_model, word_set_examples
 from structformer.text.overview import overview
 from structformer.text.passages import (
@@ -56,6 +56,8 @@ def inverse_cloze(view: DocumentView, rng: Random, census: Census) -> Iterator[E
                     text = with_paths.get((other, place))
                     if text is None:
                         text = with_paths[other, place] = with_path(view.path_text(other), cut[other][place].text)
+                    if holds(text, query):
+                        continue
                     numbers.append(other)
                     texts.append(text)
                     if len(numbers) > wanted:
@@ -90,12 +92,9 @@ def body_first_selection(here: Neighbourhood, rng: Random, census: Census) -> It
         return
     for number, pieces in cut.items():
         positive = with_path(view.path_text(number), rng.choice(pieces).text)
-        negatives = _other_pages(here, rng, {here.number, *here.see_also})
-        if not negatives:
-            census.drop("bfs", "no documents to contrast with")
-            continue
-        texts, sections = (positive, *negatives), (number, *(-1,) * len(negatives))
-        yield Example("bfs", (rng.choice(queries),) * len(texts), texts, view.document.id, sections)
+        pair = Example("bfs", (rng.choice(queries),), (positive,), view.document.id, (number,))
+        excluded = {here.number, *here.see_also}
+        yield from here.among_random_pages(pair, rng, excluded, partial(_first_passage, here), census)
 
 
 def wiki_link_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
@@ -116,13 +115,9 @@ def wiki_link_prediction(here: Neighbourhood, rng: Random, census: Census) -> It
         if not queries or word_count(piece) < view.options.min_words:
             census.drop("wlp", "no sentence in the page's abstract" if not queries else "passage too short")
             continue
-        negatives = _other_pages(here, rng, linked)
-        if not negatives:
-            census.drop("wlp", "no documents to contrast with")
-            continue
-        texts = (with_path(view.path_text(reference.section), piece), *negatives)
-        sections = (reference.section, *(-1,) * len(negatives))
-        yield Example("wlp", (rng.choice(queries),) * len(texts), texts, view.document.id, sections)
+        positive = with_path(view.path_text(reference.section), piece)
+        pair = Example("wlp", (rng.choice(queries),), (positive,), view.document.id, (reference.section,))
+        yield from here.among_random_pages(pair, rng, linked, partial(_first_passage, here), census)
 
 
 def representative_words_prediction(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
@@ -203,12 +198,9 @@ def _passage_at(text: str, position: int) -> str:
     return ""
 
 
-def _other_pages(here: Neighbourhood, rng: Random, excluded: set[int]) -> list[str]:
-    """First passages of random documents, with their titles in front as positives have their paths."""
-    wanted = here.view.options.wanted_negatives
-    numbers = here.random_pages(rng, excluded, here.pages.abstract, wanted, here.view.options.min_words)
-    firsts = ((number, next(passages(here.pages.abstract(number), PASSAGE_WORDS), "")) for number in numbers)
-    return list(dict.fromkeys(with_path(here.pages.title(number), first) for number, first in firsts))
+def _first_passage(here: Neighbourhood, number: int) -> str:
+    """A document's first passage, with its title in front as positives have their paths."""
+    return with_path(here.pages.title(number), next(passages(here.pages.abstract(number), PASSAGE_WORDS), ""))
 
 
 _of_links = partial(

@@ -16,10 +16,9 @@ from structformer.sampling.example import Census, Example
 from structformer.sampling.neighbourhood import AnchoredSentence, Neighbourhood, WordWeights
 from structformer.sampling.task import Need, Task
 from structformer.sampling.view import in_random_order, nearly_equal, word_set
-from structformer.sampling.word_sets import positive_poisson
+from structformer.sampling.word_sets import MEAN_SIZE, positive_poisson
 from structformer.text.stop_words import STOP_WORDS
 
-POISSON_MEAN = 3.0
 _QDM_PAIRS = 10  # of one query, at most, in the released code
 _LOOKED_AT = 256  # of an anchor text's pages, to find another one
 _LEAST = 1e-6  # importance that an anchor outside the read part of a sentence has
@@ -48,7 +47,7 @@ def representative_query_prediction(here: Neighbourhood, rng: Random, census: Ce
 def query_disambiguation_modeling(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
     """QDM: which page an anchor text means, in its sentence, of those that links with this anchor text lead to.
 
-    Source: HARP, section 3.2.2 ("Query Disambiguation Modeling"), eq. 7. Queries as in RQP. With
+    Source: HARP, section 3.2.2 ("Query Disambiguation Modeling"), eq. 9. Queries as in RQP. With
     `compat="released-code"` every other page makes a pair, up to ten; else one is drawn.
     """
     released = here.view.options.compat == "released-code"
@@ -112,8 +111,8 @@ def _drawn_pair(importance: Mapping[int, float], rng: Random) -> tuple[int, int]
 def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
     """ACM: the page of an anchor in one sentence with the query's anchor, against a random page.
 
-    Source: HARP, section 3.2.4 ("Anchor Co-occurrence Modeling"), eq. 10. The query is an anchor text and words drawn
-    from its page by the attention from [CLS]. With `compat="released-code"` documents are cut at 250 words."""
+    Source: HARP, section 3.2.4 ("Anchor Co-occurrence Modeling"), eq. 13-14. The query is an anchor text and words
+    drawn from its page by the attention from [CLS]. With `compat="released-code"` documents are cut at 250 words."""
     weights = _weights(here)
     excluded = {here.number, *here.see_also, *(reference.target for reference in here.references)}
     for sentence in here.anchored_sentences():
@@ -126,11 +125,10 @@ def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Censu
         drawn = _words(weights.weights(here.pages.abstract(reference.target)), reference.text, here, rng)
         query = " ".join([reference.text, *drawn])
         positive = here.pages.abstract(sentence.references[answering].target)
-        others = here.random_pages(rng, excluded, here.pages.abstract, 1, here.view.options.min_words)
-        if not others or _same(positive, here.pages.abstract(others[0])):
+        documents = [positive, *here.random_pages(rng, excluded, here.pages.abstract, 1, positive).values()]
+        if len(documents) < 2:
             census.drop("acm", "no page to contrast with")
             continue
-        documents = [positive, here.pages.abstract(others[0])]
         if here.view.options.compat == "released-code":
             documents = [first_words(document, _ACM_RELEASED_WORDS) for document in documents]
         yield Example("acm", (query, query), tuple(documents), here.view.document.id, (sentence.section, -1))
@@ -154,7 +152,7 @@ def draw_words(weights: Mapping[str, float], rng: Random, stop_words: frozenset[
     words = [(word, weight) for word, weight in sorted(weights.items()) if weight > 0 and word not in stop_words]
     # Efraimidis and Spirakis 2006: the largest u^(1/w) are a weighted sample without replacement.
     keyed = sorted(((math.log(1.0 - rng.random()) / weight, word) for word, weight in words), reverse=True)
-    return [word for _, word in keyed[: positive_poisson(rng, POISSON_MEAN)]]
+    return [word for _, word in keyed[: positive_poisson(rng, MEAN_SIZE)]]
 
 
 def draw_words_as_released(
@@ -168,7 +166,7 @@ def draw_words_as_released(
     words = [word for word in sorted(weights) if word not in stop_words]
     size = 0
     while size < 1:
-        size = int(rng.gauss(POISSON_MEAN, 1))
+        size = int(rng.gauss(MEAN_SIZE, 1))
     return rng.choices(words, [math.exp(weights[word]) for word in words], k=size) if words else []
 
 

@@ -175,15 +175,8 @@ def long_texts_matching(here: Neighbourhood, rng: Random, census: Census) -> Ite
         if word_count(content) < options.min_words:
             census.drop("ltm", "neighbour too short or held out")
             continue
-        words = word_set(content)
-        wanted = options.wanted_negatives
-        drawn = here.random_pages(rng, adjacent, here.pages.head, 2 * wanted, options.min_words)
-        others = dict.fromkeys(text for text in map(here.pages.head, drawn) if not nearly_equal(words, word_set(text)))
-        texts = (content, *list(others)[:wanted])
-        if len(texts) < 2:
-            census.drop("ltm", "no documents to contrast with")
-            continue
-        yield Example("ltm", (query,) * len(texts), texts, here.view.document.id, (-1,) * len(texts))
+        pair = Example("ltm", (query,), (content,), here.view.document.id, (-1,))
+        yield from here.among_random_pages(pair, rng, adjacent, here.pages.head, census)
 
 
 _PAPER = "Su et al., Wikiformer, AAAI 2024"

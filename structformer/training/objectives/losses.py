@@ -9,7 +9,8 @@ from scipy.sparse import csr_array
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, log_softmax, relu
 
 from structformer.sampling import Example
-from structformer.sampling.view import NEARLY_EQUAL, word_set
+from structformer.sampling.view import NEARLY_EQUAL, phrase, word_set
+from structformer.text.query_like import plain
 
 
 def grouped(scores: torch.Tensor, group_sizes: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -128,11 +129,10 @@ def negatives_allowed(
         refused[number, start:end] = False
         start = end
     refused |= _nearly_equal_rows([word_set(document) for document in documents], count)
-    plain = [" ".join(document.lower().split()) for document in documents]
+    shown = [plain(document) for document in documents]
     for number, example in enumerate(examples):
-        query = " ".join(example.queries[0].lower().split())
-        if " " in query:
-            refused[number] |= [query in text for text in plain]
+        if query := phrase(example.queries[0]):
+            refused[number] |= [query in text for text in shown]
     return torch.from_numpy(~refused)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 
@@ -122,28 +123,24 @@ def make_plan(
     measured: Measured,
     besides: float,
 ) -> TrainingPlan:
-    """How many steps to run: as many as fit into the time, at most those of the epochs or --max-steps, and of the
+    """How many steps to run: as many as fit into the time, at most those of the epochs, of --max-steps and of the
     pairs. besides: seconds that go to other things than steps.
     """
-    epochs = options.max_epochs or _MAX_EPOCHS
-    steps = max(1, math.ceil(epochs / max(order.epochs(1), 1e-9)))
-    limited_by = f"{epochs:g} epochs"
-    if options.max_steps is not None:
-        steps, limited_by = options.max_steps, "--max-steps"
+    limits: list[tuple[float, str]] = [(options.max_steps or math.inf, "--max-steps")]
+    if options.max_epochs or not (options.max_steps or options.max_pairs):
+        epochs = options.max_epochs or _MAX_EPOCHS
+        limits.append((max(1, math.ceil(epochs / max(order.epochs(1), 1e-9))), f"{epochs:g} epochs"))
+    if options.max_seconds is not None:
+        given = f"--max-time {options.max_seconds:g}s"
+        if besides + measured.seconds > options.max_seconds:
+            given += ", too little on this machine for more than the one step that is run"
+        limits.append((max(1, int((options.max_seconds - besides) / measured.seconds)), given))
     if options.max_pairs is not None:
         of_group = _PAIRS.get(settings.loss, options.group_size)
-        needed = steps_of_pairs(options.max_pairs, order, of_group, options.max_steps)
-        if needed != options.max_steps:
-            steps, limited_by = needed, f"{options.max_pairs:,} pairs"
-    if options.max_seconds is not None:
-        affordable = max(1, int((options.max_seconds - besides) / measured.seconds))
-        if affordable < steps:
-            steps, limited_by = affordable, f"--max-time {options.max_seconds:g}s"
-        if besides + measured.seconds > options.max_seconds:
-            limited_by = (
-                f"--max-time {options.max_seconds:g}s, too little on this machine for "
-                "more than the one step that is run"
-            )
+        needed = steps_of_pairs(options.max_pairs, order, of_group, min(limits)[0])
+        limits.append((needed, f"{options.max_pairs:,} pairs"))
+    least, limited_by = min(limits, key=itemgetter(0))
+    steps = int(least)
     return TrainingPlan(
         ranker=options.ranker,
         base=base.name if not base.scratch else f"scratch ({options.size})",
@@ -162,7 +159,7 @@ def make_plan(
     )
 
 
-def steps_of_pairs(pairs: int, order: ExampleOrder, group_size: int, most: int | None = None) -> int:
+def steps_of_pairs(pairs: int, order: ExampleOrder, group_size: int, most: float = math.inf) -> int:
     """The steps that see so many pairs; at most `most`."""
     step = seen = 0
     while seen < pairs and step != most:
