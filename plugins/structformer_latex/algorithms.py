@@ -11,27 +11,17 @@ from structformer_latex.output import Output, Part
 # What is printed, or before and behind the argument; algorithmicx and algorithmic write the names in other cases.
 _Shown = str | tuple[str, str]
 _WITH_ARGUMENT: dict[str, _Shown] = {
-    "If": ("if", "then"),
-    "ElsIf": ("else if", "then"),
-    "ElseIf": ("else if", "then"),
-    "For": ("for", "do"),
+    "Until": ("until", ""),
     "ForAll": ("for all", "do"),
     "ForEach": ("for each", "do"),
-    "While": ("while", "do"),
-    "Until": ("until", ""),
-    "Switch": ("switch", "do"),
-    "Case": ("case", "do"),
+    "If": ("if", "then"),
+    **dict.fromkeys(("ElsIf", "ElseIf"), ("else if", "then")),
+    **{name: (name.lower(), "do") for name in ("For", "While", "Switch", "Case")},
 }
 _WORDS: dict[str, _Shown] = {
-    "Else": "else",
-    "Other": "otherwise",
-    "Begin": "begin",
-    "BlankLine": "",
-    "Loop": "loop",
-    "State": "",
-    "Statex": "",
-    "Require": "Require:",
-    "Ensure": "Ensure:",
+    **by_pair(
+        "Else=else Other=otherwise Begin=begin Loop=loop Require=Require: Ensure=Ensure: BlankLine= State= Statex="
+    ),
     **{f"End{name}": f"end {name.lower()}" for name in "If For While Loop Function Procedure".split()},
     "EndForAll": "end for",
 }

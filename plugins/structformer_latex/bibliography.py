@@ -22,15 +22,15 @@ _FIELD = re.compile(r"\s*,?\s*([A-Za-z][\w:.-]*)\s*=\s*")
 _DOI_BEGINS = re.compile(r"^(?:https?://)?(?:dx\.)?doi\.org/|^doi:\s*", re.IGNORECASE)
 _IGNORED = frozenset({"comment", "preamble", "string"})
 _TITLE = re.compile(r"(?:^|,)\s*title\s*=\s*(\{[^{}]*\}|[^,{}]+)")
+_NO_HEADING = re.compile(r"heading\s*=\s*\{?(?:none|nobibheading)")
 _MAX_FIELD = 100_000
 
 
 @dataclass(slots=True)
 class Entry:
-    """One work: its key, its kind and its fields (names in small letters, values as LaTeX)."""
+    """One work: its key and its fields (names in small letters, values as LaTeX)."""
 
     key: str
-    kind: str
     fields: dict[str, str] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
@@ -59,17 +59,13 @@ class Entry:
 def parse_bibtex(text: str) -> dict[str, Entry]:
     """Entries by key. What is broken costs its entry only."""
     entries: dict[str, Entry] = {}
-    strings = {
-        name.lower(): _value(text, end, {})[0]
-        for name, end in ((found[1], found.end()) for found in _STRING.finditer(text))
-    }
+    strings = {found[1].lower(): _value(text, found.end(), {})[0] for found in _STRING.finditer(text)}
     position = 0
     while (found := _ENTRY.search(text, position)) is not None:
         position = found.end()
-        kind = found[1].lower()
-        if kind in _IGNORED:
+        if found[1].lower() in _IGNORED:
             continue
-        entry = Entry(found[2], kind)
+        entry = Entry(found[2])
         while (name := _FIELD.match(text, position)) is not None:
             value, position = _value(text, name.end(), strings)
             entry.fields.setdefault(name[1].lower(), value)
@@ -178,7 +174,10 @@ class Bibliography(Part):
             self.open_section()
 
     def _print(self, name: str) -> None:
-        title = _TITLE.search(self._cursor.optional() or "")
+        title = _TITLE.search(options := self._cursor.optional() or "")
+        if _NO_HEADING.search(options) and self._output.section is not None:  # the author has given it one
+            self.section = self._output.section
+            return
         self.open_section(title[1].strip("{}") if title is not None else "")
 
     def _item(self, name: str) -> None:

@@ -46,7 +46,8 @@ RANGES = frozenset("crefrange Crefrange vrefrange cpagerefrange".split())
 DROPPED = by_value(
     {
         "": """fbox mbox newblock phantomsection twocolumn onecolumn tikzstyle IEEEauthorblockN columnbreak glsresetall
-        makeglossaries printglossaries frenchspacing normalfont ExplSyntaxOn keywords setbox""",
+        makeglossaries printglossaries frenchspacing normalfont ExplSyntaxOn keywords setbox
+        nolinenumbers""",
         "m": """newlength setheight hyperbaseurl hypersetup logo thanks pgfkeys theoremheaderfont theorembodyfont
         tabletail tablelasttail graphicspath pagestyle thispagestyle hyphenation sisetup bookmarksetup stepcounter value pgfplotsset tikzset
         hspace hspace* cline hhline Xhline adjustbox setbeamercovered SetAlFnt SetAlgoSkip SetAlCapSkip SetCommentSty
@@ -54,19 +55,20 @@ DROPPED = by_value(
         needspace Needspace arabic alph Alph roman Roman fnsymbol chaptermark sectionmark newgeometry microtypesetup
         chapterstyle setsecnumdepth maxsecnumdepth maxtocdepth settocdepth urlstyle KOMAoptions floatstyle restylefloat
         includeonly setcitestyle setminted usemintedstyle tcbuselibrary tcbset mdfsetup sethlcolor pdfinfo everypar
-        everymath AddToShipoutPicture AtEndDocument ExecuteBibliographyOptions backgroundsetup""",
-        "o": "printglossary printindex lettrine pause makeindex",
+        everymath AddToShipoutPicture AtEndDocument ExecuteBibliographyOptions backgroundsetup titlerunning
+        authorrunning tocauthor toctitle pubyear pagerange IEEEpubid @ifpackageloaded @ifclassloaded""",
+        "o": "printglossary printindex lettrine IEEEPARstart allowdisplaybreaks pause makeindex",
         "mm": """setlength addtolength setcounter addtocounter resizebox fontsize markboth addtocontents settowidth
         multicolumn DeclareMathOperator DeclareTextFontCommand DeclareOption floatname pgfmathsetmacro Xcline SetInd
         lstdefinestyle DeclareUnicodeCharacter PassOptionsToPackage PackageWarning counterwithin counterwithout
         @addtoreset setkeys addtokomafont setkomafont AtBeginEnvironment AtEndEnvironment BeforeBeginEnvironment
         AfterEndEnvironment appto preto crefalias creflabelformat defbibheading floatplacement titleformat*
-        discretionary DeclareUrlCommand""",
+        discretionary DeclareUrlCommand @ifpackagelater""",
         "mo": "scalebox newcounter cdashline",
         "om": """date subjclass address curraddr dedicatory translator affiliation affil ead cortext fntext vspace vspace* bibliographystyle pagenumbering index hphantom phantom vphantom geometry
         setstretch linespread bibliographyunit nocite markright definecolor* pdfbookmark* usetikzlibrary captionsetup*
-        theoremstyle refstepcounter nolinenumbers pagecolor normalfont* fontencoding fontfamily fontseries fontshape
-        allowdisplaybreaks raisebox* usetheme usecolortheme usefonttheme setbeamertemplate* institute logo*
+        theoremstyle refstepcounter altaffiliation pagecolor normalfont* fontencoding fontfamily fontseries fontshape
+        raisebox* usetheme usecolortheme usefonttheme setbeamertemplate* institute logo*
         numberwithin* DeclareGraphicsExtensions lstloadlanguages crefname* Crefname* babelfont* setmainfont*
         setsansfont* setmonofont* bibpunct* theoremsymbol keywords* newblock* nobibliography typeout message
         PackageWarning* errmessage write special pdfoutput shorthandoff shorthandon frenchspacing* makeindex*
@@ -113,7 +115,7 @@ MATH = frozenset(
 )
 TABLES = by_value(
     {
-        1: "tabular longtable array supertabular xtabular tblr longtblr tabu longtabu deluxetable NiceTabular",
+        1: "tabular longtable longtable* array supertabular xtabular tblr longtblr talltblr tabu longtabu deluxetable NiceTabular",
         2: "tabular* tabularx tabulary xltabular",
     }
 )

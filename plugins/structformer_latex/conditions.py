@@ -6,7 +6,7 @@ For every place of a text the \fi and the \else that belong to it are found in o
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import ClassVar
 
 from structformer_latex.commands import CONDITIONALS, Handler, by_name
@@ -33,6 +33,9 @@ _TESTS = {
 }
 _BOOLEAN = re.compile(r"\s*(\\not\s*)?\\boolean\s*\{([^{}]*)\}\s*")
 _UNDECIDED = re.compile(r"\\boolean|\\equal\s*\{\s*\}")
+# etoolbox's tests of two arguments, and of one that is empty or not defined; what is defined is mostly not empty.
+_OF_TWO = frozenset("IfStrEq ifstrequal ifnumequal ifnumgreater ifnumless ifdefstring ifcsstring ifdefequal".split())
+_OF_NOTHING = frozenset("ifstrempty ifblank ifdefempty ifdefvoid ifcsempty ifcsvoid ifundef ifcsundef".split())
 _KEPT_CONDITIONS = 16  # texts: a file and the macros that were expanded last
 
 
@@ -75,8 +78,9 @@ class Branches:
     first.
     """
 
-    def __init__(self, cursor: Cursor, files: Files) -> None:
+    def __init__(self, cursor: Cursor, files: Files, commands: Container[str]) -> None:
         self._cursor = cursor
+        self._commands = commands  # that the user has defined so far
         self._files = files
         self._switches: dict[str, bool] = {}
         self._toggles: dict[str, bool] = {}
@@ -105,8 +109,10 @@ class Branches:
         truth = name != "iffalse"
         if name[2:] in self._switches:
             truth = self._switches[name[2:]]
-        elif name in _TESTS:
-            self._cursor.take(_TESTS[name])
+        elif name in _TESTS and (test := self._cursor.take(_TESTS[name])) is not None and name == "ifdefined":
+            place, ends = self._cursor.position, self._conditions_of(self._cursor.text)
+            has_else = ends.end(place, to_else=True) != ends.end(place, to_else=False)
+            truth = not has_else or test[0].strip()[1:] in self._commands  # one branch alone is shown
         if not truth:
             self._skip_branch(to_else=True)
 
@@ -148,16 +154,17 @@ class Branches:
 
     def _choice(self, name: str) -> None:
         cursor = self._cursor
-        other = cursor.argument() if name in ("IfStrEq", "ifstrequal") else None
-        test, first, second = cursor.argument(), cursor.argument(), cursor.argument()
+        test = cursor.argument()
+        other = cursor.argument() if name in _OF_TWO else None
+        first, second = cursor.argument(), cursor.argument()
         boolean = _BOOLEAN.fullmatch(test)
         if other is not None:
-            truth = test.strip() == other.strip()
+            truth = test.strip() == other.strip() or "\\" in test
         elif boolean is not None and boolean[2] in self._toggles:
             truth = self._toggles[boolean[2]] != bool(boolean[1])
         elif name in ("IfFileExists", "InputIfFileExists"):
             truth = self._files(test.strip(), ("", ".tex")) is not None
-        elif name in ("ifstrempty", "ifblank"):
+        elif name in _OF_NOTHING:
             truth = not test.strip()
         else:
             truth = "false" not in test or _UNDECIDED.search(test) is not None
@@ -189,6 +196,7 @@ class Branches:
         ("newtoggle providetoggle settoggle toggletrue togglefalse iftoggle nottoggle", _toggle),
         ("newbool providebool setbool booltrue boolfalse ifbool notbool", _toggle),
         ("newboolean provideboolean setboolean", _toggle),
-        ("ifthenelse IfFileExists InputIfFileExists ifstrempty ifblank IfStrEq ifstrequal", _choice),
+        ("ifthenelse IfFileExists InputIfFileExists ifdef ifcsdef ifnumodd", _choice),
+        (_OF_TWO | _OF_NOTHING, _choice),
         ("texorpdfstring foreignlanguage mathchoice", _version),
     )

@@ -23,6 +23,7 @@ _VERBATIM_INSIDE = re.compile(
 )
 _ALTERNATIVE = re.compile(r"(?:^|,)\s*alt\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
 _MATH_BEGINS = re.compile(r"\s*\\begin\s*\{([a-zA-Z]+\*?)\}")
+_NOTE = re.compile(r"(?=[A-Z\u00c0-\u00de\u0400-\u042f]|\S+ )(?:.{0,200}\W)?[^\W\d_]{4}")  # not [plain], [!h tb]
 _SLIDE = 4  # its level
 _MOST_AROUND = 20  # environments that are asked what a caption is of
 _MATH_WITH_ARGUMENT = frozenset(
@@ -82,10 +83,9 @@ class Environments:
     _lists: list[_List] = field(default_factory=list)
     _floats: list[str] = field(default_factory=list)  # environments that may have a caption
 
-    @property
-    def in_algorithm(self) -> bool:
-        """Whether \\; ends a line."""
-        return bool(self._floats) and self._floats[-1].startswith(("algorithm", "procedure", "function"))
+    def inside(self, *names: str) -> bool:
+        """Whether the innermost environment that is not a list or a table is one of these, by how its name begins."""
+        return bool(self._floats) and self._floats[-1].startswith(names)
 
     def begin(self) -> None:
         """Read what follows \\begin."""
@@ -251,7 +251,9 @@ class Environments:
         elif name in _ARGUMENTS:
             self._cursor.drop(_ARGUMENTS[name])
         elif self._cursor.peek() == "[":
-            self._cursor.optional()
+            words = self._cursor.optional() or ""
+            if _NOTE.match(words) and "=" not in words:  # of a theorem that is defined elsewhere
+                self._write_label(f"{words}.")
 
     def _part_caption(self, command: str) -> None:
         """A part of a figure: \\subfloat[caption]{...}, \\subcaptionbox{caption}[width]{...}."""
@@ -344,13 +346,11 @@ class Environments:
     def _slides(self, command: str) -> None:
         """\\alt<2>{on that slide}{on others}."""
         self._cursor.skip_overlay()
-        first, second = self._cursor.argument(), self._cursor.argument()
-        self._output.typeset(f"{first} {second}")
+        self._output.typeset(f"{self._cursor.argument()} {self._cursor.argument()}")
 
     def _begin_columns(self, name: str) -> None:
         self._cursor.argument()
-        if (above := self._cursor.optional()) is not None:
-            self._output.typeset(above)
+        self._output.typeset(self._cursor.optional() or "")
 
     _OTHERS: ClassVar[dict[str, Handler]] = by_name(
         ("document subfile", lambda environments, name: None),  # its content is read as it comes

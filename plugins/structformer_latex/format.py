@@ -32,6 +32,7 @@ _MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
 _TAKEN = re.compile(
     r"\\(input|include|subfile|subfileinclude|includestandalone|import|subimport)(?![a-zA-Z])\s*(?:\[[^\[\]]*\]\s*)?(?:\{([^{}]*)\}\s*(?:\{([^{}]*)\})?|([^\s\\{}%]+))"
 )
+_MAY_TAKE = re.compile(r"\\(?:in|sub|import)")
 # A document whoever takes it in: with a class of its own, unless that is made for files that others take in.
 _ALONE = re.compile(r"\\document(?:class|style)\s*(?:\[[^\[\]]*\]\s*)?\{(?!\s*(?:subfiles|standalone)\s*\})")
 # What takes in documents with a class of their own.
@@ -63,9 +64,8 @@ class LatexFormat:
         """Certainty that a file of unknown suffix is LaTeX, from its first bytes."""
         if re.search(rb"^[ \t]*(?:\\document(?:class|style)\s*[\[{]|\\begin\s*\{document\})", head, re.MULTILINE):
             return 0.95
-        return (
-            0.6 if len(re.findall(rb"\\(?:section|subsection|chapter|label|cite|ref|begin)\s*\{", head)) >= 3 else 0.0
-        )
+        commands = re.findall(rb"\\(?:section|subsection|chapter|label|cite|ref|begin)\s*\{", head)
+        return 0.6 if len(commands) >= 3 and not path.endswith(".bib") else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document; none for a file that only defines things."""
@@ -96,19 +96,17 @@ class LatexFormat:
             source.warn(reader.cut)
         if builder.is_empty and not reader.front_matter.title:
             return None
-        metadata: dict[str, Any] = {}
-        if reader.front_matter.author:
-            metadata["author"] = reader.front_matter.author
-        if reader.references.external:
-            metadata["external_documents"] = [list(each) for each in reader.references.external]
-        if works := reader.bibliography.works():
-            metadata["works"] = works
+        said = {
+            "author": reader.front_matter.author,
+            "external_documents": [list(each) for each in reader.references.external],
+            "works": reader.bibliography.works(),
+        }
         document = builder.finish(
             Source(source.path, self.name),
             title=reader.front_matter.title or None,
             promote=False,
             language=reader.front_matter.language,
-            metadata=metadata,
+            metadata={key: value for key, value in said.items() if value},
         )
         name_references(document, reader.numbering.shown)
         labels = dict.fromkeys(normalize(anchor) for section in document.sections() for anchor in section.anchors)
@@ -126,7 +124,7 @@ class LatexFormat:
         a class of their own.
         """
         text = as_utf8(source.read()).decode("utf-8", "replace")
-        if not _may_take(text) or not _MAIN.search(text := _without_comments(text)):
+        if not _MAY_TAKE.search(text) or not _MAIN.search(text := _without_comments(text)):
             return set()
         merges = _TAKES_DOCUMENTS.search(text) is not None
         found: set[str] = set()
@@ -141,7 +139,7 @@ class LatexFormat:
                 text = _without_comments(as_utf8(opened.read()).decode("utf-8", "replace"))
                 if command in _MERGING or merges or not (_ALONE.search(text) and BODY.search(text)):
                     found.add(opened.path)
-                    if _may_take(text) and len(found) < _MAX_TAKEN:
+                    if _MAY_TAKE.search(text) and len(found) < _MAX_TAKEN:
                         waiting.append(text)
         return found
 
@@ -173,10 +171,6 @@ class LatexFormat:
         yield f"label:{label}#{label}"
 
 
-def _may_take(text: str) -> bool:
-    return "\\in" in text or "\\sub" in text or "\\import" in text
-
-
 def _without_comments(text: str) -> str:
     """A file's text without what follows %, unless that is written as \\%."""
     return _COMMENT.sub(r"\1", text) if "%" in text else text
@@ -191,11 +185,7 @@ def _text(source: SourceFile) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         declared = _INPUTENC.search(data)
-        name = (
-            next((part.decode("ascii", "replace").strip() for part in (declared[1], declared[2]) if part), "")
-            if declared
-            else ""
-        )
+        name = (declared[1] or declared[2] or b"").decode("ascii", "replace").strip() if declared else ""
         encoding = _ENCODINGS.get(name, name)
         try:
             codecs.lookup(encoding)
@@ -227,14 +217,12 @@ def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) 
         reader.read(inside[1] if inside else taken[1], name=taken[0], main=False)
         return
     builder.open_mark(MarkKind.LIST)
-    for key in bibliography.cited if "*" not in bibliography.cited else bibliography.entries:
-        entry = bibliography.entries.get(key)
-        if entry is None:
-            continue
+    keys = bibliography.entries if "*" in bibliography.cited else bibliography.cited
+    for entry in filter(None, map(bibliography.entries.get, keys)):
         builder.line()
         builder.open_mark(MarkKind.ITEM)
-        builder.add_anchor(f"cite:{key}")
-        builder.text(reader.plain(entry.line()))
+        builder.add_anchor(f"cite:{entry.key}")
+        reader.typeset(entry.line())
         if url := entry.fields.get("url"):
             builder.add_link(plain_address(url))
         builder.close_mark(MarkKind.ITEM)

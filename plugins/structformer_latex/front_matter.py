@@ -9,6 +9,12 @@ from structformer_latex.output import Output, Part
 
 _TITLE = re.compile(r"(?:^|[,{\s/])title\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 
+_LANGUAGES = frozenset(  # that a class is often given
+    """german ngerman austrian naustrian nswissgerman french francais russian ukrainian spanish catalan portuguese
+    brazil brazilian italian dutch polish czech slovak swedish norsk danish finnish magyar turkish greek english
+    british american UKenglish USenglish""".split()
+)
+
 
 class FrontMatter(Part):
     """Title and authors as text; the language as babel calls it."""
@@ -43,7 +49,15 @@ class FrontMatter(Part):
             self._output.paragraph()
             self._output.block(content)
 
+    def read_language(self, options: str, *, of_class: bool = False) -> None:
+        """The language that options of babel name, or of a class, few of which are one: the main one or the last."""
+        names = [each.strip() for each in options.split(",")]
+        main = [each[5:] for each in names if each.startswith("main=")]
+        others = [each for each in names if each and "=" not in each and (not of_class or each in _LANGUAGES)]
+        self.language = (main or others)[-1] if main or others else self.language
+
     def _select_language(self, name: str) -> None:
+        self._cursor.optional()
         self.language = self._cursor.argument().strip() or self.language
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
@@ -51,5 +65,5 @@ class FrontMatter(Part):
         ("author authors", _author),
         ("abstract framesubtitle opening closing", _block),
         ("languagename", lambda matter, name: matter._output.builder.text(matter.language or "english")),
-        ("selectlanguage", _select_language),
+        ("selectlanguage setmainlanguage setdefaultlanguage", _select_language),
     )

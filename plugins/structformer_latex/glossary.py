@@ -78,7 +78,10 @@ class Glossary(Part):
     def _entry(self, command: str) -> None:
         """For the list alone: \\glossary{words}, memoir's \\glossary(key){term}{words}."""
         self._cursor.optional()
-        self._cursor.drop("pmm" if self._cursor.peek() == "(" else "m")
+        if command == "nomenclature":  # a sign and what it means, said where it is met
+            self._output.footnote(f"{self._cursor.argument()}: {self._cursor.argument()}")
+        else:
+            self._cursor.drop("pmm" if self._cursor.peek() == "(" else "m")
 
     def _link(self, command: str) -> None:
         """Other words for a term: \\glslink{term}{words}."""
@@ -87,25 +90,22 @@ class Glossary(Part):
 
     def _printed(self, command: str, label: str) -> str:
         """What `command` prints of a term; the label of an unknown one."""
-        term = self._terms.get(label)
+        term = self._terms.get(label) or _Term(label)
         name = command.lower()
         several = name.endswith(("pl", "acp", "acsp", "aclp", "acfp"))
-        if term is None:
-            text = f"{label}s" if several else label
+        short, long = term.short, term.long
+        if several:
+            short, long = term.plural or f"{short}s", long and (term.long_plural or f"{long}s")
+        if "desc" in name or "symbol" in name:
+            text = (term.description if "desc" in name else term.symbol) or short
+        elif "long" in name or name in ("acl", "aclp"):
+            text = long or short
+        elif "short" in name or name in ("acs", "acsp", "glsname", "glsentryname", "glstext", "glsentrytext"):
+            text = short
         else:
-            short, long = term.short, term.long
-            if several:
-                short, long = term.plural or f"{short}s", long and (term.long_plural or f"{long}s")
-            if "desc" in name or "symbol" in name:
-                text = (term.description if "desc" in name else term.symbol) or short
-            elif "long" in name or name in ("acl", "aclp"):
-                text = long or short
-            elif "short" in name or name in ("acs", "acsp", "glsname", "glsentryname", "glstext", "glsentrytext"):
-                text = short
-            else:
-                is_whole = not term.used or "full" in name or "first" in name or name in ("acf", "acfp")
-                text = f"{long} ({short})" if long and is_whole else short
-                term.used = True
+            is_whole = not term.used or "full" in name or "first" in name or name in ("acf", "acfp")
+            text = f"{long} ({short})" if long and is_whole else short
+            term.used = True
         if command == "GLS":
             return text.upper()
         return text[:1].upper() + text[1:] if command[0].isupper() else text
@@ -114,7 +114,7 @@ class Glossary(Part):
         ("newacronym newabbreviation newglossaryentry DeclareAcronym acrodef acro newacro", _define),
         ("longnewglossaryentry", _define),
         (_USES, _use),
-        ("glossary", _entry),
+        ("glossary nomenclature", _entry),
         ("glslink glsdisp", _link),
         ("glsreset glsunset acused", _mark),
     )

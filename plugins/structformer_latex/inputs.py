@@ -43,11 +43,9 @@ class Inputs(Part):
         if not name or name.startswith("|") or len(self._taken) > _MAX_FILES:
             return
         taken = self._files(name, ("", ".tex") if "." in name.rpartition("/")[2] else (".tex", ""))
-        if taken is None:
+        if taken is None or taken[0] in self._taken:
             return
         path, text = taken
-        if path in self._taken:
-            return
         if not self._whole and not self._output.only_definitions:
             self._output.builder.add_link(path, "", LinkKind.EMBED)
             return
@@ -62,18 +60,16 @@ class Inputs(Part):
 
     def _file_name(self, command: str) -> str:
         folder = self._cursor.argument().strip() if command in ("import", "subimport") else ""
-        name = self._cursor.group()
-        if name is None:  # plain TeX: \input file
-            found = self._cursor.take(_BARE_NAME)
-            name = found[1] if found else ""
+        if (name := self._cursor.group()) is None:  # plain TeX: \input file
+            name = found[1] if (found := self._cursor.take(_BARE_NAME)) is not None else ""
         return (folder + name.strip()).strip('"')
 
     def _package(self, command: str) -> None:
         options = self._cursor.optional() or ""
         for name in keys(self._cursor.argument()):
             name = name.strip()
-            if name == "babel" and options:
-                self._front_matter.language = options.split(",")[-1].strip() or self._front_matter.language
+            if name == "babel":
+                self._front_matter.read_language(options)
             taken = self._files(f"{name}.sty", ("",))
             if taken is not None and taken[0] not in self._taken and len(taken[1]) < _MAX_PACKAGE:
                 self._taken.add(taken[0])

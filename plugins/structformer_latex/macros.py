@@ -11,8 +11,10 @@ from structformer_latex.commands import MATH, SKIPPED, VERBATIM, Handler, by_nam
 from structformer_latex.cursor import Cursor
 
 _DEFINED = re.compile(r"\s*\\([a-zA-Z@]+|.)([^{}\n]*)", re.DOTALL)
+_ENDED = re.compile(r"\\end(?!csname)([a-zA-Z]+)")  # by a command of its own: \longtable ... \endlongtable
 _ENDING = re.compile(r"\s*\\end\s*\{([a-zA-Z]+\*?)\}\s*")
 _EXPL3 = re.compile(r"\\[a-zA-Z]+_[a-zA-Z_]+:[nNVvoxcTFpwDef]+")
+_STAR = re.compile(r"\*")
 _ONE_DIGIT = re.compile(r"\s*[0-9]\s*")
 _PARAMETER = re.compile(r"##|((?<!\\)\\[a-zA-Z@]+)?#([1-9])")
 _MACRO_IN_ADDRESS = re.compile(r"\\([a-zA-Z]+)(?:\{\}|[ \t\n]+|(?![a-zA-Z]))")
@@ -74,6 +76,9 @@ class Macros:
 
     def _define_environment(self, command: str) -> None:
         name, macro, end = self._cursor.argument().strip(), self._macro(), self._cursor.argument()
+        for kind in _ENDED.findall(end)[:_MOST_ARGUMENTS]:
+            macro.body, count = re.subn(rf"\\{kind}(?![a-zA-Z@])", rf"\\begin{{{kind}}}", macro.body, count=1)
+            end = end.replace(f"\\end{kind}", f"\\end{{{kind}}}") if count else end
         if name and name not in VERBATIM and name not in MATH and name not in SKIPPED:
             self.environments[name] = macro, end
 
@@ -194,10 +199,7 @@ class Macros:
         """One of xparse's arguments: in braces, in brackets, a star."""
         cursor = self._cursor
         if kind == "s":
-            if cursor.peek() != "*":
-                return ""
-            cursor.position += 1
-            return "*"
+            return "*" * (cursor.take(_STAR) is not None)
         if kind in "oO":
             given = cursor.optional()
             return default if given is None else given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from structformer.document import MarkKind
+from structformer.document import MarkKind, Section
 from structformer.formats import TreeBuilder
 
 from structformer_latex.cursor import Cursor
@@ -19,17 +19,12 @@ class Groups:
         self.depth = 0
         self._floor = 0  # groups around the text that is being read: it can't close them
         self._spans: list[tuple[int, MarkKind]] = []  # marks that are open, with the depth of their group
-        self._code = 0  # the depth of the group set in a typewriter's font
+        self.code = 0  # the depth of the group set in a typewriter's font, which has no ligatures
 
     @property
     def is_document(self) -> bool:
         """Whether no group is open but the document, which is one too."""
         return self.depth <= 1
-
-    @property
-    def in_code(self) -> bool:
-        """Whether the font is a typewriter's, which has no ligatures."""
-        return self._code > 0
 
     def enter(self) -> tuple[int, int]:
         """A text is read on its own, as a group; returns what to `leave` it to."""
@@ -43,29 +38,25 @@ class Groups:
         if self._spans:
             self.end_spans(builder)
         self.depth, self._floor = around
-        self._end_code()
+        self.code *= self.code <= self.depth
 
     def close(self, builder: TreeBuilder) -> None:
         """A group ends; nothing happens where none was opened."""
         if self.depth > self._floor:
             self.depth -= 1
-            self._end_code()
+            self.code *= self.code <= self.depth
             spans = self._spans
             while spans and spans[-1][0] > self.depth:
                 builder.close_mark(spans.pop()[1])
 
     def span(self, kind: MarkKind, builder: TreeBuilder) -> None:
         """What follows in this group stands out so."""
-        if kind is MarkKind.CODE_SPAN and not self._code:
-            self._code = self.depth
+        if kind is MarkKind.CODE_SPAN:
+            self.code = self.code or self.depth
         if builder.in_heading or self._spans[-1:] == [(self.depth, kind)]:
             return
         builder.open_mark(kind)
         self._spans.append((self.depth, kind))
-
-    def _end_code(self) -> None:
-        if self._code > self.depth:
-            self._code = 0
 
     def end_spans(self, builder: TreeBuilder) -> None:
         """Nothing stands out any more in the text that is being read."""
@@ -92,6 +83,7 @@ class Output:
         self._document = builder
         self.typeset = typeset
         self.only_definitions = False
+        self.section: Section | None = None  # that was opened last
         self.groups = Groups()
         self._footnotes: list[str] = []
 
@@ -102,16 +94,14 @@ class Output:
 
     def definitions(self, text: str) -> None:
         """Read a preamble or a package: what it defines counts, what it says doesn't."""
-        builder, self.builder = self.builder, TreeBuilder(slugs=False)
         before, self.only_definitions = self.only_definitions, True
-        footnotes, self._footnotes = self._footnotes, []  # of the paragraph around it
-        self.typeset(text)
-        self.builder, self.only_definitions, self._footnotes = builder, before, footnotes
+        self.plain(text)
+        self.only_definitions = before
 
     def plain(self, text: str) -> str:
         """The text of an argument."""
         builder, self.builder = self.builder, TreeBuilder(slugs=False)
-        footnotes, self._footnotes = self._footnotes, []
+        footnotes, self._footnotes = self._footnotes, []  # of the paragraph around it
         self.typeset(text)
         self.builder.close_heading()
         found = " ".join(self.builder.current_text().split())
@@ -135,8 +125,7 @@ class Output:
             self.builder.flow(" ")
             return
         self.groups.end_spans(self.builder)
-        if self._footnotes:
-            self.flush_footnotes()
+        self.flush_footnotes()
         self.builder.paragraph()
 
     def footnote(self, note: str) -> None:

@@ -24,23 +24,29 @@ from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output
 from structformer_latex.references import References
 from structformer_latex.sections import Sections
-from structformer_latex.symbols import SYMBOLS, accented
+from structformer_latex.symbols import SYMBOLS, accented, rare_symbols
 from structformer_latex.tables import Tables
 from structformer_latex.theorems import Theorems
 from structformer_latex.typography import Typography
 from structformer_latex.units import Quantities
 from structformer_latex.verbatim import Verbatim
 
-_SPECIAL = re.compile(r"[\\{}$%~&]|\n[ \t]*\n|--|``|''")
+_SPECIAL = re.compile(r"[\\{}$%~&]|\n[ \t]*\n|\"?--|``|''")
 _COMMENT = re.compile(r"%[^\n]*(?:\n(?![ \t]*\n)[ \t]*)?")  # a blank line below it ends the paragraph
 _DRAWING = re.compile(r"[^;]{0,2000};")
 _CATCODE = re.compile(r"\s*`?\\?.\s*=?\s*\d*")
 _ASSIGNMENT = re.compile(
     r"\s*(?:=|by\b)?\s*(?:[-+]?\s*(?:\d*[.,]?\d+\s*(?:true\s*)?(?:pt|pc|in|bp|cm|mm|dd|cc|sp|em|ex|mu|fil+)?|\\[a-zA-Z]+)(?:\s*(?:plus|minus)\s*[-\d.,]+\s*\w*)*)?"
 )
-_GERMAN = frozenset("german ngerman austrian naustrian swissgerman nswissgerman".split())
-_SHORTHAND = re.compile(r"\"([`'<>|~=\"aouAOUsz-])")
-_SHORTHANDS = {"`": "„", "'": "“", "<": "«", ">": "»", "~": "-", "=": "-", "s": "ß", "z": "ß"}
+_CYRILLIC = frozenset("russian ukrainian belarusian bulgarian".split())
+_ENGLISH = frozenset("english british american UKenglish USenglish".split())
+# Babel's shorthands by language.
+_SHORTHAND = dict.fromkeys(_CYRILLIC, re.compile(r"\"([`'<>|~=\"-])")) | dict.fromkeys(
+    "german ngerman austrian naustrian swissgerman nswissgerman".split(), re.compile(r"\"([`'<>|~=\"aouAOUsz-])")
+)
+_SHORTHANDS = {"`": "„", "'": "“", "<": "«", ">": "»", "~": "-", "=": "-", "s": "ß", "z": "ß"} | {
+    letter: accented('"', letter) for letter in "aouAOU"
+}
 _OF_MANUALS = frozenset("ltxdoc ltxguide ltnews l3doc".split())
 _MAX_DEPTH = 40  # of arguments in arguments
 
@@ -50,11 +56,11 @@ class TexReader:
 
     def __init__(self, builder: TreeBuilder, files: Files) -> None:
         cursor = self._cursor = Cursor()
-        output = self._output = Output(builder, self._typeset)
+        output = self._output = Output(builder, self.typeset)
         self.numbering = Numbering()
         self.front_matter = FrontMatter(cursor, output)
         self._macros = Macros(cursor)
-        self._branches = Branches(cursor, files)
+        self._branches = Branches(cursor, files, self._macros.commands)
         self._inputs = Inputs(cursor, output, self.front_matter, files)
         self.references = References(cursor, output, self._macros, self.numbering)
         self.bibliography = Bibliography(cursor, output, self._macros, files)
@@ -92,16 +98,13 @@ class TexReader:
             self._output.definitions(text[: body.start()])
             self._cursor.lines_before = text.count("\n", 0, body.end())
             end = text.rfind("\\end{document}")
-            self._typeset(text[body.end() : end if end > body.end() else len(text)])
+            self.typeset(text[body.end() : end if end > body.end() else len(text)])
         else:
-            self._typeset(text)
+            self.typeset(text)
         self._output.flush_footnotes()
 
-    def plain(self, text: str) -> str:
-        """The text of some LaTeX."""
-        return self._output.plain(text)
-
-    def _typeset(self, text: str) -> None:
+    def typeset(self, text: str) -> None:
+        """Read some LaTeX, in a group of its own."""
         cursor = self._cursor
         if cursor.depth >= _MAX_DEPTH:
             self._output.builder.flow(text)
@@ -152,19 +155,23 @@ class TexReader:
                     builder.text("&")
             elif _SPECIAL.match(character) is None and len(found[0]) == 1:
                 self._parts[Verbatim].short(start)
-            elif groups.in_code:
+            elif groups.code:
                 builder.text({"``": "‘‘", "''": "’’"}.get(found[0], found[0]))  # no ligatures
-            elif character == "-":
-                dashes = 3 if text.startswith("---", start) else 2
-                cursor.position = start + dashes
-                builder.text("—" if dashes == 3 else "–")
+            elif character in '-"':
+                dashes = text[found.end() - 2 : found.end() + 1].count("-")
+                cursor.position += dashes - 2
+                is_quote = character == '"' and self.front_matter.language not in _CYRILLIC
+                builder.text('"' * is_quote + "–—"[dashes - 2])
             else:
                 builder.text("“" if character == "`" else "”")
 
     def _with_marks(self, text: str) -> str:
-        """Text with apostrophes, quotation marks and babel's German shorthands as they are printed."""
-        if '"' in text and (self.front_matter.language or "") in _GERMAN:
-            text = _SHORTHAND.sub(_shorthand, text)
+        """Text with apostrophes, quotation marks and babel's shorthands as they are printed."""
+        language = self.front_matter.language or "english"
+        if '"' in text and language in _SHORTHAND:
+            text = _SHORTHAND[language].sub(lambda found: _SHORTHANDS.get(found[1], ""), text)
+        if ("<<" in text or ">>" in text) and language not in _ENGLISH and not self._output.groups.code:
+            text = text.replace("<<", "«").replace(">>", "»")
         if "'" in text:
             text = text.replace("'", "’")
         return text.replace("`", "‘") if "`" in text else text
@@ -179,8 +186,10 @@ class TexReader:
             symbol = found[2] or ""
             if symbol in ("(", "["):
                 self._formulas.read("\\" + symbol, start)
-            elif symbol == ";" and self._environments.in_algorithm:
+            elif symbol == ";" and self._environments.inside("algorithm", "procedure", "function"):
                 self._output.builder.line()
+            elif symbol in "=><+-'`" and self._environments.inside("tabbing"):  # tabulators
+                self._output.builder.flow(" ")
             else:
                 self._typography.control_symbol(symbol)
             return
@@ -197,12 +206,14 @@ class TexReader:
             return
         cursor.starred = name != bare
         if name in SYMBOLS:
-            self._typography.symbol(name, start)
+            self._typography.symbol(name, start, SYMBOLS[name])
         elif name == "begin":
             cursor.settle()
             self._environments.begin()
         elif name == "end":
             self._environments.end()
+        elif name in ("endinput", "bye"):  # of this file, though nothing may follow there
+            cursor.to_end()
         elif bare in HANDLERS:
             part, handler = HANDLERS[bare]
             cursor.settle()
@@ -215,8 +226,8 @@ class TexReader:
         elif name in DROPPED or bare in DROPPED:
             cursor.settle()
             cursor.drop(DROPPED[name if name in DROPPED else bare])
-        elif name == bare and self._typography.rare_symbol(name, start):
-            return
+        elif name == bare and (text := rare_symbols().get(name)):
+            self._typography.symbol(name, start, text)
         elif not self.references.read_own(bare) and not self._sections.read_own(bare, start):
             cursor.skip_option()  # an unknown command's options are not text; its arguments are
             if cursor.peek() == "{":
@@ -235,7 +246,7 @@ class TexReader:
 
     def _class(self, name: str) -> None:
         """The class of a document; those for manuals of packages make a sign of code of |."""
-        self._cursor.optional()
+        self.front_matter.read_language(self._cursor.optional() or "", of_class=True)
         if self._cursor.argument().strip() in _OF_MANUALS:
             self._cursor.push("\\MakeShortVerb{\\|}")
         self._cursor.optional()
@@ -245,7 +256,7 @@ class TexReader:
         self._cursor.optional()
         sign = self._cursor.argument().strip().removeprefix("\\")
         begins = name != "DeleteShortVerb" and len(sign) == 1 and not sign.isalnum()
-        self._special = re.compile(f"{_SPECIAL.pattern}|{re.escape(sign)}") if begins else _SPECIAL
+        self._special = re.compile(f"{re.escape(sign)}|{_SPECIAL.pattern}") if begins else _SPECIAL
 
     def _skip_drawing(self, name: str) -> None:
         """\\tikz{...}, or \\tikz ...;."""
@@ -258,7 +269,6 @@ class TexReader:
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("catcode", lambda reader, name: reader._cursor.take(_CATCODE)),
         (LENGTHS - DROPPED.keys(), lambda reader, name: reader._cursor.take(_ASSIGNMENT)),
-        ("endinput bye", lambda reader, name: reader._cursor.to_end()),
         ("nopagebreak", lambda reader, name: reader._cursor.optional()),
         (
             "only onslide uncover visible invisible alert structure temporal",
@@ -269,11 +279,6 @@ class TexReader:
         ("MakeShortVerb DeleteShortVerb lstMakeShortInline", _short_verb),
         ("documentclass LoadClass", _class),
     )
-
-
-def _shorthand(found: re.Match[str]) -> str:
-    letter = found[1]
-    return accented('"', letter) if letter in "aouAOU" else _SHORTHANDS.get(letter, "")
 
 
 # What each command does, by its name without a star, and the part of the reader that does it.

@@ -100,14 +100,13 @@ class References(Part):
             label = cursor.argument()
         self._link("#" + label.strip(), cursor.argument(), LinkKind.XREF)
 
-    def _link_to_target(self, name: str) -> None:
-        label, shown = self._cursor.argument().strip(), self._cursor.argument()
-        self._link("#" + label, shown, LinkKind.XREF)
-
     def _target(self, name: str) -> None:
         label, shown = self._cursor.argument().strip(), self._cursor.argument()
-        self._output.builder.add_anchor(label)
-        self._cursor.push(shown)
+        if name == "hyperlink":
+            self._link("#" + label, shown, LinkKind.XREF)
+        else:
+            self._output.builder.add_anchor(label)
+            self._cursor.push(shown)
 
     def _link_to_address(self, name: str) -> None:
         self._cursor.optional()
@@ -153,8 +152,7 @@ class References(Part):
         (RANGES, _range),
         ("externaldocument", _external_document),
         ("hyperref", _link_to_label),
-        ("hyperlink", _link_to_target),
-        ("hypertarget", _target),
+        ("hyperlink hypertarget", _target),
         ("href", _link_to_address),
         ("url nolinkurl hyperdef email doi", _shown_address),
         ("path", lambda references, name: references._output.builder.code_span(references._cursor.raw_argument())),

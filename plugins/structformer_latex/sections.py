@@ -8,7 +8,7 @@ from structformer_latex.cursor import Cursor
 from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
 
-_PARAGRAPH_END = re.compile(r"\n[ \t]*\n|\\par(?![a-zA-Z])|\Z")
+_PARAGRAPH = re.compile(r"(.*?)(?:\n[ \t]*\n|\\par(?![a-zA-Z])|\Z)", re.DOTALL)
 _OWN = re.compile(r"(?:sub){0,2}section$|chapter$", re.IGNORECASE)
 _TITLED = re.compile(r"(?:\[[^\[\]\n]*\])*\{\s*[^\s}]")  # not \closesection{}
 _STAR = re.compile(r"\s*\*")
@@ -34,6 +34,13 @@ class Sections(Part):
             self._cursor.optional()
         self.open(level, self._cursor.argument())
 
+    def _start_section(self, name: str) -> None:
+        """What \\section is made of: \\@startsection{section}{level}{indent}{above}{below}{style}."""
+        name = self._cursor.argument().strip()
+        self._cursor.drop("mmmmm")
+        self._cursor.settle()
+        self._section(name if name in SECTIONS else "paragraph")
+
     def read_own(self, name: str, start: int) -> bool:
         """A command that no file here defines, on a line of its own, and that its name tells to be the author's
         \\section: \\mysection{Title}, \\bookchapter{id}{Title}. start: where it is in the text.
@@ -55,16 +62,13 @@ class Sections(Part):
         """Begin a section. title: LaTeX."""
         self._output.builder.open_heading(level)
         self._output.typeset(title)
-        self._output.builder.close_heading()
+        self._output.section = self._output.builder.close_heading()
 
     def _plain_section(self, name: str) -> None:
         """Plain TeX's \\beginsection: the title ends with the paragraph."""
-        cursor = self._cursor
-        end = _PARAGRAPH_END.search(cursor.text, cursor.position)
-        assert end is not None
-        title = cursor.text[cursor.position : end.start()]
-        cursor.position = end.end()
-        self.open(2, title)
+        found = self._cursor.take(_PARAGRAPH)
+        assert found is not None
+        self.open(2, found[1])
 
     def _appendix(self, name: str) -> None:
         self._output.paragraph()
@@ -72,6 +76,7 @@ class Sections(Part):
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         (SECTIONS, _section),
+        ("@startsection", _start_section),
         ("beginsection", _plain_section),
         ("appendix appendices", _appendix),
     )

@@ -28,7 +28,10 @@ SYMBOLS = {
         contentsname=Contents lstlistingname=Listing abstractname=Abstract glq=‚ grq=‘ flqq=« frqq=» degree=°"""
     ),
     **by_value(
-        {" ": "textvisiblespace quad qquad enspace enskip thinspace space nobreakspace", "": "today nobreakdash"}
+        {
+            " ": "textvisiblespace quad qquad enspace enskip thinspace space nobreakspace hfill hfil dotfill hrulefill",
+            "": "today nobreakdash",
+        }
     ),
     "textbackslash": "\\",
     "textquotedbl": '"',
@@ -55,13 +58,9 @@ def dingbat(number: str) -> str:
     return "" if first is None else chr(first + place)
 
 
-def rare_symbol(name: str) -> str:
-    """What a command without arguments stands for by pylatexenc's tables; "" of one that they don't have either."""
-    return _rare_symbols().get(name, "")
-
-
 @cache
-def _rare_symbols() -> dict[str, str]:
+def rare_symbols() -> dict[str, str]:
+    """What commands without arguments stand for by pylatexenc's tables."""
     from pylatexenc.latex2text import get_default_latex_context_db  # type: ignore[import-untyped]
 
     database = get_default_latex_context_db()

@@ -73,8 +73,7 @@ class Theorems(Part):
     def _declare(self, command: str) -> None:
         options = self._cursor.optional() or ""
         name = self._cursor.argument().strip()
-        title = _TITLE.search(options)
-        self._titles[name] = title[1].strip() if title else name.capitalize()
+        self._titles[name] = _option(_TITLE, options) or name.capitalize()
         self._numbering.theorem(name, shared=_option(_SHARED, options), within=_option(_WITHIN, options))
         if _NOT_NUMBERED.search(options):
             self._unnumbered.add(name)

@@ -8,7 +8,7 @@ from structformer.formats import Script
 from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output, Part
-from structformer_latex.symbols import ACCENTS, SYMBOLS, accented, dingbat, rare_symbol
+from structformer_latex.symbols import ACCENTS, SYMBOLS, accented, dingbat
 from structformer_latex.tables import Tables
 
 # What keeps its case, else (group 1) what doesn't.
@@ -35,25 +35,12 @@ class Typography(Part):
 
     # -- symbols and letters ---------------------------------------------------------------------------------------
 
-    def symbol(self, name: str, start: int) -> None:
-        """A symbol of our table, whose command begins at `start`; a blank is kept after one that is not a letter."""
-        text = SYMBOLS[name]
+    def symbol(self, name: str, start: int, text: str) -> None:
+        """What a command that begins at `start` stands for; a blank is kept after one that is not a letter."""
         if text.strip():
             self._output.builder.text(text)
         else:
             self._output.builder.flow(text or " ")
-        self._blank_after(name, start, text)
-
-    def rare_symbol(self, name: str, start: int) -> bool:
-        """A symbol that only pylatexenc knows; False when it doesn't either."""
-        text = rare_symbol(name)
-        if not text:
-            return False
-        self._output.builder.text(text)
-        self._blank_after(name, start, text)
-        return True
-
-    def _blank_after(self, name: str, start: int, text: str) -> None:
         after = start + len(name) + 1
         if self._cursor.text[after : after + 1].isspace() and not text.isalpha() and name != "textbackslash":
             self._output.builder.flow(" ")
@@ -173,7 +160,7 @@ class Typography(Part):
         self._output.builder.close_script()
 
     def _footnote(self, name: str) -> None:
-        self._cursor.optional()
+        self._cursor.skip_optionals()
         self._output.footnote(self._cursor.argument())
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
@@ -186,6 +173,7 @@ class Typography(Part):
         (("cs", "cmd", "DescribeMacro", "DescribeEnv", *_ARGUMENTS), _syntax),
         ("char symbol", _character),
         ("string", _literal),
+        ("line vector", lambda typography, name: typography._cursor.drop("pm" * (typography._cursor.peek() == "("))),
         ("@", _period),
         (LINES | PARAGRAPHS, _break),
         ("textsuperscript textsubscript up fup tnote", _script),

@@ -62,10 +62,7 @@ def unit(source: str) -> str:
             parts.append(("/" if below else "") + prefix + symbol + power)
             prefix = power = ""
             below = False
-    found = ""
-    for part in parts:
-        found += part if not found or part.startswith("/") else f" {part}"
-    return found
+    return "".join(part if part.startswith("/") else f" {part}" for part in parts).lstrip()
 
 
 def number(shown: str) -> str:

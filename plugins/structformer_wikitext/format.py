@@ -158,16 +158,14 @@ class WikitextFormat:
         else:
             policy = str(options.get("templates", "known"))
             reader.read(take_apart(page.text, site, templates=policy, title=title))
-        if reader.categories:
-            metadata["categories"] = [each.partition(":")[2].strip() for each in reader.categories]
-        if reader.languages:
-            metadata["languages"] = reader.languages
-        if page.identifier:
-            metadata["page_id"] = page.identifier
-        if page.namespace:
-            metadata["namespace"] = page.namespace
-        if site.database:
-            metadata["wiki"] = site.database
+        said = {
+            "categories": [each.partition(":")[2].strip() for each in reader.categories],
+            "languages": reader.languages,
+            "page_id": page.identifier,
+            "namespace": page.namespace,
+            "wiki": site.database,
+        }
+        metadata |= {key: value for key, value in said.items() if value}
         document = builder.finish(
             Source(source.path, self.name),
             id=identifier,
@@ -212,8 +210,8 @@ class WikitextFormat:
             for name in url_names(page):
                 yield name + suffix
         else:
-            if page.startswith("/"):
-                page = document.title + page.rstrip("/")
+            if page.startswith(("/", "../")):
+                page = _subpage(document.title, page)
             addresses, name, loose = _link_names(page)
             yield from addresses
             yield f"page:{document.metadata.get('wiki', '')}:{name}{suffix}"
@@ -232,6 +230,13 @@ def _link_names(page: str) -> tuple[tuple[str, ...], str, str]:
     name = site.page_name(page)
     address = site.address(page)
     return url_names(address) if address is not None else (), name, wiki_name(name)
+
+
+def _subpage(title: str, target: str) -> str:
+    """The page that /sub, or ../sub with a page less for each ../, means on another one."""
+    while target.startswith("../"):
+        title, target = title.rpartition("/")[0], target[3:]
+    return f"{title}/{target.strip('/')}".strip("/")
 
 
 def _names(title: str, site: Site) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ _PATTERNS = {
         flag flagu flagcountry gloss translation formatnum nts nombre nb citation abréviation abrév souligner esd
         nobreak cita versalita polytonisch lautschrift zitat formatera_tal ej_radbrytning comment цитата число
         skrót cytat liczba ta citazione 僻字 補助漢字フォント jis2004フォント cp932フォント jis90フォント 要出典範囲
-        読み仮名_ruby不使用 pkg aur grp sprache wortart""",
+        読み仮名_ruby不使用 pkg aur grp sprache wortart c x-larger xx-larger xxx-larger x-smaller fine fine_block
+        smaller_block block_center right drop_initial dropinitial di asc""",
     "{1}{text}{quote}": "quote blockquote cquote quotation pull_quote",
     "[<code>{1}</code>]": "code kbd samp ic tt",
     "{1}[+{2}][+{3}]": "key_press keypress key",
@@ -25,13 +26,16 @@ _PATTERNS = {
     "[{2}({1})]": "man",
     "ISBN {1}": "isbn",
     "doi:{1}": "doi",
-    "{2}": """lang langue langx color font_color font transl transliteration rtl-lang script wikt-lang språk""",
+    "{2}": """lang langue langx color font_color font transl transliteration rtl-lang script wikt-lang språk
+        l link cog mention ux uxi usex hws""",
+    "{3}": "der inh bor lbor der+ inh+ bor+",
+    "[({2}[, {3}][, {4}])]": "lb lbl label",
+    "[{name}][ ({alt})][, {address}][, {directions}][. {content}][. {description}][ {url}]": """do buy eat drink sleep
+        listing see vcard go""",
     "{*}": """unidad num unidade fmtn date date- fecha data дата dtlink sortname ship bibleverse bible_verse linktext
         enhet eenheid""",
     "{+}": "chem gaps",
-    "USS {1}[ ({2})]": "uss",
-    "HMS {1}[ ({2})]": "hms",
-    "SS {1}": "ss",
+    **{f"{ship} {{1}}[ ({{2}})]": ship.lower() for ship in ("USS", "HMS", "SS")},
     "{1}[-{2}][-{3}]": """birth_date birth_date_and_age death_date death_date_and_age start_date end_date film_date
         dts""",
     "as of {1}[-{2}][-{3}]": "as_of",

@@ -22,7 +22,7 @@ URL_CHARACTERS = r"[^\s\[\]<>\"\x00-\x20\x7f\u3000]"
 _OPENING = re.compile(
     r"<!--|<(nowiki|pre|math|chem|ce|syntaxhighlight|source|ref|gallery|poem|timeline|score|imagemap|graph|mapframe|maplink|templatedata|"
     r"templatestyles|hiero|inputbox|includeonly|noinclude|onlyinclude|references|section|categorytree|charinsert|indicator|style|script|"
-    r"languages|tvar|rss|dynamicpagelist|embedvideo|youtube)(?=[\s/>])[^<>]*?(/?)>|"
+    r"languages|pages|tvar|rss|dynamicpagelist|embedvideo|youtube)(?=[\s/>])[^<>]*?(/?)>|"
     r"</(?:noinclude|onlyinclude|section|references|tvar)\s*>|</(poem)\s*>[ \t]*|"
     r"<tvar\|[^<>]*>|</>|"  # as pages to be translated had it first
     r"__[A-Z_]{3,30}__|</?(\w+)(?:\s[^<>]*)?/?>",
@@ -212,9 +212,7 @@ def _comment_end(text: str, start: int, position: int) -> int:
 
 def _is_paired(text: str, name: str, known: dict[str, bool]) -> bool:
     if name not in known:
-        known[name] = (
-            re.search(rf"</{re.escape(name)}\s*>", text, re.IGNORECASE) is not None if len(known) < 100 else False
-        )
+        known[name] = len(known) < 100 and re.search(rf"</{re.escape(name)}\s*>", text, re.IGNORECASE) is not None
     return known[name]
 
 
@@ -225,12 +223,11 @@ _DISPLAYED = re.compile(r"""\bdisplay\s*=\s*["']?block""", re.IGNORECASE)
 
 def _tag_part(name: str, tag: str, inner: str, page: Page) -> str:
     if name in _VERBATIM:
-        if name == "pre":
-            inner = re.sub(r"</?nowiki\s*/?>", "", inner)
-        inner = unescape(inner) if name in ("pre", "nowiki") else inner
-        block = name != "nowiki" and (name != "syntaxhighlight" or "\n" in inner)
         if name == "nowiki":
-            return page.mark(Verbatim(inner))
+            return page.mark(Verbatim(unescape(inner)))
+        if name == "pre":
+            inner = unescape(re.sub(r"</?nowiki\s*/?>", "", inner))
+        block = name != "syntaxhighlight" or "\n" in inner
         language = found[1].lower() if (found := _LANGUAGE.search(tag)) is not None else ""
         return page.mark(
             Verbatim(inner.strip("\n"), True, MarkKind.CODE, "" if language in _NO_LANGUAGES else language)

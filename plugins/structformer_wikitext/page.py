@@ -37,7 +37,7 @@ _TOKEN = re.compile(
       |(?P<tag></?[a-zA-Z][a-zA-Z0-9-]*(?:[\s/][^<>]*)?>)
       |\x7f(?P<mark>\d+)\x7f
       |(?P<signature>~{{3,5}})
-      |-\{{(?P<variant>[^{{}}\n]*)\}}-""",
+      |-\{{(?:(?P<flags>[-a-zA-Z; ]*)\|)?(?P<rule>\s*[a-z-]+\s*:(?!//))?(?P<variant>[^{{}}\n]*)\}}-""",
     re.VERBOSE,
 )
 # What is a link in plain text: an address, or the number of a series that everybody knows.
@@ -64,6 +64,8 @@ _LINE_TAGS = frozenset("br li tr dt dd summary figcaption".split())
 _CELL_ATTRIBUTES = re.compile(
     r"[^\[\]|{}<\x7f]*(?:\x7f\d+\x7f[^\[\]|{}<\x7f]*)*\|(?!\|)|[^\[\]|{}<\x7f]*(?=<span class=\"answer\">)"
 )
+# Of a language's variants, as in -{H|zh-cn:a; zh-tw:b}-: flags of rules for the whole page or its title, not shown here.
+_HIDDEN_VARIANT = frozenset("TH-")
 _MAX_NESTING = 20
 _TAG_MARKS = {
     **dict.fromkeys(("b", "strong"), MarkKind.STRONG),
@@ -78,9 +80,7 @@ _HTML_HEADING = re.compile(r"h[1-6]")
 
 
 class PageReader:
-    """Reads one page into a builder. `categories` and `languages` are what it names of them, `addresses` its
-    sources.
-    """
+    """Reads one page into a builder. `categories` and `languages` are what it names of them."""
 
     def __init__(self, builder: TreeBuilder, site: Site) -> None:
         self._builder = builder
@@ -127,6 +127,9 @@ class PageReader:
                 if self._table_line(line, lines, number):
                     in_paragraph = False
                     continue
+                if line.startswith("|-|"):  # the next of a page's tabs
+                    builder.paragraph()
+                    line = line[3:]
             elif (
                 (first == " " or first == "\t" or first == ":")
                 and not self._tables
@@ -393,8 +396,8 @@ class PageReader:
             self._tag(found["tag"])
             return end
         if found["variant"] is not None:
-            shown = found["variant"].rpartition("|")[2]
-            self._say(shown.split(";")[0].rpartition(":")[2] if ":" in shown else shown)
+            if not _HIDDEN_VARIANT & set((found["flags"] or "").split(";")):
+                self.inline(found["variant"].partition(";")[0] if found["rule"] else found["variant"])
             return end
         self._say(found[0])
         return end
@@ -411,11 +414,11 @@ class PageReader:
         target = (
             " ".join(unescape(raw).replace("_", " ").split()) if "%" in raw or "&" in raw or "_" in raw else raw.strip()
         )
-        if not target.strip(" :") or _OUTSIDE.match(target):
-            if target and _OUTSIDE.match(target):
-                address, _, label = (raw + (shown or "")).strip().partition(" ")
-                self._external(address, label)
-                return end
+        if _OUTSIDE.match(target):
+            address, _, label = (raw + (shown or "")).strip().partition(" ")
+            self._external(address, label)
+            return end
+        if not target.strip(" :"):
             self._say(found[0][: end - found.start()])
             return end
         if "%" in raw:
@@ -453,14 +456,12 @@ class PageReader:
         builder.close_link()
 
     def _bare_url(self, found: re.Match[str]) -> int:
-        address = found["url"]
-        address = re.split(r"''|\x7f|&(?:lt|gt|nbsp|#160|#x[aA]0|#60|#62|quot);", address)[0]
+        address = re.split(r"''|\x7f|&(?:lt|gt|nbsp|#160|#x[aA]0|#60|#62|quot);", found["url"])[0]
         kept = address.rstrip(",;\\.:!?" + ("" if "(" in address else ")"))
         if not re.match(rf"(?:{PROTOCOLS}).", kept, re.IGNORECASE):
             self._flow(found[0])
             return found.end()
-        shown = unescape(kept)
-        target = _INVISIBLE.sub("", shown)
+        target = _INVISIBLE.sub("", unescape(kept))
         self._builder.link_text(target, target)
         return found.start() + len(kept)
 
@@ -481,8 +482,7 @@ class PageReader:
         closing = tag[1] == "/"
         if _HTML_HEADING.fullmatch(lower):
             if closing:
-                if builder.in_heading:
-                    builder.close_heading()
+                builder.close_heading()
             else:
                 self._forget()
                 identifier = Tag(lower, False, tag[len(lower) + 1 : -1]).get("id")
@@ -661,25 +661,14 @@ def _balance_quotes(line: str) -> str:
     """MediaWiki's rule for apostrophes: when both bold and italic marks are odd in a line, one bold mark is an
     apostrophe and italic.
     """
-    runs = list(re.finditer(r"'{2,}", line))
-    bold = italic = 0
-    candidates: list[tuple[int, int]] = []
-    for run in runs:
-        length = len(run[0])
-        if length == 2:
-            italic += 1
-        elif length in (3, 4):
-            bold += 1
-            candidates.append((run.start() + length - 3, run.start()))
-        else:
-            bold += 1
-            italic += 1
-    if not (bold % 2 and italic % 2) or not candidates:
+    runs = [(run.end(), len(run[0])) for run in re.finditer(r"'{2,}", line)]
+    bold, italic = sum(length > 2 for _, length in runs), sum(length == 2 or length > 4 for _, length in runs)
+    places = [end - 3 for end, length in runs if length in (3, 4)]
+    if not (bold % 2 and italic % 2 and places):
         return line
-    best: dict[int, int] = {}
-    for place, _ in candidates:
-        before, second = line[place - 1 : place] or " ", line[place - 2 : place - 1]
-        rank = 2 if before == " " else 0 if second == " " else 1
-        best.setdefault(rank, place)
-    place = best[min(best)]
+
+    def rank(place: int) -> int:
+        return 2 if line[place - 1 : place] in ("", " ") else 0 if line[place - 2 : place - 1] == " " else 1
+
+    place = min(places, key=rank)
     return line[:place] + "&#39;''" + line[place + 3 :]

@@ -10,11 +10,13 @@ from structformer.text import SEE_ALSO_PHRASES
 _FILE_WORDS = (
     "file image media datei bild fichier archivo imagen ficheiro imagem bestand afbeelding immagine plik grafika файл изображение файлове "
     "картинка ファイル 画像 文件 檔案 图像 圖像 파일 그림 dosya resim ملف صورة پرونده קובץ תמונה fil tiedosto kuva soubor súbor obrázok fájl kép "
-    "fișier imagine αρχείο εικόνα датотека слика датотека slika tệp berkas gambar चित्र fitxer fitxategi"
+    "fișier imagine αρχείο εικόνα датотека слика датотека slika tệp berkas gambar चित्र fitxer fitxategi ไฟล์ ภาพ চিত্র படிமம் దస్త్రం പ്രമാണം ಚಿತ್ರ ચિત્ર ਤਸਵੀਰ فائل պատկեր ფაილი şəkil сурет выява pilt "
+    "fail attēls vaizdas datoteka податотека delwedd íomhá mynd dosiero fasciculus skeda talaksan fichièr"
 )
 _CATEGORY_WORDS = (
     "category kategorie catégorie categoria categoría categorie kategoria категория категорія カテゴリ 分类 分類 분류 kategori تصنيف رده קטגוריה "
-    "luokka kategória kategória categorie κατηγορία категорија kategorija thể_loại श्रेणी kategoria kategorio"
+    "luokka kategória kategória categorie κατηγορία категорија kategorija thể_loại श्रेणी kategorio หมวดหมู่ বিষয়শ্রেণী பகுப்பு వర్గం വർഗ്ഗം वर्ग ವರ್ಗ શ્રેણી ਸ਼੍ਰੇਣੀ زمرہ կատեգորիա "
+    "კატეგორია kateqoriya санат катэгорыя kategooria categori catagóir flokkur kategorya"
 )
 FILE_WORDS = frozenset(_FILE_WORDS.split())
 CATEGORY_WORDS = frozenset(word.replace("_", " ") for word in _CATEGORY_WORDS.split())
@@ -30,7 +32,9 @@ _LANGUAGES = frozenset(
 REDIRECT = re.compile(
     r"\s*#(?:redirect|weiterleitung|redirection|redirección|redirecionamento|rinvia|doorverwijzing|przekieruj|patrz|tam|перенаправление|"
     r"перенаправлення|転送|リダイレクト|重定向|重新導向|넘겨주기|yönlendirme|تحويل|تغییر_مسیر|הפניה|omdirigering|omdirigeer|ohjaus|uudelleenohjaus|"
-    r"přesměruj|redirecteaza|ανακατευθυνση|преусмери|đổi)\s*:?\s*\[\[([^\[\]{|}<>\n]+)(?:\|[^\[\]\n]*)?\]\]",
+    r"přesměruj|redirecteaza|ανακατευθυνση|преусмери|đổi|เปลี่ยนทาง|अनुप्रेषित|"
+    r"পুনর্নির্দেশ|வழிமாற்று|దారిమార్పు|തിരിച്ചുവിടുക|გადამისამართება|վերահղում|перанакіраванне|виж|presmeruj|preusmeritev|preusmjeri|"
+    r"redirecció|suuna|átirányítás|alih|lencong|omdiriger|alidirektu)\s*:?\s*\[\[([^\[\]{|}<>\n]+)(?:\|[^\[\]\n]*)?\]\]",
     re.IGNORECASE,
 )
 _INTERWIKI = {

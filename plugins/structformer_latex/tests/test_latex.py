@@ -97,6 +97,9 @@ def test_a_project_of_many_files():
     }
     [document], source = read_project(files, "main.tex")
     assert outline(document) == [(0, "Book"), (1, "One"), (1, "Two"), (1, "Three")]
+    files["ch/one.tex"] += "\n\\endinput\n"  # ends this file, not the one that takes it in
+    [document], source = read_project(files, "main.tex")
+    assert outline(document) == [(0, "Book"), (1, "One"), (1, "Two"), (1, "Three")]
     assert document.root.children[0].text == "a sail the part"
     assert LatexFormat().parts(Folder(files).source("main.tex")) == {
         "ch/one.tex",
@@ -113,6 +116,11 @@ def test_bibliographies():
     [document], _ = read_project({"m.tex": page, "refs.bib": bib}, "m.tex")
     assert outline(document)[-1] == (1, "References")
     assert document.root.children[1].text == "D. Knuth. The TeXbook. 1984."
+    keels = r"@misc{k, title={On $k_1$}, howpublished={\url{https://k.example/a_b}}}"
+    [kept], _ = read_project({"m.tex": page, "refs.bib": keels}, "m.tex")
+    assert kept.root.children[1].text == "On $k_1$. https://k.example/a_b."
+    assert links(kept)[-1][:2] == ("hyperlink", "https://k.example/a_b")
+    assert LatexFormat().sniff(rb"@misc{k, note={\cite{a} \ref{b} \label{c}}}", "refs.bib") == 0
     assert document.metadata["works"] == {"k": ["doi:10.1000/xyz"]}
     bbl = "\\begin{thebibliography}{9}\\bibitem{k} Knuth, \\emph{TeX}.\\end{thebibliography}"
     [document], _ = read_project({"m.tex": page, "m.bbl": bbl}, "m.tex")
@@ -342,6 +350,37 @@ def test_german_quotation_marks_and_umlauts_as_babel_has_them():
     assert one('The "area"', "latex").root.text == 'The "area"'
 
 
+@pytest.mark.parametrize(
+    ("preamble", "said"),
+    [
+        (r"\documentclass[12pt,ngerman,a4paper]{scrbook}\usepackage{babel}", '„Boot“, «See» "–'),
+        (r"\documentclass{book}\usepackage[main=ngerman,english]{babel}", '„Boot“, «See» "–'),
+        (r"\documentclass{book}\usepackage{polyglossia}\setmainlanguage[babelshorthands]{german}", '„Boot“, «See» "–'),
+        (r"\documentclass{book}\usepackage[english,russian]{babel}", "„Boot“, «See» –"),
+        (r"\documentclass{book}\usepackage[french]{babel}", '"‘Boot"’, «See» "–'),
+        (r"\documentclass[english]{book}", '"‘Boot"’, <<See>> "–'),
+    ],
+)
+def test_quotation_marks_are_those_of_the_language_that_the_class_or_a_package_names(preamble, said):
+    page = preamble + r"""\begin{document}"`Boot"', <<See>> "--\end{document}"""
+    assert one(page, "latex").root.text == said
+
+
+def test_headings_that_a_class_makes_of_latex_s_own_command():
+    head = r"""\renewcommand\section{\@startsection {section}{1}{\z@}%
+        {-3ex \@plus -1ex}{2ex}{\normalfont\bfseries}}"""
+    page = head + r"\section{Hull} One. \section*{Keel} Two. \section[S]{Sail\label{s}} Three, as \ref{s} says."
+    document = one(page, "latex")
+    assert outline(document)[1:] == [(1, "Hull"), (1, "Keel"), (1, "Sail")]
+    assert document.root.children[2].text == "Three, as 2 says."
+
+
+def test_a_switch_that_nobody_has_turned_on():
+    page = r"\ifdefined\draft Draft\else Final\fi, \newcommand\long{}\ifdefined\long long\else short\fi"
+    assert one(page, "latex").root.text == "Final, long"
+    assert one(r"\ifdefined\draft Draft\fi", "latex").root.text == "Draft"
+
+
 def test_lists_of_citations_have_any_number_of_arguments():
     document = one(r"As \textcites(see)()[1]{a}[2]{b,c}{d} say, \autocites[3]{e}{f}.", "latex")
     assert document.root.text == "As say, ."
@@ -473,7 +512,8 @@ def test_programs_of_latex_3_in_macros_are_no_text():
     \titlespacing*{\section}{0pt}{2ex}{1ex}[0pt] \fancyhead[L]{Head} \lhead{Head} \sectionmark{Head} \looseness=-1
     \newgeometry{margin=1cm} \usefont{T1}{phv}{b}{n} \setkomafont{section}{\rmfamily} \apptocmd{\x}{y}{}{}
     \AtBeginEnvironment{x}{y} \hyphenpenalty=10 \advance\hsize@by@2cm \vskip@2pt@plus@1pt \vskip@0.3in
-    \patchcmd{\x}{a}{b}{}{} \discretionary{-}{}{}""".split(),
+    \patchcmd{\x}{a}{b}{}{} \discretionary{-}{}{} \nolinenumbers \allowdisplaybreaks[1] \pagerange{\pageref{a}--9}
+    \titlerunning{Boats} \line(1,0){250}""".split(),
 )
 def test_what_sets_the_page_is_no_text(tex):
     assert one(f"One\n{tex.replace('@', ' ')}\ntwo.", "latex").root.text.split() == ["One", "two."]
@@ -543,6 +583,16 @@ def test_what_sets_the_page_is_no_text(tex):
             "boat, a 3\na",
         ),
         (r"\boatsetup{colour = {red}, title = {A \emph{Boat}}}It floats.", "It floats."),
+        (r"{\allowdisplaybreaks\begin{align*}a_1\end{align*}}", "a_1"),
+        (r"Boats\sidenote[][*1.8]{And ships.} float.", "Boats float.\n\nAnd ships."),
+        (r"The keel\nomenclature[k]{$k$}{its length} bends.", "The keel bends.\n\n$k$: its length"),
+        (r"\ifnumequal{1}{1}{One}{Two}, \ifnumequal{1}{2}{one}{two}, \ifdefempty{\x}{three}{four}", "One, two, four"),
+        (r"\begin{tabbing}Oar \= \'a \\ Sail \> b\end{tabbing}r\=a", "Oar a\nSail b\n\nrā"),
+        (r"\IEEEPARstart{T}{his} is it\hfill\textbf{now}", "This is it now"),
+        (
+            r"\begin{propo}[Hulls and keels]They float.\end{propo}\begin{plate}[!h tb]So.\end{plate}\begin{propo}[Keels]A\end{propo}\begin{box}[plain]B\end{box}",
+            "Hulls and keels. They float.\n\nSo.\n\nKeels. A\n\nB",
+        ),
     ],
 )
 def test_what_commands_of_packages_print(tex, said):
@@ -600,6 +650,9 @@ def test_a_bibliography_by_natbib_has_no_words_of_its_preamble():
 def test_biblatex_s_bibliography_is_called_as_its_options_say():
     document = one(r"\section{A} b \printbibliography[heading=bibintoc,title={Works cited}]", "latex")
     assert [section.title for section in document.sections()][1:] == ["A", "Works cited"]
+    page = r"\addbibresource{r.bib}\section{A}\cite{k}\section{Sources}\printbibliography[heading=none]"
+    [document], _ = read_project({"m.tex": page, "r.bib": "@book{k, title={Boats}}"}, "m.tex")
+    assert [(section.title, section.text) for section in document.root.children] == [("A", ""), ("Sources", "Boats.")]
 
 
 @pytest.mark.parametrize("unclosed", [r"\ref{keel", r"\footnote{See", r"\href{https://a.example", r"\newcommand{\x}{"])

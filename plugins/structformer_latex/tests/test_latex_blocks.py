@@ -157,6 +157,21 @@ def test_a_table_over_pages_has_the_head_that_is_told_before_it(heads):
     assert table == ["table", ["row header", ["cell", "H"], ["cell", "I"]], ["row", ["cell", "a"], ["cell", "b"]]]
 
 
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        (r"\renewcommand\LTcaptype{}\longtable", r"\endlongtable"),
+        (r"\begin{center}\tabular", r"\endtabular\end{center}"),
+    ],
+)
+def test_an_environment_of_the_user_s_own_that_another_one_s_commands_begin_and_end(begin, end):
+    row = ["row", ["cell", "a"], ["cell", "b"]]
+    assert parts(rf"\newenvironment{{T}}{{{begin}}}{{{end}}}\begin{{T}}{{ll}} a & b \\ \end{{T}}") == [["table", row]]
+    lists = r"\newenvironment{L}{\list{}{\leftmargin 0pt}}{\endlist}\begin{L}\item a\end{L}"
+    assert parts(lists) == [["list", ["item", "a"]]]
+    assert parts(r"\newenvironment{E}{\equation}{\endequation}\begin{E}a_1\end{E}") == [("formula", "a_1")]
+
+
 def test_a_long_table_s_last_foot_stands_below_it():
     [table] = parts(r"\begin{longtable}{l} H \\ \endhead Source: Low \endlastfoot a \\ \end{longtable}")
     assert table[1:] == [["row header", ["cell", "H"]], ["row", ["cell", "a"]], ["row", ["cell", "Source: Low"]]]

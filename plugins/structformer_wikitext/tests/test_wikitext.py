@@ -94,6 +94,19 @@ def test_functions_of_plain_text_are_computed(source, shown):
     assert one(source, "wikitext").root.text == shown
 
 
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("-{zh-hans:计算机;zh-hant:電腦}-", "计算机"),
+        ("-{A|zh-cn:船; zh-tw:舟}-，-{R|舵}-，-{zh-hant|帆}-，-{桨}-", "船，舵，帆，桨"),
+        ("-{T|zh:标题}--{H|zh-cn:船;zh-tw:舟;}-一-{-|zh-cn:船}-", "一"),
+        ("-{[[舟|船]]}-在-{http://a.example/x}-", "船在http://a.example/x"),
+    ],
+)
+def test_words_in_the_variants_of_a_language(source, shown):
+    assert one(source, "wikitext").root.text == shown
+
+
 def test_a_page_s_name_is_that_of_the_dump():
     dump = DUMP.replace("<ns>1</ns>", "<ns>0</ns>").replace(
         "Rede", "{{SEITENNAME}} in {{NAMENSRAUM}}: {{FULLPAGENAME}}"
@@ -129,6 +142,15 @@ def test_a_page_s_name_is_that_of_the_dump():
         (
             "{{nowrap|10<sup>3</sup> kg}}, 2<sup>-5</sup>, 10{{sup|3}}, 10{{exp|4}}, 7{{sub|8}}",
             "10³ kg, 2⁻⁵, 10³, 10⁴, 7₈",
+        ),
+        (
+            "{{l|en|oar}}, {{der|en|la|remus}}, {{lb|en|dated|nautical}}, {{label|Q1}}{{ux|en|Row!}}",
+            "oar, remus, (dated, nautical), Row!",
+        ),
+        ("{{c|Chapter}} {{di|T}}he {{hws|ru|rudder}}{{hwe|dder|rudder}} {{larger|turns}}", "Chapter The rudder turns"),
+        (
+            "* {{eat|name=Galley|alt=Pub|address=3 Quay|phone=1|content=Stew.|url=http://g.example}}\n* {{see|name=Dock}}",
+            "Galley (Pub), 3 Quay. Stew. http://g.example\nDock",
         ),
         (
             "{{ic|pacman ''-S''}} of {{Pkg|linux}}, {{AUR|yay}}, {{man|8|pacman}}.",
@@ -412,6 +434,31 @@ def test_what_templates_galleries_and_tables_of_html_show(page, said):
 def test_a_heading_that_is_a_template_is_what_this_says(heading, title):
     [section] = one(f"{heading}\nText.\n", "wikitext").root.children
     assert (section.title, section.text) == (title, "Text.")
+
+
+def test_files_categories_and_redirects_in_more_languages():
+    page = "[[ไฟล์:a.jpg|thumb|เรือ]] [[หมวดหมู่:เรือ]] [[വർഗ്ഗം:കപ്പൽ]] [[Kategooria:Laevad]]"
+    assert [kind for kind, _, _ in links(one(page, "wikitext"))] == ["embed", "category", "category", "category"]
+    assert one("#เปลี่ยนทาง [[เรือ]]", "wikitext").metadata["redirect"] == "เรือ"
+
+
+def test_pages_of_a_scan_and_tabs_are_no_text():
+    assert one('<pages index="Boats.djvu" from=1 to=9 />Hulls.', "wikitext").root.text == "Hulls."
+    assert one("<tabber>\nOne=\nBow\n|-|Two=\nStern\n</tabber>", "wikitext").root.text == "One= Bow\n\nTwo= Stern"
+
+
+def test_links_to_pages_below_and_beside(tmp_path):
+    pages = {
+        "Boat/Hull": "See [[/Keel]], [[../Sail/]], [[../]].",
+        "Boat/Hull/Keel": "K.",
+        "Boat/Sail": "S.",
+        "Boat": "B.",
+    }
+    dump = "".join(f"<page><title>{title}</title><text>{page}</text></page>" for title, page in pages.items())
+    (tmp_path / "d.xml").write_text(f"<mediawiki>{dump}</mediawiki>")
+    ingest([tmp_path], workspace=tmp_path / "w")
+    edges = {(edge["source_document"], edge["target_document"]) for edge in build_graph(tmp_path / "w").edges()}
+    assert edges == {(0, 1), (0, 2), (0, 3)}
 
 
 def test_anchors_of_templates():
