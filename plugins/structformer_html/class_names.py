@@ -42,11 +42,8 @@ def note_kind(name: str, words: Sequence[str], role: str = "") -> str | None:
     if name not in _NOTE_ELEMENTS:
         return None
     known = [word.lower() for word in words]
-    if NOTE_WORDS.isdisjoint(known):
-        return None
-    if "topic" in known and len(known) > 1:  # DITA's topics are whole pages
-        return None
-    if "sidebar" in known and name != "aside":
+    is_page = ("topic" in known and len(known) > 1) or ("sidebar" in known and name != "aside")  # as DITA's topics are
+    if is_page or known == ["alert"] or NOTE_WORDS.isdisjoint(known):
         return None
     for word in known:
         if word in _KINDS:
@@ -54,8 +51,6 @@ def note_kind(name: str, words: Sequence[str], role: str = "") -> str | None:
         if word == "see-also":
             return "seealso"
     ends = (found[1] for word in known if (found := _KIND_AT_END.fullmatch(word)) is not None)
-    if known == ["alert"]:
-        return None
     return next((end for end in ends if end in _KINDS), "details" if name == "details" else "")
 
 

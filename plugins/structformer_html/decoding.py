@@ -6,6 +6,7 @@ encoding"."""
 
 import codecs
 import re
+from contextlib import suppress
 
 import webencodings
 from structformer.formats import SourceFile, decoded, guess_encoding, shown_encoding
@@ -71,11 +72,8 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
         return data.decode("ascii") if declared in _ESCAPED else _codec(declared).decode(data)[0], declared
     except UnicodeDecodeError:
         if declared != "utf-8" and not data.isascii():
-            try:
+            with suppress(UnicodeDecodeError):
                 text = data.decode("utf-8")
-            except UnicodeDecodeError:
-                pass
-            else:
                 source.warn(f"declared as {declared}, but its bytes are UTF-8: read as UTF-8")
                 return text, "utf-8"
         return _decode(source, data, declared), declared
@@ -122,13 +120,9 @@ def _label(label: bytes) -> str | None:
     if found.name == "replacement":
         return _REPLACED.get(wanted.strip().lower())
     # A page whose meta can be read as ASCII is not in UTF-16, whatever it says.
-    return (
-        "utf-8"
-        if found.name in ("utf-16be", "utf-16le")
-        else _DEFAULT
-        if found.name == "x-user-defined"
-        else str(found.name)
-    )
+    if found.name in ("utf-16be", "utf-16le"):
+        return "utf-8"
+    return _DEFAULT if found.name == "x-user-defined" else str(found.name)
 
 
 def _xml_declaration(head: bytes) -> str | None:

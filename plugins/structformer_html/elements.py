@@ -53,7 +53,9 @@ FURNITURE_CLASSES = frozenset(
     theme-doc-version-badge ttc viewcode-back viewcode-link content-icon-container md-content__button md-source-file
     printfooter search-results-title sl-anchor-link sourceLink functionSourceLink test-arrow feedback--title
     feedback--question td-page-meta__lastmod NavBarCell1 NavBarCell1Rev NavBarCell2 NavBarCell3
-    sphx-glr-download-link-note sphx-glr-footer sphx-glr-signature sphx-glr-timing dont-index""".split()
+    sphx-glr-download-link-note sphx-glr-footer sphx-glr-signature sphx-glr-timing dont-index onthispage sidebar-overlay
+    copy-popup-wrapper tabs-section footer tsd-breadcrumb tsd-sources summary_toggle inheritanceTree TOCbug
+    ltx_note_mark ltx_tag_note ltx_eqn_eqno""".split()
 )
 FURNITURE_LINKS = frozenset({"src", "srclink"})  # classes of links to the source, and of code
 # Highlighters' elements for the numbers of lines of code, where they hold nothing else.
@@ -71,7 +73,7 @@ FURNITURE_IDS = frozenset(
 # links.
 MENUS = frozenset({"div", "ul", "ol", "dl", "table", "td", "center"})
 MENU = re.compile(
-    r"(?:^|[\s_-])(?:\w*menu\d?|nav|navbar|navigation|navlinks|navheading|\w*toc\d?|topbar|breadcrumbs?|sidebar)(?=$|[\s_-])",
+    r"(?:^|[\s_-])(?:\w*menu\d?|nav\w*|\w*toc\d?|topbar|breadcrumbs?|sidebar)(?=$|[\s_-])",
     re.IGNORECASE,
 )
 MEDIA = frozenset({"audio", "object", "video"})  # what they hold is shown where they are not
@@ -80,7 +82,8 @@ FEWEST_LINKS = 3
 MOST_MENUS = 40  # of a page that are looked at
 SEE_ALSO_CLASSES = frozenset({"seealso", "see-also", "related-topics", "related-links", "relatedlinks", "seealsolist"})
 RELATED = frozenset({"related", "see-also", "seealso"})
-SIGNS = SEE_ALSO_CLASSES | NOTE_WORDS | {"math", "figure", "colist"}
+SIDE_NOTES = frozenset({"ltx_note_outer", "marginnote", "sidenote"})  # that stand in a line, at the place they are for
+SIGNS = SEE_ALSO_CLASSES | NOTE_WORDS | SIDE_NOTES | {"math", "figure", "colist"}
 FORMULA_IMAGES = frozenset({"math", "latex", "tex", "mwe-math-fallback-image-inline"})
 
 

@@ -58,11 +58,8 @@ class HtmlFormat:
         """Certainty that a file of unknown suffix is HTML, from its first bytes."""
         if _DOCTYPE.match(head):
             return 1.0
-        return (
-            0.6
-            if head.lstrip()[:1] == b"<" and not head.lstrip().startswith(b"<?xml") and _SOME_HTML.search(head)
-            else 0.0
-        )
+        start = head.lstrip()
+        return 0.6 if start[:1] == b"<" and start[:5] != b"<?xml" and _SOME_HTML.search(head) else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Option `content`: "main" (default), or "all" for the whole body with its navigation."""
@@ -119,6 +116,8 @@ class HtmlFormat:
         read_tree(roots, page)
         if not whole and builder.is_empty:
             # All of the page was taken for navigation, so it was not navigation.
+            for unparsed in root.css("frameset noframes"):
+                unparsed.decompose()
             builder, found = TableBuilder(slugs=False), "all"
             page = Page(builder, head.base, furniture=False)
             read_tree(root.css(_WHOLE), page)
@@ -244,9 +243,6 @@ class _Head:
         if not self._base or target.startswith("#") or is_external(target):
             return target
         if not is_external(self._base):
-            return (
-                self._base.rpartition("/")[0] + "/" + target
-                if "/" in self._base and not target.startswith("/")
-                else target
-            )
+            folder, slash, _ = self._base.rpartition("/")
+            return folder + slash + target if slash and not target.startswith("/") else target
         return _joined(self._base, target)

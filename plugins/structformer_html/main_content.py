@@ -23,6 +23,8 @@ _GENERATORS = (
     ("hugo-docsy", "td-content", "div.td-content", "div.td-content"),
     ("mdbook", "mdbook", "#content main", "#content main"),
     ("phpdocumentor", "phpdocumentor-content", "div.phpdocumentor-content", "div.phpdocumentor-content"),
+    ("typedoc", "tsd-", "div.col-content .tsd-panel, div.col-content .tsd-page-title", "div.col-content"),
+    ("yard", "nav_wrap", "div.nav_wrap", "div#content"),
     ("boostbook", "spirit-nav", "body > div.spirit-nav", "body > div:not(.spirit-nav)"),
     ("docbook-xsl", "refentry", "div.refentry", "div.refentry"),
     ("docbook-xsl", "navheader", "div.navheader", "body"),
@@ -39,13 +41,14 @@ OF_CONTENT = frozenset({"main", "article", "section", "aside", "nav"})  # a head
 _CONTENTS = ".toc, .table-of-contents"
 _ALL_CONTENTS = 0.5  # share of a page's text from which on its list of contents is what it says
 ENOUGH = 0.35  # a part marked as content that holds less of the text than this is not believed
+_BESIDE = "nav, header, footer, aside, button, dialog, [role=navigation], [role=search], .sphinxsidebar"  # and no text
 
 
 def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
     """The elements that hold the content, in order, and how they were recognised: a generator's name,
     "main", "article" or "body"."""
     body = root.css_first("body") or root
-    whole = -1
+    whole, beside = -1, -1
     choices = [
         (name, content)
         for name, word, sign, content in _GENERATORS
@@ -61,7 +64,10 @@ def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
             continue
         if whole < 0:
             whole = _length(body)
-        if sum(_length(each) for each in found) >= ENOUGH * whole:
+        held = sum(_length(each) for each in found)
+        if held < ENOUGH * whole and beside < 0 and name != "article":  # which may lack the page's title
+            beside = sum(_length(each) for each in _outermost(body.css(_BESIDE)))
+        if held >= ENOUGH * (whole - max(0, beside) * (name != "article")):
             return found, name
     return [body], "body"
 
@@ -96,12 +102,13 @@ def is_page_header(header: LexborNode) -> bool:
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
     chosen = {node.mem_id: node for node in nodes}  # one may fit several of the selectors
-    return [node for node in chosen.values() if not _has_ancestor(node, chosen.keys())]
+    return [node for node in chosen.values() if not has_ancestor(node, chosen.keys())]
 
 
-def _has_ancestor(node: LexborNode, chosen: Collection[int]) -> bool:
+def has_ancestor(node: LexborNode, chosen: Collection[int], stop: int = 0) -> bool:
+    """Whether an element is in one of those chosen, looking no further than `stop`."""
     above = node.parent
-    while above is not None:
+    while above is not None and above.mem_id != stop:
         if above.mem_id in chosen:
             return True
         above = above.parent
@@ -109,8 +116,7 @@ def _has_ancestor(node: LexborNode, chosen: Collection[int]) -> bool:
 
 
 def _length(node: LexborNode) -> int:
-    scripts = sum(_characters(each) for each in node.css("script, style, template"))
-    return _characters(node) - scripts
+    return _characters(node) - sum(_characters(each) for each in node.css("script, style, template"))
 
 
 def _characters(node: LexborNode) -> int:

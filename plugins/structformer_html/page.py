@@ -36,6 +36,7 @@ from structformer_html.elements import (
     RELATED,
     SCRIPTS,
     SEE_ALSO_CLASSES,
+    SIDE_NOTES,
     SIGNS,
     SPANS,
     SVG_DESCRIPTIONS,
@@ -48,6 +49,7 @@ from structformer_html.tables import TableBuilder
 _LEVEL = re.compile("[1-9][0-9]?")
 # of a class
 _IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES, _MAY_BE_MENU, _IS_LINK_OF_FURNITURE = 1, 2, 4, 8, 16, 32
+_ROWS_AS_LINES = frozenset({"memname", "ltx_eqn_table"})  # Doxygen's signatures, formulas of LaTeXML
 _LAYOUT_ROLES = frozenset({"presentation", "none"})
 # By what a table is, what its rows are.
 _ROWS: dict[MarkKind | None, MarkKind] = {MarkKind.TABLE: MarkKind.ROW, MarkKind.LIST: MarkKind.ITEM}
@@ -58,9 +60,13 @@ _ICON = re.compile(r"(?:.*/)?(?:note|tip|warning|caution|important)\.(?:png|svg|
 _PRE = ("pre", "listing", "textarea", "emu-alg", "emu-grammar")  # and the steps and rules of ECMA's standards
 _SIGNS = frozenset({"¶", "§", "\U0001f517", "^", "↩", "↑", "⤴", "⏎", "ⓘ"})
 _ANCHOR_SIGNS = _SIGNS | {"", "#"}
+_TO_THE_TOP = re.compile(
+    r"[\[(]top[\])]|[\[(]?(?:back|return|go)\s+to\s+(?:the\s+)?top(?:\s+of\s+(?:the\s+)?page)?[\])]?", re.IGNORECASE
+)
 _OF_GOOGLE = re.compile(r"https?://www\.google\.com/url\?q=([^&]+)&sa=D&")  # around each link of an exported document
 _BETWEEN_WORDS = re.compile(r"(?<=[\w>\],?])\xa0(?=[A-Za-z_])")  # of code, that its line be not broken there
 _SOFT_BREAK = re.compile(r"(?<=[!-~])\u200b|\u200b(?=[!-~])")  # where a long name may go on in the next line
+_UNSEEN = frozenset("\u200b\u200c\u200d\u2060\ufeff")  # characters that hold the place of a text
 _TEX_START = ("\\(", "\\[", "$", "\\begin{")  # how a formula's source begins, where it is not set as text
 
 
@@ -79,6 +85,7 @@ class _Zone:
     related: bool = False
     language: str = ""
     table: MarkKind = MarkKind.TABLE  # what a table is that stands directly in it
+    closing: str = ""  # what follows it
     depth: int = 0  # elements open in it
 
 
@@ -120,6 +127,7 @@ class Page:
         self._links: list[bool] = []  # anchors not yet closed: whether each has a target
         self._link_is_open = False
         self._first_cell = True
+        self._after_break = False
         self._preformatted = 0
         self._code_due = False  # preformatted text is code from its next text on
         self._language = ""
@@ -152,7 +160,8 @@ class Page:
             **dict.fromkeys(("td", "th"), self._cell),
             **dict.fromkeys(("img", "iframe", "video", "audio", "source", "embed", "frame", "object"), self._embed),
             "q": lambda name, element: self.text("“"),
-            **dict.fromkeys(self._inside, self._enter),
+            "reading": lambda name, element: self.text("("),
+            **dict.fromkeys(self._inside, partial(self._count, 1)),
             "details": self._details,
             "ol": self._ordered,
             "table": self._table,
@@ -176,7 +185,8 @@ class Page:
             **dict.fromkeys(("script", "annotation"), self._end_tex),
             "option": builder.line,
             "q": lambda: self.text("”"),
-            **{name: partial(self._leave, name) for name in self._inside},
+            "reading": lambda: self.text(")"),
+            **{name: partial(self._count, -1, name) for name in self._inside},
             "ol": partial(self._end_block, MarkKind.LIST),
             "dd": partial(self._end_block, MarkKind.DEFINITION),
             "table": self._end_table,
@@ -248,13 +258,10 @@ class Page:
         """Whether a link only shows its address, as "#" or an icon does in a heading, or leads back, and is left out."""
         sign, target = text.strip().rstrip("\ufe0e\ufe0f"), element.get("href") or ""
         signs = _ANCHOR_SIGNS if self.in_heading else _SIGNS if self.without_furniture else ()
-        if (sign not in signs and (sign or not self._preformatted)) or not (
-            target.startswith("#") or (sign and "#" in target)
-        ):
+        shown = sign in signs or (bool(signs) and _TO_THE_TOP.fullmatch(sign) is not None and not self.in_heading)
+        if (not shown and (sign or not self._preformatted)) or not (target.startswith("#") or (sign and "#" in target)):
             return False
-        for identifier in (element.get("id"), element.get("name")):
-            if identifier:
-                self._ids.append(identifier)
+        self._ids += filter(None, (element.get("id"), element.get("name")))
         return True
 
     def may_skip(self, target: str | None) -> bool:
@@ -337,6 +344,10 @@ class Page:
                 self._formula_due = MarkKind.FORMULA if shown else MarkKind.FORMULA_SPAN
                 self._zones.append(_Zone(self._formula_due))
                 return
+            if name == "span" and not SIDE_NOTES.isdisjoint(words):
+                self.text(" (")
+                self._open_zone(_Zone(closing=")"))
+                return
             if "figure" in words and name == "div":
                 self._open_zone(_Zone(MarkKind.FIGURE))
                 return
@@ -366,6 +377,8 @@ class Page:
             return
         self._zones.pop()
         self._related -= zone.related
+        if zone.closing:
+            self.text(zone.closing)
         if zone.mark is not None:
             self._builder.close_mark(zone.mark)
             self._formula_due = None
@@ -375,6 +388,8 @@ class Page:
     def text(self, text: str) -> None:
         if "\u200b" in text:
             text = _SOFT_BREAK.sub("", text)
+        if text in _UNSEEN:
+            return
         if self._preformatted and not self._builder.in_heading:
             self._flush_ids()
             if self._code_due and text.strip("\n"):
@@ -386,7 +401,7 @@ class Page:
             return
         if self._ids:
             self._flush_ids()
-        self.heading_has_text = self.in_heading
+        self.heading_has_text, self._after_break = self.in_heading, False
         if self._formula_due is not None:
             if text.lstrip().startswith(_TEX_START):
                 self._builder.open_mark(self._formula_due)
@@ -407,13 +422,9 @@ class Page:
         """A block begins or ends, which in preformatted text is a line."""
         self._builder.line() if self._preformatted else self._builder.paragraph()
 
-    def _enter(self, name: str, element: Attributes) -> None:
-        self._inside[name] += 1
-        if name != "svg":
-            self._builder.paragraph()
-
-    def _leave(self, name: str) -> None:
-        self._inside[name] -= 1
+    def _count(self, step: int, name: str, element: Attributes | None = None) -> None:
+        """One more or less of an element is open."""
+        self._inside[name] += step
         if name != "svg":
             self._builder.paragraph()
 
@@ -434,18 +445,13 @@ class Page:
         if self._preformatted:
             self.text(text)
             return
-        if (
-            self._ids
-            or self._formula_due is not None
-            or self._in_term is not None
-            or self.in_heading
-            or "\u200b" in text
-        ):
+        is_plain = not (self._ids or self._formula_due or self.in_heading or self._after_break)
+        if is_plain and self._in_term is None and "\u200b" not in text:
+            self._marked_text(kind, text)
+        else:
             self._open_mark(kind)
             self.text(text)
             self._close_mark(kind)
-        else:
-            self._marked_text(kind, text)
 
     def _span(self, name: str, element: Attributes) -> None:
         if not self._preformatted:
@@ -497,10 +503,12 @@ class Page:
             self._open_zone(_Zone(MarkKind.NOTE, "details"))
 
     def _line(self, name: str, element: Attributes) -> None:
+        """A break, of which two are a paragraph's end; or an option of a form."""
         if name == "br" and self._preformatted:
             self._builder.verbatim("\n")
-            return
-        self._builder.line()
+        else:
+            self._builder.paragraph() if self._after_break else self._builder.line()
+            self._after_break = name == "br"
 
     def _table(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()
@@ -509,7 +517,7 @@ class Page:
             kind = None
         elif self._zones and self._zones[-1].depth == 1:
             kind = self._zones[-1].table
-        is_line = "memname" in (element.get("class") or "").split()  # Doxygen's signatures
+        is_line = not _ROWS_AS_LINES.isdisjoint((element.get("class") or "").split())
         kind = None if is_line else kind
         self._tables.append(_Table(kind, is_line=is_line))
         if kind is not None:

@@ -14,11 +14,11 @@ from structformer_html.elements import (
     SOMETIMES_SKIPPED,
     SPANS,
 )
-from structformer_html.main_content import is_page_header
+from structformer_html.main_content import has_ancestor, is_page_header
 from structformer_html.page import Attributes, Page
 
 _DRAWN_TEXT = "svg title, svg desc, svg metadata"  # that no one sees
-_TOLD_BEFORE = frozenset({"button", "div", "img", "label", "table", "tr", *HEADINGS})
+_TOLD_BEFORE = frozenset({"button", "div", "img", "label", "rt", "table", "tr", *HEADINGS})
 _FOR_LISTENERS = frozenset({"sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "show-for-sr"})
 _UNSEEN = ", ".join((_DRAWN_TEXT, *(f".{each}" for each in sorted(_FOR_LISTENERS))))
 _ICONS = frozenset({"i", "img", "svg"})
@@ -167,6 +167,8 @@ def _tell_before(node: LexborNode, name: str, attributes: Attributes, page: Page
         page.text(" ")
     elif name == "div" and _is_listing(node, attributes):
         return "pre", attributes
+    elif name == "rt" and ((before := _past_blanks(node.prev, back=True)) is None or before.tag != "rp"):
+        return "reading", attributes  # that has no brackets of its own
     elif name == "table" and page.in_note and _begins_with_icon(node):
         return name, {"role": "none"}
     return name, attributes
@@ -321,18 +323,9 @@ def _walk_nested(heading: LexborNode, inner: list[LexborNode], page: Page) -> No
     """A heading with headings in it: its own text is its title, the inner ones come after it."""
     above = {each.mem_id for each in (*inner, *heading.css(_DRAWN_TEXT))}
     for node in heading.traverse(include_text=True):
-        if node.tag == "-text" and not _is_below(node, above, heading.mem_id) and (text := node.text_content):
+        if node.tag == "-text" and not has_ancestor(node, above, heading.mem_id) and (text := node.text_content):
             page.text(text)
     page.end(heading.tag or "")
     for each in inner:
-        if not _is_below(each, above, heading.mem_id):
+        if not has_ancestor(each, above, heading.mem_id):
             _walk(each, page)
-
-
-def _is_below(node: LexborNode, above: set[int], stop: int) -> bool:
-    parent = node.parent
-    while parent is not None and parent.mem_id != stop:
-        if parent.mem_id in above:
-            return True
-        parent = parent.parent
-    return False

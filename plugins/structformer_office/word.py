@@ -88,7 +88,7 @@ def _formulas_as_text(name: str, part: bytes) -> bytes:
 def _said(element: Any, before: str = "") -> str:
     """The text of a formula or a part of one. before: the text in front of it."""
     name = etree.QName(element).localname
-    text = "√" if name == "rad" else ""
+    text = "√" if name == "rad" else _sign(element, "nary", "chr", "∫") if name == "nary" else ""
     for child in element.iterchildren("*"):
         part = etree.QName(child).localname
         if part == "t":
@@ -96,14 +96,15 @@ def _said(element: Any, before: str = "") -> str:
         elif (script := _SCRIPTS.get(f"{name}/{part}") or _SCRIPTS.get(part)) is not None:
             text += script_text(script, (before + text)[-2:], _said(child))
         elif part == "d":
-            text += "{}{}{}".format(_sign(child, "begChr", "("), _said(child), _sign(child, "endChr", ")"))
+            text += "{}{}{}".format(_sign(child, "d", "begChr", "("), _said(child), _sign(child, "d", "endChr", ")"))
         elif not part.endswith("Pr"):
             text += _said(child, (before + text)[-2:])
     return text
 
 
-def _sign(brackets: Any, which: str, usual: str) -> str:
-    found = brackets.find(f"{_M}dPr/{_M}{which}")
+def _sign(element: Any, name: str, which: str, usual: str) -> str:
+    """A sign of brackets or of a sum, as their properties say it."""
+    found = element.find(f"{_M}{name}Pr/{_M}{which}")
     return usual if found is None else found.get(f"{_M}val") or ""
 
 

@@ -79,12 +79,8 @@ def complete(source: SourceFile, data: bytes) -> bytes:
 
 
 def _used(data: bytes, declared: set[bytes]) -> list[bytes]:
-    if b"&" not in data:
-        return []
-    used = set(REFERENCE.findall(data)) - _PREDEFINED - declared
-    if not used:
-        return []
-    plain = _NO_MARKUP.sub(b"", data) if b"<!" in data else data
+    used = set(REFERENCE.findall(data)) - _PREDEFINED - declared if b"&" in data else set()
+    plain = _NO_MARKUP.sub(b"", data) if used and b"<!" in data else data
     return sorted(name for name in used if b"&" + name + b";" in plain)
 
 
@@ -113,11 +109,9 @@ def _find(
         if name in external:
             value = _with_parts(source, name, external, parts)
         else:
-            if known is None:
-                known = _known(source, parameter_files)
-            maybe = known.get(name)
-            if maybe is not None:
-                value = maybe
+            known = _known(source, parameter_files) if known is None else known
+            if name in known:
+                value = known[name]
             elif (character := html5.get(name.decode("utf-8", "replace") + ";")) is not None:
                 value = "".join(f"&#38;#{ord(c)};" for c in character).encode()
             elif strict and not known:
@@ -204,24 +198,18 @@ def _as_value(text: bytes) -> bytes:
 
 def _insert(data: bytes, doctype: re.Match[bytes] | None, entities: dict[bytes, bytes]) -> bytes:
     declarations = b"".join(b"<!ENTITY %s %s>" % (name, _quoted(value)) for name, value in sorted(entities.items()))
-    if doctype is not None:
-        end = doctype.end()
-        if data[end : end + 1] == b"[":
-            return data[: end + 1] + declarations + data[end + 1 :]
-        return data[:end] + b" [" + declarations + b"]" + data[end:]
-    prolog = _PROLOG.match(data)
-    end = prolog.end() if prolog else 0
-    return data[:end] + b"<!DOCTYPE any [" + declarations + b"]>" + data[end:]
+    place = doctype or _PROLOG.match(data)
+    end = place.end() if place is not None else 0
+    if doctype is None:
+        return data[:end] + b"<!DOCTYPE any [" + declarations + b"]>" + data[end:]
+    if data[end : end + 1] == b"[":
+        return data[: end + 1] + declarations + data[end + 1 :]
+    return data[:end] + b" [" + declarations + b"]" + data[end:]
 
 
 def _quoted(value: bytes) -> bytes:
-    value = value.replace(b"%", b"&#37;")
-    if b'"' not in value:
-        return b'"' + value + b'"'
-    if b"'" not in value:
-        return b"'" + value + b"'"
     # Character references in an entity's value are expanded before it is used, so a mark-up quote stays one.
-    return b'"' + value.replace(b'"', b"&#34;") + b'"'
+    return b'"' + value.replace(b"%", b"&#37;").replace(b'"', b"&#34;") + b'"'
 
 
 def _subset(data: bytes, doctype: re.Match[bytes]) -> bytes:

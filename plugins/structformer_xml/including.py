@@ -3,6 +3,7 @@
 Source: W3C, XML Inclusions (XInclude) 1.1; of xpointer the forms "id" and xpointer(id('x')) with an optional /* behind
 it."""
 
+import copy
 import re
 from typing import Any
 
@@ -56,19 +57,15 @@ class Inclusions:
     def _expand(self, start: Any, document: Any, source: SourceFile, chain: tuple[str, ...]) -> None:
         for element in list(start.iter(_INCLUDE)):
             found = self._find(element, document, source, chain)
-            if found is None:
-                fallback = element.find(_FALLBACK)
-                found = [fallback.text or "", *fallback] if fallback is not None else None
-            if found is None:
-                self._refer(element)
-            else:
-                _replace(element, found)
+            if found is None and (fallback := element.find(_FALLBACK)) is not None:
+                found = [fallback.text or "", *fallback]
+            _refer(element) if found is None else _replace(element, found)
 
     def _find(self, element: Any, document: Any, source: SourceFile, chain: tuple[str, ...]) -> list[Any] | None:
         href, _, fragment = (element.get("href") or "").partition("#")
         pointer = element.get("xpointer") or fragment
         if not href:
-            return [_copy(each) for each in _point(document, pointer)] or None
+            return [copy.deepcopy(each) for each in _point(document, pointer)] or None
         opened = source.open(href) if len(chain) <= _MAX_DEPTH else None
         if opened is None or opened.path in chain:
             self._source.warn(
@@ -91,17 +88,16 @@ class Inclusions:
         self._expand(root, root, opened, (*chain, opened.path))
         return (_point(root, pointer) or None) if pointer else [root]
 
-    def _refer(self, element: Any) -> None:
-        target = element.get("href") or ""
-        if not target and (found := _POINTER.search(element.get("xpointer") or "")):
-            target = f"#{found[1]}"
-        element.tag = "xi-include"
-        for key in list(element.attrib):
-            del element.attrib[key]
-        for child in list(element):
-            element.remove(child)
-        if target:
-            element.set("href", target)
+
+def _refer(element: Any) -> None:
+    """Make an inclusion a reference to what it names."""
+    target = element.get("href") or ""
+    if not target and (found := _POINTER.search(element.get("xpointer") or "")):
+        target = f"#{found[1]}"
+    element.clear(keep_tail=True)
+    element.tag = "xi-include"
+    if target:
+        element.set("href", target)
 
 
 def _point(root: Any, pointer: str) -> list[Any]:
@@ -113,12 +109,6 @@ def _point(root: Any, pointer: str) -> list[Any]:
         if element.get(XML_ID) == name or element.get("id") == name:
             return list(element) if found and found[2] else [element]
     return []
-
-
-def _copy(element: Any) -> Any:
-    copied = etree.fromstring(etree.tostring(element, with_tail=False))
-    copied.tail = element.tail
-    return copied
 
 
 def _replace(element: Any, parts: list[Any]) -> None:

@@ -124,6 +124,7 @@ TEI_MARKS: Mapping[str, str] = {
             "quote": "cit body/quote",
             "formula": "formula",
             "formula_span": "p/formula",
+            "": "cit[type=trans] cit[type=translation] tr",  # words in a dictionary
             "strong": "hi[rend=bold] hi[rend=b]",
             "emphasis": "emph hi[rend=italic] hi[rend=i] hi[rend=it]",
             "code_span": "gi att ident",
@@ -233,15 +234,12 @@ class Parts:
 
     def choose(self, above: str, above_kind: MarkKind | None, attributes: Mapping[str, str]) -> Part | None:
         """What it is here."""
-        if self.above:
-            if above in self.above:
-                return self.above[above]
-            if above_kind is not None and above_kind in self.above:
-                return self.above[above_kind]
-        if attributes:
-            for key, value, part in self.attributes:
-                if attributes.get(key) == value:
-                    return part
+        for around in (above, above_kind):
+            if around is not None and around in self.above:
+                return self.above[around]
+        for key, value, part in self.attributes:
+            if attributes.get(key) == value:
+                return part
         return self.plain
 
 

@@ -24,6 +24,7 @@ BIG = 8_000_000  # bytes from which a file is parsed as a stream, its elements f
 _DECLARED = re.compile(r"""<\?xml[^>]*?encoding\s*=\s*["']([^"']+)["']""")
 _ENCODING = re.compile(r"""(<\?xml[^>]*?)\s+encoding\s*=\s*["'][^"']*["']""")
 _XLINK = "prefix xlink for"  # in what the parser says of one that is not declared
+_LIMITS = ("huge", "buffer", "excessive depth")  # of what the parser takes, in what it says of them
 _UTF_16 = {"utf-16-le": ("utf-16", "utf-16le"), "utf-16-be": ("utf-16", "utf-16be")}
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
@@ -72,7 +73,7 @@ def parse(data: bytes, *, completed: bool = False) -> Any:
     try:
         return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        if _is_limit(error):
+        if any(sign in (error.msg or "").lower() for sign in _LIMITS):
             return _parse_huge(data, error)
         if "Namespace prefix" in (error.msg or "") and (completed or _XLINK in (error.msg or "")):
             return _with_xlinks(_parse_without_prefixes(data, error))
@@ -97,14 +98,6 @@ def parse_before_damage(data: bytes) -> Any:
             if root is None:
                 root = element
     return None if root is None or ":" in root.tag.rpartition("}")[2] else root
-
-
-def _is_limit(error: etree.XMLSyntaxError) -> bool:
-    return (
-        "huge" in (error.msg or "").lower()
-        or "buffer" in (error.msg or "").lower()
-        or "Excessive depth" in (error.msg or "")
-    )
 
 
 def _parse_huge(data: bytes, error: etree.XMLSyntaxError) -> Any:
@@ -177,17 +170,14 @@ def stream(data: bytes) -> Iterator[tuple[str, Any]]:
     try:
         for event, element in parser:
             if event == "start":
-                before = element.getprevious()
-                above = element.getparent()
+                before, above = element.getprevious(), element.getparent()
                 text = before.tail if before is not None else above.text if above is not None else None
                 if text:
                     yield "text", text
-                    if before is not None:
-                        above.remove(before)
-                    else:
-                        above.text = None
-                elif before is not None:
+                if before is not None:
                     above.remove(before)
+                elif text:
+                    above.text = None
                 yield event, element
                 continue
             last = element[-1] if len(element) else None

@@ -1,5 +1,6 @@
 """Walks a document's elements by its vocabulary and tells a TreeBuilder what it finds."""
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
@@ -14,6 +15,7 @@ from structformer_xml.vocabulary import Vocabulary
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _XML_ID = f"{_XML}id"
+_NUMBER = re.compile(r"[\w.]{1,12}")  # of a section
 _LAST_TITLE = 10  # among the elements of a section
 _OTHER, _SECTION, _TITLE, _SKIPPED, _PARAGRAPH, _LINE, _CELL, _VERBATIM, _INLINE, _WRAPPER, _BLOCK = range(11)
 _ROLES = (_SKIPPED, _TITLE, _SECTION, _WRAPPER, _VERBATIM, _CELL, _BLOCK, _LINE, _PARAGRAPH, _INLINE)  # first leads
@@ -180,6 +182,9 @@ class XmlReader:
                 elif title := attributes.get("name" if self._stack[0].name == "document" else said):  # Maven's sites
                     opened.heading = True
                     self._give_title(title, opened.depth)
+                elif self._has_tree and _NUMBER.fullmatch(number := attributes.get("n", "")):
+                    kinds = map(attributes.get, self._vocabulary.numbered)
+                    opened.label = f"{next(filter(None, kinds), '')} {number}".strip()
         elif role == _TITLE and above is not None and (section := self._titled_section()) is not None:
             self._open_title(section, opened)
             return
@@ -207,7 +212,7 @@ class XmlReader:
         )
         is_note = name in self._vocabulary.notes and not self._remarks
         can_be_inline = role == _VERBATIM or (
-            role == _LINE and above is not None and (above.role == _PARAGRAPH or above.own_text)
+            role == _LINE and above is not None and (above.role == _PARAGRAPH or above.own_text or above.inline)
         )
         goes_on = in_line and (role in (_OTHER, _WRAPPER) or (can_be_inline and name in inline))
         if above is not None and above.name in _LISTS_OF_NOTES:
@@ -358,11 +363,8 @@ class XmlReader:
         self._skipping += 1
         opened.role = _SKIPPED
         above = self._stack[-2].name if len(self._stack) > 1 else ""
-        if not self._taking and f"{above}/{opened.name}" in self._vocabulary.document_titles:
-            opened.taken, opened.key = [], "/title"
-            self._taking += 1
-        elif opened.name in self._vocabulary.metadata:
-            self._take(opened)
+        is_title = not self._taking and f"{above}/{opened.name}" in self._vocabulary.document_titles
+        self._take(opened, "/title" if is_title else "")
         targets, kind = self._references(opened.name, element)
         self._silent_links += [(target, kind, [], len(self._stack) - 1) for target in targets]
 
@@ -387,13 +389,13 @@ class XmlReader:
 
     def _pass_over(self, opened: _Open, key: str) -> None:
         """An element is not text, but what it says is kept."""
-        opened.taken, opened.key = [], key
-        self._taking += 1
+        self._take(opened, key)
         self._skipping += 1
         opened.role = _SKIPPED
 
-    def _take(self, opened: _Open) -> None:
-        if not self._taking and (key := self._vocabulary.metadata.get(opened.name)) is not None:
+    def _take(self, opened: _Open, key: str = "") -> None:
+        """Gather what an element says under a key, or as the metadata that it is."""
+        if key := key or ("" if self._taking else self._vocabulary.metadata.get(opened.name, "")):
             opened.taken, opened.key = [], key
             self._taking += 1
 
@@ -424,18 +426,12 @@ class XmlReader:
 
     def _break(self, role: int, above: _Open | None, ended: str) -> None:
         builder = self._builder
-        if role in (_LINE,):
+        starts = above is not None and above.role in (_LINE, _CELL)  # a line, or goes on behind its label
+        if role == _LINE:
             builder.line()
         elif role == _CELL:
             builder.open_cell(first=above is None or not above.has_text, as_lines=True)
-        elif (
-            role == _PARAGRAPH
-            and above is not None
-            and above.role in (_LINE, _CELL)
-            and (not above.has_text or ended in self._vocabulary.labels)
-        ):
-            return
-        else:
+        elif role != _PARAGRAPH or not starts or (above and above.has_text and ended not in self._vocabulary.labels):
             builder.paragraph()
 
     def _text(self, text: str) -> None:
@@ -603,15 +599,9 @@ class XmlReader:
             value = attributes.get(key)
             if value is None or (anywhere and not key.endswith(("href", "linkend", "fileref"))):
                 continue
-            targets = (
-                [f"#{each}" for each in value.split()]
-                if prefix == "#"
-                else [prefix + each for each in value.split()]
-                if prefix or all(each.startswith("#") for each in value.split())
-                else [value.strip()]
-                if value.strip()
-                else []
-            )
+            targets = value.split()  # several are ids, each with its sign
+            if prefix or not all(each.startswith("#") for each in targets):
+                targets = [prefix + each for each in targets] if prefix else [value.strip()]
             if not targets:
                 continue
             kind = vocabulary.kind(targets[0], name)
@@ -673,7 +663,7 @@ def _bring_title_first(element: Any, titles: frozenset[str]) -> None:
 
 def identifier_of(attributes: Mapping[str, str]) -> str | None:
     """The id that an element has, however its vocabulary calls it."""
-    return attributes.get(_XML_ID) or attributes.get("id") or attributes.get("anchor")
+    return attributes.get(_XML_ID) or attributes.get("id") or attributes.get("anchor") or attributes.get("eId")
 
 
 def _is_listed(name: str, attributes: Any, listed: frozenset[str]) -> bool:

@@ -1,8 +1,9 @@
 """Proposes a mapping for an unknown vocabulary from one document of it."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
+from structformer_xml.including import XML_ID
 from structformer_xml.parsing import parse
 
 _TITLE_NAMES = ("title", "head", "heading", "name", "caption", "label", "header", "subject", "tit", "titel", "titre")
@@ -18,12 +19,9 @@ def suggest_mapping(data: bytes) -> str:
     words: Counter[str] = Counter()
     count: Counter[str] = Counter()
     mixed: Counter[str] = Counter()
-    firsts: dict[str, Counter[str]] = {}
-    parents: dict[str, Counter[str]] = {}
+    firsts, parents = defaultdict[str, Counter[str]](Counter), defaultdict[str, Counter[str]](Counter)
     attributes: Counter[tuple[str, str]] = Counter()
-    identifiers = {
-        element.get("id") or element.get("{http://www.w3.org/XML/1998/namespace}id") for element in root.iter("*")
-    } - {None}
+    identifiers = {element.get("id") or element.get(XML_ID) for element in root.iter("*")} - {None}
     for element in root.iter("*"):
         name = _local(element.tag)
         count[name] += 1
@@ -31,14 +29,12 @@ def suggest_mapping(data: bytes) -> str:
         words[name] += len(own.split())
         if own.strip() and len(element):
             mixed[name] += 1
-        above = element.getparent()
-        if above is not None:
-            parents.setdefault(name, Counter())[_local(above.tag)] += 1
-            if above[0] is element:
-                firsts.setdefault(_local(above.tag), Counter())[name] += 1
+        if (above := element.getparent()) is not None:
+            parents[name][_local(above.tag)] += 1
+            firsts[_local(above.tag)][name] += above[0] is element
         for key, value in element.attrib.items():
             kind = _local(key)
-            if value in identifiers and kind not in ("id",):
+            if value in identifiers and kind != "id":
                 attributes[kind, "#"] += 1
             elif value[:1] == "#" or "://" in value or kind in ("href", "url"):
                 attributes[kind, ""] += 1
@@ -51,26 +47,15 @@ def suggest_mapping(data: bytes) -> str:
         for name, number in count.items()
         if number > 1
         and 0 < words[name] / number <= 12
-        and len(parents.get(name, ())) >= 1
+        and parents[name]
         and sum(each[name] for each in firsts.values()) * 5 >= number * 4
         and not _is_repeated(name, root)
     ]
-    sections = sorted(
-        {
-            parent
-            for title in titles
-            for parent in parents.get(title, ())
-            if words[parent] == 0 or parent == _local(root.tag)
-        }
-    )
-    paragraphs = sorted(
-        name for name in count if name not in titles and name not in sections and words[name] / count[name] > 12
-    )
-    inline = sorted(
-        name
-        for name in count
-        if name not in titles and name not in paragraphs and any(mixed[p] for p in parents.get(name, ()))
-    )
+    holders = {parent for title in titles for parent in parents[title]}
+    sections = sorted(each for each in holders if words[each] == 0 or each == _local(root.tag))
+    others = sorted(count.keys() - {*titles})
+    paragraphs = [name for name in others if name not in sections and words[name] / count[name] > 12]
+    inline = [name for name in others if name not in paragraphs and any(mixed[each] for each in parents[name])]
     lines = [
         "# A mapping for structformer's XML reader; use it with: structformer ingest FOLDER --mapping FILE",
         f"# Seen: {', '.join(f'{name} {number}' for name, number in count.most_common(12))}",
@@ -82,11 +67,9 @@ def suggest_mapping(data: bytes) -> str:
         f"inline = {_list(inline)}",
     ]
     references = {key: prefix for (key, prefix), _ in attributes.most_common()}
-    users = sorted(
-        {_local(element.tag) for element in root.iter("*") if any(_local(key) in references for key in element.attrib)}
-    )
+    users = {_local(each.tag) for each in root.iter("*") if any(_local(key) in references for key in each.attrib)}
     lines += [
-        f"references = {_list(users)}",
+        f"references = {_list(sorted(users))}",
         "",
         "[targets]  # attributes that hold a reference, and what precedes an id",
     ]

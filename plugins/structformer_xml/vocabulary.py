@@ -87,6 +87,8 @@ class Vocabulary:
     """Elements that precede a title, or serve as the title if nothing else does."""
     said: Mapping[str, str] = field(default_factory=dict)
     """By element, the attribute that says its title if it is a section, and else the words that precede its text."""
+    numbered: tuple[str, ...] = ()
+    """Attributes that say what kind of section it is; with `n`, a section that has no title is called by both."""
     matter: frozenset[str] = frozenset()
     """Elements that hold sections and have no title: what follows a section there belongs to that section."""
     default_titles: Mapping[str, str] = field(default_factory=dict)
@@ -276,8 +278,11 @@ TEI = Vocabulary(
     name="tei",
     roots=frozenset({"TEI", "TEI.2", "teiCorpus"}),
     namespaces=("http://www.tei-c.org/ns/1.0",),
-    sections=frozenset("div div0 div1 div2 div3 div4 div5 div6 div7 listBibl".split()),
-    titles=frozenset({"head"}),
+    sections=frozenset("div div0 div1 div2 div3 div4 div5 div6 div7 listBibl entry entryFree".split()),
+    titles=frozenset({"head", "orth"}),  # of a dictionary's entry the headword
+    wrappers=frozenset({"form"}),
+    cells=frozenset({"cell"}),
+    numbered=("subtype", "type"),
     document_titles=frozenset({"titleStmt/title"}),
     matter=_MATTER | {"div"},
     default_titles={"listBibl": "References", "figure": "Figures and tables"},
@@ -293,8 +298,8 @@ TEI = Vocabulary(
     ),
     targets=(("target", ""), ("url", ""), ("ref", "")),
     references=frozenset("ref ptr graphic note".split()),
-    lines=_LINES - {"ref"},
-    inline=_INLINE | {"bibl"},
+    lines=_LINES - {"ref", "tr"},
+    inline=_INLINE | {"bibl", "orth"},
     brackets={"label": (" ", " ")},
     breaks=frozenset("lb pb cb gb milestone".split()),
     readings=frozenset({"choice", "app", "subst"}),
@@ -410,6 +415,11 @@ GENERIC = Vocabulary(
         "section subsection sec chapter appendix part article book document doc page topic div div1 div2 div3 sect1 sect2".split()
     ),
     titles=frozenset({"title", "heading"}),
+    document_titles=frozenset(  # of laws, of patents
+        f"{each}/invention-title" for each in ("us-bibliographic-data-application", "us-bibliographic-data-grant")
+    )
+    | {"p/docTitle"},
+    breaks=frozenset({"br", "eol", "lb"}),
     wrappers=frozenset({"info", "header", "meta", "metadata", "head", "front", "properties"}),
     skipped=frozenset({"style", "script"}),
     targets=_TARGETS,
@@ -454,14 +464,9 @@ def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabula
         children & {"front", "body", "sec", "front-stub"} or root_name == "sec"
     ):
         return JATS
-    for vocabulary in (TEI, RFC, PRETEXT):
-        if root_name in vocabulary.roots:
-            return vocabulary
-    if root_name in DITA.roots and (children & _DITA_SIGNS or root_name == "bookmap"):
-        return DITA
-    if root_name in DOCBOOK.roots and not children & _DITA_SIGNS:
-        return DOCBOOK
-    return GENERIC
+    is_dita = root_name == "bookmap" or not children.isdisjoint(_DITA_SIGNS)
+    likely = (TEI, RFC, PRETEXT, DITA if is_dita else DOCBOOK)
+    return next((vocabulary for vocabulary in likely if root_name in vocabulary.roots), GENERIC)
 
 
 _DITA_SIGNS = frozenset(

@@ -154,6 +154,11 @@ def test_a_word_file_has_the_sections_of_its_headings(boats):
             "<m:r><m:t>2</m:t></m:r><m:d><m:e><m:r><m:t>3</m:t></m:r></m:e></m:d><m:rad><m:e><m:r><m:t>7</m:t></m:r></m:e></m:rad>",
             "2(3)√7",
         ),
+        (
+            "<m:nary><m:naryPr><m:chr m:val='∑'/></m:naryPr><m:sub><m:r><m:t>k</m:t></m:r></m:sub><m:e><m:r><m:t>a</m:t></m:r></m:e></m:nary>"
+            "<m:nary><m:e><m:r><m:t>b</m:t></m:r></m:e></m:nary>",
+            "∑ka∫b",
+        ),
     ],
 )
 def test_a_formulas_text_is_text(boats, formula, said):

@@ -464,6 +464,40 @@ def test_a_play_and_a_corrected_manuscript():
     assert one(page, "xml").root.text == "ANN, a cook\n\nthe road, 10³ miles"
 
 
+def test_a_part_of_a_text_without_a_title_is_called_by_its_number():
+    chapters = """<div type="textpart" subtype="chapter" n="1"><p>All Gaul</p></div><div type="chapter" n="2"><p>is</p></div>
+<div n="3"><pb n="9"/><head>Of Gaul</head><p>divided.</p></div><div n="urn:cts:latin:1"><p>End.</p></div>"""
+    page = f"""<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body><div type="book" n="1">{chapters}</div></body></text></TEI>"""
+    assert outline(one(page, "xml")) == [(0, "book 1"), (1, "chapter 1"), (1, "chapter 2"), (1, "Of Gaul")]
+
+
+def test_a_dictionarys_entries_are_sections_called_by_their_headwords():
+    entries = """<entry><form><orth>boat</orth><pron>bəut</pron></form><sense><cit type="trans"><quote>Boot</quote></cit></sense></entry>
+<entryFree key="oar"><orth>oar</orth> (<cit><quote>an oar</quote> <bibl><author>Bee</author> <biblScope>2</biblScope></bibl></cit>),
+<tr>rudder</tr>, also <orth>ore</orth>.</entryFree>"""
+    document = one(f"""<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>{entries}</body></text></TEI>""", "xml")
+    assert sections(document)[-2:] == [
+        ("boat", "bəut\n\nBoot"),
+        ("oar", "(an oar Bee 2), rudder, also ore."),
+    ]
+    assert not document.root.children[0].marks
+
+
+def test_a_law_is_called_by_its_title_and_its_articles_are_linked():
+    body = """<article eId="art_1"><num>1.</num><heading>Of<eol/>boats</heading><p>As in <ref href="#art_2">2</ref>.</p></article>
+<article eId="art_2"><num>2.</num><heading>Of oars</heading><p>None.</p></article>"""
+    page = f"""<akomaNtoso><act><preface><p>Act <docTitle>on Boats</docTitle></p></preface><body>{body}</body></act></akomaNtoso>"""
+    document = one(page, "xml")
+    assert outline(document) == [(0, "on Boats"), (1, "Of boats"), (1, "Of oars")]
+    assert ("xref", "#art_2", "2") in links(document)
+    assert "art_2" in document.root.children[1].anchors
+    data = "<us-bibliographic-data-grant><invention-title>An oar</invention-title></us-bibliographic-data-grant>"
+    patent = (
+        f"<us-patent-grant>{data}<description><heading>Field</heading><p>Boats.</p></description></us-patent-grant>"
+    )
+    assert one(patent, "xml").title == "An oar"
+
+
 def test_a_functions_call_is_written_as_one():
     page = f"""<article {DB}><title>T</title><methodsynopsis><type>int</type> <methodname>f</methodname> <methodparam><type>string</type>
     <parameter>a</parameter></methodparam><methodparam choice="opt"><type class="union"><type>int</type>
