@@ -435,9 +435,11 @@ class Blocks:
     def _add_anchors(self, element: Element) -> None:
         for id in element.ids:
             self._builder.add_anchor(id)
-            shown = element.named.get("reftext") or element.title
+            shown = self._attributes.spelt_out(element.named.get("reftext") or element.title)
+            for marked in _QUOTES if shown else ():
+                shown = marked.sub(r"\2", shown)
             if shown:
-                self.texts.setdefault(id, self._attributes.spelt_out(shown))
+                self.texts.setdefault(id, shown)
 
     def _media(self, macro: re.Match[str], element: Element) -> None:
         """A macro that is a block: an image with its title; any other, but a table of contents, is a reference."""

@@ -81,16 +81,15 @@ class AsciiDocFormat:
             language=attributes.get("lang") or None,
             metadata=metadata,
         )
+        taken.update([path.rpartition(".")[0] for path in taken])  # which references leave out
         for link in document.links():
             path, mark, anchor = link.target.partition("#")
             if anchor and path and join(source.path.rpartition("/")[0], path) in taken:
                 link.target = mark + anchor  # what is included is of this document
         _settle(document, reader.texts)
-        anchors = (anchor for section in document.sections() for anchor in section.anchors)
+        ids = (f"id:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors)
         aliases = (alias.strip() for alias in attributes.get("page-aliases").split(",") if alias.strip())
-        document.names = tuple(
-            dict.fromkeys((*path_names(source.path), *aliases, *(f"id:{normalize(each)}" for each in anchors)))
-        )
+        document.names = tuple(dict.fromkeys((*path_names(source.path), *aliases, *ids)))
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
@@ -112,10 +111,7 @@ class AsciiDocFormat:
 
 def _settle(document: Document, texts: Mapping[str, str]) -> None:
     """Turn references by a section's title into such by its id, and show what references without a text lead to."""
-    titles: dict[str, str] = {}
-    for section in document.sections():
-        if section.title and section.anchors:
-            titles.setdefault(section.title, section.anchors[0])
+    titles = {each.title: each.anchors[0] for each in reversed([*document.sections()]) if each.title and each.anchors}
     for link in document.links():
         anchor = link.target[1:] if link.target.startswith("#") else ""
         if anchor in titles:

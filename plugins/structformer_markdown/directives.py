@@ -24,7 +24,7 @@ DESCRIBES = re.compile(
     r"(?:py|c|cpp|js|rst|std):[\w-]+|function|method|attribute|exception|option|envvar|program|auto(?:function|class|module)"
 )
 OBJECT_ROLES = re.compile(r"(?:py|c|cpp|js|rst|std):[\w-]+|func|class|meth|mod|attr|exc|data|obj|const|option|envvar")
-WITHOUT_WORDS = frozenset("grid card-carousel only ifconfig".split())  # directives whose argument nobody reads
+WITHOUT_WORDS = frozenset("card-carousel container div grid ifconfig only".split())  # arguments nobody reads
 # Schemes of the project itself, Zola's sign for its root, and schemes of what is elsewhere.
 PROJECT = re.compile(r"^(?:(?:project|path|doc):(?!//)|@(?=/))")
 ELSEWHERE = ("inv:", "wiki:", "rrid:", "ror:")

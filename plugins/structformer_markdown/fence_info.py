@@ -12,8 +12,7 @@ from structformer_html import NO_LANGUAGES
 DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
 # Directives whose content is not Markdown.
 CODE_DIRECTIVES = frozenset(
-    "code code-block code-cell sourcecode literalinclude math mermaid eval-rst graphviz raw "
-    "parsed-literal r python".split()
+    "code code-block code-cell sourcecode literalinclude math mermaid graphviz raw parsed-literal r python".split()
 )
 _WITH_LANGUAGE = frozenset({"code", "code-block", "code-cell", "sourcecode"})  # it is their argument
 _WITHOUT_LANGUAGE = frozenset({"literalinclude", "parsed-literal"})
@@ -29,7 +28,7 @@ _SITE_COMMENT = re.compile(
     re.MULTILINE,
 )
 _HIDDEN_LINE = re.compile(r"^([ \t]*)#(?: |(#)|$)", re.MULTILINE)
-_CALLED_OTHERWISE = {"ipython": "python", "ipython3": "python", "eval-rst": "rst", "graphviz": "dot"}
+_CALLED_OTHERWISE = {"ipython": "python", "ipython3": "python", "graphviz": "dot"}
 # Words that name no language either: the options of Rust's documentation.
 _NO_LANGUAGE = NO_LANGUAGES | frozenset("ignore no_run should_panic compile_fail notrust".split())
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from markdown_it.token import Token
 from structformer.document import Document, Link, LinkKind, MarkKind, Source
+from structformer.errors import ReadError
 from structformer.formats import (
     UNNAMED,
     FormatOption,
@@ -34,7 +35,7 @@ from structformer_markdown import directives
 from structformer_markdown.dialects import chosen_names, docfx, liquid, plain_markdown
 from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code, whole_example
-from structformer_markdown.front_matter import shown, split_front_matter
+from structformer_markdown.front_matter import home_page, shown, split_front_matter
 from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
@@ -46,7 +47,7 @@ _UNNUMBERED = re.compile(r"\s*\{-\}\s*$")
 _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
 _MAN_TITLE = re.compile(r"(?P<name>[^\s()]+)(?:\s+|\s*\()(?P<section>[1-9][a-z]*|[nl])(?:\)|\s|$)")
 _LINE_BREAK = re.compile(r"(?<![ \t])[ \t]*\n[ \t]*")
-_TARGET = re.compile(r"\(([^()\s]+)\)=")
+_TARGET = re.compile(r"\(([^()\s](?:[^()\n]*[^()\s])?)\)=")
 _TEX_LABEL = re.compile(r"\\label\{([^{}\s]+)\}")
 _CAPTION = re.compile(r"(?:Table)?:[ \t]+")
 _RAW_SPAN = re.compile(r"\{=(\w+)\}")  # behind what is code only for Markdown
@@ -67,6 +68,7 @@ _MARKED_ROLES = {
 _SCRIPT_ROLES = {**SCRIPTS, "superscript": SCRIPTS["sup"], "subscript": SCRIPTS["sub"]}
 _INDENTED = re.compile(r"\A(?!(?:.*\n)*[:~][ \t])(?:.*\n)*[ \t]+\S")  # definitions, and none behind a colon
 _MAX_DIRECTIVES = 10
+_LONGEST_RST = 50_000  # characters; of more, docutils makes minutes
 _ALERT = re.compile(r"\[!(\w+)\]\s*")
 _ASCIIDOC = re.compile(
     r"^(?:\[\[[\w-]+\]\]|ifn?def::|endif::|include::|image::|\[(?:verse|NOTE|TIP|source|horizontal)[^\]]*\]|={1,5} \S.*"
@@ -167,7 +169,7 @@ class MarkdownFormat:
             _read_summary(metadata, reader, builder)
             reader.read(parse(body, env))
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
-        title = shown(metadata.get("title")).strip()
+        title = (shown(metadata.get("title")) or next(iter(home_page(metadata)), "")).strip()
         title = _unmarked(title) if title.count("`") > 1 else title
         document = builder.finish(
             Source(source.path, self.name),
@@ -222,7 +224,8 @@ class MarkdownFormat:
             anchor = f"#{normalize(fragment)}" if fragment else ""
             if "/" not in page:
                 yield from (name + anchor for name in _names_below(document.source.path, page))
-            elif page[0] not in "./":  # from the root, as in Docusaurus and in Obsidian's vaults
+            # From the root, as in Docusaurus and in Obsidian's vaults; `de/a.md` may be a translation of what is there.
+            if page[0] not in "./" and ("/" in page or document.source.path.count("/") > 1):
                 above = PurePosixPath(document.source.path).parent.parents
                 yield from (normalize(str(folder / page)) + anchor for folder in above)
             yield wiki_name(page) + anchor
@@ -269,13 +272,14 @@ def _is_of_book(source: SourceFile) -> bool:
 def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBuilder) -> None:
     """Begin with what the front matter says of a page, without its marks of code and links where it has some."""
     summary = next((value for key in _SUMMARY_KEYS if isinstance(value := metadata.get(key), str)), "")
-    text = _on_one_line(summary)
-    told = _inline_of(text, {}) if "<" not in text else None
-    if told:
-        reader.read([told])
-    else:
-        builder.text(text)
-    builder.paragraph()
+    for said in (summary, *home_page(metadata)[1:]):
+        text = _on_one_line(said)
+        told = _inline_of(text, {}) if "<" not in text else None
+        if told:
+            reader.read([told])
+        else:
+            builder.text(text)
+        builder.paragraph()
 
 
 def _on_one_line(text: str) -> str:
@@ -359,11 +363,8 @@ class _Reader:
         for index, token in enumerate(tokens):
             kind = token.type
             if kind == "inline":
-                if (
-                    token.content[:1] == "("
-                    and self._extended
-                    and (label := _TARGET.fullmatch(token.content)) is not None
-                ):
+                label = _TARGET.fullmatch(token.content) if self._extended and token.content[:1] == "(" else None
+                if label is not None:
                     self._anchors.append(label[1])  # it names what comes next
                     self.names.append(_label_name(label[1]))
                 elif token.content[:1] in (":", "T") and self._extended and self._caption(token, tokens, index):
@@ -474,6 +475,8 @@ class _Reader:
             self.names += [_BIBLIOGRAPHY] * (name == "bibliography")
             self._label(directives.labels(options))
             return True
+        if name == "eval-rst":
+            return len(token.content) < _LONGEST_RST and self._restructured(token.content)
         self._block()
         if name == "figure-md":  # which has its name for an argument
             options, argument = {**options, "name": argument}, ""
@@ -506,6 +509,18 @@ class _Reader:
         if note:
             self._close(MarkKind.NOTE)
         self._block()
+        return True
+
+    def _restructured(self, text: str) -> bool:
+        """reStructuredText in a page. False where docutils cannot read it."""
+        from structformer_rst.format import labels, prepared, read_into  # docutils takes a while to load
+
+        try:
+            tree = read_into(self._builder, prepared(text, self._source), self._source, self._objects)
+        except ReadError:
+            return False
+        self.names += labels(tree)
+        self.has_unnamed = True
         return True
 
     def _argument(self, name: str, argument: str, *, described: bool, is_title: bool) -> None:
@@ -578,7 +593,8 @@ class _Reader:
             if entry is not None:
                 self._builder.line()
                 self._builder.open_mark(MarkKind.ITEM)
-                self._builder.link_text(entry[2] or line.strip(), entry[1] or line.strip())
+                page = entry[2] or line.strip()
+                self._builder.link_text(page, entry[1] or self._title(page) or page)
                 self._builder.close_mark(MarkKind.ITEM)
         self._builder.close_mark(MarkKind.LIST)
 
@@ -877,10 +893,7 @@ def _closes_soon(tokens: list[Token], start: int) -> bool:
     for token in tokens[start : start + 12]:
         if token.type == "heading_open":
             return False
-        inner = [child.content for child in token.children or [] if child.type == "html_inline"]
-        if any(
-            re.search(r"</h[1-6]\s*>", part, re.IGNORECASE)
-            for part in (token.content if token.type == "html_block" else "", *inner)
-        ):
+        parts = (each.content for each in token.children or [token] if each.type in ("html_inline", "html_block"))
+        if any(re.search(r"</h[1-6]\s*>", part, re.IGNORECASE) for part in parts):
             return True
     return False

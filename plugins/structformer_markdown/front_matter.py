@@ -4,6 +4,7 @@ import datetime
 import json
 import re
 import tomllib
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -19,6 +20,7 @@ _MAX_CHARACTERS = 200_000
 _MAX_VALUES = 20_000
 _MAX_DEPTH = 50
 _MOST_BITS = 10_000
+_HOME = ("name", "title", "text", "tagline", "details", "description")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -61,6 +63,17 @@ def shown(value: object) -> str:
     if not isinstance(value, str | int | float) or (isinstance(value, int) and value.bit_length() > _MOST_BITS):
         return ""
     return str(value)
+
+
+def home_page(metadata: Mapping[str, Any]) -> list[str]:
+    """What a home page shows of its front matter: its name, and what else its hero and its features say."""
+    hero, features = metadata.get("hero"), metadata.get("features")
+    if not isinstance(hero, dict):  # VuePress has its hero's parts at the top
+        hero = {"name": metadata.get("heroText"), "tagline": metadata.get("tagline")}
+        features = features if metadata.get("home") is True else None
+    parts = [hero, *(features if isinstance(features, list) else ())]
+    said = (part.get(key) for part in parts if isinstance(part, dict) for key in _HOME)
+    return [each for each in said if isinstance(each, str)]
 
 
 def _check_depth(block: str) -> None:

@@ -16,7 +16,7 @@ _LOOKS_LIKE_TARGET = re.compile(r"[a-z][a-z0-9+.-]*://|\.{0,2}/")
 _MAX_USER = 256
 _LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]++|data-[\w-]++|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
 ATTRIBUTES = re.compile(_LIST)
-HEADING_ATTRIBUTES = re.compile(rf"\s*{_LIST}\s*$")
+HEADING_ATTRIBUTES = re.compile(rf"\s*(?:{_LIST}|\[(?:#(?!\d+\])[\w:.-]+|!?toc|step)\])\s*$")  # and Fumadocs'
 _NAME = re.compile(r"""(?:#([\w:.-]+)|(?<![\w-])id=["']?([\w:.-]+))""")
 
 
@@ -79,11 +79,7 @@ def _urls(text: str) -> Iterator[tuple[int, int, Span]]:
         url = _without_trailing_punctuation(found[0])
         _, separator, rest = url.partition("://")
         host = _DOMAIN.match(rest if separator else url)
-        if (
-            host is None
-            or "_" in "".join(host[0].split(".")[-2:])
-            or (not separator and host[0].count(".") < 2 and host[0] == "www")
-        ):
+        if host is None or "_" in "".join(host[0].split(".")[-2:]) or (host[0] == "www" and not separator):
             continue
         yield found.start(), found.start() + len(url), Span(url, url if separator else f"http://{url}")
 

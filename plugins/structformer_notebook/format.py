@@ -88,13 +88,6 @@ def _language(metadata: Mapping[str, Any]) -> str:
     return ""
 
 
-def _cell_language(cell: Mapping[str, Any], text: str) -> str:
-    """The language of a cell that says so itself: by its first word, or in version 3."""
-    magic = _MAGIC.match(text)
-    own = cell.get("language")
-    return magic[1] if magic is not None else own if isinstance(own, str) and own.isalnum() else ""
-
-
 def _part(cell: Any, language: str, is_first: bool) -> str:
     """A cell as Markdown; "" of one that is empty or no text."""
     if not isinstance(cell, dict):
@@ -110,7 +103,8 @@ def _part(cell: Any, language: str, is_first: bool) -> str:
         level = cell.get("level")
         return f"{'#' * (level if isinstance(level, int) and 1 <= level <= 6 else 1)} {' '.join(text.split())}"
     if kind == "code":
-        language = _cell_language(cell, text) or language
+        magic, own = _MAGIC.match(text), cell.get("language")  # by its first word, or in version 3
+        language = magic[1] if magic is not None else own if isinstance(own, str) and own.isalnum() else language
         fence = "`" * max(3, 1 + max((len(found) for found in _FENCES.findall(text)), default=0))
         return f"{fence}{language}\n{text.rstrip()}\n{fence}"
     return ""  # a raw cell is for a converter

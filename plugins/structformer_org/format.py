@@ -66,10 +66,7 @@ class OrgFormat:
 def _settle(document: Document) -> None:
     """Turn references by a section's title into such by its anchor, and show the titles of those without a text."""
     anchors = {anchor for section in document.sections() for anchor in section.anchors}
-    titles: dict[str, str] = {}
-    for section in document.sections():
-        if section.anchors:
-            titles.setdefault(section.title.casefold(), section.anchors[0])
+    titles = {each.title.casefold(): each.anchors[0] for each in reversed([*document.sections()]) if each.anchors}
     for link in document.links():
         if link.target.startswith("id:") and link.target[3:] in anchors:
             link.target = f"#{link.target[3:]}"

@@ -59,9 +59,8 @@ def _piece(source: SourceFile, options: dict[str, str]) -> list[str]:
     """The lines that are asked for: "5-10" has the fifth to the ninth."""
     lines = _lines(source)
     bounds = re.fullmatch(r"\"?(\d{0,8})-(\d{0,8})\"?", options.get("lines", ""))
-    return (
-        lines if bounds is None else lines[max(0, int(bounds[1] or 1) - 1) : int(bounds[2]) - 1 if bounds[2] else None]
-    )
+    first, last = (int(bounds[1] or 1), int(bounds[2] or 0)) if bounds is not None else (1, 0)
+    return lines[max(0, first - 1) : last - 1 if bounds is not None and bounds[2] else None]
 
 
 def parts(source: SourceFile) -> set[str]:
@@ -70,10 +69,6 @@ def parts(source: SourceFile) -> set[str]:
 
 
 def _whole(data: bytes) -> list[str]:
-    found = ((each[1] or each[2], each[3]) for each in _INCLUDES.finditer(data.replace(b"\r\n", b"\n")))
-    names = [
-        path.decode("utf-8", "replace")
-        for path, how in found
-        if how.strip()[:1] in (b"", b":") and b":lines" not in how
-    ]
-    return [name for name in names if "::" not in name]
+    found = ((each[1] or each[2], each[3].strip()) for each in _INCLUDES.finditer(data.replace(b"\r\n", b"\n")))
+    whole = (path for path, how in found if how[:1] in (b"", b":") and b":lines" not in how and b"::" not in path)
+    return [path.decode("utf-8", "replace") for path in whole]

@@ -140,14 +140,12 @@ class Inline:
         return 0
 
     def _macro(self, name: str, values: str, depth: int) -> None:
-        given = re.split(r"(?<!\\),", values)
+        given = [*re.split(r"(?<!\\),", values), *[""] * 9]
         body = self.macros.get(name)
         if body is None:  # of Emacs' own, as kbd: what it is given is what it shows
             self.write(values, depth + 1)
             return
-        shown = re.sub(
-            r"\$([1-9])", lambda number: given[int(number[1]) - 1] if int(number[1]) <= len(given) else "", body
-        )
+        shown = re.sub(r"\$([1-9])", lambda number: given[int(number[1]) - 1], body)
         self.write(shown[:10_000], depth + 2)
 
     def _url(self, found: re.Match[str]) -> int:

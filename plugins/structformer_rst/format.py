@@ -1,7 +1,7 @@
 """The reStructuredText format: docutils' tree to Documents, with the roles and directives that Sphinx adds."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -47,6 +47,7 @@ _SETTINGS = {
 _NAMED = re.compile(r"(.*?)\s*(?<!\x00)<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = frozenset("ref doc numref any term download eq".split())
+_FORMULA = "equation-"  # begins the place of one, as Sphinx names it
 _PATHS = frozenset({"doc", "download"})
 _OF_OTHERS = re.compile(r"[\w.-]+:(?!\s)")  # a page of another project, by intersphinx
 _TITLED = frozenset("ref doc numref".split())  # those that show the title of what they point to
@@ -54,7 +55,8 @@ _TITLED = frozenset("ref doc numref".split())  # those that show the title of wh
 _CODE = frozenset(
     """code-block sourcecode prompt parsed-code testcode testsetup testcleanup testoutput doctest ipython
     plantuml uml graphviz digraph graph mermaid highlight productionlist console literalinclude
-    jupyter-execute plot command-output program-output click-example raw-code terminal code""".split()
+    jupyter-execute plot command-output program-output click-example click:example click:run raw-code terminal
+    altair-plot bokeh-plot exec_code code""".split()
 )
 # Directives whose argument nobody reads.
 _SILENT = frozenset(
@@ -62,12 +64,14 @@ _SILENT = frozenset(
     div""".split()
 )
 _PRINTED = re.compile(r"not html|latex|pdf|texinfo|man")  # of `only`: what no page shows
-_FILE_FIELDS = frozenset("orphan tocdepth nocomments nosearch no-search".split())  # said to Sphinx, at a file's start
+_FILE_FIELDS = re.compile(r"orphan|tocdepth|nocomments|no-?search|html_theme\..*")  # said to Sphinx, not to readers
 _BUTTONS = frozenset({"button-link", "button-ref"})
 _CARDS = frozenset({"card", "grid-item-card"})
 _CARD_RULE = re.compile(r"(?:\^{3,}|\+{3,})\s*")  # between a card's header, body and footer
 _LANGUAGES = {  # of code whose directive says it by its name
-    **dict.fromkeys("testcode testsetup testcleanup doctest ipython plot jupyter-execute".split(), "python"),
+    **dict.fromkeys(
+        "testcode testsetup testcleanup doctest ipython plot jupyter-execute click:example".split(), "python"
+    ),
     **dict.fromkeys("digraph graph graphviz".split(), "dot"),
     "mermaid": "mermaid",
     "plantuml": "plantuml",
@@ -140,7 +144,7 @@ def _role(
     if kind in _REFERENCES and not name.startswith("external"):
         if target in unnamed.GENERATED and kind in _TITLED:
             return [nodes.inline(rawtext, shown if named else unnamed.GENERATED[target])], []
-        anchor = term_anchor(target) if kind == "term" else _equation(target) if kind == "eq" else target
+        anchor = term_anchor(target) if kind == "term" else f"{_FORMULA}{target}" if kind == "eq" else target
         if kind == "doc" and _OF_OTHERS.match(target):
             anchor = f"//{target}"
         if kind == "numref" and named:
@@ -149,13 +153,10 @@ def _role(
         if not (named and shown) and kind in _TITLED:
             reference["classes"].append(unnamed.UNNAMED_CLASS)
         return [reference], []
-    link = (
-        "" if text.startswith("!") else objects.target_of(name, target.lstrip("~"), inliner.document.settings.objects)
-    )
+    around = inliner.document.settings.objects
+    link = "" if text.startswith("!") else objects.target_of(name, target.lstrip("~"), around)
     if not named:
-        shown = (
-            objects.last_part(shown) if shown.startswith("~") else shown.lstrip("!").removeprefix("." if link else "")
-        )
+        shown = objects.last_part(shown) if shown[:1] == "~" else shown.lstrip("!").removeprefix("." if link else "")
     if _ROLE_MARKS.get(kind) is MarkKind.STRONG:
         shown = _ACCESS_KEY.sub(r"\1", shown)
     literal = nodes.literal(rawtext, shown, classes=[name])
@@ -177,11 +178,6 @@ for _name in ("pep", "rfc"):
     roles.register_local_role(_name, _series_role)
 
 
-def _equation(label: str) -> str:
-    """The place of a formula, as Sphinx names it."""
-    return f"equation-{label}"
-
-
 class _Block(Directive):  # type: ignore[misc]
     """A Sphinx directive: its argument is a paragraph, its content is read as reStructuredText."""
 
@@ -191,9 +187,7 @@ class _Block(Directive):  # type: ignore[misc]
     option_spec = None
 
     def run(self) -> list[Any]:
-        if self.name in objects.UNSEEN or (
-            self.name == "only" and _PRINTED.fullmatch(" ".join(self.arguments)) is not None
-        ):
+        if self.name in objects.UNSEEN or (self.name == "only" and _PRINTED.fullmatch(" ".join(self.arguments))):
             return []
         block = nodes.container(classes=[self.name])
         # Without a list of the options that there are, docutils takes them for the argument's next lines.
@@ -214,9 +208,8 @@ class _Block(Directive):  # type: ignore[misc]
         for place, line in enumerate(self.content if kind in _CARDS else ()):
             if _CARD_RULE.fullmatch(line):
                 self.content[place] = ""
-        signatures = (
-            [] if {self.name, kind} & (_SILENT | _NOTES | _BUTTONS) else _CONTINUED.sub("", argument).split("\n")
-        )
+        is_object = {self.name, kind}.isdisjoint(_SILENT | _NOTES | _BUTTONS)
+        signatures = _CONTINUED.sub("", argument).split("\n") if is_object else []
         around = self.state.document.settings.objects
         with around.describing(self.name, signatures, is_listed=not any(map(_NOT_LISTED.match, options))) as ids:
             block += [nodes.target("", "", ids=[each]) for each in ids]  # of several on one, docutils keeps the first
@@ -234,9 +227,7 @@ class _Block(Directive):  # type: ignore[misc]
     def _target(self, argument: str) -> str:
         """Where a button or a card leads."""
         target = argument if self.name in _BUTTONS else self.options.get("link", "") if self.name in _CARDS else ""
-        kind = (
-            self.options.get("ref-type", "any") if self.name == "button-ref" else self.options.get("link-type", "url")
-        )
+        kind = self.options.get(*(("ref-type", "any") if self.name == "button-ref" else ("link-type", "url")))
         return f"#{target}" if target and kind in ("any", "ref") else target
 
     def _code(self, block: Any, argument: str, lines: list[str]) -> list[Any]:
@@ -256,11 +247,7 @@ class _Class(_Block):
     def run(self) -> list[Any]:
         if _SIGNATURE.search(self.arguments[0] if self.arguments else "") or _MEMBERS.search("\n".join(self.content)):
             return super().run()
-        standard = PlainClass(
-            self.name, self.arguments, self.options, self.content, self.lineno, self.content_offset,
-            self.block_text, self.state, self.state_machine,
-        )  # fmt: skip
-        return list(standard.run()) if self.arguments else []
+        return list(PlainClass.run(self)) if self.arguments else []
 
 
 class _Math(MathBlock):  # type: ignore[misc]
@@ -273,7 +260,7 @@ class _Math(MathBlock):  # type: ignore[misc]
 
     def run(self) -> list[Any]:
         if label := self.options.pop("label", ""):
-            self.options.setdefault("name", _equation(label))
+            self.options.setdefault("name", f"{_FORMULA}{label}")
         return list(super().run())
 
 
@@ -332,26 +319,24 @@ def _register(text: str) -> None:
     """
     for found in _ROLE_NAMES.finditer(text):
         name = (found[1] or found[2]).lower()
-        if name not in roles._roles and not _is_standard(roles._role_registry, english.roles, name):
+        if not _is_known(roles._roles, roles._role_registry, english.roles, name):
             roles.register_local_role(name, _role)
     for name in {found[1].lower() for found in _DIRECTIVE_NAMES.finditer(text)}:
-        if name not in directives._directives and not _is_standard(
-            directives._directive_registry, english.directives, name
-        ):
+        if not _is_known(directives._directives, directives._directive_registry, english.directives, name):
             directives.register_directive(name, _OF_THEIR_OWN.get(name, _Block))
 
 
 def _register_default(name: str) -> None:
     """Set the role of text in single backticks for the page that docutils reads next."""
-    if _is_standard(roles._role_registry, english.roles, name):
+    if _is_known((), roles._role_registry, english.roles, name):
         roles._roles[""] = roles._role_registry[english.roles.get(name, name)]
     elif name:  # `any` and numpydoc's `autolink` are mostly used for objects
         name = "obj" if name in ("any", "autolink") else name
         roles._roles[""] = lambda _, *said: _role(name, *said)
 
 
-def _is_standard(registry: Mapping[str, Any], translated: Mapping[str, str], name: str) -> bool:
-    return translated.get(name, name) in registry
+def _is_known(own: Container[str], registry: Container[str], translated: Mapping[str, str], name: str) -> bool:
+    return name in own or translated.get(name, name) in registry
 
 
 _OF_THEIR_OWN = {
@@ -359,13 +344,12 @@ _OF_THEIR_OWN = {
     "autosummary": _Summary,
     "glossary": Glossary,
     "class": _Class,
+    "math": _Math,
     **dict.fromkeys(objects.VERSIONS, _Version),
 }
-for _name in ("seealso", *_OF_THEIR_OWN, *_CODE - {"code-block", "sourcecode", "doctest"}):
+# Of code too: docutils' own demand options that Sphinx's don't have.
+for _name in ("seealso", *_OF_THEIR_OWN, *_CODE - {"doctest"}):
     directives.register_directive(_name, _OF_THEIR_OWN.get(_name, _Block))
-directives.register_directive("math", _Math)
-for _name in ("code-block", "sourcecode"):  # docutils' own demand options that Sphinx's don't have
-    directives.register_directive(_name, _Block)
 
 
 def _includes(data: bytes) -> list[str]:
@@ -430,28 +414,18 @@ class RstFormat:
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """One Document. Raises ReadError where docutils gives up."""
-        text = _with_includes(decode(source).replace("\r\n", "\n"), source)
-        text = _LONG_NUMBER.sub(r"\1\\", with_site_text(text, source))
+        text = prepared(decode(source).replace("\r\n", "\n"), source)
         if not text.strip() or ("{{" in text and "_templates" in source.path.split("/")):
             source.warn("a template that Sphinx fills in: not a document" if text.strip() else "empty: no document")
             return
-        _register(text)
-        _register_default(default_role(source))
-        try:
-            around = objects.Objects()
-            tree = publish_doctree(text, source_path=source.path, settings_overrides={**_SETTINGS, "objects": around})
-            builder = TreeBuilder()
-            _Reader(builder, source, around).read(tree)
-        except RecursionError as error:
-            raise ReadError("nested too deep for docutils") from error
-        except Exception as error:  # docutils raises whatever its directives do
-            raise ReadError(f"docutils cannot read it ({type(error).__name__}: {error})") from error
+        builder, around = TreeBuilder(), objects.Objects()
+        tree = read_into(builder, text, source, around)
         document = builder.finish(Source(source.path, self.name))
         _name_references(document, tree)
         _label(document, tree)
         terms = (f"label:{normalize(a)}" for section in document.sections() for a in section.anchors if is_term(a))
         described = (f"object:{name}" for name in around.ids)
-        document.names = tuple(dict.fromkeys((*path_names(source.path), *_labels(tree), *terms, *described)))
+        document.names = tuple(dict.fromkeys((*path_names(source.path), *labels(tree), *terms, *described)))
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
@@ -483,12 +457,30 @@ class RstFormat:
         if link.target.startswith("#"):
             label = normalize(nodes.fully_normalize_name(link.target[1:]))
             places = [f"#{place}" for place in (nodes.make_id(label), label) if place]
-            yield from (
-                f"{name}{place}" for name in (document.id, f"label:{label}", f"title:{label}") for place in places
-            )
+            names = (document.id, f"label:{label}", f"title:{label}")
+            yield from (f"{name}{place}" for name in names for place in places)
 
 
-def _labels(tree: nodes.document) -> Iterator[str]:
+def prepared(text: str, source: SourceFile) -> str:
+    """A text as docutils reads it: with what it includes, and with what its site defines."""
+    return _LONG_NUMBER.sub(r"\1\\", with_site_text(_with_includes(text, source, source), source))
+
+
+def read_into(builder: TreeBuilder, text: str, source: SourceFile, around: objects.Objects) -> nodes.document:
+    """Tell a builder what a text says. around: gets what it describes. Raises ReadError where docutils gives up."""
+    _register(text)
+    _register_default(default_role(source))
+    try:
+        tree = publish_doctree(text, source_path=source.path, settings_overrides={**_SETTINGS, "objects": around})
+        _Reader(builder, source, around).read(tree)
+    except RecursionError as error:
+        raise ReadError("nested too deep for docutils") from error
+    except Exception as error:  # docutils raises whatever its directives do
+        raise ReadError(f"docutils cannot read it ({type(error).__name__}: {error})") from error
+    return tree
+
+
+def labels(tree: nodes.document) -> Iterator[str]:
     """A document's names by its labels, and by its titles, which a reference means where no label is called so."""
     for name, place in tree.nameids.items():
         if place and "refuri" not in tree.ids[place] and not isinstance(tree.ids[place], nodes.footnote):
@@ -520,14 +512,15 @@ def _name_references(document: Document, tree: Any) -> None:
         document.title = document.root.title
 
 
-def _with_includes(text: str, source: SourceFile, taken: frozenset[str] = frozenset()) -> str:
-    """The text with the files that it includes in their places; one that is not there, or includes itself, is left
-    out and said.
+def _with_includes(text: str, source: SourceFile, page: SourceFile, taken: frozenset[str] = frozenset()) -> str:
+    """The text with the files that it includes in their places, from its own folder or, as Sphinx has it, the page's;
+    one that is not there, or includes itself, is left out and said.
     """
 
     def included(found: re.Match[str]) -> str:
         options = _options(found)
-        opened = next((file for place in _places(found[2]) if (file := source.open(place)) is not None), None)
+        tried = (each.open(place) for each in (source, page) for place in _places(found[2]))
+        opened = next(filter(None, tried), None)
         problem = ""
         if opened is None or opened.path in taken or len(taken) >= _MAX_INCLUDED:
             problem = "it is not in the ingested folder, or includes itself"
@@ -537,9 +530,8 @@ def _with_includes(text: str, source: SourceFile, taken: frozenset[str] = frozen
             line = text.count("\n", 0, found.start()) + 1
             source.warn(f"line {line}: {found[2]} is not included: {problem}")
             return ""
-        inner = _with_includes(
-            _piece(decode(opened).replace("\r\n", "\n"), options), opened, taken | {source.path, opened.path}
-        )
+        piece = _piece(decode(opened).replace("\r\n", "\n"), options)
+        inner = _with_includes(piece, opened, page, taken | {source.path, opened.path})
         return "\n".join(found[1] + line if line else line for line in inner.split("\n"))
 
     return _INCLUDES.sub(included, text) if "include::" in text else text
@@ -603,7 +595,7 @@ class _Reader:
     def _node(self, node: Any, depth: int) -> None:
         if isinstance(node, nodes.topic) and "contents" in node["classes"]:
             return  # the page's own sections, listed
-        if isinstance(node, nodes.field) and node[0].astext() in _FILE_FIELDS and not depth:
+        if isinstance(node, nodes.field) and not depth and _FILE_FIELDS.fullmatch(node[0].astext()):
             return
         builder = self._builder
         mark = _mark(node)
@@ -709,9 +701,8 @@ class _Reader:
         elif target.startswith("#"):
             builder.text(UNNAMED)
         else:
-            builder.text(
-                unnamed.title_of_page(target, self._source) or unnamed.words_of_path(target, self._source.path)
-            )
+            title = unnamed.title_of_page(target, self._source)
+            builder.text(title or unnamed.words_of_path(target, self._source.path))
         builder.close_link()
 
     def _flush(self) -> None:

@@ -89,11 +89,8 @@ def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
                     before = texts.get(target.id, "") if isinstance(node, ast.AugAssign) else ""
                     texts[target.id] = before + _text(node.value)
                 elif isinstance(target, ast.Name) and target.id == _SUBSTITUTIONS and isinstance(node.value, ast.Dict):
-                    texts |= {
-                        f"{{{_text(key)}": _text(said)
-                        for key, said in zip(node.value.keys, node.value.values, strict=True)
-                        if key
-                    }
+                    pairs = zip(node.value.keys, node.value.values, strict=True)
+                    texts |= {f"{{{_text(key)}": _text(said) for key, said in pairs if key}
     found = {_DEFAULT_ROLE: texts[_DEFAULT_ROLE]} if texts.get(_DEFAULT_ROLE) else {}
     found |= {name: said for name, said in texts.items() if name[0] == "{" and said}
     found |= {name: f".. |{name}| unicode:: 0x20" for name in _COMPUTED}

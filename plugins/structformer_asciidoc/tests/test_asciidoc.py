@@ -233,6 +233,8 @@ def test_references_without_text_show_what_they_lead_to():
 
 See <<two>>, <<_part_one>>, <<Part one>>, <<fig>> and xref:a/other-page.adoc[].
 
+See <<marked>>.
+
 == Part one
 
 [#two]
@@ -241,10 +243,17 @@ See <<two>>, <<_part_one>>, <<Part one>>, <<fig>> and xref:a/other-page.adoc[].
 [[fig]]
 .A figure
 image::f.png[]
+
+[[marked]]
+.Of `git log` and *all* a_b_c
+----
+x
+----
 """
     )
-    assert document.root.text == "See Part two, Part one, Part one, A figure and other-page."
-    assert [link.target for link in document.root.links][2:] == ["#part-one", "#fig", "a/other-page.adoc"]
+    said = "See Part two, Part one, Part one, A figure and other-page.\n\nSee Of git log and all a_b_c."
+    assert document.root.text == said
+    assert [link.target for link in document.root.links][2:5] == ["#part-one", "#fig", "a/other-page.adoc"]
 
 
 @pytest.mark.parametrize(
@@ -411,11 +420,11 @@ def test_a_reference_to_a_file_that_is_included_stays_in_the_document():
     files = {
         "guide/index.adoc": "= Guide\n\ninclude::rig/mast.adoc[]\n\n:leveloffset: +0\ninclude::rig/sail.adoc[]\n",
         "guide/rig/mast.adoc": "[[mast]]\n== Mast\n\nSee <<rig/sail.adoc#sail,the sail>>, <<deck.adoc#deck,the deck>>.\n",
-        "guide/rig/sail.adoc": "[[sail]]\n== Sail\n\nSee xref:rig/mast.adoc#mast[] and <<rig/mast.adoc#>>.\n",
+        "guide/rig/sail.adoc": "[[sail]]\n== Sail\n\nSee xref:rig/mast.adoc#mast[], <<rig/mast#mast>> and <<rig/mast.adoc#>>.\n",
         "guide/deck.adoc": "= Deck\n\nText.\n",
     }
     found = [link.target for link in read_from(files, "guide/index.adoc").links()]
-    assert found == ["#sail", "deck.adoc#deck", "#mast", "rig/mast.adoc#"]
+    assert found == ["#sail", "deck.adoc#deck", "#mast", "#mast", "rig/mast.adoc#"]
 
 
 def test_an_image_is_in_the_folder_of_images():

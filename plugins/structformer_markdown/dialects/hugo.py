@@ -17,7 +17,8 @@ _UNNAMED_FIRST = frozenset("heading tab details expand badge kbd abbr".split()) 
 # What `heading` shows in Kubernetes' documentation.
 _HEADINGS = {"whatsnext": "What's next", "seealso": "See also"}
 _IMAGES = frozenset("figure img image imgproc picture".split())
-_CODE = frozenset({"highlight", "code", "code-toggle"})
+_CODE = re.compile(r"highlight|(?!.*(?:group|tabs)).*code.*", re.IGNORECASE)
+_HOLDS_OTHERS = re.compile(r"\s*\{\{[<%]")
 _CONFIGURATIONS = ("config/_default/params", "config/_default/hugo", "config/_default/config", "hugo", "config")
 _OF_QUARTO = {"meta": ("_metadata.yml", "_quarto.yml"), "var": ("_variables.yml",)}
 _SAYS_CODE = re.compile(r"""\bcode=["']?true\b|\bcodelang=""")
@@ -57,7 +58,9 @@ def _plain(text: str, page: Page) -> str:
                 linked[name[2]] -= 1
                 out.append("</a>")
         elif ends and (
-            name[2] in _CODE or _SAYS_CODE.search(rest) or (name[2] == "tab" and holds_code and not is_text)
+            (_CODE.fullmatch(name[2]) and not _HOLDS_OTHERS.match(text, place))
+            or _SAYS_CODE.search(rest)
+            or (name[2] == "tab" and holds_code and not is_text)
         ):
             index = ends[-1]
             out += [_shown(name[2], rest), _code(rest, text[place : codes[index].start()], page)]

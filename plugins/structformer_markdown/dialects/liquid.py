@@ -10,7 +10,7 @@ from html import escape
 
 from structformer.formats import SourceFile
 
-from structformer_markdown.dialects.page import Dialect, Page
+from structformer_markdown.dialects.page import LONGEST_VALUE, Dialect, Page
 from structformer_markdown.dialects.shown import arguments, beside, code_block, language_of
 
 _TAG = re.compile(r"\{%-?[ \t\n]*+([\w-]+)?((?:[^%{\n]|%(?!\})|\{(?!%)|\n(?![ \t]*\n))*+)%\}")
@@ -114,7 +114,7 @@ def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_b
         elif index in loop_ends:
             loops -= 1
         elif index not in branches:
-            out.append(_tag(name, tag[2]))
+            out.append(_tag(name, tag[2], page))
         if index in branches:  # the rest of the condition goes
             if branches[index] in loop_ends:
                 loops -= 1
@@ -162,8 +162,12 @@ def _matched(tags: Sequence[re.Match[str]]) -> tuple[dict[int, int], dict[int, i
     return ends, branches
 
 
-def _tag(name: str, rest: str) -> str:
-    """What a tag shows: a link's target, the words of an include."""
+def _tag(name: str, rest: str, page: Page) -> str:
+    """What a tag shows: a link's target, the words of an include. One that assigns a value is remembered."""
+    if name == "assign":
+        variable, _, said = rest.strip(" \t\n-").partition("=")
+        value = _value(said.strip(), page)
+        page.assigned[variable.strip()] = value if len(value or "") <= LONGEST_VALUE else None
     if name in ("link", "post_url"):
         path = rest.strip(" \t\n-").lstrip("/")
         return f"/{path}" if name == "link" else f"/_posts/{path}"
@@ -206,6 +210,8 @@ def _value(inside: str, page: Page) -> str | None:
         return None
     if name[1] in _ROOTS:
         return "".join(given[0] or given[1] for where, *given in _ADDED.findall(inside) if where == "append")
+    if (assigned := page.assigned.get(name[1])) is not None:
+        return assigned
     if name[1].startswith("page."):
         return page.metadata.get(name[1][5:])
     if name[1].startswith("site.") and (settings := page.settings(*_CONFIGURATIONS)):

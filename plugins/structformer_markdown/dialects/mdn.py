@@ -56,9 +56,7 @@ def _macro(found: re.Match[str], root: str, page: Page) -> str:
     if name in _REFERENCES and first:
         return _reference(name, first, second, root, page)
     if name == "rfc" and first:
-        return link(
-            f"RFC {first}" + (f": {second}" if second else ""), f"https://datatracker.ietf.org/doc/html/rfc{first}"
-        )
+        return link(f"RFC {first}: {second}".rstrip(": "), f"https://datatracker.ietf.org/doc/html/rfc{first}")
     if name == "bug" and first:
         return link(f"Firefox bug {first}", f"https://bugzil.la/{first}")
     if name in ("livesamplelink", "interwiki") and given:

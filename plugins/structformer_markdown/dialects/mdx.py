@@ -15,7 +15,7 @@ _HEADING_COMMENT = re.compile(r"^([ \t]*#{1,6}[ \t][^\n]*)\{/\*[ \t]*#?([\w:.-]+
 _IMPORT = re.compile(r"import\b([\w\s{},*$]{0,1000}+)(['\"])[^'\"\n]{1,500}\2[ \t]*;?[ \t]*$", re.MULTILINE)
 _EXPORT = re.compile(r"export\s+(?:default|const|let|var|function|async|class|type|interface|\{|\*)")
 _STATEMENT = re.compile(r"^(?:import|export)\b", re.MULTILINE)
-_CERTAIN = (";", ".mdx'", '.mdx"', ".md'", '.md"')  # ends of imports that are no prose
+_CERTAIN = re.compile(r";$|\.mdx?['\"]$|['\"]@(?:theme|site|docusaurus)/")  # in imports that are no prose
 _ENDS = (";", "}", ")", "]", "'", '"', "\x00")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])[^$\n]*?[^\s$]\$(?!\d)")
@@ -27,6 +27,7 @@ _ATTRIBUTE = re.compile(r"[\w:.@$-]+")
 _BARE = re.compile(r"[^\s\"'<>{}=`]+")
 _STRING = re.compile(r"\(?\s*(?:\"([^\"]*)\"|'([^']*)'|`([^`$]*)`)\s*\)?")
 _ANY_STRING = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
+_TAGS = re.compile(r"<[^<>]*>")
 _VALUE_LABEL = re.compile(r"\b(label|value)[\"']?\s*:\s*(?:\"([^\"\n]*)\"|'([^'\n]*)')")
 _MARKED_LINE = re.compile("([ \t]*)\x00([<>=])([^:\n]*):(.*)\x00[ \t]*")
 _MOST_FAILURES = 100  # tags without an end; a page with more has no tags at all
@@ -96,7 +97,7 @@ def _without_statements(text: str, whole: bool) -> tuple[str, bool]:
         end, checked = -1, start
         if (statement := _IMPORT.match(text, start)) is not None:
             between = statement[1].strip()
-            if (not between or between.endswith("from")) and (early or statement[0].rstrip().endswith(_CERTAIN)):
+            if (not between or between.endswith("from")) and (early or _CERTAIN.search(statement[0].rstrip())):
                 end, imports = statement.end(), True
         elif _EXPORT.match(text, start) is not None:
             end, bounded = _statement_end(text, start, braces, bounded)
@@ -252,6 +253,8 @@ class _Components:
             literal = _STRING.fullmatch(self._page.restored(inside))
             if literal is not None:
                 return next(group for group in literal.groups() if group is not None), end + 1
+            if inside[:1] == "<" and "{" not in inside:  # JSX
+                return _TAGS.sub("", inside), end + 1
             strings = _ANY_STRING.findall(inside) if len(inside) < _LONGEST_VALUE else []
             is_call = len(strings) == 1 and not inside.startswith(("{", "[", "<")) and "=>" not in inside
             return (strings[0][0] or strings[0][1]) if is_call else "", end + 1

@@ -113,11 +113,8 @@ def _dedented(line: str, columns: int) -> str:
 
 
 def _line(line: str, opened: list[_Opened], blocks: list[str | None]) -> str:
-    if (
-        ("!!!" in line or "???" in line)
-        and (found := _ADMONITION.fullmatch(line)) is not None
-        and (found[2] or found[3] is not None)
-    ):
+    found = _ADMONITION.fullmatch(line) if "!!!" in line or "???" in line else None
+    if found is not None and (found[2] or found[3] is not None):
         opened.append(_Opened(len(found[1]) + 4 * len(opened), found[1], True))
         return note(found[2] or "note", found[3] or "", found[1])
     if "///" in line and (found := _BLOCK.fullmatch(line)) is not None:

@@ -10,12 +10,12 @@ _COLONS = re.compile(r"([ \t]*(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])[ \t])[ \t]*)*)(:{
 _DIRECTIVE = re.compile(r"\{[A-Za-z][\w:-]*\}(?!\{)")
 _SIGN = re.compile(r"[^>\t]")
 _NOTHING = re.compile(r"^(?:%.*|\+\+\+(?:[ \t].*)?)$", re.MULTILINE)
-_TARGET = re.compile(r"^([ \t>]*)\([\w:.-]+\)=[ \t]*$", re.MULTILINE)
+_TARGET = re.compile(r"^([ \t>]*)\((?! )[\w:. -]+\)=[ \t]*$", re.MULTILINE)
 _DEEPEST = 50  # directives in directives
 # A directive, a target or a role, but no code that is run, which R Markdown and Quarto have as well.
 _IS_MYST = re.compile(
     r"^[ \t>]*(?:```+|~~~+)\{(?!(?:r|python|julia|bash|sh|sql|ojs|dot|mermaid|rcpp|stan)\b)[A-Za-z][\w:-]*\}"
-    r"|^\([\w:.-]+\)=[ \t]*$|\{[a-z][\w:-]*\}`[^`\n]",
+    r"|^\((?! )[\w:. -]+\)=[ \t]*$|\{[a-z][\w:-]*\}`[^`\n]",
     re.MULTILINE,
 )
 

@@ -23,7 +23,7 @@ _TICKS = re.compile(r"(?<!\\)\\*(`+)|\n[ \t]*(?=\n)")
 _LITERAL = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
 _NEAR = 2000  # characters before a tag that may open a span of code around it
 _FARTHEST = 8  # folders above a page where its site's configuration is looked for
-_LONGEST_VALUE = 300
+LONGEST_VALUE = 300
 _LONGEST_CONFIGURATION = 100_000
 
 
@@ -32,6 +32,7 @@ class Page:
 
     def __init__(self, source: SourceFile) -> None:
         self.path = source.path
+        self.assigned: dict[str, str | None] = {}  # values by the names of variables
         self._source = source
         self._kept: list[str] = []
         self._settings: dict[str, Mapping[str, str] | None] = {}
@@ -234,6 +235,6 @@ def _flat(loaded: dict[str, Any]) -> Mapping[str, str]:
         for key, value in mapping.items():
             if isinstance(value, dict):
                 mappings.append((f"{before}{key}.", value))
-            elif ((text := shown(value)) or value == "") and len(text) <= _LONGEST_VALUE:
+            elif ((text := shown(value)) or value == "") and len(text) <= LONGEST_VALUE:
                 found[f"{before}{key}"] = text
     return found

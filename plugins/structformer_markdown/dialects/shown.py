@@ -66,20 +66,22 @@ def language_of(arguments: str) -> str:
 
 def link(text: str, target: str) -> str:
     """A link in Markdown."""
-    return f"[{_in_brackets(text)}](<{_in_angles(target)}>)"
+    return f"[{_in_brackets(text)}]({_target(target)})"
 
 
 def image(text: str, target: str) -> str:
     """An image in Markdown."""
-    return f"![{_in_brackets(text)}](<{_in_angles(target)}>)"
+    return f"![{_in_brackets(text)}]({_target(target)})"
 
 
 def _in_brackets(text: str) -> str:
     return " ".join(text.replace("[", "\\[").replace("]", "\\]").split())
 
 
-def _in_angles(target: str) -> str:
-    return " ".join(target.replace("<", "%3C").replace(">", "%3E").split())
+def _target(target: str) -> str:
+    """A link's target, between angles only where it must: in lines of HTML they would be a tag's."""
+    target = " ".join(target.replace("<", "%3C").replace(">", "%3E").split())
+    return f"<{target}>" if not target or re.search(r"[\s()\\]", target) else target
 
 
 def beside(found: re.Match[str]) -> tuple[str, str]:

@@ -156,6 +156,9 @@ def test_labels_and_titles_of_components_are_text_and_their_addresses_links():
     )
     assert found.root.text == "Apple\n\nRed.\n\nGo Far away\n\nStay\n\nNear."
     assert targets(found) == [("/z/", "Go"), ("/here", "Stay")]
+    assert (
+        mdx("<Note title={<>The <b>only</b> way</>} icon={<Star />}>\nA.\n</Note>\n").root.text == "The only way\n\nA."
+    )
 
 
 def test_tabs_have_the_labels_that_their_parent_lists():
@@ -192,6 +195,13 @@ def test_imports_exports_and_expressions_are_no_text():
         "{list.map((x) => <li>{x}</li>)}{'this'}.\n\nexport const D = [\n  {a: 1},\n];\n\nEnd.\n"
     )
     assert (found.title, found.root.text) == ("T", "Yes and this.\n\nEnd.")
+
+
+def test_what_docusaurus_imports_among_the_words_of_a_page_in_markdown_is_no_text():
+    source = (
+        "# T\n\nText.\n\nimport Tabs from '@theme/Tabs'\nimport A from \"@site/src/A\"\n\n<Tabs>\n\nIn.\n\n</Tabs>\n"
+    )
+    assert text(source) == "Text.\n\nIn."
 
 
 def test_words_that_look_like_imports_stay():
@@ -236,6 +246,33 @@ def test_targets_and_the_names_of_directives_are_anchors():
         ("two", "fig", "hint", "code"),
     ]
     assert [section.text for section in found.sections()] == ["y\n\nText.", "A sail.\n\nMind.\n\nx = 1"]
+
+
+def test_the_name_of_a_target_may_be_words(tmp_path):
+    found = page("(all the sails)=\n# T\n\nSee {ref}`all the sails`.\n\n(see above)=\nText (so) = it.\n")
+    assert found.root.anchors == ("all the sails", "t", "see above")
+    assert found.root.text == "See T.\n\nText (so) = it."
+    pages = {"a.md": "(all the sails)=\n# T\n", "b.md": "# B\n\n{ref}`x <all the sails>`\n"}
+    assert resolved(tmp_path, pages, "xref")["dead_anchor"] == 0
+
+
+def test_restructuredtext_in_a_page_is_read_as_such(tmp_path):
+    source = (
+        "# T\n\n```{eval-rst}\n.. note:: Mind *it*.\n\n.. py:function:: tie(knot)\n\n   Ties.\n\n"
+        ".. click:example::\n\n   import click\n   click.echo()\n```\n\n:::{eval-rst}\nSee :func:`tie` and :doc:`b`.\n:::\n"
+    )
+    found = page(source, others={"b.md": "# Bee\n"})
+    assert found.root.text == "Mind it.\n\ntie(knot)\n\nTies.\n\nimport click\nclick.echo()\n\nSee tie and Bee."
+    assert [mark.kind for mark in found.root.marks if mark.kind in (MarkKind.NOTE, MarkKind.CODE)] == ["note", "code"]
+    assert links(found) == [("xref", "#tie", "tie"), ("hyperlink", "b", "Bee")]
+    pages = {"a.md": "# A\n\n```{eval-rst}\n.. _reef:\n\nText.\n```\n", "b.md": "# B\n\n{ref}`x <reef>`\n"}
+    counts = resolved(tmp_path, pages, "xref")
+    assert (counts["resolved"], counts["dead_anchor"]) == (1, 0)
+
+
+def test_entries_of_a_table_of_contents_show_the_titles_of_their_pages():
+    found = page("# T\n\n```{toctree}\nb\nC <c>\nd\n```\n", others={"b.md": "# The `b`\n", "c.md": "# X\n"})
+    assert targets(found) == [("b", "The b"), ("c", "C"), ("d", "d")]
 
 
 def test_what_myst_does_not_show_is_no_text():
@@ -540,12 +577,12 @@ def test_a_configuration_that_is_no_yaml_or_nested_without_end_is_none():
         assert targets(found) == [("//{{site.x}}/1", "a")]
 
 
-def resolved(folder: Path, files: dict[str, str]) -> dict[str, int]:
+def resolved(folder: Path, files: dict[str, str], kind: str = "hyperlink") -> dict[str, int]:
     """How many links of a folder lead where."""
     for path, content in files.items():
         (folder / "in" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "in" / path).write_text(content)
-    return ingest(folder / "in", folder / "w").links["hyperlink"]
+    return ingest(folder / "in", folder / "w").links[kind]
 
 
 def test_of_a_condition_the_first_branch_stays():
@@ -559,6 +596,12 @@ def test_variables_of_a_loop_and_of_the_site_go_and_others_stay():
     assert text(f"# T\n\nWords that stand here.\n\n{loop}\nVersion {{{{ site.version }}}} of {{{{ name }}}}.\n") == (
         "Words that stand here.\n\nis here\n\nVersion  of {{ name }}."
     )
+
+
+def test_a_variable_that_the_page_assigns_is_shown():
+    assigned = '{% assign y = \'<b title="Yes">yes</b>\' %}{%- assign v = "1.2" | append: ".3" -%}\n\n'
+    assert text(f"# T\n\n{assigned}| A | B |\n|---|---|\n| {{{{y}}}} | {{{{ v }}}} |\n") == "A | B\nyes | 1.2.3"
+    assert text("# T\n\n{% assign a = b %}{% assign c = a %}Now {{ a }} and {{ c }}.\n") == "Now {{ a }} and {{ c }}."
 
 
 def test_variables_in_a_loop_of_vue_go():
@@ -625,6 +668,8 @@ def test_addresses_of_shortcodes_are_links():
         '[r]({{< relref "a/b.md#c" >}})\n\n{{< figure src="a.png" alt="A plan" >}}\n'
     )
     assert targets(found) == [("/l", "T"), ("/x", "Get it"), ("a/b.md#c", "r"), ("a.png", "A plan")]
+    in_html = page('<div>\n{{< button text="Go" link="docs" >}}\n{{< figure src="a.png" alt="Plan" >}}\n</div>\n')
+    assert (in_html.root.text, targets(in_html)) == ("Go Plan", [("docs", "Go"), ("a.png", "Plan")])
 
 
 def test_escaped_shortcodes_show_the_shortcode():
@@ -641,6 +686,13 @@ def test_comments_that_highlight_lines_are_no_code():
 
 def test_code_in_a_shortcode_is_code():
     assert text('{{< highlight go "linenos=1" >}}\nx := {{ .a }}\n*y*\n{{< /highlight >}}\n') == "x := {{ .a }}\n*y*"
+    own = page('{{< codeFromInline lang="sh" >}}\n# a_b_c\n[ $x ] && get {{< version >}}\n{{< /codeFromInline >}}\n')
+    assert own.root.text == "# a_b_c\n[ $x ] && get {{< version >}}"
+    assert [(mark.kind, mark.detail) for mark in own.root.marks] == [("code", "sh")]
+    assert (
+        text('{{< code-group >}}\n*a*\n{{< /code-group >}}\n\n{{< codes >}}{{< tab "A" >}}b{{< /tab >}}{{< /codes >}}')
+        == "a\n\nA b"
+    )
 
 
 @pytest.mark.parametrize(
@@ -850,6 +902,10 @@ def test_an_unknown_dialect_is_refused_in_words():
         "{data-",
         "\n!!! ",
         "{# a",
+        "{% assign a = a %}{{ a }}",
+        "{{< codes >}}",
+        "<Aa b={<",
+        "\n(a b",
         "{% set code %}",
         "<a b={",
         "<b x={y} ",
@@ -995,6 +1051,9 @@ def test_a_path_may_begin_at_the_root_of_the_pages(tmp_path):
         "docs/use/all/a.md": "# A\n\n[x](api/sail.md#reef) [y](./api/sail.md)\n",
     }
     counts = resolved(tmp_path, pages)
+    assert (counts["resolved"], counts["unresolved"]) == (1, 1)
+    top = {"docs/login.md": "# Login\n\n## Keys\n", "docs/use/app/a.md": "# A\n\n[x](login.md#keys) [y](./login.md)\n"}
+    counts = resolved(tmp_path / "top", top)
     assert (counts["resolved"], counts["unresolved"]) == (1, 1)
 
 

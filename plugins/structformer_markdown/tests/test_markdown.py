@@ -169,6 +169,18 @@ def test_what_front_matter_says_of_a_page_is_read_as_its_text(said, shown):
     assert document(f"---\ntitle: T\ndescription: {said}\n---\nText.\n").root.text == f"{shown}\n\nText."
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "hero:\n  name: Boats\n  tagline: All of *them*\nfeatures:\n- icon: x\n  title: Fast\n  details: With sails.",
+        "home: true\nheroText: Boats\ntagline: All of them\nfeatures:\n- title: Fast\n  details: With sails.",
+    ],
+)
+def test_a_home_page_says_what_its_hero_and_its_features_say(said):
+    found = document(f"---\n{said}\n---\n\nText.\n")
+    assert (found.title, found.root.text) == ("Boats", "All of them\n\nFast\n\nWith sails.\n\nText.")
+
+
 def test_code_in_a_title_of_front_matter_has_no_marks():
     assert document("---\ntitle: The `__init__` *file*\n---\nText.\n").title == "The __init__ file"
     assert document("---\ntitle: The __init__ ` file\n---\nText.\n").title == "The __init__ ` file"
@@ -208,6 +220,12 @@ def test_attribute_lists_name_anchors_and_are_no_text():
     assert found.root.children[0].title == "Install"
     assert found.root.children[0].anchors == ("setup", "install")
     assert found.root.children[0].text == "x z"
+
+
+def test_marks_of_fumadocs_behind_a_heading_are_no_text():
+    found = document("# T\n\n## Static mode [#static-export]\n\n## Last [!toc]\n\n## Crash fixed [#1234]\n")
+    assert [each.title for each in found.root.children] == ["Static mode", "Last", "Crash fixed [#1234]"]
+    assert found.root.children[0].anchors == ("static-export", "static-mode")
 
 
 def test_anchors_are_slugs_of_github_and_mkdocs_and_repeats_are_numbered():

@@ -112,6 +112,17 @@ def test_an_included_path_from_the_root_is_one_from_the_folder_of_the_pages():
     assert RstFormat().parts(source) == {"docs/parts/b.txt"}
 
 
+def test_what_a_part_includes_may_be_named_from_the_folder_of_the_page():
+    files = {
+        "docs/types.rst": "T\n=\n\n.. include:: types/operators.rst\n",
+        "docs/types/operators.rst": "From *b*.\n\n.. include:: types/table.rst\n",
+        "docs/types/table.rst": "And *c*.\n",
+    }
+    source = Folder(files).source("docs/types.rst")
+    [document] = RstFormat().read(source, {})
+    assert (document.root.text, source.warnings) == ("From b.\n\nAnd c.", [])
+
+
 CONF = '''
 version = "2." + "1"
 release = made()
@@ -377,6 +388,7 @@ def test_references_to_objects_lead_to_any_page(tmp_path, run):
     ("written", "shown", "targets"),
     [
         (":orphan:\n:tocdepth: 2\n\nT\n=\n\nText.\n", "Text.", []),
+        (":html_theme.sidebar_secondary.remove:\n\nT\n=\n\nText.\n", "Text.", []),
         (".. |br| raw:: html\n\n   <br/>\n\nOne |br| two.\n", "One two.", []),
         (".. note::\n\n   .. |br| raw:: html\n\n      <br/>\n\n   One |br| two.\n", "One two.", []),
         ("Start :octicon:`rocket;1em` here :fas:`star`.\n", "Start here .", []),

@@ -543,7 +543,7 @@ const SIGNS = /[!#$%&*+\-/:<=>?@\\^|~]+/g;
 // What cannot be hyphenated prose, "and/or", a number or a file's suffix.
 const NO_PROSE = /^(?:[^\p{L}\p{N}_\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[\p{L}_][\p{L}\p{N}_-]*(?:[_=@:\\$%]|->|\.(?=[\p{L}_]{2}))|[/$%#@~][\p{L}\p{N}_])/u;
 const ONLY_BETWEEN = new Set(["-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"]);
-const OPERATOR = /(?<!\S)(-?)["“„«]([^"“”„«»]+)["”“»](?![\p{L}\p{N}_])|(?<!\S)-(\p{L}\S*)/gu;
+const OPERATOR = /(?<!\S)(-?)["“„«]([^"“”„«»]+)["”“»](?![\p{L}\p{N}_)\]};])|(?<!\S)-(\p{L}\S*)/gu;
 
 /** The form in which texts are compared: NFKC, case folded, without what cannot be seen. */
 function normal(text) {
