@@ -160,7 +160,7 @@ def write_judgements(folder: Path, judgements: Judgements) -> None:
         f"{query}\t{document}\t{grade}\n" for query, document, grade in grades
     )
     trec = "".join(
-        ("\t" if " " in document else " ").join((query, "0", document, str(grade))) + "\n"
+        ("\t" if " " in query + document else " ").join((query, "0", document, str(grade))) + "\n"
         for query, document, grade in grades
     )
     lines = "".join(json.dumps({"_id": name, "text": text}, ensure_ascii=False) + "\n" for name, text in queries)

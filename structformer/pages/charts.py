@@ -31,6 +31,11 @@ class Axis:
     ticks: tuple[tuple[float, str], ...]
     """(value, label) of each."""
 
+    @property
+    def room(self) -> float:
+        """What its labels and its name take beside it."""
+        return label_width([label for _, label in self.ticks]) + 34
+
     @classmethod
     def over(cls, low: float, high: float, name: str, *, count: int = 5, whole: bool = False) -> Axis:
         """An axis with about `count` round ticks: multiples of 1, 2 or 5 times a power of ten."""
@@ -68,15 +73,13 @@ class Frame:
 
     def px(self, value: float) -> float:
         """Where a value of the x axis lies."""
-        return round(
-            self.left + (value - self.x.low) / (self.x.high - self.x.low) * (self.width - self.left - self.right), 1
-        )
+        share = (value - self.x.low) / (self.x.high - self.x.low)
+        return round(self.left + share * (self.width - self.left - self.right), 1)
 
     def py(self, value: float) -> float:
         """Where a value of the y axis lies."""
-        return round(
-            self.top + (self.y.high - value) / (self.y.high - self.y.low) * (self.height - self.top - self.bottom), 1
-        )
+        share = (self.y.high - value) / (self.y.high - self.y.low)
+        return round(self.top + share * (self.height - self.top - self.bottom), 1)
 
 
 def draw(template: str, **values: object) -> Markup:
@@ -95,7 +98,7 @@ def curve(points: Sequence[tuple[int, float]], smooth: Sequence[tuple[int, float
     missing = max(0.0, _LEAST_SPAN * max(abs(low), abs(high), 1e-9) - (high - low))
     y = Axis.over(low - missing / 2, high + missing / 2, y_name, count=4)
     x = Axis.over(points[0][0], max(points[-1][0], points[0][0] + 1), x_name, whole=True)
-    frame = Frame(x, y, height=230.0, left=label_width([label for _, label in y.ticks]) + 34, bottom=42.0)
+    frame = Frame(x, y, height=230.0, left=y.room, bottom=42.0)
 
     def path(values: Sequence[tuple[int, float]]) -> str:
         step = max(1, len(values) // _MAX_POINTS)
@@ -151,13 +154,7 @@ def changes(values: Sequence[float], y_name: str) -> Markup:
     ordered = sorted(values, reverse=True)
     reach = max((abs(value) for value in ordered), default=0.0) or 1.0
     y = Axis.over(-reach, reach, y_name, count=5)
-    frame = Frame(
-        Axis("queries, by their change", 0.0, float(len(ordered)), ()),
-        y,
-        230.0,
-        label_width([t for _, t in y.ticks]) + 34,
-        30.0,
-    )
+    frame = Frame(Axis("queries, by their change", 0.0, float(len(ordered)), ()), y, 230.0, y.room, bottom=30.0)
     width = (frame.width - frame.left - frame.right) / len(ordered)
     bars = [
         {
@@ -179,16 +176,8 @@ def queries(names: Sequence[str], scores: Mapping[str, Sequence[float]], y_name:
     """
     low, high = (reach(reach(values) for values in scores.values()) for reach in (min, max))
     y = Axis.over(min(0.0, low), max(high, 1e-3), y_name, count=5)
-    left = label_width([label for _, label in y.ticks]) + 34
-    frame = Frame(
-        Axis("", 0.0, float(len(names)), ()),
-        y,
-        250.0,
-        left,
-        7.0 * max(map(len, names)) + 12,
-        right=_MARGIN,
-        width=left + _QUERY_WIDTH * len(names) + _MARGIN,
-    )
+    bottom, width = 7.0 * max(map(len, names)) + 12, y.room + _QUERY_WIDTH * len(names) + _MARGIN
+    frame = Frame(Axis("", 0.0, float(len(names)), ()), y, 250.0, y.room, bottom, right=_MARGIN, width=width)
     columns = []
     for place, name in enumerate(names):
         reached = [(label, values[place]) for label, values in scores.items()]

@@ -11,11 +11,7 @@ from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
 from structformer.retrieval.documents.copies import COPIES
 from structformer.retrieval.documents.translations import TRANSLATIONS
-from structformer.retrieval.vectors.approximate import (
-    ApproximateIndex,
-    approximate_files,
-    is_installed,
-)
+from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, is_installed
 from structformer.retrieval.vectors.descriptions import Descriptions
 from structformer.retrieval.vectors.encoder_places import EncoderPlace, encoder_place
 from structformer.retrieval.vectors.second_look import SecondLook, look_files
@@ -104,30 +100,20 @@ class Index:
 
     def nearest(self, vectors: Path) -> ApproximateIndex | None:
         """The approximate index of a file of vectors; None where there is none, or it cannot be read here."""
-        names = nearest_files(vectors.stem)
-        if not all(self.has(name) for name in names) or not is_installed():
-            return None
-        for name in names:
-            self.path(name)
-        return ApproximateIndex(vectors)
+        return ApproximateIndex(vectors) if self._has_whole(nearest_files(vectors.stem)) and is_installed() else None
 
     def descriptions(self, vectors: Path) -> Descriptions | None:
         """The descriptions beside a file of vectors; None where none are kept."""
-        names = description_files(vectors.stem)
-        if not all(self.has(name) for name in names):
-            return None
-        for name in names:
-            self.path(name)
-        return Descriptions(vectors)
+        return Descriptions(vectors) if self._has_whole(description_files(vectors.stem)) else None
 
     def look(self, vectors: Path) -> SecondLook | None:
         """The token vectors beside a file of vectors; None where none are kept."""
         weight = float(self._made(vectors).get("look", 0.0))
-        if not weight:
-            return None
-        for name in look_files(vectors.stem):
-            self.path(name)
-        return SecondLook(vectors, weight)
+        return SecondLook(vectors, weight) if weight and all(map(self.path, look_files(vectors.stem))) else None
+
+    def _has_whole(self, names: Sequence[str]) -> bool:
+        """Whether the index has files; they are compared with what was written."""
+        return all(map(self.has, names)) and all(map(self.path, names))
 
     def bases(self) -> dict[str, str]:
         """What made each file of vectors, by its name: the pretrained encoder, or the one its training began with, as

@@ -180,11 +180,9 @@ def encoders_to_index(workspace: Workspace) -> list[str]:
 
 def unrepeatable(workspace: Workspace) -> str:
     """Why changed documents cannot be read into this workspace, whose new index would lack vectors; "" if they can."""
-    return (
-        needs("reading what has changed, since the index has a pretrained encoder's vectors,", TORCH)
-        if would_lose_vectors(workspace)
-        else ""
-    )
+    if not would_lose_vectors(workspace):
+        return ""
+    return needs("reading what has changed, since the index has a pretrained encoder's vectors,", TORCH)
 
 
 def would_lose_vectors(workspace: Workspace) -> bool:

@@ -91,13 +91,11 @@ class OpenedIndex:
         self.copies = Copies.of(self.units)
         self.translations = Translations.of(self.units, self.index.manifest["translations"])
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["languages"])
-        self._read_places: list[npt.NDArray[np.int64]] = []
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
         self._asked_before: dict[tuple[int, tuple[str, ...]], Sequence[EncodedQuery]] = {}
         self._late: dict[str, TokenIndex] = {}
         self._rerankers: dict[str, Scorer] = {}
         self._stop_terms: dict[str, frozenset[str]] = {}
-        self._metadata: MetadataTable | None = None
         self._had_encoder = False
         self._loading = RLock()  # several threads may search; what is large is loaded once
 
@@ -127,19 +125,16 @@ class OpenedIndex:
     @property
     def owners(self) -> npt.NDArray[np.int64]:
         """(units,) the number of each unit's document."""
-        return self._places()[0]
+        return self._places[0]
 
     @property
     def sections(self) -> npt.NDArray[np.int64]:
         """(units,) the number of each unit's section in its document."""
-        return self._places()[1]
+        return self._places[1]
 
+    @cached_property
     def _places(self) -> list[npt.NDArray[np.int64]]:
-        if not self._read_places:
-            with self._loading:
-                if not self._read_places:
-                    self._read_places = self.units.columns_of_numbers("document", "section")
-        return self._read_places
+        return self.units.columns_of_numbers("document", "section")
 
     def _kept(self, kept: dict[str, T], name: str, make: Callable[[str], T]) -> T:
         """What `make` gives, made by the first thread that asks for it."""
@@ -393,14 +388,10 @@ class OpenedIndex:
         first, last = np.searchsorted(self.owners, [document, document + 1])
         return int(first), int(last)
 
-    @property
+    @cached_property
     def metadata(self) -> MetadataTable:
         """Documents by their ids and their metadata."""
-        if self._metadata is None:
-            with self._loading:
-                if self._metadata is None:
-                    self._metadata = MetadataTable(self.index.folder, self.documents)
-        return self._metadata
+        return MetadataTable(self.index.folder, self.documents)
 
     def document_number(self, name: str) -> int | None:
         """The number of the document of an id."""

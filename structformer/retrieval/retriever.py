@@ -129,14 +129,16 @@ class Retriever:
                 break
             found.setdefault(says, {}).setdefault(key, []).append((number, score))
         last = None if sections is None else sections + 1
-        terms, signs = self.opened.lexical.terms(ranking.query), signs_in(ranking.query)
+        lexical, ways = self.opened.lexical, self.opened.lexical.spellings(ranking.query)
+        terms = lexical.terms(" ".join([ranking.query, *(way for way in ways if not names_of(way))]))
+        signs = [*signs_in(ranking.query), *filter(names_of, ways)]
 
         @cache
         def matches(language: str) -> Matches:
             unsaid = self.opened.stop_terms_of(language)  # "the" shows nothing
             telling = [term for term in terms if term not in unsaid] or terms
             lone = frozenset(lone_characters(ranking.query)).intersection(telling)
-            return Matches(telling, self.opened.lexical.word_terms, lone, signs)
+            return Matches(telling, lexical.word_terms, lone, signs)
 
         # The languages of what was found: what may not be seen changes nothing.
         several = [its for its in found.values() if group and len(its) > 1]

@@ -21,7 +21,7 @@ _SAME_EMOJI = "(?:[\ufe0f\U0001f3fb-\U0001f3ff]|\u200d[^\\w\\s])*"
 class Matches:
     """Whether words are matches of a query: looked up once each, since a page of results passes thousands of them.
     terms: the query's; words_of gives a text's terms as the lexical index has them. lone: terms that are characters,
-    which match in any word (see lexical_analysis.py). signs: other than words, found in any place."""
+    which match in any word (see lexical_analysis.py). signs: of no letters, found in any place, and names."""
 
     def __init__(
         self,
@@ -35,7 +35,8 @@ class Matches:
         self._seen: set[str] = set()
         self._found: set[str] = set()
         self.lone = frozenset(lone)
-        self._signs = re.compile(f"(?:{'|'.join(map(re.escape, signs))}){_SAME_EMOJI}") if signs else None
+        ways = [f"(?<!\\w){re.escape(sign)}(?!\\w)" if sign[0].isalnum() else re.escape(sign) for sign in signs]
+        self._signs = re.compile(f"(?:{'|'.join(ways)}){_SAME_EMOJI}", re.IGNORECASE) if signs else None
 
     def of(self, words: Collection[str]) -> list[bool]:
         """Whether each of some words matches."""
@@ -171,7 +172,11 @@ def _matching(shown: str, matches: Matches) -> Iterator[tuple[int, int]]:
             if found and found[-1][1] >= first:
                 first = found.pop()[0]
             found.append((first, last))
-    yield from sorted(found + matches.signs(shown))
+    reached = 0  # a name is marked as one
+    for first, last in sorted(found + matches.signs(shown), key=lambda span: (span[0], -span[1])):
+        if first >= reached:
+            yield first, last
+            reached = last
 
 
 def _pairs(part: re.Match[str], matches: Matches) -> Iterator[tuple[int, int]]:

@@ -67,7 +67,7 @@ _BETWEEN_PIECES = [re.compile(signs) for signs in ("[=&]", ":?\\\\+", ":?/+", "[
 _IN_PIECES = re.compile("[=&\\\\/:@.]")
 _SIGNS = re.compile("[!#$%&*+\\-/:<=>?@\\\\^|~]+")
 _ONLY_BETWEEN = frozenset(("-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"))
-_OPERATOR = re.compile('(?<!\\S)(-?)["“„«]([^"“”„«»]+)["“”»](?!\\w)|(?<!\\S)-([^\\W\\d_]\\S*)')
+_OPERATOR = re.compile('(?<!\\S)(-?)["“„«]([^"“”„«»]+)["“”»](?![\\w)\\]};])|(?<!\\S)-([^\\W\\d_]\\S*)')
 _SYMBOLS = frozenset(("So", "Sm", "Sc"))
 _Found = TypeVar("_Found")
 

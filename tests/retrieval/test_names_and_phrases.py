@@ -78,6 +78,18 @@ def found(retriever: Retriever, query: str) -> list[str]:
         ("7kn", "spelt.md"),
         ("bowrope", "spelt.md"),
         ("where is the foretop", "spelt.md"),
+        ("maxsailarea", "hoist.md"),
+        ("fore-tops", "spelt.md"),  # of several
+        ("std.deque", "cpp.md"),  # with other signs
+        ("yard/arm", "spelt.md"),
+        ("root::std::deque", "cpp.md"),  # in a longer name
+        ("$ship->max_sail_area", "hoist.md"),
+        ("deck.toml:12:5", "hoist.md"),
+        ("C:\\ship\\deck.toml", "hoist.md"),
+        ("https://example.org/ship/deck.toml?keel=1#mast", "hoist.md"),
+        ('winch.turn(slow, "keel")', "winch.md"),  # what is in quotes there is no phrase
+        ("2024-01-02 FATAL Error 42: oakum bucket found empty (0x70)", "pasted.md"),  # a sentence among other words
+        ("what is the caret", "signs.md"),  # a word among function words
         ("\\Yard\\Arm", "spelt.md"),  # the words in a longer name, and not a sign alone
         ("Chest<Oars>", "spelt.md"),
         ("winch.turn(slow", "pasted.md"),  # more than its name
@@ -102,6 +114,15 @@ def found(retriever: Retriever, query: str) -> list[str]:
 def test_what_stands_in_one_page_is_found_there(retriever, query, first):
     assert found(retriever, query)[0] == first
     assert found(retriever, unicodedata.normalize("NFD", query).upper())[:1] == [first]
+
+
+def test_a_name_in_camel_case_counts_among_other_words(retriever):
+    for query in (
+        "oakum error in the bucket: hoistMainSail is empty",
+        "hoistMainSail(mast, keel)",
+        "Keel::hoistMainSail",
+    ):
+        assert found(retriever, query)[0] == "hoist.md"
 
 
 def test_a_name_is_found_in_another_spelling(retriever):
@@ -151,6 +172,16 @@ def test_highlights_are_of_whole_words(retriever):
     assert hit.snippet[start:end] == "Ankerkettenl\u00e4nge"
     [hit] = retriever.search("main", 1, "lexical", where=Filter(paths=("hoist.md",)))
     assert [hit.snippet[start:end] for start, end in hit.highlights] == ["hoistMainSail"]
+
+
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [("maxsailarea", ["max_sail_area"]), ("foretop", ["fore-top"]), ("bowrope", ["bow", "rope"]), ("urk", ["U.R.K"])],
+)
+def test_another_spelling_is_set_off_as_a_whole_and_not_doubted(retriever, query, marked):
+    hits = retriever.search(query, 1, "lexical")
+    assert [hits[0].snippet[start:end] for start, end in hits[0].highlights] == marked
+    assert hits.confident
 
 
 def test_presence_is_the_share_of_what_is_typed(retriever):

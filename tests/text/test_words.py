@@ -49,6 +49,7 @@ def test_words_have_no_blanks_and_are_in_normal_form(text):
         ('"mast step', '"mast step', (), ()),
         ("-keel -mast", "-keel -mast", (), ()),
         ('mast "" "!"', 'mast ""  !', (), ()),
+        ('hoist(sail, "main")', 'hoist(sail, "main")', (), ()),  # pasted code
     ],
 )
 def test_a_query_is_words_phrases_and_what_is_not_wanted(query, text, phrases, without):

@@ -256,8 +256,7 @@ class Units(_Table):
     """An index's units by number."""
 
     def __getitem__(self, number: int) -> Unit:
-        row = self.row(number)
-        return _unit(row)
+        return _unit(self.row(number))
 
     def __iter__(self) -> Iterator[Unit]:
         for row in self.rows():

@@ -5,6 +5,7 @@ import math
 import os
 import re
 import sys
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -39,6 +40,7 @@ from structformer.text.stop_words import function_words
 from structformer.text.words import (
     LONGEST,
     RUN,
+    WRITTEN,
     CutText,
     bare_words,
     cut_text,
@@ -59,12 +61,17 @@ _EXACT, _NAMES = "exact", "names"
 # How fields are cut that have words as they stand; the others have their other forms too, and are stemmed.
 _CUTS: dict[str, Cut] = {_EXACT: bare_words, _NAMES: names_of}
 _OWN = {field: weight for field, weight in FIELDS.items() if field != INCOMING}
-_JOINING = ("", "_", "-", ".", "/", ":", "::", "->")  # what words of a name are joined by
-_SIGNS = frozenset("".join(_JOINING))
+_JOINING = ("", "_", "-", ":", ".", "/", "::", "->")  # what words of a name are joined by
+_NO_SIGNS = str.maketrans("", "", "".join(_JOINING))
+_BEGUN = 1000  # names that begin as a word does
+# Parts of a name, of which so many count, and what is between them.
+_PART, _MOST_PARTS = re.compile(r"\w+(?:-\w+|\.\d+)*"), 16
+_BETWEEN = (re.compile(r"->|[^\w.-]+"), re.compile(r"->|[^\w-]+"))  # a file's suffix keeps its dot
 _MIXED = 3  # from so many gaps between words on, all have the same sign
 _RARE = 3  # rows that have a name which a question asks about
 # What cannot be hyphenated prose, "and/or", a number or a file's suffix.
 _NO_PROSE = re.compile(r"[^\w\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[^\W\d][\w-]*(?:[_=@:\\$%]|->|\.(?=[^\W\d]{2}))|[/$%#@~]\w")
+_CODE = re.compile("[a-z][A-Z]|[A-Za-z]{2}[0-9]|[A-Z][0-9]{2}")  # a word that is no prose either
 _WHOLE, _AMONG_WORDS = 12.0, 4.0  # what a query's only name counts beside its words; what those in a longer query do
 _LONGEST_PHRASE = 64  # words
 _SENTENCE = 4  # words, function words apart, that hardly stand in this order by chance
@@ -248,78 +255,101 @@ class _Searcher:
 
     def _name(self, query: str) -> tantivy.Query | None:
         """Rows that have the name that a query is, but for function words: written so, or in its parts ("set timeout"
-        for setTimeout). Of a longer query rows with a name in it that few have, and that cannot be a word of prose.
-        Either counts more than words.
+        for setTimeout). Of a longer query rows with a name in it that few have, and that cannot be a word of prose, or
+        with words of it in a row. Either counts more than words.
         """
         if _NAMES not in self._fields:
             return None
         chunks = query.split()[:_LONGEST_PHRASE]
-        telling = [chunk for chunk in chunks if self._telling(chunk) or not bare_words(chunk)]
-        if len(chunks) == 1 or (len(telling) == 1 and names_of(telling[0])):
+        telling = [chunk for chunk in chunks if names_of(chunk) or self._telling(chunk)]
+        codes = self._held(normal(word) for chunk in chunks for word in WRITTEN.findall(chunk) if _CODE.search(word))
+        if len(chunks) == 1 or len(telling) == 1:
             [chunk] = telling or chunks
             words, (name, _) = bare_words(chunk), self._known(chunk)
-            ways = [tantivy.Query.term_query(self._schema, _NAMES, name)] if name else []
-            if not name and (found := self._joined(chunk)) is not None:
-                ways.append(found[0])
+            ways = [name] if name else [*self._spellings(chunk), *self._spellings(query), *codes]
             named = names_of(chunk) or spaced(chunk) != words or (" " in words and not RUN.search(chunk))
-            if named and words != bare_words(name) and (its := self.literal(chunk)) is not None:
-                ways.append(its)  # the words in a longer name, or with an apostrophe
-            return tantivy.Query.boost_query(tantivy.Query.disjunction_max_query(ways), _WHOLE) if ways else None
+            if (named or (len(chunks) > 1 and not ways)) and words != bare_words(name):
+                ways.append(chunk)  # the words in a longer name, with an apostrophe, or among function words
+            its = [*filter(None, map(self.literal, ways))]
+            return tantivy.Query.boost_query(tantivy.Query.disjunction_max_query(its), _WHOLE) if its else None
         known = [self._known(chunk) for chunk in chunks if len(chunk) <= LONGEST and _NO_PROSE.match(chunk)]
-        names = [tantivy.Query.term_query(self._schema, _NAMES, name) for name, count in known if 0 < count <= _RARE]
-        joined = (self._joined(query), *(self._in_two(normal(chunk)) for chunk in telling if chunk.isalnum()))
-        names += [found[0] for found in joined if found]
-        if len(self._telling(query)) >= _SENTENCE and (verbatim := self.literal(query)) is not None:
-            names.append(verbatim)
-        return tantivy.Query.boost_query(_either(names), _AMONG_WORDS) if names else None
+        names = [name for name, count in (*known, *codes.items()) if 0 < count <= _RARE]
+        names += [*self.spellings(query), *self._sayings(query)]
+        its = [*filter(None, map(self.literal, names))]
+        return tantivy.Query.boost_query(_either(its), _AMONG_WORDS) if its else None
+
+    def _sayings(self, query: str) -> Iterator[str]:
+        """What of a query hardly stands in this order by chance."""
+        words = bare_words(query).split()[:_LONGEST_PHRASE]
+        telling = [place for place, word in enumerate(words) if self._analyzers[_EXACT].analyze(word)]
+        count = max(_SENTENCE, len(telling) if RUN.search(query) else 0)  # a pair of characters says little
+        for first, last in zip(telling, telling[count - 1 :], strict=False):
+            yield " ".join(words[first : last + 1])
 
     def _known(self, chunk: str) -> tuple[str, int]:
-        """The name that a chunk of a query is, or the longest part of it that is one here, and how many rows have it;
-        "" and 0 where none has. A sign is no part of a name.
+        """The name that a chunk of a query is; else, of the longest parts of it that are names here, as they are
+        written before those with other signs, the one that the fewest rows have; and how many do: "" and 0 where none
+        has. A sign is no part of a name.
         """
-        names = (name for name in names_of(chunk).split() if any(map(str.isalnum, name)) or not bare_words(chunk))
-        counts = ((name, self._searcher.doc_freq(_NAMES, name)) for name in names)
-        return next((each for each in counts if each[1]), ("", 0))
+        names = {name for name in names_of(chunk).split() if any(map(str.isalnum, name)) or not bare_words(chunk)}
+        whole = normal(chunk[:LONGEST])
+        for way in {whole, *(each.sub(sign, whole) for sign in _JOINING[4:] for each in _BETWEEN)}:
+            parts = [part.span() for part in _PART.finditer(way)][:_MOST_PARTS]
+            names |= {way[start:end] for at, (start, _) in enumerate(parts) for _, end in parts[at:]}
+        held = self._held(name for name in names if not name.isalnum())
+        longest = [name for name in held if not any(name != other and name in other for other in held)]
+        name = min(longest, key=lambda name: (name not in whole, held[name], -len(name), name), default="")
+        return name, held.get(name, 0)
 
-    def _joined(self, query: str) -> tuple[tantivy.Query, int] | None:
-        """Rows that have the name whose parts a query is, and how many these are."""
+    def spellings(self, query: str) -> dict[str, int]:
+        """Other ways in which rows have a query, or one of its words that none has as it is, and how many do."""
+        return dict(ChainMap(self._spellings(query), *self._parted(query).values()))
+
+    def respelt(self, query: str) -> str:
+        """A query with parts for words that no row has as they are."""
+        parts = self._parted(query)
+        return " ".join(next(iter(parts.get(chunk, ())), chunk) for chunk in query.split())
+
+    def _parted(self, query: str) -> dict[str, dict[str, int]]:
+        """What `_in_parts` says of each word of a query."""
+        return {chunk: self._in_parts(normal(chunk)) for chunk in query.split()[:_LONGEST_PHRASE] if chunk.isalnum()}
+
+    def _spellings(self, query: str) -> dict[str, int]:
+        """The names whose parts a query is, and how many rows have each."""
         its = cut_text(query)
         words = its.words.split()
         if len(words) == 1:
-            if found := self._in_two(words[0]):
+            if found := self._in_parts(words[0]):
                 return found
             words = its.forms.split()
         if not 1 < len(words) <= _LONGEST_PHRASE:
-            return None
+            return {}
         gaps = len(words) - 1
         ways = product(_JOINING, repeat=gaps) if gaps < _MIXED else ((sign,) * gaps for sign in _JOINING)
-        names = ("".join(chain.from_iterable(zip(words, (*signs, ""), strict=True))) for signs in ways)
-        return self._any_name(names)
-
-    def _in_two(self, word: str) -> tuple[tantivy.Query, int] | None:
-        """Rows that have a word that none has as it is, in two parts (`nodejs` Node.js, `5GHz` 5 GHz) or in letters
-        (`usa` U.S.A.), and how many these are.
-        """
-        count = self._searcher.doc_freq
-        if len(word) > _LONGEST_PHRASE or count(_EXACT, word):
-            return None
-        parts = [(word[:at], word[at:]) for at in range(1, len(word))]
-        names = [sign.join(pair) for pair in parts for sign in _JOINING[1:]]
-        if found := self._any_name([*names, ".".join(word)]):
-            return found
-        known = (
-            pair for pair in parts if all((len(each) > 1 or each.isdigit()) and count(_EXACT, each) for each in pair)
+        names = ["".join(chain.from_iterable(zip(words, (*signs, ""), strict=True))) for signs in ways]
+        return self._held(names) or self._held(
+            [*(f"{name}s" for name in names), *(name.removesuffix("s") for name in names)]
         )
-        together = [its for pair in known if (its := self.literal(" ".join(pair))) is not None]
-        rows = self._weighed([(its, 1.0) for its in together], None)
-        return (_either(together), len(rows)) if rows else None
 
-    def _any_name(self, names: Iterable[str]) -> tuple[tantivy.Query, int] | None:
-        """Rows that have any of these names, and how many these are."""
-        asked = ((_EXACT if _SIGNS.isdisjoint(name) else _NAMES, name) for name in names)  # without a sign it is a word
-        counts = {each: count for each in asked if (count := self._searcher.doc_freq(*each))}
-        found = _either(tantivy.Query.term_query(self._schema, *each) for each in counts)
-        return (found, sum(counts.values())) if counts else None
+    def _in_parts(self, word: str) -> dict[str, int]:
+        """How rows have a word that none has as it is, in parts (`nodejs` Node.js, `5GHz` 5 GHz, `usa` U.S.A.), and how
+        many do.
+        """
+        count, places = self._searcher.doc_freq, range(1, len(word))
+        if len(word) > _LONGEST_PHRASE or count(_EXACT, word) or not self._telling(word):
+            return {}
+        begun = [word[:at] + sign for at in places for sign in _JOINING[1:]]
+        named = chain.from_iterable(self._searcher.terms_with_prefix(_NAMES, start, limit=_BEGUN) for start in begun)
+        if found := {name: rows for name, rows in named if name.translate(_NO_SIGNS) == word}:
+            return found
+        pairs = ((word[:at], word[at:]) for at in places)
+        known = [pair for pair in pairs if all((len(its) > 1 or its.isdigit()) and count(_EXACT, its) for its in pair)]
+        return {text: rows for text in map(" ".join, known) if (rows := len(self.holding(text)))}
+
+    def _held(self, names: Iterable[str]) -> dict[str, int]:
+        """Those of some names, and words, that rows have, and how many do."""
+        count = self._searcher.doc_freq
+        return {name: rows for name in names if (rows := count(_NAMES, name) or count(_EXACT, name))}
 
     def _any_term(self, query: str, fields: dict[str, float]) -> tantivy.Query | None:
         return any_term_query(self._schema, self._analyzers, query, fields, self._lone.query, _CUTS)
@@ -357,9 +387,9 @@ class _Searcher:
         atoms: list[tuple[tantivy.Query, float]] = []
         for chunk in list(dict.fromkeys(query.split()))[:_LONGEST_PHRASE]:
             atoms += self._atoms(chunk)
-        if joined := self._joined(query):
-            parts = sum(weight for _, weight in atoms)
-            atoms.append((joined[0], max(parts, idf(joined[1], self._searcher.num_docs))))
+        if ways := self._spellings(query):
+            joined, parts = filter(None, map(self.literal, ways)), sum(weight for _, weight in atoms)
+            atoms.append((_either(joined), max(parts, idf(sum(ways.values()), self._searcher.num_docs))))
         total = sum(weight for _, weight in atoms) or 1.0
         return {row: score / total for row, score in self._weighed(atoms, rows).items()}
 
@@ -476,16 +506,11 @@ class _Searcher:
             # The word itself, by BM25, in any of its forms.
             itself = self._any_term(begun.word, fields)
             forms = [] if itself is None else [itself]
-            if begun.goes_on or begun.wrong:
-                forms += [
-                    tantivy.Query.boost_query(
-                        tantivy.Query.fuzzy_term_query(
-                            self._schema, field, begun.word, distance=begun.wrong, prefix=begun.goes_on
-                        ),
-                        boost,
-                    )
-                    for field, boost in fields.items()
-                ]
+            for field, boost in fields.items() if begun.goes_on or begun.wrong else ():
+                near = tantivy.Query.fuzzy_term_query(
+                    self._schema, field, begun.word, distance=begun.wrong, prefix=begun.goes_on
+                )
+                forms.append(tantivy.Query.boost_query(near, boost))
             clauses.append((occur, _either(forms)))
         return self._run(tantivy.Query.boolean_query(clauses) if clauses else None, k, documents)
 
@@ -577,6 +602,10 @@ class LexicalIndex:
         """The query's distinct terms in order, as many as count."""
         return query_terms(self._units.analyzer, query)
 
+    def spellings(self, query: str) -> list[str]:
+        """Other ways in which units have a query, or one of its words that none has as it is: names, words, phrases."""
+        return list(self._units.spellings(query))
+
     def words(self, text: str) -> list[str]:
         """All terms of a text, in order."""
         found: list[str] = self._units.analyzer.analyze(spaced(text))
@@ -625,13 +654,13 @@ class LexicalIndex:
         """The most that a document, of these, has of a query's words, function words apart: between 0 and 1, weighed by
         how rare they are.
         """
-        return self._documents.coverage(query, documents)
+        return self._documents.coverage(self._units.respelt(query), documents)
 
     def share(self, query: str, unit: int, score: float) -> float | None:
         """A unit's score as a share of what the query's words are worth by how rare they are; at least 1 where it has
         all of them. None of a script without spaces, whose pairs of characters are often of two words.
         """
-        return None if RUN.search(query) else self._units.share(query, unit, score)
+        return None if RUN.search(query) else self._units.share(self._units.respelt(query), unit, score)
 
     def called(
         self, query: str, owners: npt.NDArray[np.int64], documents: Collection[int], names: Names | None = None
