@@ -192,6 +192,17 @@ def test_of_steps_and_epochs_that_are_both_given_the_fewer_count(corpus):
     assert plan() == (6 * epoch, "6 epochs")
 
 
+def test_a_limit_that_is_asked_for_takes_the_place_of_the_recipes():
+    def limits(recipe: str, **asked: float) -> tuple[int | None, float | None]:
+        options = training_options(recipe, asked)
+        return options.max_steps, options.max_epochs
+
+    assert limits("wikiformer") == (100_000, 1000)
+    assert limits("wikiformer", max_epochs=2.0) == (None, 2.0)
+    assert limits("retromae", max_steps=5) == (5, None)
+    assert limits("retromae", max_steps=5, max_epochs=2.0) == (5, 2.0)
+
+
 def test_a_loss_that_is_no_number_names_its_example_and_keeps_the_last_checkpoint(corpus):
     options = replace(TINY, max_steps=50, learning_rate=1e30, warmup=0.0, save_steps=1, name="nan")
     with pytest.raises(
