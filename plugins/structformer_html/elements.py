@@ -82,7 +82,7 @@ FEWEST_LINKS = 3
 MOST_MENUS = 40  # of a page that are looked at
 SEE_ALSO_CLASSES = frozenset({"seealso", "see-also", "related-topics", "related-links", "relatedlinks", "seealsolist"})
 RELATED = frozenset({"related", "see-also", "seealso"})
-SIDE_NOTES = frozenset({"ltx_note_outer", "marginnote", "sidenote"})  # that stand in a line, at the place they are for
+SIDE_NOTES = frozenset({"ltx_note_outer", "marginnote", "sidenote"})  # notes within the line that they belong to
 SIGNS = SEE_ALSO_CLASSES | NOTE_WORDS | SIDE_NOTES | {"math", "figure", "colist"}
 FORMULA_IMAGES = frozenset({"math", "latex", "tex", "mwe-math-fallback-image-inline"})
 

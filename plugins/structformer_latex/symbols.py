@@ -60,7 +60,7 @@ def dingbat(number: str) -> str:
 
 @cache
 def rare_symbols() -> dict[str, str]:
-    """What commands without arguments stand for by pylatexenc's tables."""
+    """The text of each command without arguments, from pylatexenc's tables."""
     from pylatexenc.latex2text import get_default_latex_context_db  # type: ignore[import-untyped]
 
     database = get_default_latex_context_db()

@@ -70,7 +70,7 @@ class RawHtml:
         self._builder = builder
         self._marked = marked
         self._in_line = False  # of a heading in Markdown
-        self.hidden = ""  # the element that is open whose content is no text: <script>, <style>
+        self.hidden = ""  # the open element, if its content is not text: <script>, <style>
         self._anchors_open: list[bool] = []
         self._link_is_open = False
         self._open: list[MarkKind] = []

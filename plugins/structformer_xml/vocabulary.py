@@ -375,7 +375,7 @@ MALLARD = Vocabulary(
 
 _SIGNS = "pretext=PreTeXt latex=LaTeX mdash=— ndash=– ellipsis=… etc=etc. q=“|” sq=‘|’ m=$|$ tag=<|> tage=<|/> attr=@"
 
-# Open textbooks. Elements that are empty stand for a word or a sign.
+# PreTeXt, for open textbooks. An empty element stands for a word or a sign.
 PRETEXT = Vocabulary(
     name="pretext",
     roots=frozenset({"pretext", "mathbook"}),

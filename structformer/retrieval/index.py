@@ -100,7 +100,7 @@ class Index:
 
     def nearest(self, vectors: Path) -> ApproximateIndex | None:
         """The approximate index of a file of vectors; None where there is none, or it cannot be read here."""
-        return ApproximateIndex(vectors) if self._has_whole(nearest_files(vectors.stem)) and is_installed() else None
+        return ApproximateIndex(vectors) if is_installed() and self._has_whole(nearest_files(vectors.stem)) else None
 
     def descriptions(self, vectors: Path) -> Descriptions | None:
         """The descriptions beside a file of vectors; None where none are kept."""

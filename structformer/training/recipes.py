@@ -16,7 +16,7 @@ from structformer.training.options import TrainingOptions
 
 _TRAIN = {field.name for field in fields(TrainingOptions)} - {"sampling", "recipe"}
 _SAMPLE = {field.name for field in fields(SetOptions)}
-_LIMITS = ("max_steps", "max_epochs")
+_LIMITS = {"max_steps", "max_epochs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Se
             raise UsageError(f"--set {setting}: no key {key}; did you mean sample.{key}?")
         _known({key: None}, known, f"--set {setting}")
         target[key] = _value(text.strip())
-    for one, other in (_LIMITS, _LIMITS[::-1]):
-        if train.get(one) != read.train.get(one) and train.get(other) == read.train.get(other):
-            train.pop(other, None)  # what is asked for takes the place of the recipe's limit
+    asked = {key for key in _LIMITS if train.get(key) != read.train.get(key)}
+    for key in _LIMITS - asked if asked else ():
+        train.pop(key, None)  # the limit that is asked for takes the place of the recipe's
     _resolve_none(train, TrainingOptions)
     _resolve_none(sample, SetOptions)
     train["report_to"] = tuple(its) if isinstance(its := train.get("report_to", ()), list) else its

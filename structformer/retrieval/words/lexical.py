@@ -71,7 +71,7 @@ _MIXED = 3  # from so many gaps between words on, all have the same sign
 _RARE = 3  # rows that have a name which a question asks about
 # What cannot be hyphenated prose, "and/or", a number or a file's suffix.
 _NO_PROSE = re.compile(r"[^\w\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[^\W\d][\w-]*(?:[_=@:\\$%]|->|\.(?=[^\W\d]{2}))|[/$%#@~]\w")
-_CODE = re.compile("[a-z][A-Z]|[A-Za-z]{2}[0-9]|[A-Z][0-9]{2}")  # a word that is no prose either
+_CODE = re.compile("[a-z][A-Z]|[A-Za-z]{2}[0-9]|[A-Z][0-9]{2}")  # a word that cannot be prose either
 _WHOLE, _AMONG_WORDS = 12.0, 4.0  # what a query's only name counts beside its words; what those in a longer query do
 _LONGEST_PHRASE = 64  # words
 _SENTENCE = 4  # words, function words apart, that hardly stand in this order by chance
@@ -224,6 +224,8 @@ class _Searcher:
         self._folder = folder
         self._lone = LoneCharacters(self._searcher, self._schema)
         self.analyzer = self._analyzers["text"]
+        # A search asks for the parts of each of its words several times.
+        self._in_parts: Callable[[str], dict[str, int]] = lru_cache(_KEPT_WORDS)(self._look_for_parts)
 
     def score(self, query: str, texts: dict[str, str], average: dict[str, float]) -> float:
         """The BM25 score that a row of these texts would have. average: mean number of words by field."""
@@ -331,7 +333,7 @@ class _Searcher:
             [*(f"{name}s" for name in names), *(name.removesuffix("s") for name in names)]
         )
 
-    def _in_parts(self, word: str) -> dict[str, int]:
+    def _look_for_parts(self, word: str) -> dict[str, int]:
         """How rows have a word that none has as it is, in parts (`nodejs` Node.js, `5GHz` 5 GHz, `usa` U.S.A.), and how
         many do.
         """
