@@ -1,0 +1,1 @@
+"""Site generators: one file and one object each."""
