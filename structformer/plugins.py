@@ -64,6 +64,12 @@ class Hooks(Protocol):
     def structformer_sources(self) -> list[Any]:
         """Kinds of PATHs that are fetched before they are read (structformer.ingestion.Source)."""
 
+    @hookspec(firstresult=True)
+    def structformer_front_matter(self, text: str, source: Any) -> Any:
+        """Split a page of HTML that begins with front matter: (metadata, the text after it, a warning or "", a function
+        that carries out the template syntax of such a text). source: structformer.formats.SourceFile.
+        """
+
     @hookspec
     def structformer_commands(self, app: Any) -> None:
         """Add commands to the click group `app`: `app.add_lazy(name, "module:attribute", help_line)` imports a command

@@ -28,7 +28,7 @@ from structformer_html.main_content import FURNITURE_OF, is_list_of_contents, ma
 from structformer_html.page import Attributes, Page
 from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods, without_deep_tags
 from structformer_html.tables import TableBuilder
-from structformer_html.templates import has_templates, is_template, split_front_matter, with_title, without_liquid
+from structformer_html.templates import has_templates, is_template, split_front_matter, with_title
 from structformer_html.texinfo import FURNITURE, is_texinfo, shape
 from structformer_html.walking import read_tree
 
@@ -68,7 +68,7 @@ class HtmlFormat:
             source.warn("empty: no document")
             return
         written = text
-        front, text, warning = split_front_matter(written)
+        front, text, warning, fill_in = split_front_matter(written, source)
         if warning:
             source.warn(warning)
         title = " ".join(str(front.get("title") or "").split())
@@ -84,7 +84,7 @@ class HtmlFormat:
             if has_templates(text, document, head.title) and is_template(text, document, head.title):
                 source.warn("a template that generators fill in: not a document")
                 return
-            if text != written and (filled := without_liquid(text, source)) != text:  # a page of Jekyll
+            if ("{{" in text or "{%" in text) and (filled := fill_in(text)) != text:  # a page of Jekyll
                 head = _Head(title, front)
                 document = self._document(source, filled, encoding, head, whole=whole)
         yield document

@@ -2,11 +2,12 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from structformer.document import VERBATIM, Document, MarkKind, Section
 from structformer.formats import SourceFile
+from structformer.plugins import load_plugins
 
 _CLOSED_BY = {"{{": "}}", "{%": "%}", "<%": "%>", "<?php": "?>"}
 _SIGNS = re.compile(r"\{\{|\}\}|\{%|%\}|<%|%>|<\?php|\?>")
@@ -19,14 +20,13 @@ _CODE = VERBATIM | {MarkKind.CODE_SPAN}
 _HOLE = "\ufdd0"  # no character, so no text has it
 
 
-def split_front_matter(text: str) -> tuple[dict[str, Any], str, str]:
-    """(metadata, the page after it, a warning): the front matter that Jekyll's and Hugo's pages begin with."""
-    if not text.startswith(("---", "+++")):
-        return {}, text, ""
-    from structformer_markdown.front_matter import split_front_matter as split
-
-    metadata, start, warning = split(text)
-    return metadata, text[start:], warning
+def split_front_matter(text: str, source: SourceFile) -> tuple[dict[str, Any], str, str, Callable[[str], str]]:
+    """Split a page of Jekyll or Hugo: (metadata, the rest, a warning, what carries out the rest's template syntax)."""
+    if text.startswith(("---", "+++")):
+        split = load_plugins().manager.hook.structformer_front_matter(text=text, source=source)
+        if split is not None:
+            return split  # type: ignore[no-any-return]
+    return {}, text, "", str
 
 
 def with_title(text: str, title: str) -> str:
@@ -34,18 +34,6 @@ def with_title(text: str, title: str) -> str:
     if "page.title" not in text or len(title) > _LONGEST_TITLE:
         return text
     return _PAGE_TITLE.sub(lambda _: html.escape(title), text, count=_MOST_TITLES)
-
-
-def without_liquid(text: str, source: SourceFile) -> str:
-    """A page that has front matter with Jekyll's tags and variables carried out as far as its files say what they are;
-    the others are left out.
-    """
-    if "{{" not in text and "{%" not in text:
-        return text
-    from structformer_markdown.dialects.liquid import without_liquid as plain
-    from structformer_markdown.dialects.page import Page
-
-    return plain(text, Page(source))
 
 
 def has_templates(text: str, document: Document, title: str) -> bool:

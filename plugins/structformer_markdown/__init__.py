@@ -1,6 +1,9 @@
 """Markdown for structformer: CommonMark and GFM with the extensions that real documentation uses."""
 
-from structformer.formats import Format
+from collections.abc import Callable
+from typing import Any
+
+from structformer.formats import Format, SourceFile
 from structformer.plugins import hookimpl
 
 
@@ -9,3 +12,17 @@ def structformer_formats() -> list[Format]:
     from structformer_markdown.format import MarkdownFormat
 
     return [MarkdownFormat()]
+
+
+@hookimpl
+def structformer_front_matter(
+    text: str, source: SourceFile
+) -> tuple[dict[str, Any], str, str, Callable[[str], str]] | None:
+    from structformer_markdown.dialects.liquid import without_liquid
+    from structformer_markdown.dialects.page import Page
+    from structformer_markdown.front_matter import split_front_matter
+
+    metadata, start, warning = split_front_matter(text)
+    if not start:
+        return None
+    return metadata, text[start:], warning, lambda body: without_liquid(body, Page(source))
