@@ -1,0 +1,98 @@
+"""How much of a query rows have: of its names and words, weighed by how rare they are."""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import tantivy
+
+from structformer.retrieval.words.bm25 import idf
+from structformer.retrieval.words.names import Names
+from structformer.retrieval.words.rows import EXACT, INCOMING, LONGEST_PHRASE, NAMES, Rows, any_of, either
+from structformer.text.lexical_analysis import query_terms, weighed_terms
+from structformer.text.words import RUN, bare_words, names_of
+
+_CALLED = 1000  # units that are looked at for what others call them
+
+
+class Coverage:
+    """Says how much of a query the rows of an index have."""
+
+    def __init__(self, rows: Rows, names: Names) -> None:
+        self._rows, self._names = rows, names
+
+    def presence(self, query: str, rows: Sequence[int]) -> dict[int, float]:
+        """What of a query rows have as it is written, weighed by idf, as a share of all of it."""
+        atoms: list[tuple[tantivy.Query, float]] = []
+        for chunk in list(dict.fromkeys(query.split()))[:LONGEST_PHRASE]:
+            atoms += self._atoms(chunk)
+        if ways := self._names.whole_spellings(query):
+            joined, parts = filter(None, map(self._names.literal, ways)), sum(weight for _, weight in atoms)
+            atoms.append((either(joined), max(parts, idf(sum(ways.values()), self._rows.searcher.num_docs))))
+        total = sum(weight for _, weight in atoms) or 1.0
+        return {row: score / total for row, score in self._rows.weighed(atoms, rows).items()}
+
+    def coverage(self, query: str, documents: Collection[int] | None) -> float:
+        """The most that a row has of a query's words, in any form, function words apart, weighed by idf, as a share; 1
+        of a query without such words.
+        """
+        atoms = [(self._any(terms), idf(found, self._rows.searcher.num_docs)) for terms, found in self._said(query)]
+        best = self._rows.run(any_of(atoms), 1, documents) if atoms else []
+        return best[0][1] / sum(weight for _, weight in atoms) if best else float(not atoms)
+
+    def share(self, query: str, row: int, score: float) -> float:
+        """A row's score as a share of the idf of a query's words, function words apart: 0 where no row has any of them,
+        at least 1 where this one has all, or there are none. A word that no row has is as rare as one that one row has.
+        """
+        said = self._said(query)
+        counts = [found for _, found in said]
+        worth = sum(idf(max(found, 1), self._rows.searcher.num_docs) for found in counts)
+        share = score / worth if any(counts) else float(not counts)
+        if not counts or share >= 1:
+            return share
+        its = [tantivy.Query.term_query(self._rows.schema, "number", row)]
+        its += [self._any(terms, ("title", "path", "text")) for terms, _ in said]
+        has_all = self._rows.run(tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in its]), 1, None)
+        return 1.0 if has_all else share
+
+    def called(self, query: str, documents: Collection[int]) -> Iterator[tuple[str, float, list[int]]]:
+        """The query's terms without function words, what each is worth, and the rows that others call so: of these
+        documents, or all where they are few.
+        """
+        for term, weight in weighed_terms(self._rows.analyzer, " ".join(self._rows.telling(query))).items():
+            if count := self._rows.searcher.doc_freq(INCOMING, term):
+                asked = tantivy.Query.term_query(self._rows.schema, INCOMING, term)
+                rows = [row for row, _ in self._rows.run(asked, _CALLED, documents if count > _CALLED else None)]
+                yield term, weight * idf(self._rows.searcher.doc_freq("text", term), self._rows.searcher.num_docs), rows
+
+    def _said(self, query: str) -> list[tuple[list[str], int]]:
+        """The terms of each of a query's words, function words apart, and how many rows have it. Of a script without
+        spaces no pair of characters that is rarer than those on both sides: it is of two words.
+        """
+        terms = {word: query_terms(self._rows.analyzer, word) for word in self._rows.telling(query)}
+        counts = {
+            word: max(self._rows.searcher.doc_freq("text", its) for its in them) for word, them in terms.items() if them
+        }
+        words = bare_words(query).split()[:LONGEST_PHRASE]
+        for before, pair, after in zip(words, words[1:], words[2:], strict=False):
+            if pair not in counts or before[1:] + after[:1] != pair or not RUN.fullmatch(pair):
+                continue
+            if counts[pair] < min(counts.get(before, math.inf), counts.get(after, math.inf)):
+                terms.pop(pair, None)
+        return [(terms[word], count) for word, count in counts.items() if word in terms]
+
+    def _any(self, terms: Iterable[str], fields: Sequence[str] = ("text",)) -> tantivy.Query:
+        each = [tantivy.Query.term_query(self._rows.schema, field, term) for field in fields for term in terms]
+        return either(each)
+
+    def _atoms(self, chunk: str) -> Iterator[tuple[tantivy.Query, float]]:
+        """A name as a whole; else words, and that they stand together as much as they are worth."""
+        total, (name, found) = self._rows.searcher.num_docs, self._names.known(chunk)
+        words = self._rows.analyzers[EXACT].analyze(bare_words(chunk))
+        weights = [idf(self._rows.searcher.doc_freq(EXACT, word), total) for word in words]
+        if found:
+            yield tantivy.Query.term_query(self._rows.schema, NAMES, name), idf(found, total)
+        if not found or bare_words(name) != bare_words(chunk):
+            for word, weight in zip(words, weights, strict=True):
+                yield tantivy.Query.term_query(self._rows.schema, EXACT, word), weight
+            if (len(words) > 1 or names_of(chunk)) and (together := self._names.literal(chunk)) is not None:
+                yield together, sum(weights)

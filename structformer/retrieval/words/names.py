@@ -1,0 +1,162 @@
+"""The names, phrases and spellings of a query as rows have them."""
+
+import re
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import lru_cache
+from itertools import chain, product
+
+import tantivy
+
+from structformer.retrieval.words.rows import EXACT, LONGEST_PHRASE, NAMES, Rows, either
+from structformer.text.words import LONGEST, RUN, WRITTEN, bare_words, cut_text, names_of, normal, spaced
+
+_JOINING = ("", "_", "-", ":", ".", "/", "::", "->")  # what words of a name are joined by
+_NO_SIGNS = str.maketrans("", "", "".join(_JOINING))
+_BEGUN = 1000  # names that begin as a word does
+# Parts of a name, of which so many count, and what is between them.
+_PART, _MOST_PARTS = re.compile(r"\w+(?:-\w+|\.\d+)*"), 16
+_BETWEEN = (re.compile(r"->|[^\w.-]+"), re.compile(r"->|[^\w-]+"))  # a file's suffix keeps its dot
+_MIXED = 3  # from so many gaps between words on, all have the same sign
+_RARE = 3  # rows that have a name which a question asks about
+# What cannot be hyphenated prose, "and/or", a number or a file's suffix.
+_NO_PROSE = re.compile(r"[^\w\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[^\W\d][\w-]*(?:[_=@:\\$%]|->|\.(?=[^\W\d]{2}))|[/$%#@~]\w")
+_CODE = re.compile("[a-z][A-Z]|[A-Za-z]{2}[0-9]|[A-Z][0-9]{2}")  # a word that cannot be prose either
+_WHOLE, _AMONG_WORDS = 12.0, 4.0  # what a query's only name counts beside its words; what those in a longer query do
+_SENTENCE = 4  # words, function words apart, that hardly stand in this order by chance
+_KEPT_WORDS = 20_000
+
+
+class Names:
+    """Looks for what a query has as it is written, or spelt otherwise."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        # A search asks for the parts of each of its words several times.
+        self._in_parts: Callable[[str], dict[str, int]] = lru_cache(_KEPT_WORDS)(self._look_for_parts)
+
+    def name(self, query: str) -> tantivy.Query | None:
+        """Rows that have the name that a query is, but for function words: written so, or in its parts ("set timeout"
+        for setTimeout). Of a longer query rows with a name in it that few have, and that cannot be a word of prose, or
+        with words of it in a row. Either counts more than words.
+        """
+        chunks = query.split()[:LONGEST_PHRASE]
+        telling = [chunk for chunk in chunks if names_of(chunk) or self._rows.telling(chunk)]
+        codes = self._held(normal(word) for chunk in chunks for word in WRITTEN.findall(chunk) if _CODE.search(word))
+        if len(chunks) == 1 or len(telling) == 1:
+            [chunk] = telling or chunks
+            words, (name, _) = bare_words(chunk), self.known(chunk)
+            ways = [name] if name else [*self.whole_spellings(chunk), *self.whole_spellings(query), *codes]
+            named = names_of(chunk) or spaced(chunk) != words or (" " in words and not RUN.search(chunk))
+            if (named or (len(chunks) > 1 and not ways)) and words != bare_words(name):
+                ways.append(chunk)  # the words in a longer name, with an apostrophe, or among function words
+            its = [*filter(None, map(self.literal, ways))]
+            return tantivy.Query.boost_query(tantivy.Query.disjunction_max_query(its), _WHOLE) if its else None
+        known = [self.known(chunk) for chunk in chunks if len(chunk) <= LONGEST and _NO_PROSE.match(chunk)]
+        names = [name for name, count in (*known, *codes.items()) if 0 < count <= _RARE]
+        names += [*self.spellings(query), *self._sayings(query)]
+        its = [*filter(None, map(self.literal, names))]
+        return tantivy.Query.boost_query(either(its), _AMONG_WORDS) if its else None
+
+    def literal(self, text: str) -> tantivy.Query | None:
+        """Rows that have a text as it is written: the name that it is, else its words one after another."""
+        name = "" if len(text.split()) > 1 else names_of(text).split(" ")[0]
+        words = bare_words(text).split()[:LONGEST_PHRASE]
+        if name and self._rows.searcher.doc_freq(NAMES, name):
+            its = tantivy.Query.term_query(self._rows.schema, NAMES, name)
+            if bare_words(name).split() == words:
+                return its
+            if not any(map(str.isalnum, name)) and (beside := self.literal(" ".join(words))) is not None:
+                return tantivy.Query.boolean_query([(tantivy.Occur.Must, its), (tantivy.Occur.Must, beside)])
+        if name and len(words) < 2:
+            return None  # the signs are what it is
+        telling = [(place, word) for place, word in enumerate(words) if self._rows.analyzers[EXACT].analyze(word)]
+        if len(telling) > 1:
+            return tantivy.Query.phrase_query(
+                self._rows.schema, EXACT, [(at - telling[0][0], word) for at, word in telling]
+            )
+        if telling:
+            return tantivy.Query.term_query(self._rows.schema, EXACT, telling[0][1])
+        terms = self._rows.analyzer.analyze(" ".join(words))
+        each = [tantivy.Query.term_query(self._rows.schema, "text", term) for term in terms]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Must, its) for its in each]) if each else None
+
+    def holding(self, text: str, rows: Collection[int] | None = None) -> list[int]:
+        """The rows, of all or of these, that have a text as it is written."""
+        query = self.literal(text)
+        return [] if query is None else list(self._rows.weighed([(query, 1.0)], rows))
+
+    def known(self, chunk: str) -> tuple[str, int]:
+        """The name that a chunk of a query is; else, of the longest parts of it that are names here, as they are
+        written before those with other signs, the one that the fewest rows have; and how many do: "" and 0 where none
+        has. A sign is no part of a name.
+        """
+        names = {name for name in names_of(chunk).split() if any(map(str.isalnum, name)) or not bare_words(chunk)}
+        whole = normal(chunk[:LONGEST])
+        for way in {whole, *(each.sub(sign, whole) for sign in _JOINING[4:] for each in _BETWEEN)}:
+            parts = [part.span() for part in _PART.finditer(way)][:_MOST_PARTS]
+            names |= {way[start:end] for at, (start, _) in enumerate(parts) for _, end in parts[at:]}
+        held = self._held(name for name in names if not name.isalnum())
+        longest = [name for name in held if not any(name != other and name in other for other in held)]
+        name = min(longest, key=lambda name: (name not in whole, held[name], -len(name), name), default="")
+        return name, held.get(name, 0)
+
+    def spellings(self, query: str) -> dict[str, int]:
+        """Other ways in which rows have a query, or one of its words that none has as it is, and how many do."""
+        return dict(ChainMap(self.whole_spellings(query), *self._parted(query).values()))
+
+    def respelt(self, query: str) -> str:
+        """A query with parts for words that no row has as they are."""
+        parts = self._parted(query)
+        return " ".join(next(iter(parts.get(chunk, ())), chunk) for chunk in query.split())
+
+    def _sayings(self, query: str) -> Iterator[str]:
+        """What of a query hardly stands in this order by chance."""
+        words = bare_words(query).split()[:LONGEST_PHRASE]
+        telling = [place for place, word in enumerate(words) if self._rows.analyzers[EXACT].analyze(word)]
+        count = max(_SENTENCE, len(telling) if RUN.search(query) else 0)  # a pair of characters says little
+        for first, last in zip(telling, telling[count - 1 :], strict=False):
+            yield " ".join(words[first : last + 1])
+
+    def _parted(self, query: str) -> dict[str, dict[str, int]]:
+        """What `_in_parts` says of each word of a query."""
+        return {chunk: self._in_parts(normal(chunk)) for chunk in query.split()[:LONGEST_PHRASE] if chunk.isalnum()}
+
+    def whole_spellings(self, query: str) -> dict[str, int]:
+        """The names whose parts a query is, and how many rows have each."""
+        its = cut_text(query)
+        words = its.words.split()
+        if len(words) == 1:
+            if found := self._in_parts(words[0]):
+                return found
+            words = its.forms.split()
+        if not 1 < len(words) <= LONGEST_PHRASE:
+            return {}
+        gaps = len(words) - 1
+        ways = product(_JOINING, repeat=gaps) if gaps < _MIXED else ((sign,) * gaps for sign in _JOINING)
+        names = ["".join(chain.from_iterable(zip(words, (*signs, ""), strict=True))) for signs in ways]
+        return self._held(names) or self._held(
+            [*(f"{name}s" for name in names), *(name.removesuffix("s") for name in names)]
+        )
+
+    def _look_for_parts(self, word: str) -> dict[str, int]:
+        """How rows have a word that none has as it is, in parts (`nodejs` Node.js, `5GHz` 5 GHz, `usa` U.S.A.), and how
+        many do.
+        """
+        count, places = self._rows.searcher.doc_freq, range(1, len(word))
+        if len(word) > LONGEST_PHRASE or count(EXACT, word) or not self._rows.telling(word):
+            return {}
+        begun = [word[:at] + sign for at in places for sign in _JOINING[1:]]
+        named = chain.from_iterable(
+            self._rows.searcher.terms_with_prefix(NAMES, start, limit=_BEGUN) for start in begun
+        )
+        if found := {name: rows for name, rows in named if name.translate(_NO_SIGNS) == word}:
+            return found
+        pairs = ((word[:at], word[at:]) for at in places)
+        known = [pair for pair in pairs if all((len(its) > 1 or its.isdigit()) and count(EXACT, its) for its in pair)]
+        return {text: rows for text in map(" ".join, known) if (rows := len(self.holding(text)))}
+
+    def _held(self, names: Iterable[str]) -> dict[str, int]:
+        """Those of some names, and words, that rows have, and how many do."""
+        count = self._rows.searcher.doc_freq
+        return {name: rows for name in names if (rows := count(NAMES, name) or count(EXACT, name))}
