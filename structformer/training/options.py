@@ -55,7 +55,7 @@ class TrainingOptions:
     mask_side: str = "both"
     """Which texts of a pair have masked words: both, or the document (PROP, ARES)."""
     whole_words: bool = False
-    """Masked words are masked whole, 60 tokens of a text at most (PROP, ARES)."""
+    """Masked words are masked whole, 60 tokens of a text at most (PROP, ARES); in scripts without spaces by tokens."""
     max_seconds: float | None = 600.0
     """Seconds of the whole run, evaluation and saving included; none for no limit."""
     max_steps: int | None = None

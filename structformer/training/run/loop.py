@@ -153,7 +153,8 @@ class Run:
         """Run the steps from `start`, or fewer when the deadline comes; returns the number done in all. A step is saved
         before it is judged: a judge that fails costs no step, and judges again when the run is resumed.
 
-        Raises ModelError on a loss that is not finite, naming the Example, and when memory or the disk is full.
+        Raises ModelError on a loss that is not finite, naming the Example, on one of exactly 0 for all Examples, and
+        when memory or the disk is full.
         """
         self.reporter.begun(start)
         self._saved = time.monotonic()
@@ -272,21 +273,38 @@ class Run:
         return torch.tensor(weights, device=self.accelerator.device)
 
     def _losses(self, step: int, stats: _Stats) -> dict[str, float]:
-        """The step's mean losses by task over all processes. Raises ModelError when one is not finite."""
+        """Return the step's mean losses by task over all processes. Raises ModelError if one is not finite, if no text
+        has a masked word, and if the first step's are all exactly 0, so that nothing can be learned.
+        """
         table = self.accelerator.reduce(stats.table(), reduction="sum").tolist()
         *stats.counts, bad = table[-1]
+        means = {
+            name: total / count for name, (total, count, *_) in zip([*stats.tasks, "mlm"], table, strict=False) if count
+        }
         if bad:
             where = stats.first_bad or "on another process"
-            kept = self.checkpoints.steps()
-            good = f"the checkpoint of step {kept[-1]} is kept" if kept else "no checkpoint was written before it"
             raise ModelError(
-                f"the loss is not a number at step {step + 1}, Example {where}; {good}. Try a "
+                f"the loss is not a number at step {step + 1}, Example {where}; {self._kept()}. Try a "
                 "lower --learning-rate, or --precision fp32; "
                 "`structformer sample --show` shows Examples"
             )
-        return {
-            name: total / count for name, (total, count, *_) in zip([*stats.tasks, "mlm"], table, strict=False) if count
-        }
+        if means.get("mlm") == 0:
+            raise ModelError(
+                f"no text of step {step + 1} has a word to guess: the loss of masked words is exactly 0 for all of its "
+                f"Examples; {self._kept()}. The base's tokenizer knows no word of these texts, or they are empty: try "
+                "another --base-model; `structformer sample --show` shows Examples"
+            )
+        if step == 0 and means and not any(means.values()):
+            raise ModelError(
+                "the loss of the first step is exactly 0 for all of its Examples: there is nothing to learn from "
+                f"{', '.join(means)}. Each has one document alone, or its negatives are all left out: draw Examples "
+                "with negatives (--task-mix), or use a larger --batch; `structformer sample --show` shows Examples"
+            )
+        return means
+
+    def _kept(self) -> str:
+        steps = self.checkpoints.steps()
+        return f"the checkpoint of step {steps[-1]} is kept" if steps else "no checkpoint was written before it"
 
     def _past(self, deadline: float | None) -> bool:
         """Whether any process is past the deadline: they must stop together."""
