@@ -14,6 +14,7 @@ from structformer.did_you_mean import did_you_mean, nearest
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.encoding import as_utf8
 from structformer.formats.file_names import is_copied_source, may_be_document
+from structformer.formats.generators import SiteGenerator
 from structformer.formats.link_names import add_page_suffixes, without_template
 from structformer.formats.protocol import Format, StreamFormat, format_options
 
@@ -69,6 +70,11 @@ class Hooks(Protocol):
         """Split a page of HTML that begins with front matter: (metadata, the text after it, a warning or "", a function
         that carries out the template syntax of such a text). source: structformer.formats.SourceFile.
         """
+
+    @hookspec
+    def structformer_site_generators(self) -> list[SiteGenerator]:
+        """Site generators (structformer.formats.SiteGenerator). Where several know a file of settings, the first whose
+        `read` returns facts has it."""
 
     @hookspec
     def structformer_commands(self, app: Any) -> None:
@@ -170,6 +176,12 @@ class Plugins:
         found = self.supplied("structformer_formats", "format", Format)  # type: ignore[type-abstract]
         add_page_suffixes(suffix for format, _ in found.values() for suffix in format.suffixes)
         return found
+
+    @property
+    def site_generators(self) -> dict[str, SiteGenerator]:
+        """Site generators by name, in the order in which plugins list them."""
+        supplied = self.supplied("structformer_site_generators", "site generator", SiteGenerator)
+        return {name: generator for name, (generator, _) in supplied.items()}
 
     @property
     def formats(self) -> dict[str, Format]:

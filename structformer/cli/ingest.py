@@ -148,8 +148,9 @@ def command(
     Nothing outside the PATHs is opened but what their pages include from a file's own folder, and, unless --base-url is
     given, the settings of a site generator up to two folders above: those that were read are named. Exit code: 0 done,
     warnings or not; 1 nothing could be read; 2 a usage error."""
-    from structformer.corpus.site import FOLDER, MIRROR, Site
+    from structformer.corpus.site import Site
     from structformer.engines.job_parts import Part
+    from structformer.formats.generators import FOLDER, MIRROR
     from structformer.formats.limits import Limits
     from structformer.ingestion.ingesting import build_corpus
     from structformer.ingestion.job_parts import ingest_part

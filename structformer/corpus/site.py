@@ -10,26 +10,16 @@ from urllib.parse import quote, urljoin, urlsplit
 from structformer.did_you_mean import did_you_mean
 from structformer.document import Document
 from structformer.errors import UsageError
+from structformer.formats.generators import BARE, FILE, FOLDER, HTML, MIRROR, RULES, is_address
 from structformer.formats.link_names import INDEX_STEMS, without_order, without_suffix, without_template
 from structformer.storage.files import read_json, write_json
 from structformer.storage.seal import compared
 
-# x.md is /x/, /x, /x.html, or where it lies; in a mirror the first folder is the host.
-FOLDER, BARE, HTML, FILE, MIRROR = RULES = ("folder", "bare", "html", "file", "mirror")
 GIVEN = "given"  # by the user, who may also say that there is none
 _FILE = "site.json"
 _OWN_ADDRESS = ("permalink", "slug", "url")  # keys of front matter
-_ADDRESS = re.compile(r"https?://[^/\s]+(?:/\S*)?")
 PAGE = re.compile(r"\.(?:html?|xhtml)$", re.IGNORECASE)
 HOST = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?")
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is the address of a site or page."""
-    try:
-        return _ADDRESS.fullmatch(text) is not None and urlsplit(text).port != 0
-    except ValueError:  # of brackets or a port that no host has
-        return False
 
 
 def _check_address(text: str) -> None:

@@ -3,6 +3,22 @@
 from structformer.formats.builder import TreeBuilder, promote_to_root, stem_title
 from structformer.formats.encoding import BOMS, as_utf8, decoded, shown_encoding
 from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.generators import (
+    BARE,
+    FILE,
+    FOLDER,
+    HTML,
+    MIRROR,
+    HtmlPages,
+    HtmlRules,
+    NavEntry,
+    SearchBox,
+    SiteFacts,
+    SiteFiles,
+    SiteGenerator,
+    SitePage,
+    is_address,
+)
 from structformer.formats.included import included_files, without_spans
 from structformer.formats.limits import Limits
 from structformer.formats.link_names import (
@@ -33,10 +49,12 @@ from structformer.formats.scripts import OF_MATHML, Script, script_text
 from structformer.formats.source import Neighbours, SourceFile, decode, guess_encoding
 
 __all__ = [
-    "BOMS", "INDEX_STEMS", "OF_MATHML", "UNNAMED", "UNNAMED_TITLE", "UNNAMED_WITH_KIND", "CompositeFormat",
-    "Format", "FormatOption", "FragmentFormat", "Frame", "Limits", "ListingFormat", "Neighbours", "Script",
-    "SourceFile", "StreamFormat", "TreeBuilder", "as_utf8", "decode", "decoded", "format_options",
-    "guess_encoding", "included_files", "is_external", "join", "link_names", "name_references", "normalize",
-    "path_candidates", "path_names", "promote_to_root", "script_text", "shown_encoding", "split_fragment",
-    "stem_title", "url_names", "wiki_name", "without_garbage_collection", "without_spans", "without_suffix",
+    "BARE", "BOMS", "FILE", "FOLDER", "HTML", "INDEX_STEMS", "MIRROR", "OF_MATHML", "UNNAMED", "UNNAMED_TITLE",
+    "UNNAMED_WITH_KIND", "CompositeFormat", "Format", "FormatOption", "FragmentFormat", "Frame", "HtmlPages",
+    "HtmlRules", "Limits", "ListingFormat", "NavEntry", "Neighbours", "Script", "SearchBox", "SiteFacts",
+    "SiteFiles", "SiteGenerator", "SitePage", "SourceFile", "StreamFormat", "TreeBuilder", "as_utf8", "decode",
+    "decoded", "format_options", "guess_encoding", "included_files", "is_address", "is_external", "join",
+    "link_names", "name_references", "normalize", "path_candidates", "path_names", "promote_to_root",
+    "script_text", "shown_encoding", "split_fragment", "stem_title", "url_names", "wiki_name",
+    "without_garbage_collection", "without_spans", "without_suffix",
 ]  # fmt: skip

@@ -25,9 +25,10 @@ import pyarrow.parquet as pq
 
 from structformer.corpus import Corpus
 from structformer.corpus.shards import ShardInfo
-from structformer.corpus.site import FILE, PAGE, Site
+from structformer.corpus.site import PAGE, Site
 from structformer.engines import Engine, Work, mapped
 from structformer.errors import WorkspaceError
+from structformer.formats.generators import FILE
 from structformer.formats.limits import Limits
 from structformer.formats.link_names import INDEX_STEMS, normalize, url_names, without_suffix
 from structformer.storage.files import read_only, remove

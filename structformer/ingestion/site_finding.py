@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from structformer.corpus.site import BARE, FOLDER, HOST, HTML, MIRROR, PAGE, Site, is_address
+from structformer.corpus.site import HOST, PAGE, Site
+from structformer.formats.generators import BARE, FOLDER, HTML, MIRROR, SiteFacts, is_address
 from structformer.formats.link_names import page_suffixes
 from structformer.formats.source import open_file
-from structformer.ingestion.site_settings import READERS, Settings, site_name
+from structformer.ingestion.site_settings import READERS, site_name
 from structformer.ingestion.sources import base_of, folder_of
+from structformer.plugins import load_plugins
 from structformer.workspace import Source
 
 _ABOVE = 2  # folders above a given one in which settings are looked for
@@ -84,8 +86,14 @@ def _is_anybodys(folder: Path) -> bool:
     return True
 
 
-def _settings(folder: Path) -> Iterator[tuple[str, Settings]]:
+def _settings(folder: Path) -> Iterator[tuple[str, SiteFacts]]:
     """What each of the settings in a folder says, with its name."""
+    for generator in load_plugins().site_generators.values():
+        for name in generator.settings:
+            text = _text(folder, name, _SETTINGS_BYTES)
+            facts = generator.read(name, text) if text is not None and generator.read is not None else None
+            if facts is not None:
+                yield name, facts
     for name, read in READERS.items():
         if (text := _text(folder, name, _SETTINGS_BYTES)) is not None:
             yield name, replace(read(text), name=site_name(name, text))
@@ -104,7 +112,7 @@ def _text(folder: Path, name: str, limit: int) -> str | None:
     return data.decode("utf-8", "replace") if len(data) <= limit else None
 
 
-def _placed(settings: Settings, folder: Path, given: Path, source: Source) -> Site | None:
+def _placed(settings: SiteFacts, folder: Path, given: Path, source: Source) -> Site | None:
     """The site with its place among the documents; None where the given folder has none of its pages."""
     candidates = [Path(os.path.normpath(folder / each.strip("/"))) for each in settings.pages]
     pages = next((each for each in candidates if os.path.isdir(each)), None)

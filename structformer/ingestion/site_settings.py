@@ -5,10 +5,9 @@ an address that is worked out by a program is none.
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from structformer.corpus.site import BARE, FOLDER, HTML, is_address
+from structformer.formats.generators import BARE, FOLDER, HTML, SiteFacts, is_address
 from structformer.formats.included import without_spans
 
 _TOP_LEVEL = re.compile(r"^([\w-]+)[ \t]*:[ \t]*(\S.*)$", re.MULTILINE)
@@ -16,25 +15,8 @@ _TABLE = re.compile(r"[ \t]*\[([\w.-]+)\]")
 _ENTRY = re.compile(r"""[ \t]*([\w.-]+)[ \t]*=[ \t]*("[^"]*"|'[^']*'|true\b)""")
 _BLOCK_COMMENT, _COMMENT_ENDS = re.compile(r"(/\*)"), {"/*": re.compile(r"\*/")}
 _LINE_COMMENT = re.compile(r"(?:^|(?<=[\s;,{}()]))//.*$", re.MULTILINE)
-_DOCS = re.compile(r"\bdocs\s*:\s*\{([^{}]*)")
 _BASE_URL = re.compile(r"^html_baseurl\s*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 _NAME = re.compile(r"""^[ \t]*["']?(?:project|title)["']?[ \t]*[:=][ \t]*(["'`])([^"'`$\n]{1,100})\1""", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """A site as its generator has it."""
-
-    base_url: str = ""
-    """Empty if it is not said."""
-    rule: str = FOLDER
-    """How addresses are made, one of RULES."""
-    pages: tuple[str, ...] = ("",)
-    """The folders that pages may be in, as seen from that of the settings, the likeliest first."""
-    within: str = ""
-    """Where on the site the pages are."""
-    name: str = ""
-    """What they call the site; "" if they do not."""
 
 
 def site_name(file: str, text: str) -> str:
@@ -46,45 +28,31 @@ def site_name(file: str, text: str) -> str:
     return named[2] if named else ""
 
 
-def _mkdocs(text: str) -> Settings:
-    found = _top_level(text)
-    rule = HTML if found.get("use_directory_urls") == "false" else FOLDER
-    return Settings(_address(found.get("site_url", "")), rule, (found.get("docs_dir", "docs"),))
-
-
-def _jekyll(text: str) -> Settings:
+def _jekyll(text: str) -> SiteFacts:
     found = _top_level(text)
     rule = FOLDER if found.get("permalink") == "pretty" else HTML
-    return Settings(_address(found.get("url", ""), found.get("baseurl", "")), rule, (found.get("source", ""),))
+    return SiteFacts(_address(found.get("url", ""), found.get("baseurl", "")), rule, (found.get("source", ""),))
 
 
-def _docusaurus(text: str) -> Settings:
-    text = _without_comments(text)
-    docs = next((each[1] for each in _DOCS.finditer(text)), "")
-    within = _property(docs, "routeBasePath", "docs").strip("/")
-    address = _address(_property(text, "url"), _property(text, "baseUrl", "/"))
-    return Settings(address, BARE, (_property(docs, "path", "docs"),), f"{within}/" if within else "")
-
-
-def _sphinx(text: str) -> Settings:
+def _sphinx(text: str) -> SiteFacts:
     found = _BASE_URL.search(text)
-    return Settings(_address(found[1] if found else ""), HTML)
+    return SiteFacts(_address(found[1] if found else ""), HTML)
 
 
-def _mdbook(text: str) -> Settings:
+def _mdbook(text: str) -> SiteFacts:
     found = dict(_toml(text))
-    return Settings(_address(found.get("output.html.site-url", "")), HTML, (found.get("book.src", "src"),))
+    return SiteFacts(_address(found.get("output.html.site-url", "")), HTML, (found.get("book.src", "src"),))
 
 
-def _hugo(found: dict[str, str]) -> Settings:
+def _hugo(found: dict[str, str]) -> SiteFacts:
     """Of Hugo, which does not tell capitals from small letters, and of Zola."""
     found = {key.lower(): value for key, value in found.items()}
     rule = HTML if found.get("uglyurls") == "true" else FOLDER
     address = found.get("baseurl", found.get("base_url", ""))
-    return Settings(_address(address), rule, (found.get("contentdir", "content"),))
+    return SiteFacts(_address(address), rule, (found.get("contentdir", "content"),))
 
 
-def _hugo_json(text: str) -> Settings:
+def _hugo_json(text: str) -> SiteFacts:
     try:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -93,21 +61,21 @@ def _hugo_json(text: str) -> Settings:
     return _hugo({key: each if isinstance(each, str) else str(each is True).lower() for key, each in entries})
 
 
-def _astro(text: str) -> Settings:
+def _astro(text: str) -> SiteFacts:
     text = _without_comments(text)
     address = _address(_property(text, "site"), _property(text, "base", "/"))
-    return Settings(address, FOLDER, ("src/content/docs", "src/pages"))
+    return SiteFacts(address, FOLDER, ("src/content/docs", "src/pages"))
 
 
-def _vitepress(text: str) -> Settings:
+def _vitepress(text: str) -> SiteFacts:
     """Its settings have a host only where it is to write a sitemap."""
     text = _without_comments(text)
     rule = BARE if re.search(r"\bcleanUrls\s*:\s*true\b", text) else HTML
     address = _address(_property(text, "hostname"), _property(text, "base", "/"))
-    return Settings(address, rule, (_property(text, "srcDir"),))
+    return SiteFacts(address, rule, (_property(text, "srcDir"),))
 
 
-def _docfx(text: str) -> Settings:
+def _docfx(text: str) -> SiteFacts:
     """Its settings have an address where it is to write a sitemap; those of Microsoft's documentation have the folder
     of their site in the path of its breadcrumbs.
     """
@@ -118,17 +86,14 @@ def _docfx(text: str) -> Settings:
         host = _address(sitemap.get("baseUrl", ""))
         learn = _address("https://learn.microsoft.com", breadcrumbs.split("/")[1]) if breadcrumbs[:1] == "/" else ""
         within = f"{str(pages.get('dest') or '').strip('/')}/".lstrip("/")
-        return Settings(host or learn, HTML if host else BARE, (str(pages.get("src", "")),), within)
+        return SiteFacts(host or learn, HTML if host else BARE, (str(pages.get("src", "")),), within)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return Settings()
+        return SiteFacts()
 
 
 _SCRIPTS = ("js", "ts", "mjs", "mts", "cjs")
-READERS: dict[str, Callable[[str], Settings]] = {
-    "mkdocs.yml": _mkdocs,
-    "mkdocs.yaml": _mkdocs,
+READERS: dict[str, Callable[[str], SiteFacts]] = {
     "_config.yml": _jekyll,
-    **{f"docusaurus.config.{suffix}": _docusaurus for suffix in _SCRIPTS},
     "conf.py": _sphinx,
     "book.toml": _mdbook,
     "docfx.json": _docfx,

@@ -1,0 +1,88 @@
+"""Settings of site generators: what they say of addresses, however they are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from structformer import Corpus
+from structformer.ingestion import ingest
+
+from conftest import write_pages
+from structformer_sites import load
+
+PAGES = {
+    "docs/index.md": "# Home\n\nThe harbour.\n",
+    "docs/guide/start.md": "# Start\n\nCast off the lines.\n",
+}
+
+
+def address(folder: Path, name: str, settings: str, page: str = "docs/guide/start.md") -> str:
+    """The address of a page of a site with these settings."""
+    write_pages(folder / "site", {**PAGES, name: settings})
+    ingest(folder / "site", folder / "w", workers=1)
+    corpus = Corpus.open(folder / "w")
+    return corpus.site.address(corpus.document(page))
+
+
+@pytest.mark.parametrize("value", ["False", "no", "false", '"false"'])
+def test_mkdocs_without_folders_as_addresses(tmp_path, value):
+    settings = f"site_url: https://e.org/\nuse_directory_urls: {value}\n"
+    assert address(tmp_path, "mkdocs.yml", settings) == "https://e.org/guide/start.html"
+
+
+@pytest.mark.parametrize(
+    "url", ["!ENV [SITE_URL, 'https://e.org/']", ">-\n  https://e.org/", "!!str https://e.org/", "&url https://e.org/"]
+)
+def test_an_address_in_any_form_of_yaml(tmp_path, url):
+    settings = f"site_url: {url}\nplugins:\n  - x: !!python/name:a.b\n  - y: !relative $docs\n"
+    assert address(tmp_path, "mkdocs.yml", settings) == "https://e.org/guide/start/"
+
+
+def test_an_address_that_the_environment_has_is_not_known(tmp_path):
+    assert address(tmp_path, "mkdocs.yml", "site_url: !ENV SITE_URL\n") == ""
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "export default {themeConfig: {navbar: {items: [{url: 'https://other.org'}]}}, url: 'https://e.org'};",
+        "// url: 'https://other.org'\nconst config: Config = {url: 'https://e.org'} satisfies Config;",
+        "module.exports = async () => { const other = {a: 1}; return {title: 'x', url: `https://e.org`}; };",
+        "export default defineConfig({url: process.env.URL || 'https://e.org', baseUrl: '/'});",
+    ],
+)
+def test_the_address_at_the_top_of_a_script_counts(tmp_path, config):
+    assert address(tmp_path, "docusaurus.config.js", config) == "https://e.org/docs/guide/start"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "{docs: {editUrl: ({docPath}) => `x/${docPath}`, routeBasePath: 'm'}}",
+        "/** @type {Options} */ ({docs: {sidebarPath: require.resolve('./s.js'), routeBasePath: '/m/'}, blog: false})",
+    ],
+)
+def test_the_place_of_the_pages_stands_after_any_function(tmp_path, options):
+    config = f"export default {{url: 'https://e.org', presets: [['classic', {options}]]}};"
+    assert address(tmp_path, "docusaurus.config.ts", config) == "https://e.org/m/guide/start"
+
+
+@pytest.mark.parametrize(
+    "text", ["/*", "'\\", "[", "{", "const a = {", "`$", "(", "a || ", "return {", "export default"]
+)
+def test_a_hostile_script_ends(text):
+    assert load("x.js", f"export default {{a: 'b', c: {text * 20_000}").get("a", "b") == "b"
+
+
+@pytest.mark.parametrize(
+    "text", ["a: " + "[" * 5000, "a: &a [1]\nb: *a\nc: !x {d: [*a]}", "a: b\n<<: {a: {a: b}}\nt: {{ x }}", "- a", ""]
+)
+def test_hostile_yaml_is_no_error(text):
+    assert isinstance(load("x.yml", text), dict)
+
+
+def test_python_is_read_as_far_as_it_is_written_out():
+    text = "a: str = 'x'\nb = 'x' 'y' + z\nb += 'w'\nc = {'k': ('v', f())}\nd = os.environ\nimport os\n"
+    assert load("conf.py", text) == {"a": "x", "b": "xyw", "c": {"k": ["v", None]}, "d": None}
+    assert load("conf.py", "a = (\n") == {}

@@ -1,0 +1,173 @@
+"""Site generators as objects: everything structformer knows about one is declared in one `SiteGenerator`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from structformer.document import Document
+
+# x.md is /x/, /x, /x.html, or where it lies; in a mirror the first folder is the host.
+FOLDER, BARE, HTML, FILE, MIRROR = RULES = ("folder", "bare", "html", "file", "mirror")
+_ADDRESS = re.compile(r"https?://[^/\s]+(?:/\S*)?")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a site or page."""
+    try:
+        return _ADDRESS.fullmatch(text) is not None and urlsplit(text).port != 0
+    except ValueError:  # brackets or a port that no host has
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFacts:
+    """What the settings of a generator say about a site."""
+
+    base_url: str = ""
+    """What precedes all addresses; "" if the settings do not say."""
+    rule: str = FOLDER
+    """How a path becomes an address, one of RULES."""
+    pages: tuple[str, ...] = ("",)
+    """Folders that may hold the pages, relative to the folder of the settings, the likeliest first."""
+    within: str = ""
+    """The prefix of the pages on the site, such as "docs/"."""
+    name: str = ""
+    """The site's name; "" if the settings do not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class SitePage:
+    """A page of the corpus as navigation sees it."""
+
+    path: str
+    """Relative to the folder of pages."""
+    title: str
+    metadata: Mapping[str, Any]
+    """Its front matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFiles:
+    """What a generator's navigation is made from."""
+
+    settings: str
+    """The name of the settings file, "" if the site has none."""
+    text: Callable[[str], str]
+    """Return a file's text by its path relative to the folder of pages ("../mkdocs.yml"); "" if it cannot be read."""
+    pages: Sequence[SitePage]
+    folder: str = ""
+    """The way from the folder of pages to that of the settings, "../" or ""."""
+
+    @property
+    def settings_text(self) -> str:
+        """The text of the settings file."""
+        return self.text(self.folder + self.settings) if self.settings else ""
+
+
+@dataclass(frozen=True, slots=True)
+class NavEntry:
+    """A page's place in the navigation of its site. Entries come in the order of the site."""
+
+    path: str
+    """The page's path relative to the folder of pages."""
+    title: str = ""
+    """Its title in the navigation; "" if that shows the page's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlPages:
+    """How pages that a generator wrote are recognised, and where their content is."""
+
+    word: str
+    """A word that the source of every such page contains, which is found much faster than a selector."""
+    made_by: str
+    """A CSS selector that matches something on every such page."""
+    content: str
+    """A CSS selector of the content's elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlRules:
+    """How HTML of a generator is read. Classes are compared whole and hold on any page unless said otherwise."""
+
+    pages: tuple[HtmlPages, ...] = ()
+    meta: tuple[str, ...] = ()
+    """Beginnings of `<meta name=generator>`, in lower case."""
+    title: str = ""
+    """A CSS selector of the page's title, on its own pages, if that is outside of the content."""
+    drop: str = ""
+    """A CSS selector of elements to leave out, on its own pages."""
+    furniture: frozenset[str] = frozenset()
+    """Classes of elements that are not content: navigation, buttons, links to the source."""
+    own_furniture: frozenset[str] = frozenset()
+    """Classes that are furniture on its own pages only."""
+    furniture_ids: frozenset[str] = frozenset()
+    notes: frozenset[str] = frozenset()
+    """Classes that make an element a note."""
+    note_prefixes: frozenset[str] = frozenset()
+    """Classes that have the kind of a note at their end, without the hyphen: "alert" of "alert-warning"."""
+    note_titles: frozenset[str] = frozenset()
+    """Classes of a note's title."""
+    code_languages: frozenset[str] = frozenset()
+    """Classes that have the language of code at their end, without the hyphen."""
+    line_numbers: frozenset[str] = frozenset()
+    """Classes of the numbers of code's lines."""
+    see_also: frozenset[str] = frozenset()
+    """Classes of lists of related pages."""
+    anchors: frozenset[str] = frozenset()
+    """Classes of links from a heading to itself."""
+    shape: Callable[[Document, str, bool], None] | None = None
+    """Correct the tree of one of its pages, given the head's title and whether the root is a heading of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchBox:
+    """Where the search box's button goes in a theme; static/box-button.js of the server explains the keys."""
+
+    name: str
+    at: tuple[Mapping[str, Any], ...]
+    """Places, all of which get a button: beside, put, look, style, until, from, solid."""
+    own: str
+    """A CSS selector of the theme's own search, which the box replaces."""
+    keys: tuple[str, ...] = ()
+    """Keys that opened the theme's search, besides the slash."""
+    after: str = ""
+    """A CSS selector of what must be on the page before anything is put into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteGenerator:
+    """A site generator, declared whole; nobody asks for its name. Every field but the name may be left out."""
+
+    name: str
+    title: str = ""
+    """Its name as people write it, such as "MkDocs"."""
+    settings: tuple[str, ...] = ()
+    """Names of its settings files, relative to the folder that holds them."""
+    read: Callable[[str, str], SiteFacts | None] | None = None
+    """Return the facts of a settings file, given its name and text; None if it is not this generator's."""
+    navigation: Callable[[SiteFiles], Iterable[NavEntry]] | None = None
+    """Return the pages in the order of the site, with the titles that its navigation shows."""
+    markers: tuple[str, ...] = ()
+    """Files that show by their presence alone that the generator wrote or builds a folder, such as "SUMMARY.md"."""
+    position_keys: tuple[str, ...] = ()
+    """Keys of front matter that order the pages of a folder by number."""
+    html: HtmlRules = field(default_factory=HtmlRules)
+    markdown: tuple[str, ...] = ()
+    """Names of the syntaxes of Markdown that its pages use."""
+    boxes: tuple[SearchBox, ...] = ()
+    """Places of the search box in its themes."""
+    names: Callable[[str, str], Iterable[str]] | None = None
+    """Return paths that a link's target may mean, given the path of its page and the target."""
+    external: tuple[str, ...] = ()
+    """Schemes of its links that lead outside of the site, such as "man"."""
+    versions: tuple[tuple[str, str], ...] = ()
+    """(folder of released versions, prefix of a version's folder there): ("versioned_docs", "version-")."""
+    languages: Callable[[Sequence[str], Sequence[str]], Iterable[Sequence[str]]] | None = None
+    """Return the paths, in parts, that a translated page may translate: given the parts before and after the folder
+    of its language.
+    """
