@@ -14,7 +14,7 @@ from structformer_latex.macros import Macros
 from structformer_latex.output import Output, Part
 
 _CITE = re.compile(r"(?:[a-zA-Z]*[cC]ite[a-zA-Z]*|citation|footfullcite|bibentry)\*?")
-_NOT_CITING = frozenset({"nocite", "citestyle", "citename", "setcitestyle"})
+_NOT_CITING = frozenset({"nocite", "citestyle", "citename", "setcitestyle", "citetext", "defcitealias"})
 _OWN_HEADING = re.compile(r"\\(?:sub)*(?:section|chapter)\*?\s*\{(.*)\}", re.DOTALL)
 _ENTRY = re.compile(r"@\s*(\w+)\s*[{(]\s*([^,\s{}]*)\s*,", re.IGNORECASE)
 _STRING = re.compile(r"@\s*string\s*[{(]\s*([\w:.+-]+)\s*=\s*", re.IGNORECASE)

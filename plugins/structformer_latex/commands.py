@@ -58,7 +58,7 @@ DROPPED = by_value(
         everymath AddToShipoutPicture AtEndDocument ExecuteBibliographyOptions backgroundsetup titlerunning
         authorrunning tocauthor toctitle pubyear pagerange IEEEpubid @ifpackageloaded @ifclassloaded""",
         "o": "printglossary printindex lettrine IEEEPARstart allowdisplaybreaks pause makeindex",
-        "mm": """setlength addtolength setcounter addtocounter resizebox fontsize markboth addtocontents settowidth
+        "mm": """defcitealias setlength addtolength setcounter addtocounter resizebox fontsize markboth addtocontents settowidth
         multicolumn DeclareMathOperator DeclareTextFontCommand DeclareOption floatname pgfmathsetmacro Xcline SetInd
         lstdefinestyle DeclareUnicodeCharacter PassOptionsToPackage PackageWarning counterwithin counterwithout
         @addtoreset setkeys addtokomafont setkomafont AtBeginEnvironment AtEndEnvironment BeforeBeginEnvironment

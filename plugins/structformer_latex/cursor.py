@@ -12,6 +12,8 @@ _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SPACE = re.compile(r"(?:[ \t]|%[^\n]*\n)*(?:\n(?![ \t]*\n)(?:[ \t]|%[^\n]*\n)*)?")
 _PARENTHESES = re.compile(r"\s*\([^()\n]{0,200}\)")
 _OVERLAY = re.compile(r"\s*<[-\d.,+|@:a-z ]*>")
+_HEADING = re.compile(r"^[ \t]*\\(?:part|chapter|(?:sub)*section)\*?\s*[\[{]", re.MULTILINE)
+_PARAGRAPH_END = re.compile(rf"\n[ \t]*\n|{_HEADING.pattern}", re.MULTILINE)
 _KEY = re.compile(r"[^,\s][^,]*")
 _COMMENT_IN_KEYS = re.compile(r"(?<!\\)%[^\n]*(?:\n\s*|\Z)")
 _DEEPER = {"{": 1, "}": -1}
@@ -19,6 +21,7 @@ _MAX_DEPTH = 200
 _OPTIONAL_CHARACTERS = 20_000  # of an argument in brackets
 _UNCLOSED_CHARACTERS = 4_000_000  # looked through in vain, after which arguments in brackets must be short
 _SHORT_OPTIONAL_CHARACTERS = 200
+_MOST_WARNINGS = 20  # of a document
 
 Place = tuple[list[tuple[str, int]], str, int]
 
@@ -33,7 +36,7 @@ class Cursor:
         self.lines_before = 0  # those of the preamble
         self.starred = False  # whether the command that was read last has a star
         self.expanding = ""  # the macro that was expanded last
-        self.cut = ""  # what was left out first, and why
+        self.warnings: list[str] = []  # what was left out, and why
         self._below: list[tuple[str, int]] = []
         self.file_characters = 0  # read of files, which bound what macros may add
         self._unclosed = 0  # characters looked through for a bracket's end that was not there
@@ -56,8 +59,7 @@ class Cursor:
         """Go on with a text, then with what comes after it."""
         if self.is_full:
             self.leave_out(
-                f"{self._line()}macros nested over {_MAX_DEPTH} deep at \\{self.expanding}: "
-                "what it stands for is left out"
+                f"macros nested over {_MAX_DEPTH} deep at \\{self.expanding}: what it stands for is left out"
             )
             return
         if self.position < len(self.text):
@@ -96,8 +98,9 @@ class Cursor:
         return not self._below
 
     def leave_out(self, why: str) -> None:
-        """Something is not read; the first reason is kept."""
-        self.cut = self.cut or why
+        """Warn that something is not read, with its line; the same reason is kept once, of many the first."""
+        if len(self.warnings) < _MOST_WARNINGS and not any(each.endswith(why) for each in self.warnings):
+            self.warnings.append(self._line() + why)
 
     def to_end(self) -> None:
         """Pass over the rest of this text."""
@@ -105,9 +108,9 @@ class Cursor:
 
     def _line(self) -> str:
         """ "line 12: " of the file, from which all other texts came; "" where that is not known any more."""
-        if self.depth > 1 or not self._below:
+        if self.depth > 1:
             return ""
-        text, position = self._below[0]
+        text, position = self._below[0] if self._below else (self.text, self.position)
         return f"line {self.lines_before + text.count(chr(10), 0, position) + 1}: "
 
     # -- what comes next -------------------------------------------------------------------------------------------
@@ -134,11 +137,17 @@ class Cursor:
         self.take(_SPACE)
 
     def skip_environment(self, name: str, ends: Iterable[str] = ()) -> str:
-        """Pass over an environment whose content is not LaTeX; returns the content. ends: macros that end it, too."""
+        """Pass over an environment that is not LaTeX inside and return its content. ends: macros that end it too.
+
+        One without an end is closed at the next heading, with a warning: it must not swallow the rest of the file.
+        """
         own = f"|\\\\(?:{'|'.join(ends)})(?![a-zA-Z@])" if ends else ""
-        found = re.compile(rf"\\end\s*\{{{re.escape(name)}\}}{own}").search(self.text, self.position)
-        content = self.text[self.position : found.start() if found else len(self.text)]
-        self.position = found.end() if found else len(self.text)
+        end = re.compile(rf"\\end\s*\{{{re.escape(name)}\}}{own}").search(self.text, self.position)
+        if end is None:
+            self.leave_out(f"\\begin{{{name}}} has no end: it is read up to the next heading")
+        stop = end or _HEADING.search(self.text, self.position)
+        content = self.text[self.position : stop.start() if stop else len(self.text)]
+        self.position = len(self.text) if stop is None else stop.end() if end else stop.start()
         return content
 
     def skip_overlay(self) -> None:
@@ -240,7 +249,8 @@ class Cursor:
         text, start = self.text, self.position
         if end >= len(text) and self._unclosed < _UNCLOSED_CHARACTERS:
             self._unclosed += end - start
-            end = found if (found := text.find("\n\n", start)) >= 0 else end
+            stop = _PARAGRAPH_END.search(text, start)
+            end = stop.start() if stop else end
         self.position = end + text.startswith("}", end)
         return text[start + 1 : end]
 

@@ -18,9 +18,11 @@ from structformer_latex.tables import Tables
 from structformer_latex.theorems import Theorems
 from structformer_latex.verbatim import Verbatim
 
-_VERBATIM_INSIDE = re.compile(
-    r"\\(?:verbatim|lstlisting|Verbatim|minted|tcblisting|VerbatimEnvironment)(?![a-zA-Z])|\\lst@"
-)
+# What the beginning of an environment of the user's opens: \begin{name}, or the command that \begin{name} runs.
+_OPENED = re.compile(r"\\begin\s*\{([a-zA-Z]+\*?)\}|\\(lst@|[a-zA-Z]+(?![a-zA-Z]))")
+_CODE = VERBATIM | {"VerbatimEnvironment", "lst@"}
+_RAW_COMMANDS = frozenset("comment verbatim lstlisting Verbatim minted tcblisting VerbatimEnvironment lst@".split())
+_MOST_INSIDE = 8  # environments of the user's that open one another
 _ALTERNATIVE = re.compile(r"(?:^|,)\s*alt\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
 _MATH_BEGINS = re.compile(r"\s*\\begin\s*\{([a-zA-Z]+\*?)\}")
 _NOTE = re.compile(r"(?=[A-Z\u00c0-\u00de\u0400-\u042f]|\S+ )(?:.{0,200}\W)?[^\W\d_]{4}")  # not [plain], [!h tb]
@@ -33,10 +35,13 @@ _MATH_WITH_ARGUMENT = frozenset(
 _ARGUMENTS = by_value(
     {
         "oo": """figure figure* table table* algorithm algorithm* algorithm2e algorithm2e* algorithmic SCfigure tabbing
-        columns displayquote""",
+        columns displayquote SCtable SCtable*""",
         "ooom": "minipage spacing subfigure subtable adjustbox turn rotate column",
         "om": """otherlanguage otherlanguage* hyphenrules addmargin addmargin* refsection foreigndisplayquote
-        beamercolorbox""",
+        beamercolorbox floatingfigure floatingtable parcolumns varwidth""",
+        "mp": "textblock textblock*",
+        "m": "lrbox",
+        "momom": "wrapfloat",
         "mm": "adjustwidth adjustwidth* changemargin CJK CJK* overlayarea",
         "omom": "wrapfigure wraptable",
     }
@@ -162,14 +167,29 @@ class Environments:
         if begun is not None and begun[1] in MATH and not macro.arguments and ended >= 0:
             source = macro.body[begun.end() :] + self._cursor.skip_environment(name) + end[:ended]
             self._formulas.write(source, begun[1], display=True)
-        elif "\\comment" in macro.body:
-            self._cursor.skip_environment(name)
-        elif _VERBATIM_INSIDE.search(macro.body):
+        elif (opened := self._raw_inside(macro.body)) in _CODE:
             self._macros.arguments(macro)
             self._verbatim.read_environment(name, macro.body)
+        elif opened:
+            self._cursor.skip_environment(name)
         else:
             self._own.append(name)
             self._macros.expand(macro)
+
+    def _raw_inside(self, beginning: str, depth: int = 0) -> str:
+        """Return the environment of raw text that the beginning of another one opens; "" if it opens none.
+
+        Such text ends where the environment that is open in the document does, not at an \\end of its own name.
+        """
+        for match in reversed([*_OPENED.finditer(beginning)]):
+            name = match[1] or match[2]
+            is_closed = f"\\end{{{name}}}" in beginning[match.end() :]
+            if name in ((_CODE | SKIPPED) if match[1] else _RAW_COMMANDS) and not is_closed:
+                return name
+            own = self._macros.environments.get(match[1] or "")
+            if own is not None and depth < _MOST_INSIDE and (inner := self._raw_inside(own[0].body, depth + 1)):
+                return inner
+        return ""
 
     # -- lists and tables ------------------------------------------------------------------------------------------
 

@@ -12,39 +12,20 @@ from structformer.document import Document, Link, MarkKind, Source
 from structformer.formats import (
     SourceFile,
     TreeBuilder,
-    as_utf8,
     decode,
     link_names,
     name_references,
     normalize,
     path_names,
     without_garbage_collection,
-    without_spans,
 )
 
 from structformer_latex.commands import by_pair
-from structformer_latex.inputs import BODY
 from structformer_latex.reader import TexReader
 from structformer_latex.references import plain_address
+from structformer_latex.taken_files import MAIN, taken_files, without_comments
 
 _CHAPTER_PIECES = 4  # parts of a label, joined by hyphens, that may name a chapter
-_MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
-_TAKEN = re.compile(
-    r"\\(input|include|subfile|subfileinclude|includestandalone|import|subimport)(?![a-zA-Z])\s*(?:\[[^\[\]]*\]\s*)?(?:\{([^{}]*)\}\s*(?:\{([^{}]*)\})?|([^\s\\{}%]+))"
-)
-_MAY_TAKE = re.compile(r"\\(?:in|sub|import)")
-# A document whoever takes it in: with a class of its own, unless that is made for files that others take in.
-_ALONE = re.compile(r"\\document(?:class|style)\s*(?:\[[^\[\]]*\]\s*)?\{(?!\s*(?:subfiles|standalone)\s*\})")
-# What takes in documents with a class of their own.
-_MERGING = frozenset({"subfile", "subfileinclude", "includestandalone"})
-_TAKES_DOCUMENTS = re.compile(r"\\usepackage\s*(?:\[[^\[\]]*\]\s*)?\{[^{}]*\b(?:docmute|standalone|subfiles|combine)\b")
-_COMMENT = re.compile(r"(\\.)|%[^\n]*", re.DOTALL)
-_UNREAD = re.compile(r"\\(?:begin\s*\{)?(iffalse(?![a-zA-Z])|(?:comment|verbatim|lstlisting)(?=\}))")
-_ENDS = {
-    "iffalse": re.compile(r"\\fi(?![a-zA-Z])"),
-    **{name: re.compile(rf"\\end\s*\{{{name}\}}") for name in ("comment", "verbatim", "lstlisting")},
-}
-_MAX_TAKEN = 2000
 _INPUTENC = re.compile(rb"\\(?:usepackage|inputencoding)\s*(?:\[([^\[\]]*)\]\s*\{inputenc\}|\{([^{}]*)\})")
 _ENCODINGS = by_pair("ansinew=cp1252 applemac=mac-roman macce=mac-latin2 utf8x=utf-8 decmulti=latin-1 next=latin-1")
 
@@ -90,10 +71,10 @@ class LatexFormat:
 
         builder = TreeBuilder(slugs=False)
         reader = TexReader(builder, files)
-        reader.read(text, name=source.path, main=_MAIN.search(_without_comments(text)) is not None)
+        reader.read(text, name=source.path, main=MAIN.search(without_comments(text)) is not None)
         _references(reader, builder, files, source.path)
-        if reader.cut:
-            source.warn(reader.cut)
+        for warning in reader.warnings:
+            source.warn(warning)
         if builder.is_empty and not reader.front_matter.title:
             return None
         said = {
@@ -123,25 +104,7 @@ class LatexFormat:
         """Paths of the files that a main file takes in; they are not documents of their own, except for those that have
         a class of their own.
         """
-        text = as_utf8(source.read()).decode("utf-8", "replace")
-        if not _MAY_TAKE.search(text) or not _MAIN.search(text := _without_comments(text)):
-            return set()
-        merges = _TAKES_DOCUMENTS.search(text) is not None
-        found: set[str] = set()
-        waiting = [text]
-        while waiting:
-            # Without conditions that never hold, comments, verbatim.
-            for command, name, second, bare in _TAKEN.findall(without_spans(waiting.pop(), _UNREAD, _ENDS)):
-                target = (name + second if command in ("import", "subimport") else name or bare).strip().strip('"')
-                opened = (source.open(target + ".tex") or source.open(target)) if target else None
-                if opened is None or opened.path in found or opened.path == source.path:
-                    continue
-                text = _without_comments(as_utf8(opened.read()).decode("utf-8", "replace"))
-                if command in _MERGING or merges or not (_ALONE.search(text) and BODY.search(text)):
-                    found.add(opened.path)
-                    if _MAY_TAKE.search(text) and len(found) < _MAX_TAKEN:
-                        waiting.append(text)
-        return found
+        return taken_files(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A label here, in the document it was announced from, or anywhere; a cited work, or its line among the
@@ -169,11 +132,6 @@ class LatexFormat:
             rest = "-".join(pieces[count:])
             yield f"label:{'-'.join(pieces[:count])}/{rest}#{rest}"
         yield f"label:{label}#{label}"
-
-
-def _without_comments(text: str) -> str:
-    """A file's text without what follows %, unless that is written as \\%."""
-    return _COMMENT.sub(r"\1", text) if "%" in text else text
 
 
 _UNUSUAL = ("\x00", "\x1b", "\ufeff")  # signs of UTF-16, of escape sequences, of a mark

@@ -1,6 +1,7 @@
 """Other files of a project: \\input, \\include, \\subfile, \\import, and packages of the user's own."""
 
 import re
+from pathlib import PurePosixPath
 from typing import ClassVar, Protocol
 
 from structformer.document import LinkKind
@@ -8,12 +9,15 @@ from structformer.document import LinkKind
 from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor, keys
 from structformer_latex.front_matter import FrontMatter
+from structformer_latex.macros import Macros
 from structformer_latex.output import Output, Part
 
 BODY = re.compile(r"\\begin\s*\{document\}")
-_BARE_NAME = re.compile(r"\s*([^\s\\{}%]+)")
+# The name of a file without braces, as plain TeX has it; a macro in it begins or continues it: \input \folder/one
+BARE_NAME = re.compile(r"\s*((?:[^\s\\{}%]|\\[a-zA-Z]+)+)")
+_AS_IT_STANDS = re.compile(r"\\(?:detokenize|unexpanded|string)\s*\{([^{}]*)\}")
 _MAX_FILES = 2000
-_MAX_PACKAGE = 500_000  # characters
+MAX_PACKAGE = 500_000  # characters
 
 
 class Files(Protocol):
@@ -25,8 +29,10 @@ class Files(Protocol):
 class Inputs(Part):
     """Takes in the files that a document names."""
 
-    def __init__(self, cursor: Cursor, output: Output, front_matter: FrontMatter, files: Files) -> None:
+    def __init__(self, cursor: Cursor, output: Output, front_matter: FrontMatter, macros: Macros, files: Files) -> None:
         super().__init__(cursor, output)
+        self._macros = macros
+        self._job = ""
         self._front_matter = front_matter
         self._files = files
         self._taken: set[str] = set()
@@ -35,6 +41,7 @@ class Inputs(Part):
     def begin(self, path: str, *, whole: bool) -> None:
         """A file that is read by itself. whole: take in the files it names; otherwise they are only referred to."""
         self._whole = whole
+        self._job = self._job or PurePosixPath(path).stem
         self._taken.add(path)
 
     def _take_in(self, command: str) -> None:
@@ -43,9 +50,13 @@ class Inputs(Part):
         if not name or name.startswith("|") or len(self._taken) > _MAX_FILES:
             return
         taken = self._files(name, ("", ".tex") if "." in name.rpartition("/")[2] else (".tex", ""))
-        if taken is None or taken[0] in self._taken:
+        if taken is None:
+            if self._whole and not self._output.only_definitions:
+                self._cursor.leave_out(f"\\{command}{{{name}}}: not found: left out")
             return
         path, text = taken
+        if path in self._taken:
+            return
         if not self._whole and not self._output.only_definitions:
             self._output.builder.add_link(path, "", LinkKind.EMBED)
             return
@@ -61,8 +72,8 @@ class Inputs(Part):
     def _file_name(self, command: str) -> str:
         folder = self._cursor.argument().strip() if command in ("import", "subimport") else ""
         if (name := self._cursor.group()) is None:  # plain TeX: \input file
-            name = found[1] if (found := self._cursor.take(_BARE_NAME)) is not None else ""
-        return (folder + name.strip()).strip('"')
+            name = found[1] if (found := self._cursor.take(BARE_NAME)) is not None else ""
+        return file_name(folder + name.strip(), self._macros, self._job)
 
     def _package(self, command: str) -> None:
         options = self._cursor.optional() or ""
@@ -71,7 +82,7 @@ class Inputs(Part):
             if name == "babel":
                 self._front_matter.read_language(options)
             taken = self._files(f"{name}.sty", ("",))
-            if taken is not None and taken[0] not in self._taken and len(taken[1]) < _MAX_PACKAGE:
+            if taken is not None and taken[0] not in self._taken and len(taken[1]) < MAX_PACKAGE:
                 self._taken.add(taken[0])
                 self._output.definitions(taken[1])
 
@@ -79,3 +90,9 @@ class Inputs(Part):
         ("input include subfile import subimport subfileinclude loadglsentries includestandalone", _take_in),
         ("usepackage RequirePackage", _package),
     )
+
+
+def file_name(written: str, macros: Macros, job: str) -> str:
+    """Return the file that a command names, with the macros so far expanded. job: what \\jobname stands for."""
+    plain = _AS_IT_STANDS.sub(r"\1", written).replace("\\jobname", job)
+    return macros.spell_out(plain).replace("{", "").replace("}", "").strip().strip('"')

@@ -61,7 +61,7 @@ class TexReader:
         self.front_matter = FrontMatter(cursor, output)
         self._macros = Macros(cursor)
         self._branches = Branches(cursor, files, self._macros.commands)
-        self._inputs = Inputs(cursor, output, self.front_matter, files)
+        self._inputs = Inputs(cursor, output, self.front_matter, self._macros, files)
         self.references = References(cursor, output, self._macros, self.numbering)
         self.bibliography = Bibliography(cursor, output, self._macros, files)
         self._formulas = Formulas(cursor, output, self.references, self.numbering)
@@ -85,9 +85,9 @@ class TexReader:
         self._arguments: list[int] = []  # of unknown commands that are being read: the depths of groups around them
 
     @property
-    def cut(self) -> str:
-        """What was left out, and why; "" when nothing was."""
-        return self._cursor.cut
+    def warnings(self) -> list[str]:
+        """Return what was left out, and why."""
+        return self._cursor.warnings
 
     def read(self, text: str, *, name: str, main: bool) -> None:
         """Read a file. main: take in the files it names; otherwise they are only referred to."""

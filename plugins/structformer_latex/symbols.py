@@ -14,7 +14,7 @@ ACCENTS = dict(
 )
 SYMBOLS = {
     **by_pair(
-        """ss=ß o=ø O=Ø l=ł L=Ł ae=æ AE=Æ oe=œ OE=Œ aa=å AA=Å i=i j=j dag=† ddag=‡ S=§ P=¶ copyright=© pounds=£
+        """ss=ß SS=SS o=ø O=Ø l=ł L=Ł ae=æ AE=Æ oe=œ OE=Œ aa=å AA=Å i=i j=j dag=† ddag=‡ S=§ P=¶ copyright=© pounds=£
         dots=… ldots=… textellipsis=… textemdash=— textendash=– textasciitilde=~ textasciicircum=^ textbar=|
         textless=< textgreater=> textquoteleft=‘ textquoteright=’ textquotedblleft=“ textquotedblright=”
         textquotesingle=' textbullet=• textdegree=° texttrademark=™ textregistered=® textunderscore=_

@@ -12,7 +12,7 @@ from structformer_latex.symbols import SYMBOLS
 _LABEL = re.compile(r"label\s*=\s*\{?([^,}\]]+)")
 _CAPTION = re.compile(r"(?:caption|title)\s*=\s*(\{\s*(?:\[[^\[\]]*\])?(?:[^{}]|\{[^{}]*\})*\}|[^,\]]+)")
 _SHORT_CAPTION = re.compile(r"\{\s*\[[^\[\]]*\]")
-_LANGUAGE = re.compile(r"(?:^|,)\s*language\s*=\s*\{?\s*(?:\[[^\[\]]*\])?\s*([^,{}\[\]]*)")
+_LANGUAGE = re.compile(r"(?:^|[,\[])\s*language\s*=\s*\{?\s*(?:\[[^\[\]]*\])?\s*([^,{}\[\]]*)")
 _NO_LANGUAGE = dict.fromkeys(("text", "none", "plain", "plaintext"), "")
 _WITH_OPTIONS = frozenset("lstlisting Verbatim minted listing BVerbatim tcblisting".split())
 _FIRST_LINE, _LAST_LINE = (re.compile(rf"(?:^|,)\s*{name}line\s*=\s*\{{?(\d{{1,9}})") for name in ("first", "last"))
@@ -67,8 +67,11 @@ class Verbatim(Part):
         language = self._language if command == "lstinputlisting" else ""
         if command == "inputminted":
             language = self._cursor.argument()
-        taken = self._files(self._cursor.argument().strip(), ("",))
+        name = self._cursor.argument().strip()
+        taken = self._files(name, ("",))
         self._describe(options)
+        if taken is None and not self._output.only_definitions:
+            self._cursor.leave_out(f"\\{command}{{{name}}}: not found: left out")
         if taken is None or self._output.only_definitions:
             return
         first, last = _FIRST_LINE.search(options), _LAST_LINE.search(options)

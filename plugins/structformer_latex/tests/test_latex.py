@@ -670,3 +670,76 @@ def test_a_thesis_says_its_title_in_the_settings_of_its_class():
         one(paper(body, r"\boatsetup{zh / title = {Boats \& Sails}, title* = {B}}"), "latex").title == "Boats & Sails"
     )
     assert one(paper(body, r"\boatsetup{title={Boats}}\title{Sails}"), "latex").title == "Sails"
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        r"\newenvironment{slogan}{\comment}{\endcomment}",
+        r"\newenvironment{slogan}{\begin{comment}}{\end{comment}}",
+        r"\newenvironment{aside}{\comment}{\endcomment}\newenvironment{slogan}{\begin{aside}}{\end{aside}}",
+        r"\newenvironment{slogan}{\begin{center}\begin{tikzpicture}}{\end{tikzpicture}\end{center}}",
+        r"\excludecomment{slogan}",
+    ],
+)
+def test_an_environment_made_of_one_that_is_not_read_ends_where_it_does(definition):
+    page = definition + r"\section{One}Before. \begin{slogan}hidden\end{slogan} After.\section{Two}Text."
+    document = one(page, "latex")
+    assert outline(document)[1:] == [(1, "One"), (1, "Two")]
+    assert [section.text for section in document.root.children] == ["Before. After.", "Text."]
+
+
+@pytest.mark.parametrize("begins", [r"\verbatim", r"\begin{lstlisting}[language=C]", r"\begin{Verbatim}"])
+def test_an_environment_made_of_code_ends_where_it_does(begins):
+    page = rf"\newenvironment{{source}}{{{begins}}}{{}}\section{{One}}\begin{{source}}a & b\end{{source}} After."
+    assert one(page, "latex").root.children[0].text == "a & b\n\nAfter."
+
+
+@pytest.mark.parametrize("name", ["comment", "verbatim", "tikzpicture", "equation"])
+def test_an_environment_without_an_end_is_closed_by_the_next_heading_and_told(name):
+    source = Folder({"a.tex": f"\\section{{One}}\n\\begin{{{name}}}\nx\n\\section{{Two}}\nIron pans.\n"}).source(
+        "a.tex"
+    )
+    [document] = LatexFormat().read(source, {})
+    assert outline(document)[1:] == [(1, "One"), (1, "Two")]
+    assert document.root.children[1].text == "Iron pans."
+    assert source.warnings == [f"line 2: \\begin{{{name}}} has no end: it is read up to the next heading"]
+
+
+CHAPTERS = {f"ch/{name}.tex": f"\\chapter{{{name.title()}}}Text of {name}." for name in ("one", "two", "three", "four")}
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        r"\newcommand{\at}{ch}\input{\at/one}\include{\at/two}\import{\at/}{three}\input \at/four",
+        r"\def\chap#1{\input{ch/#1}}\chap{one}\chap{two}\chap{three}\chap{four}",
+        r"\newcommand{\at}{ch}\newcommand*{\chap}[2][\at]{\input{#1/#2.tex}}\chap{one}\chap{two}\chap{three}\chap[ch]{four}",
+        r"\RequirePackage{house}\chap{one}\chap{two}\chap{three}\chap{four}",
+        r"\input{house.sty}\let\add\chap\add{one}\add{two}\add{three}\add{four}",
+    ],
+)
+def test_names_of_files_may_hold_macros(tmp_path, inputs):
+    house = {"house.sty": r"\newcommand{\chap}[1]{\include{ch/#1}}"}
+    main = {"main.tex": rf"\documentclass{{book}}\begin{{document}}{inputs}"}
+    for name, content in {**CHAPTERS, **house, **main}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    [document] = read(tmp_path)
+    assert [title for _, title in outline(document)[1:]] == ["One", "Two", "Three", "Four"]
+    assert "ch/" not in text(document)
+
+
+def test_a_file_that_is_not_there_is_told_with_its_line():
+    main = "\\documentclass{book}\\begin{document}\nText.\n\\input{missing}\\lstinputlisting{gone.c}\n\\end{document}"
+    documents, source = read_project({"main.tex": main}, "main.tex")
+    assert len(documents) == 1
+    told = ["\\input{missing}: not found: left out", "\\lstinputlisting{gone.c}: not found: left out"]
+    assert [warning.partition(": ")[2] for warning in source.warnings] == told
+    assert source.warnings[0].startswith("line 3: ")
+
+
+def test_arguments_of_layout_are_no_text():
+    page = r"""\section{A}\begin{textblock*}{5cm}(1cm,2cm)Corner.\end{textblock*}\begin{floatingfigure}[r]{4cm}Side.
+\end{floatingfigure}\defcitealias{knuth}{Paper I}STRA\SS E \citetext{see \citealp{a}}"""
+    assert one(page, "latex").root.children[0].text.split() == ["Corner.", "Side.", "STRASSE", "see"]
