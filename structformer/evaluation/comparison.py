@@ -18,7 +18,7 @@ from structformer.graph import ReferenceGraph
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
 from structformer.notebook import evaluation_html, notebook_progress
-from structformer.retrieval.opened import searches_without_torch
+from structformer.retrieval.loading import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
 from structformer.retrieval.rankings.run_files import Run, read_run, write_run
 from structformer.retrieval.registry import make_stage, stage_kind

@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     )
     from structformer.retrieval.index import Index, has_vectors, is_stale
     from structformer.retrieval.indexing import build_index, encoders_advice, unrepeatable, would_lose_vectors
-    from structformer.retrieval.opened import (
-        WHOLE,
-        OpenedIndex,
+    from structformer.retrieval.loading import (
         QueryEncoder,
         has_ranking_head,
         load_query_encoder,
         model_fingerprint,
         query_encoder_folder,
     )
+    from structformer.retrieval.opened import WHOLE, OpenedIndex
     from structformer.retrieval.pipeline import as_pipeline, hybrid, parse_pipeline
     from structformer.retrieval.rankings.hybrid_score import (
         STATIC_WORDS,

@@ -11,16 +11,15 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from structformer.errors import ModelError, UsageError, WorkspaceError
-from structformer.extras import TORCH, are_installed, require
-from structformer.models.kinds import RankerOptions, ranker_kind
-from structformer.models.onnx_encoder import OnnxQueryEncoder, export_in, exported
-from structformer.models.registry import checked_model, compare_model, model_kind, read_record, trained_models
+from structformer.errors import UsageError, WorkspaceError
+from structformer.extras import TORCH, require
+from structformer.models.kinds import ranker_kind
+from structformer.models.registry import checked_model, model_kind, read_record, trained_models
 from structformer.retrieval.curated import Curated, curated_file, read_curated
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.corpus_languages import CorpusLanguages
@@ -29,7 +28,15 @@ from structformer.retrieval.documents.metadata import MetadataTable
 from structformer.retrieval.documents.translations import Translations
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.index import Index, has_vectors
+from structformer.retrieval.index import Index
+from structformer.retrieval.loading import (
+    QueryEncoder,
+    Scorer,
+    load_query_encoder,
+    load_scorer,
+    model_fingerprint,
+    untrained_scorer,
+)
 from structformer.retrieval.rankings.hybrid_score import FusionWeights, fusion_weights
 from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
@@ -55,22 +62,6 @@ WHOLE = 1_000_000  # characters of a document that are counted
 _TITLES = 10  # documents of a ranking whose titles are looked at
 _TITLE_IS_RIGHT = 0.9  # how likely a document is right whose title the query is
 _SITE_NAME = re.compile(r"\s(?:[—–|·:-]|::)\s")
-
-
-class Scorer(Protocol):
-    """A ranker as rerank uses it."""
-
-    def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(pairs,) float32 scores."""
-        ...
-
-
-class QueryEncoder(Protocol):
-    """A bi-encoder as the search uses it."""
-
-    def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(queries, dimensions) float32, unit length."""
-        ...
 
 
 class OpenedIndex:
@@ -347,7 +338,6 @@ class OpenedIndex:
 
     def _open_encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
         from structformer.retrieval.vectors.dense import DenseIndex
-        from structformer.retrieval.vectors.second_look import gives_tokens
 
         if name != UNTRAINED:
             checked_model(self.workspace, name)
@@ -358,9 +348,10 @@ class OpenedIndex:
         if model_fingerprint(self.workspace, name) != fingerprint or vectors.stem != place.vectors:
             raise WorkspaceError(f"the model {name} was trained again while it was loaded: search again")
         nearest, descriptions = self.index.nearest(vectors), self.index.descriptions(vectors)
-        look = self.index.look(vectors) if gives_tokens(encoder) else None
+        kind = encoder_kind(self.workspace, name)
+        look = self.index.look(vectors) if kind.gives_tokens else None
         weights = fusion_weights(
-            pretrained=encoder_kind(self.workspace, name).needs_torch,
+            pretrained=kind.pretrained,
             structure=self.index.has_vectors(STRUCTURE),
             described=descriptions is not None,
             reads=self.index.reads(vectors),
@@ -451,92 +442,3 @@ def _put_first(ranking: Ranking, units: Sequence[int]) -> None:
 def _title(text: str) -> str:
     """A title or a query as titles are compared: C++ is not C."""
     return " ".join(text.casefold().split()).strip(" ?!.,:;\"'“”")
-
-
-def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
-    """What encodes queries: the exported model where there is one, which needs no torch and starts sooner, else the
-    torch model. Raises ModelError.
-    """
-    kind = encoder_kind(workspace, name)
-    if not kind.needs_torch:
-        encoder: QueryEncoder = kind.load(encoder_place(workspace, name).queries)  # type: ignore[assignment]
-        return encoder
-    folder = query_encoder_folder(workspace, name)
-    if name == UNTRAINED:  # others were compared
-        compare_model(workspace, folder, f"delete {folder}, or `structformer export base --onnx` again")
-    if (path := exported(folder)) is not None:
-        return OnnxQueryEncoder(folder, path)
-    if not are_installed(*TORCH) and export_in(folder) is not None:
-        require(f"the exported encoder {name}", "onnxruntime")
-    without = f"hybrid:{STRUCTURE}" if STRUCTURE in trained_models(workspace) else "lexical"
-    require(
-        f"the encoder {name}, which is not exported (structformer export {name} --onnx, where torch is installed; "
-        f"--pipeline {without} searches without it),",
-        *TORCH,
-    )
-    from structformer.models.bi_encoder import BiEncoder
-
-    return BiEncoder.load(encoder_place(workspace, name).queries)
-
-
-def query_encoder_folder(workspace: Workspace, name: str) -> Path:
-    """The folder whose export encodes queries: the model's; for an untrained encoder, whose own files are not ours to
-    add to, one in the workspace's cache.
-    """
-    place = encoder_place(workspace, name)
-    return workspace.cache / "onnx" / place.vectors if name == UNTRAINED else Path(place.queries)
-
-
-def searches_without_torch(workspace: Workspace, name: str) -> bool:
-    """Whether the index has an encoder's vectors, and queries are encoded by an export, or need none."""
-    if not has_vectors(workspace, [name]):
-        return False
-    needless = not encoder_kind(workspace, name).needs_torch
-    return needless or exported(query_encoder_folder(workspace, name)) is not None
-
-
-def model_fingerprint(workspace: Workspace, name: str) -> str:
-    """The digest of a trained model's weights; "" of an untrained one's, which don't change."""
-    return "" if name == UNTRAINED else read_record(workspace, name).fingerprint
-
-
-def untrained_scorer(location: str = "") -> Scorer:
-    """A cross-encoder of a base model, "" for the default one, before any training: with the head that its files have,
-    as BERT's for the next sentence, else with a random one, the same each time. Raises ModelError.
-    """
-    require("reranking", *TORCH)
-    import torch
-
-    from structformer.models.base import resolve_base_model
-    from structformer.models.cross_encoder import MAX_TOKENS
-
-    location = location or resolve_base_model("auto", "cross-encoder").location
-    if (ranker := _with_own_head(location)) is not None:
-        return ranker
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return ranker_kind("cross-encoder").start(location, RankerOptions(MAX_TOKENS))
-
-
-def has_ranking_head(location: str) -> bool:
-    """Whether a base model's scores before any training are not those of a random head."""
-    return _with_own_head(location) is not None
-
-
-def _with_own_head(location: str) -> Scorer | None:
-    try:
-        return ranker_kind("cross-encoder").load(location)
-    except ModelError:
-        return None
-
-
-def load_scorer(workspace: Workspace, name: str) -> Scorer:
-    """A ranker of any kind that scores query-document pairs. Raises ModelError on an unknown model."""
-    kind, location = ranker_kind(model_kind(workspace, name)), str(checked_model(workspace, name))
-    if kind.needs_torch:
-        require(f"the ranker {name}", *TORCH)
-    if not kind.exported:
-        return kind.load(location)
-    from structformer.models.onnx import load_for_search
-
-    return load_for_search(kind, location)

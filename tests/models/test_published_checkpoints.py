@@ -25,7 +25,7 @@ from structformer.models.late_interaction import LateInteraction
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.registry import model_kind
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.opened import has_ranking_head, untrained_scorer
+from structformer.retrieval.loading import has_ranking_head, untrained_scorer
 from structformer.retrieval.rankings.run_files import read_run
 from structformer.sampling import Example
 from structformer.training.objectives.masked import MaskedHead

@@ -14,7 +14,7 @@ from structformer.models.chosen_base import chosen_base, chosen_query_model
 from structformer.models.onnx_encoder import OnnxQueryEncoder
 from structformer.models.registry import read_record
 from structformer.retrieval.index import Index
-from structformer.retrieval.opened import load_query_encoder
+from structformer.retrieval.loading import load_query_encoder
 from structformer.retrieval.vectors.encoder_places import encoder_place
 from structformer.workspace import Workspace
 from test_query_side import QUERY_SIDE, made

@@ -25,7 +25,7 @@ from structformer.models.onnx_encoder import OnnxQueryEncoder
 from structformer.models.scratch import train_wordpiece
 from structformer.models.sentence_modules import PLAIN, modules_mark, read_modules
 from structformer.retrieval.index import Index
-from structformer.retrieval.opened import load_query_encoder
+from structformer.retrieval.loading import load_query_encoder
 from structformer.retrieval.vectors.encoder_places import encoder_place
 from structformer.sampling import Example
 from structformer.training import TrainingOptions
