@@ -16,6 +16,7 @@ MASKED_AUTOENCODER = RankerKind(
     card=Card("SentenceTransformer", 'model.encode_query(["how do I ..."])', "sentence-similarity"),
     first_stage="dense",
     masked_words=True,
+    gives_tokens=True,
 )
 
 CONTEXTUAL = RankerKind(
@@ -37,5 +38,6 @@ CONTEXTUAL = RankerKind(
     sentence_encoder=True,
     interpolates=True,
     frozen_words=True,
+    gives_tokens=True,
     in_batch_negatives=True,
 )

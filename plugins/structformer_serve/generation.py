@@ -158,7 +158,7 @@ class Generation:
         self._warm()
         # Found now: the models may be others by the time that an answer says how it was found.
         names = {pipeline.encoder for pipeline in self.pipelines.values()} - {""}
-        self.static = frozenset(name for name in names if not encoder_kind(workspace, name).needs_torch)
+        self.static = frozenset(name for name in names if not encoder_kind(workspace, name).pretrained)
 
     def _warm(self) -> None:
         """Load what the first request would wait for, but for what is only compared with."""

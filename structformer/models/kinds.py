@@ -116,8 +116,14 @@ class RankerKind:
     """Weights between the base's and its own are worth trying."""
     frozen_words: bool = False
     """Word vectors may stay the base's."""
-    exported: bool = False
-    """An ONNX file can replace the model."""
+    pretrained: bool = True
+    """Knows words from elsewhere than the corpus: its vectors weigh as such, and pages get descriptions."""
+    gives_tokens: bool = False
+    """Its encoder has `encode_documents_with_tokens` and `encode_queries_with_tokens`, for a second look."""
+    languages: tuple[str, ...] = ()
+    """Codes of the languages that it reads; (): what its base does."""
+    runs_on: tuple[str, ...] = ()
+    """Any one of these packages runs it: "torch", "onnxruntime", "numpy". (): torch, or numpy with a trainer."""
     in_batch_negatives: bool = False
     word_vectors: bool = False
     """Can start from a file of word vectors too."""
@@ -138,9 +144,19 @@ class RankerKind:
                 raise ValueError(f"{place!r}: write module:Class")
 
     @property
+    def runtimes(self) -> tuple[str, ...]:
+        """The packages of which any one runs it."""
+        return self.runs_on or (("numpy",) if self.trainer else ("torch",))
+
+    @property
     def needs_torch(self) -> bool:
-        """Whether nothing of it works without torch."""
-        return not self.trainer
+        """Whether its own class, which `load` gives, needs torch."""
+        return "torch" in self.runtimes
+
+    @property
+    def exported(self) -> bool:
+        """Whether an ONNX file can replace the model."""
+        return "onnxruntime" in self.runtimes
 
     def defaults(self, device: str) -> Defaults:
         """The choices for a device, "cpu" or "cuda"."""
@@ -190,7 +206,8 @@ _BUILT_IN = (
         masked_words=True,
         interpolates=True,
         frozen_words=True,
-        exported=True,
+        gives_tokens=True,
+        runs_on=("torch", "onnxruntime"),
         in_batch_negatives=True,
     ),
     RankerKind(
@@ -205,7 +222,7 @@ _BUILT_IN = (
         task_loss="sum",
         joint=True,
         masked_words=True,
-        exported=True,
+        runs_on=("torch", "onnxruntime"),
     ),
     RankerKind(
         "late-interaction",
@@ -237,6 +254,8 @@ _BUILT_IN = (
         ),
         first_stage="dense",
         in_batch_negatives=True,
+        pretrained=False,
+        runs_on=("numpy",),
         trainer="structformer.retrieval.structure_training:train_structure",
     ),
 )

@@ -5,7 +5,7 @@ table has the prompts where they leave them out, as those of E5 and BGE do.
 import re
 import shlex
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from structformer.corpus import Corpus
@@ -100,24 +100,28 @@ def pooling_of(name: str) -> str | None:
     return KNOWN[name].pooling if name in KNOWN else None
 
 
-def language_advice(corpus: Corpus, encoder: str, command: str, *, language: str = "auto") -> str:
+def language_advice(
+    corpus: Corpus, encoder: str, command: str, *, language: str = "auto", reads: Sequence[str] = ()
+) -> str:
     """What to say if an encoder reads English alone and documents are in other languages; "" if all is well, or
     what it reads is not known here.
 
     encoder: the name of the base. command: the line that takes MULTILINGUAL instead. language: the documents', if
-    the user has named it."""
-    if not is_english(encoder):
+    the user has named it. reads: codes of the languages that the encoder reads; (): what is known of its name."""
+    if not reads and not is_english(encoder):
         return ""
     chosen = declared_code(language) if language != "auto" else ""
     found = {chosen: 1} if chosen else counted_languages(corpus)
-    others = [code for code in that_count(found) if code != ENGLISH]
+    known = set(reads) or {ENGLISH}
+    others = [code for code in that_count(found) if code not in known]
     if not others:
         return ""
-    share = 1 - found.get(ENGLISH, 0) / sum(found.values())
+    share = 1 - sum(found.get(code, 0) for code in known) / sum(found.values())
     named = ", ".join(others[:_SHOWN])
+    read = "English" if known == {ENGLISH} else ", ".join(sorted(known))
     return (
-        f"{100 * share:.0f} % of the documents are in other languages than English ({named}), and "
-        f"{'MiniLM' if encoder == 'minilm' else encoder} reads English. The search uses it all the same, beside words "
+        f"{100 * share:.0f} % of the documents are in other languages than {read} ({named}), and "
+        f"{'MiniLM' if encoder == 'minilm' else encoder} reads {read}. The search uses it all the same, beside words "
         "and what the documents themselves teach, with the weight that its reading of them earns: none where it finds "
         "next to nothing. Without any pretrained encoder, learned from the documents alone, whatever their "
         f"language: index --encoder structure. An encoder of many languages may find more (not measured "

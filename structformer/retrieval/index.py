@@ -122,7 +122,7 @@ class Index:
         found = {}
         for path in sorted((self.folder / "dense").glob("*.made.json")):
             made = read_json(path)
-            if made.get("base") and made.get("needs_torch", True):
+            if made.get("base") and made.get("pretrained", made.get("needs_torch", True)):
                 found[path.name.removesuffix(".made.json")] = "@".join(filter(None, [made["base"], made["revision"]]))
         return found
 

@@ -189,5 +189,5 @@ def would_lose_vectors(workspace: Workspace) -> bool:
     """Whether torch is missing and the index of today has vectors that only torch makes."""
     if are_installed(*TORCH) or not workspace.has("index"):
         return False
-    made = (workspace.folder("index") / "dense").glob("*.made.json")
-    return any(read_json(path).get("needs_torch", True) for path in made)
+    made = map(read_json, (workspace.folder("index") / "dense").glob("*.made.json"))
+    return any(each.get("pretrained", each.get("needs_torch", True)) for each in made)

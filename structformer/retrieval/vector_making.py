@@ -39,7 +39,6 @@ from structformer.retrieval.vectors.second_look import (
     MOST_UNITS,
     SecondLook,
     TokenWriter,
-    gives_tokens,
     look_files,
     own_outlines,
     principal_axes,
@@ -95,10 +94,11 @@ def make_vectors(
     model = load_passage_encoder(workspace, place).for_bulk()
     units, documents = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
     earlier = (before if before is not None and is_whole(before, place) else folder) / "dense" / f"{place.vectors}.npy"
-    needs_torch = encoder_kind(workspace, place.name).needs_torch
+    kind = encoder_kind(workspace, place.name)
+    pretrained = kind.pretrained
     # The static encoder was taught by these very sentences, and is near to each of them.
     corpus = Corpus.open(workspace)
-    described = drawn_descriptions(corpus, ReferenceGraph.open(workspace, corpus), units) if needs_torch else []
+    described = drawn_descriptions(corpus, ReferenceGraph.open(workspace, corpus), units) if pretrained else []
     total = len(units) + len(documents) + len(described)
     told = _told(progress, f"vectors of {place.name}", total)
     told(0)
@@ -107,9 +107,9 @@ def make_vectors(
     journal = VectorJournal(journals(workspace) / place.vectors, model.dimensions, elsewhere)
     # Journals of other processes have no token vectors, and who needs these has too many passages to keep them. Of a
     # language that it never read, an encoder has pieces of words.
-    is_read = needs_torch and not language_advice(corpus, place.base, "")
-    own = own_outlines(units) if needs_torch else 1.0
-    look = own if made is None and gives_tokens(model) and is_read and 0 < len(units) <= MOST_UNITS else 0.0
+    is_read = pretrained and not language_advice(corpus, place.base, "", reads=kind.languages)
+    own = own_outlines(units) if pretrained else 1.0
+    look = own if made is None and kind.gives_tokens and is_read and 0 < len(units) <= MOST_UNITS else 0.0
     with journal, building_folder(folder) as building:
         path = building.folder / f"{place.vectors}.npy"
         kept = _axes_before(earlier, len(units)) if look else None
@@ -121,7 +121,7 @@ def make_vectors(
             (descriptions_path, (each.text for each in described), len(described), len(documents)),
             (Path, passages, len(units), total - len(units)),
         ):
-            if of is descriptions_path and not needs_torch:
+            if of is descriptions_path and not pretrained:
                 continue
             with (tokens if of is Path else None) or nullcontext() as keeper:
                 encode_texts(
@@ -135,12 +135,12 @@ def make_vectors(
                     bits=bits,
                     progress=lambda done, _, start=start: told(start + done),  # type: ignore[misc]
                 )
-        if needs_torch:
+        if pretrained:
             write_descriptions(description_texts_path(path), described)
-        # Whether torch made the vectors is kept with them: the model may be another one by the time that it matters.
-        facts: dict[str, Any] = {"needs_torch": needs_torch, "base": place.base, "revision": place.revision}
+        # What made the vectors is kept with them: the model may be another one by the time that it matters.
+        facts: dict[str, Any] = {"pretrained": pretrained, "base": place.base, "revision": place.revision}
         facts |= {"look": look} if look else {}
-        if needs_torch:
+        if pretrained:
             known = _reading_before(earlier, len(units))
             lexical = LexicalIndex(folder / "lexical", manifest["languages"])
             facts |= known or {
@@ -150,7 +150,7 @@ def make_vectors(
             facts["reads"] = facts["reads"] if is_read else min(facts["reads"], UNLEARNED)
             facts["own_outlines"] = own
         write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
-        weights = fusion_weights(pretrained=needs_torch)
+        weights = fusion_weights(pretrained=pretrained)
         if is_approximate(manifest, len(units)):
             write_approximate(
                 path,

@@ -260,7 +260,7 @@ class IndexStructure:
         options, start, other = StructureOptions(alone=alone), None, False
         if STRUCTURE in trained_models(workspace) and (folder := self._whole()) is not None:
             record = read_record(workspace, STRUCTURE)
-            if ranker_kind(record.kind).needs_torch:
+            if ranker_kind(record.kind).pretrained:
                 raise UsageError(f"{workspace.model(STRUCTURE)} is a {record.kind}: give it another name")
             options = StructureOptions.of(record.training["options"]).repeatable
             other = options.alone is not None and options.alone != alone

@@ -49,11 +49,6 @@ class TokenEncoder(Protocol):
         ...
 
 
-def gives_tokens(encoder: object) -> bool:
-    """Whether an encoder is a TokenEncoder."""
-    return hasattr(encoder, "encode_queries_with_tokens")
-
-
 def look_files(name: str) -> list[str]:
     """The files of the token vectors beside an encoder's vectors: themselves, where each unit's begin, the axes."""
     return [f"dense/{name}.tokens{suffix}" for suffix in ("", ".starts.npy", ".axes.npy")]
