@@ -26,8 +26,10 @@ _CHARSET = re.compile(
 _XML_ENCODING = re.compile(rb"""<\?xml(?:(?!encoding).)*encoding[\t\n\f\r =]*(["'])(.*?)\1""", re.DOTALL)
 _PRESCAN_BYTES = 1024
 _DEFAULT = "windows-1252"
-_LATE_META = re.compile(rb"<meta[^>]*charset[^>]*>", re.IGNORECASE)
 _LATE_BYTES = 1_000_000
+_SEVERAL_BYTES = frozenset("gbk gb18030 big5 euc-jp shift_jis euc-kr".split())
+# Bytes more than characters from which on text in these is not UTF-8 by chance: one in six Chinese characters is.
+_SURELY = 8
 # Python's names of codecs that the standard knows by others; each is, for the bytes of real pages, a subset of the
 # standard's.
 _WEB_NAMES = {
@@ -53,8 +55,8 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
         if data.startswith(mark):
             return _decode(source, data[len(mark) :], name), name
     declared = prescan(data[:_PRESCAN_BYTES]) or _xml_declaration(data[:_PRESCAN_BYTES])
-    if declared is None and (late := _LATE_META.search(data, _PRESCAN_BYTES - 200, _LATE_BYTES)) is not None:
-        declared = prescan(data[: late.end() + 1])  # a parser that comes upon it further down changes over
+    if declared is None and (end := _late_meta(data)):
+        declared = prescan(data[:end])  # a parser that comes upon it further down changes over
     if declared is None:
         if (shown := shown_encoding(data)) is not None:
             name = shown.replace("-le", "le").replace("-be", "be")
@@ -68,15 +70,41 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
         return data.decode("ascii"), _DEFAULT
     if declared in _ESCAPED and data.isascii():
         return _decode(source, data, declared), declared
+    # A page on disk has lost its server's header, which ruled: text beyond ASCII that is valid UTF-8 is hardly ever
+    # meant otherwise.
+    if declared != "utf-8" and not data.isascii():
+        with suppress(UnicodeDecodeError):
+            text = data.decode("utf-8")
+            if declared not in _SEVERAL_BYTES or len(data) - len(text) >= _SURELY or not _fits(data, declared):
+                source.warn(f"declared as {declared}, but its bytes are UTF-8: read as UTF-8")
+                return text, "utf-8"
     try:
         return data.decode("ascii") if declared in _ESCAPED else _codec(declared).decode(data)[0], declared
     except UnicodeDecodeError:
-        if declared != "utf-8" and not data.isascii():
-            with suppress(UnicodeDecodeError):
-                text = data.decode("utf-8")
-                source.warn(f"declared as {declared}, but its bytes are UTF-8: read as UTF-8")
-                return text, "utf-8"
         return _decode(source, data, declared), declared
+
+
+def _late_meta(data: bytes) -> int:
+    """Where a meta element after the first bytes that may declare an encoding ends; 0 without one."""
+    data = data[:_LATE_BYTES].lower()
+    start = data.find(b"<meta", _PRESCAN_BYTES - 200)
+    while start >= 0:
+        end = data.find(b">", start)
+        if end < 0:
+            return 0
+        if data.find(b"charset", start, end) >= 0:
+            return end + 2
+        start = data.find(b"<meta", end)
+    return 0
+
+
+def _fits(data: bytes, name: str) -> bool:
+    """Whether bytes are text in an encoding."""
+    try:
+        _codec(name).decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _codec(name: str) -> codecs.CodecInfo:
