@@ -1,11 +1,19 @@
 """What elements are, by their names, classes and roles: blocks, spans, headings; navigation and its like."""
 
 import re
+from typing import Protocol
 
 from structformer.document import MarkKind
 from structformer.formats import OF_MATHML, Script
 
 from structformer_html.class_names import NOTE_WORDS
+
+
+class Attributes(Protocol):
+    """What is asked of an element or a tag."""
+
+    def get(self, key: str, /) -> str | None: ...
+
 
 PARAGRAPHS = (
     "address aside body center div fieldset footer form frameset header hgroup hr html "
@@ -41,6 +49,7 @@ SVG_DESCRIPTIONS = frozenset({"title", "desc", "metadata"})  # of a drawing's pa
 # without any attribute
 SOMETIMES_SKIPPED = NEVER | FURNITURE | MAYBE_FURNITURE | SVG_DESCRIPTIONS | {"header", "button"}
 MOSTLY_LINKS = 0.7  # share of an aside's text
+_DIRECTORIES = frozenset({"doc-toc", "doc-landmarks", "doc-page-list", "doc-pagelist"})  # of a book
 FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}
 )
@@ -55,13 +64,13 @@ FURNITURE_CLASSES = frozenset(
     feedback--question td-page-meta__lastmod NavBarCell1 NavBarCell1Rev NavBarCell2 NavBarCell3
     sphx-glr-download-link-note sphx-glr-footer sphx-glr-signature sphx-glr-timing dont-index onthispage sidebar-overlay
     copy-popup-wrapper tabs-section footer tsd-breadcrumb tsd-sources summary_toggle inheritanceTree TOCbug
-    ltx_note_mark ltx_tag_note ltx_eqn_eqno""".split()
+    ltx_note_mark ltx_tag_note ltx_eqn_eqno topNav subNav bottomNav navList subNavList navListSearch""".split()
 )
 FURNITURE_LINKS = frozenset({"src", "srclink"})  # classes of links to the source, and of code
 # Highlighters' elements for the numbers of lines of code, where they hold nothing else.
 NUMBERS_OF_LINES = frozenset(
     """linenos lineno linenodiv lnt lntd ln lnum gutter rouge-gutter gl hljs-ln-numbers hljs-ln-n linenumber line-number
-    linenumbers code-line-number blob-num""".split()
+    linenumbers code-line-number blob-num jxr_linenumber""".split()
 )
 BACK_TO_CONTENTS = "toc-backref"  # docutils' headings, of contents that are left out
 CONTENTS_CLASSES = frozenset({"toc", "table-of-contents"})
@@ -111,11 +120,24 @@ def formula_image(classes: str) -> MarkKind | None:
     return MarkKind.FORMULA_SPAN if not FORMULA_IMAGES.isdisjoint(words) else None
 
 
-def is_aside_of_content(role: str, classes: str) -> bool:
-    """Whether an aside is part of the content by its own mark: a note, a footnote, related pages."""
+def role_of(element: Attributes) -> str:
+    """Return the role of an element, as ARIA names it: of books, what EPUB says it is."""
+    kinds = (element.get("epub:type") or "").split()
+    return f"doc-{kinds[0]}" if kinds else element.get("role") or ""
+
+
+def is_aside_of_content(element: Attributes) -> bool:
+    """Whether an aside is part of the content by its own mark: a note, a part of a book, related pages."""
+    classes, role = element.get("class") or "", role_of(element)
     return (
         "admonition" in classes
         or "footnote" in classes
-        or role in ("note", "doc-footnote", "doc-endnote", "doc-tip")
+        or role == "note"
+        or (role.startswith("doc-") and role not in _DIRECTORIES)
         or not SEE_ALSO_CLASSES.isdisjoint(classes.split())
     )
+
+
+def is_note_mark(element: Attributes) -> bool:
+    """Whether a link is the mark of a note."""
+    return element.get("role") == "doc-noteref" or "noteref" in (element.get("epub:type") or "").split()

@@ -59,14 +59,14 @@ def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
     if "<article" in text:
         choices.append(("article", "article"))
     for name, content in choices:
-        found = _outermost(root.css(content))
+        found = outermost(root.css(content))
         if not found or (name == "article" and len(found) != 1):
             continue
         if whole < 0:
             whole = _length(body)
         held = sum(_length(each) for each in found)
         if held < ENOUGH * whole and beside < 0 and name != "article":  # which may lack the page's title
-            beside = sum(_length(each) for each in _outermost(body.css(_BESIDE)))
+            beside = sum(_length(each) for each in outermost(body.css(_BESIDE)))
         if held >= ENOUGH * (whole - max(0, beside) * (name != "article")):
             return found, name
     return [body], "body"
@@ -84,7 +84,7 @@ def is_list_of_contents(roots: list[LexborNode], text: str) -> bool:
     """Whether most of what a page says is a list of contents, which then is its content."""
     if "toc" not in text and "table-of-contents" not in text:
         return False
-    listed = sum(_length(each) for root in roots for each in _outermost(root.css(_CONTENTS)))
+    listed = sum(_length(each) for root in roots for each in outermost(root.css(_CONTENTS)))
     navigation = sum(_length(each) for root in roots for each in root.css("div.navheader, div.navfooter, nav"))
     return listed > _ALL_CONTENTS * max(1, sum(_length(root) for root in roots) - navigation)
 
@@ -100,7 +100,8 @@ def is_page_header(header: LexborNode) -> bool:
     return header.css_first(f"{MARKED}, {TITLES}") is None and top.css_first(MARKED) is not None
 
 
-def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
+def outermost(nodes: list[LexborNode]) -> list[LexborNode]:
+    """Return the elements that are in none of the others."""
     chosen = {node.mem_id: node for node in nodes}  # one may fit several of the selectors
     return [node for node in chosen.values() if not has_ancestor(node, chosen.keys())]
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
@@ -40,9 +39,12 @@ from structformer_html.elements import (
     SIGNS,
     SPANS,
     SVG_DESCRIPTIONS,
+    Attributes,
     formula_image,
     is_aside_of_content,
+    is_note_mark,
     is_skip_link,
+    role_of,
 )
 from structformer_html.tables import TableBuilder
 
@@ -68,12 +70,6 @@ _BETWEEN_WORDS = re.compile(r"(?<=[\w>\],?])\xa0(?=[A-Za-z_])")  # of code, that
 _SOFT_BREAK = re.compile(r"(?<=[!-~])\u200b|\u200b(?=[!-~])")  # where a long name may go on in the next line
 _UNSEEN = frozenset("\u200b\u200c\u200d\u2060\ufeff")  # characters that hold the place of a text
 _TEX_START = ("\\(", "\\[", "$", "\\begin{")  # how a formula's source begins, where it is not set as text
-
-
-class Attributes(Protocol):
-    """What is asked of an element or a tag."""
-
-    def get(self, key: str, /) -> str | None: ...
 
 
 @dataclass(slots=True)
@@ -124,11 +120,11 @@ class Page:
         self.without_furniture = furniture
         # seen since the last text: they name the heading that comes next, else the current section
         self._ids: list[str] = []
-        self._links: list[bool] = []  # anchors not yet closed: whether each has a target
+        self._links: list[tuple[bool, bool]] = []  # anchors not yet closed: whether each has a target, marks a note
         self._link_is_open = False
         self._first_cell = True
         self._after_break = False
-        self._preformatted = 0
+        self._preformatted = self._codes = 0
         self._code_due = False  # preformatted text is code from its next text on
         self._language = ""
         self._formula_due: MarkKind | None = None  # if the next text is TeX
@@ -184,6 +180,7 @@ class Page:
             **dict.fromkeys(("td", "th"), self._end_cell),
             **dict.fromkeys(("script", "annotation"), self._end_tex),
             "option": builder.line,
+            "code": self._end_code,
             "q": lambda: self.text("”"),
             "reading": lambda: self.text(")"),
             **{name: partial(self._count, -1, name) for name in self._inside},
@@ -212,19 +209,20 @@ class Page:
         if classes and (self._classes.get(classes) or self._classified(classes)) & (
             _IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")
         ):
-            return self.without_furniture or name == "a"
-        if name == "aside" and is_aside_of_content(element.get("role") or "", classes or ""):
+            # In code, classes are a highlighter's; but links that themes add have these.
+            return name == "a" or (self.without_furniture and (not self.in_code or "conum" in classes))
+        if name == "aside" and is_aside_of_content(element):
             return False
         return self.without_furniture and (
             name in FURNITURE
-            or (element.get("role") or "") in FURNITURE_ROLES
-            or (element.get("id") or "") in FURNITURE_IDS
+            or ((element.get("role") or "") in FURNITURE_ROLES and not is_aside_of_content(element))
+            or ((element.get("id") or "") in FURNITURE_IDS and not self.in_code)
             or (name in MAYBE_FURNITURE and not self._inside["article"])
         )
 
     def may_be_menu(self, name: str, element: Attributes) -> bool:
         """Whether an element is a menu or a table of contents by its class or id, if it holds links."""
-        if name not in MENUS or not self.without_furniture or self._is_contents:
+        if name not in MENUS or not self.without_furniture or self._is_contents or self.in_code:
             return False
         classes, identifier = element.get("class"), element.get("id")
         of_class = classes and (self._classes.get(classes) or self._classified(classes)) & _MAY_BE_MENU
@@ -251,8 +249,8 @@ class Page:
 
     @property
     def in_code(self) -> bool:
-        """Whether preformatted text is open."""
-        return self._preformatted > 0
+        """Whether code is open, in lines of its own or in a line of text."""
+        return self._preformatted > 0 or self._codes > 0
 
     def skips_sign(self, element: Attributes, text: str) -> bool:
         """Whether a link only shows its address, as "#" or an icon does in a heading, or leads back, and is left out."""
@@ -261,6 +259,10 @@ class Page:
         shown = sign in signs or (bool(signs) and _TO_THE_TOP.fullmatch(sign) is not None and not self.in_heading)
         if (not shown and (sign or not self._preformatted)) or not (target.startswith("#") or (sign and "#" in target)):
             return False
+        return self.keeps_place(element)
+
+    def keeps_place(self, element: Attributes) -> bool:
+        """Keep the names of an element that is left out: always True."""
         self._ids += filter(None, (element.get("id"), element.get("name")))
         return True
 
@@ -277,6 +279,12 @@ class Page:
         """Whether a header here can be the page's own and not its content's."""
         return self.without_furniture and not self._inside["article"]
 
+    def may_be_note(self, name: str, element: Attributes) -> bool:
+        """Whether an element that is left out is text if the page's text links to it."""
+        return self.without_furniture and (
+            name in MAYBE_FURNITURE or element.get("role") in ("complementary", "contentinfo")
+        )
+
     @property
     def in_note(self) -> bool:
         """Whether the innermost element that says what it is makes a note."""
@@ -288,9 +296,7 @@ class Page:
 
     def skips_aside(self, node: LexborNode) -> bool:
         """Whether an aside in the content is a list of links, or says when the page changed, and is not a note."""
-        if not self.without_furniture or is_aside_of_content(
-            node.attributes.get("role") or "", node.attributes.get("class") or ""
-        ):
+        if not self.without_furniture or is_aside_of_content(node.attributes):
             return False
         linked = sum(len(each.text(deep=True).strip()) for each in node.css("a[href], time"))
         return linked > MOSTLY_LINKS * len(" ".join(node.text(deep=True).split()))
@@ -304,11 +310,13 @@ class Page:
             self._ids.append(identifier)
         if self._zones:
             self._zones[-1].depth += 1
-        role, classes = element.get("role"), element.get("class")
+        role, classes = role_of(element), element.get("class")
         if role or (
-            classes and (self._zones or (self._classes.get(classes) or self._classified(classes)) & _SAYS_SOMETHING)
+            classes
+            and not self._preformatted
+            and (self._zones or (self._classes.get(classes) or self._classified(classes)) & _SAYS_SOMETHING)
         ):
-            self._zone(name, classes or "", role or "")
+            self._zone(name, classes or "", role)
         if role == "heading" and name not in HEADINGS and "alert-heading" not in (classes or "").split():
             level = element.get("aria-level") or ""
             self._open_heading(int(level) if _LEVEL.fullmatch(level) else 2)
@@ -477,10 +485,15 @@ class Page:
             self._builder.close_script()
 
     def _code(self, name: str, element: Attributes) -> None:
+        self._codes += 1
         if self._preformatted:
             self._language = _language(element) or self._language
         else:
             self._open_mark(MarkKind.CODE_SPAN)
+
+    def _end_code(self) -> None:
+        self._codes -= 1
+        self._end_span(MarkKind.CODE_SPAN)
 
     def _tex(self, name: str, element: Attributes) -> None:
         """The source of a formula: MathJax's scripts, MathML's annotations; other scripts are never read."""
@@ -634,8 +647,13 @@ class Page:
         # HTML allows no link inside a link: a second <a> ends the first.
         if target is not None and self._link_is_open:
             self._builder.close_link()
+            for _ in range(sum(marks for _, marks in self._links)):
+                self._builder.close_script()
             self._links.clear()
-        self._links.append(target is not None)
+        marks_note = is_note_mark(element) if element else False
+        if marks_note:
+            self._builder.open_script(Script.RAISED)
+        self._links.append((target is not None, marks_note))
         if target is not None:
             self._link_is_open = True
             related = (
@@ -646,9 +664,12 @@ class Page:
             self._builder.open_link(self._base(target), LinkKind.SEE_ALSO if related else LinkKind.HYPERLINK)
 
     def _end_anchor(self) -> None:
-        if self._links and self._links.pop():
+        leads, marks_note = self._links.pop() if self._links else (False, False)
+        if leads:
             self._builder.close_link()
             self._link_is_open = False
+        if marks_note:
+            self._builder.close_script()
 
     def _embed(self, name: str, element: Attributes) -> None:
         target = element.get("data" if name == "object" else "src")

@@ -1,6 +1,7 @@
 """Walks a page's trees of elements in the order of the document, and tells a Page what it comes upon."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
 
@@ -13,26 +14,47 @@ from structformer_html.elements import (
     MOSTLY_LINKS,
     SOMETIMES_SKIPPED,
     SPANS,
+    Attributes,
 )
-from structformer_html.main_content import has_ancestor, is_page_header
-from structformer_html.page import Attributes, Page
+from structformer_html.main_content import has_ancestor, is_page_header, outermost
+from structformer_html.page import Page
 
 _DRAWN_TEXT = "svg title, svg desc, svg metadata"  # that no one sees
 _TOLD_BEFORE = frozenset({"button", "div", "img", "label", "rt", "table", "tr", *HEADINGS})
 _FOR_LISTENERS = frozenset({"sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "show-for-sr"})
 _UNSEEN = ", ".join((_DRAWN_TEXT, *(f".{each}" for each in sorted(_FOR_LISTENERS))))
 _ICONS = frozenset({"i", "img", "svg"})
+_IN_LINES = frozenset({"a", "b", "cite", "em", "i", "small", "span", "strong", "sup"})
+_ASIDES = frozenset({"aside", "footer", "nav"})
+_DEPTH = 100  # elements that a link is in, as far as they are looked at
 FAR = 10  # texts and elements between an icon and the title that repeats it
 
 
-def read_tree(roots: Iterable[LexborNode], page: Page) -> None:
+def read_tree(roots: list[LexborNode], page: Page) -> None:
     """Walk element trees in document order."""
+    linked = _Linked(roots)
     for root in roots:
-        _walk(root, page)
+        _walk(root, page, linked)
     page.finish()
 
 
-def _walk(root: LexborNode, page: Page) -> None:
+def with_linked_asides(roots: list[LexborNode], root: LexborNode) -> list[LexborNode]:
+    """Return the parts of a page that are its content, then the asides beside them that their text links to."""
+    linked, inside = _Linked(roots), {each.mem_id for each in roots}
+    beside = [each for each in root.css("aside, footer, [role=complementary]") if not has_ancestor(each, inside)]
+    around = {each.mem_id for part in roots for each in _line_to(part)}
+    return [*roots, *outermost([each for each in beside if each.mem_id not in around and linked.holds(each)])]
+
+
+def _line_to(node: LexborNode) -> Iterator[LexborNode]:
+    """An element, and those that it is in."""
+    above: LexborNode | None = node
+    while above is not None:
+        yield above
+        above = above.parent
+
+
+def _walk(root: LexborNode, page: Page, linked: "_Linked") -> None:
     menus = _Menus(root)
     start, end, say, span_text = page.start, page.end, page.text, page.span_text
     above: list[tuple[LexborNode, str]] = []
@@ -57,7 +79,7 @@ def _walk(root: LexborNode, page: Page) -> None:
             elif name == "i" and attributes.get("class") == "conum":
                 node = _past_number(node)
             elif not above or not (
-                (attributes or name in SOMETIMES_SKIPPED) and _is_left_out(node, name, attributes, page, menus)
+                (attributes or name in SOMETIMES_SKIPPED) and _is_left_out(node, name, attributes, page, menus, linked)
             ):
                 if name in _TOLD_BEFORE:
                     name, attributes = _tell_before(node, name, attributes, page)
@@ -70,7 +92,7 @@ def _walk(root: LexborNode, page: Page) -> None:
                 if child is None:
                     end(name)
                 elif name in HEADINGS and (inner := _inner_headings(node)):
-                    _walk_nested(node, inner, page)
+                    _walk_nested(node, inner, page, linked)
                 elif name in MEDIA and menus.are_closed(node):
                     for each in node.css("[src]"):
                         if each.mem_id != node.mem_id:
@@ -92,30 +114,38 @@ def _walk(root: LexborNode, page: Page) -> None:
             return
 
 
-def _is_left_out(node: LexborNode, name: str, attributes: Attributes, page: Page, menus: "_Menus") -> bool:
+def _is_left_out(
+    node: LexborNode, name: str, attributes: Attributes, page: Page, menus: "_Menus", linked: "_Linked"
+) -> bool:
     """Whether an element and all in it are left out."""
-    return bool(
+    is_aside = (
         page.skips(name, attributes)
         or (name == "aside" and page.skips_aside(node))
         or (name == "footer" and node.parent is not None and node.parent.tag != "blockquote" and page.skips_aside(node))
-        or (name == "span" and page.without_furniture and _is_unseen(node, attributes))
+    )
+    if is_aside:
+        return not (page.may_be_note(name, attributes) and linked.holds(node))
+    return bool(
+        (name == "span" and page.without_furniture and _is_unseen(node, attributes, page))
         or (attributes and page.may_be_menu(name, attributes) and menus.holds(node))
         or (name == "header" and page.may_skip_header and is_page_header(node))
         or (name == "a" and _is_link_to_skip(node, attributes, page))
-        or (attributes and page.may_number_lines(attributes) and _holds_numbers(node))
+        or (page.may_number_lines(attributes) and _holds_numbers(node) and page.keeps_place(attributes))
         or (
             name == "button" and (page.in_code or (page.heading_has_text if page.in_heading else _is_beside_code(node)))
         )
     )
 
 
-def _is_unseen(span: LexborNode, attributes: Attributes) -> bool:
+def _is_unseen(span: LexborNode, attributes: Attributes, page: Page) -> bool:
     """Whether nobody sees what is in a line: what is hidden, or said to listeners next to what others see; and the
     name of a language that VitePress shows above code.
     """
     classes = attributes.get("class") or ""
     if "display:none" in (attributes.get("style") or "").replace(" ", ""):
         return True
+    if page.in_code:
+        return False
     if classes == "lang":
         return _first_pre(_past_blanks(span.next)) is not None
     node: LexborNode | None = None if _FOR_LISTENERS.isdisjoint(classes.split()) else span
@@ -201,6 +231,43 @@ class _Menus:
         size = len(" ".join(node.text(deep=True).split()))
         linked = sum(len(each.text(deep=True).strip()) for each in links)
         return MOSTLY_LINKS * size < linked and 2 * size < self._size
+
+
+class _Linked:
+    """Tells what the text of a page links to."""
+
+    def __init__(self, roots: Iterable[LexborNode]) -> None:
+        self._roots = tuple(roots)
+        self._targets: set[str] | None = None
+
+    def holds(self, node: LexborNode) -> bool:
+        """Whether a link in a sentence leads to an element or into it."""
+        names = {node.attributes.get("id"), *(each.attributes.get("id") for each in node.css("[id]"))} - {None}
+        if names and self._targets is None:
+            links = (each for root in self._roots for each in root.css('a[href^="#"]') if _is_in_sentence(each))
+            self._targets = {unquote((each.attributes["href"] or "")[1:]) for each in links}
+        return bool(self._targets) and not names.isdisjoint(self._targets or ())
+
+
+def _is_in_sentence(link: LexborNode) -> bool:
+    """Whether a link stands beside words, in no part of the page that may itself be furniture."""
+    node: LexborNode | None = link
+    while node is not None and node.tag in _IN_LINES:
+        beside = [
+            each.text_content or "" for each in (node.prev, node.next) if each is not None and each.tag == "-text"
+        ]
+        if any(character.isalnum() for text in beside for character in text):
+            break
+        node = node.parent
+    else:
+        return False
+    for _ in range(_DEPTH):
+        node = node.parent
+        if node is None or node.tag == "body":
+            return True
+        if node.tag in _ASIDES:
+            return False
+    return False
 
 
 def _holds_numbers(node: LexborNode, depth: int = 5) -> bool:
@@ -319,7 +386,7 @@ def _inner_headings(heading: LexborNode) -> list[LexborNode]:
     return [each for each in heading.css("h1, h2, h3, h4, h5, h6") if each.mem_id != own]
 
 
-def _walk_nested(heading: LexborNode, inner: list[LexborNode], page: Page) -> None:
+def _walk_nested(heading: LexborNode, inner: list[LexborNode], page: Page, linked: _Linked) -> None:
     """A heading with headings in it: its own text is its title, the inner ones come after it."""
     above = {each.mem_id for each in (*inner, *heading.css(_DRAWN_TEXT))}
     for node in heading.traverse(include_text=True):
@@ -328,4 +395,4 @@ def _walk_nested(heading: LexborNode, inner: list[LexborNode], page: Page) -> No
     page.end(heading.tag or "")
     for each in inner:
         if not has_ancestor(each, above, heading.mem_id):
-            _walk(each, page)
+            _walk(each, page, linked)
