@@ -24,13 +24,14 @@ from structformer.text import github_slug, without_controls
 
 from structformer_html.class_names import kind_said
 from structformer_html.decoding import decode_page
+from structformer_html.elements import Attributes
 from structformer_html.main_content import FURNITURE_OF, is_list_of_contents, main_content, title_of
-from structformer_html.page import Attributes, Page
-from structformer_html.parsing import MAX_DEPTH, parse, without_attribute_floods, without_deep_tags
+from structformer_html.page import Page
+from structformer_html.parsing import MAX_DEPTH, parse, with_ends, without_attribute_floods, without_deep_tags
 from structformer_html.tables import TableBuilder
 from structformer_html.templates import has_templates, is_template, split_front_matter, with_title
 from structformer_html.texinfo import FURNITURE, is_texinfo, shape
-from structformer_html.walking import read_tree
+from structformer_html.walking import read_tree, with_linked_asides
 
 _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
 _DOCTYPE = re.compile(
@@ -97,6 +98,9 @@ class HtmlFormat:
         text, is_deep = without_deep_tags(text)
         if is_deep:
             source.warn(f"nested over {MAX_DEPTH} elements deep: tags below that are left out")
+        text, names = with_ends(text)
+        for name in dict.fromkeys(names):
+            source.warn(f"<{name}> without an end: it ends before the next heading")
         root = parse(text)
         for node in root.css("html, base, link, meta, head > title"):
             head.take(node.tag or "", node.attributes, node.text() if node.tag == "title" else "")
@@ -108,6 +112,7 @@ class HtmlFormat:
             roots, found, furniture = root.css("body"), "body", FURNITURE
         else:
             roots, found = main_content(root, text)
+            roots = with_linked_asides(roots, root) if found != "body" else roots
             furniture = FURNITURE_OF.get(found, furniture)
             head.title = title_of(root, found) or head.title
         contents = not whole and is_list_of_contents(roots, text)

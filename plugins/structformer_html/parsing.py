@@ -1,6 +1,8 @@
 """A page's text to its element tree by HTML's own algorithm, however deep it is nested."""
 
 import re
+from bisect import bisect
+from functools import cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -14,6 +16,17 @@ _FLAT = frozenset(
 )
 
 
+_HEAD = 4000  # characters
+# By the last of which one sees cheaply that all have ends.
+_LAST = (("<!--", "-->"), *((f"<{name}", f"</{name}") for name in ("script", "style", "textarea", "template")))
+_NESTED = frozenset({"code", "pre", "template"})
+_HEADING = re.compile(r"<h[1-6](?=[\s>])", re.IGNORECASE)
+# A comment; a tag of an element that holds no tags, or code; a heading.
+_REGION = re.compile(
+    r"<!--|<(?P<close>/?)(?P<name>script|style|textarea|title|xmp|iframe|noembed|noframes|template|code|pre)(?=[\s/>])"
+    r"|<h[1-6](?=[\s>])",
+    re.IGNORECASE,
+)
 _LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{20000,}>")
 _MAX_ATTRIBUTES = 1000
 
@@ -56,6 +69,68 @@ def without_deep_tags(text: str) -> tuple[str, bool]:
         return text, False
     flattened = _TAG.sub(kept, text)
     return (flattened, True) if deepest > MAX_DEPTH else (text, False)
+
+
+def with_ends(text: str) -> tuple[str, list[str]]:
+    """Return the text with an end before the next heading for each comment, script or code that has none, and the
+    names of these in order.
+
+    The standard lets them go on to the end of the page, with all headings in them.
+    """
+    is_old = "<BODY" in text[:_HEAD] or "<HTML" in text[:_HEAD]  # counted only by its whole scan
+    if not (
+        is_old
+        or any(text.rfind(start) > text.rfind(end) for start, end in _LAST)
+        or any(text.count(f"<{name}") > text.count(f"</{name}") for name in ("code", "pre"))
+        or ("<title" in text[:_HEAD] and "</title" not in text)
+    ):
+        return text, []
+    ends = _missing_ends(text)
+    parts, done = [], 0
+    for place, name in ends:
+        parts += [text[done:place], "-->" if name == "!--" else f"</{name}>"]
+        done = place
+    return "".join((*parts, text[done:])), [name for _, name in ends]
+
+
+def _missing_ends(text: str) -> list[tuple[int, str]]:
+    """Return (place, name) of each end that is missing, in order: what is open last ends first."""
+    ends: list[tuple[int, int, str]] = []  # place, where it is open from, name
+    headings: list[int] = []
+    is_open: dict[str, list[int]] = {}
+    exhausted: set[str] = set()
+    position = 0
+    while (match := _REGION.search(text, position)) is not None:
+        start, position = match.start(), match.end()
+        name = "!--" if match[0] == "<!--" else (match["name"] or "h").lower()
+        if name == "h":
+            headings.append(start)
+        elif name in _NESTED:
+            if not match["close"]:
+                is_open.setdefault(name, []).append(start)
+            elif is_open.get(name):
+                is_open[name].pop()
+        elif not match["close"]:
+            end = None if name in exhausted else _end_of(name).search(text, start + 2)
+            if end is None:
+                exhausted.add(name)
+                if (heading := _HEADING.search(text, position)) is None:
+                    break
+                ends.append((heading.start(), -start, name))
+                position = heading.start()
+            else:
+                position = end.end()
+    for name, starts in is_open.items():
+        for start in starts:
+            after = bisect(headings, start)
+            if after < len(headings):
+                ends.append((headings[after], -start, name))
+    return [(place, name) for place, _, name in sorted(ends)]
+
+
+@cache
+def _end_of(name: str) -> re.Pattern[str]:
+    return re.compile("-->" if name == "!--" else rf"</{name}(?=[\s/>])", re.IGNORECASE)
 
 
 def parse(text: str) -> LexborNode:

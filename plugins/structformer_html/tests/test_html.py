@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from structformer import Corpus, ReferenceGraph, read
 from structformer.document import MarkKind
@@ -624,3 +626,116 @@ def test_a_page_below_many_remarks_is_known_without_delay():
 def test_the_steps_of_a_standard_keep_their_lines():
     page = "<h1>T</h1><emu-alg>\n  1. Let _x_ be 1.\n    1. Return _x_.\n</emu-alg><p>So.</p>"
     assert one(page, "html").root.text == "  1. Let _x_ be 1.\n    1. Return _x_.\n\nSo."
+
+
+# notes, code, regions without an end
+
+
+def test_what_says_that_it_is_a_note_is_text_and_its_mark_stands_apart():
+    page = """<body><h1>Pans</h1><p>Hot pans<a href="#n1" epub:type="noteref">1</a> burn<a role="doc-noteref" href="#n2">2</a>.</p>
+    <aside id="n1" epub:type="footnote"><p>On gas.</p></aside><aside id="n2" epub:type="rearnote">Iron.</aside>
+    <aside epub:type="toc"><a href="x">x</a></aside><div role="complementary" epub:type="annotation">Only lids.</div>"""
+    document = one(page, "html")
+    assert document.root.text == "Hot pans¹ burn².\n\nOn gas.\n\nIron.\n\nOnly lids."
+    assert {"n1", "n2"} <= set(document.root.anchors)
+
+
+def test_what_a_sentence_links_to_is_text():
+    page = """<body><p><a href="#menu">To the menu</a></p><main><h1>Pans</h1><p>Hot pans<sup><a href="#n1">1</a></sup> burn.</p>
+    </main><aside><p id="n1">On gas.</p></aside><aside id="menu">Offers</aside><aside><a href="#n1">all</a></aside>
+    <footer id="n2">Two</footer>"""
+    assert one(page, "html").root.text == "Hot pans¹ burn.\n\nOn gas."
+    linked = page.replace("burn", 'burn (see <a href="#n2">there</a>)')
+    assert one(linked, "html").root.text.endswith("On gas.\n\nTwo")
+
+
+@pytest.mark.parametrize(
+    "around", [("<pre><code>", "</code></pre>"), ("<p><code>", "</code></p>"), ("<pre>", "</pre>")]
+)
+def test_in_code_no_class_is_furniture(around):
+    words = "".join(
+        f' <span class="{name}">{name}</span>' for name in ("footer", "toc", "sr-only", "math", "breadcrumb")
+    )
+    document = one(f"<h1>T</h1>{around[0]}a{words}{around[1]}<p>after</p>", "html")
+    assert document.root.text == "a footer toc sr-only math breadcrumb\n\nafter"
+
+
+@pytest.mark.parametrize(
+    ("opened", "first"),
+    [
+        ("<!-- lost", ""),
+        ("<script>lost", ""),
+        ("<STYLE>lost", ""),
+        ("<textarea>kept", "kept</p>"),
+        ("<template>lost", ""),
+        ("<pre>kept", "kept"),
+        ("use <code>kept", "use kept"),
+        ("<pre><code>kept", "kept"),
+    ],
+)
+def test_what_has_no_end_ends_before_the_next_heading(opened, first):
+    page = f"<BODY><h1>A</h1><p>{opened}</p><h2>B</h2><p>one two</p><h2>C</h2><pre>x</pre>"
+    source = SourceFile("a.html", page.encode())
+    [document] = HtmlFormat().read(source, {})
+    assert outline(document) == [(0, "A"), (1, "B"), (1, "C")]
+    assert [section.text for section in document.sections()] == [first, "one two", "x"]
+    assert [mark.kind for section in document.root.children for mark in section.marks] == [MarkKind.CODE]
+    assert all("without an end: it ends before the next heading" in warning for warning in source.warnings)
+    assert source.warnings
+
+
+def test_the_bars_of_old_javadoc_and_the_numbers_of_its_sources_are_left_out():
+    page = """<div class="topNav"><ul class="navList"><li>Overview</li></ul></div><div class="subNav">Prev Next</div><h1>Uses of Pan</h1>
+    <p>Heat uses Pan.</p><pre><a class="jxr_linenumber" name="L1" href="#L1">1</a>   <em>/*</em></pre><div class="bottomNav">Next</div>"""
+    document = one(page, "html")
+    assert document.root.text == "Heat uses Pan.\n\n   /*"
+    assert "L1" in document.root.anchors
+
+
+@pytest.mark.parametrize("declared", ["iso-8859-1", "windows-1252", "koi8-r", "gbk"])
+def test_bytes_that_are_utf_8_are_read_so_whatever_the_page_declares(declared):
+    source = SourceFile(
+        "a.html",
+        f"<meta charset={declared}><h1>Associação</h1><p>Informações sobre panelas, fogões, pão e maçãs: não, são três opções à mão.".encode(),
+    )
+    [document] = HtmlFormat().read(source, {})
+    assert (document.title, document.metadata["encoding"]) == ("Associação", "utf-8")
+    assert source.warnings == [
+        f"declared as {declared}, but its bytes are UTF-8: read as UTF-8".replace("iso-8859-1", "windows-1252")
+    ]
+
+
+def test_a_short_chinese_page_that_happens_to_be_utf_8_is_read_as_declared():
+    assert one("<meta charset=gbk><h1>联通</h1>".encode("gbk"), "html").title == "联通"
+
+
+def _calls(page: bytes) -> int:
+    """How many functions reading a page calls, Python's and C's."""
+    count = 0
+
+    def seen(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(seen)
+    try:
+        list(HtmlFormat().read(SourceFile("a.html", page), {}))
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+OPENINGS = """<a|<a href="#x">|<a href="|<aside|<aside id=x>|<code>|<pre>|<h2>|<h2><code>|<table><tr><td>|<ul><li>|<dl><dt>|<sup>|<math><msup>
+    |<!--|<!-- -->|<script>|<style>|<template>|<textarea>|<title>|<nav>|<footer id=a>|<div class=note>|<div class=toc>|<p>a <a href="#x">b</a> c
+    |<span class=sr-only>|<td><h2>|<button>|<details>|<img alt=|<meta charset|<meta |<meta charset=x|&lt|{{|{% |<% |<?php |<svg><title>|<b><i>"""
+
+
+@pytest.mark.parametrize("opening", [each.strip() for each in OPENINGS.split("|")])
+def test_a_page_of_repeated_openings_takes_steps_in_proportion(opening):
+    before, after = (_calls(b"<h1>A</h1>" + f"{opening} ".encode() * count) for count in (400, 800))
+    assert after < 2.5 * before + 500
+
+
+def test_a_megabyte_of_unfinished_meta_elements_is_read():
+    for opening in (b"<meta charset ", b"<meta "):  # days, if each is sought to the end
+        list(HtmlFormat().read(SourceFile("a.html", "é".encode() + opening * (1_000_000 // len(opening))), {}))
