@@ -30,7 +30,7 @@ _ADMONITIONS = frozenset("NOTE TIP IMPORTANT WARNING CAUTION".split())
 _CODE = frozenset("source listing literal".split())
 _FORMULAS = frozenset("stem latexmath asciimath".split())
 _BREAKS = frozenset(("'''", "<<<", "---", "- - -", "***", "* * *", "+"))
-_CALLOUT = re.compile(r"[ \t]*(?:(?://|#|--|;;)[ \t]*)?(?:<(?:!--)?(?:\d{1,3}|\.)(?:--)?>[ \t]*)+$", re.MULTILINE)
+_CALLOUT = re.compile(r"(?<![ \t])[ \t]*(?:(?://|#|--|;;)[ \t]*)?(?:<(?:!--)?(?:\d{1,3}|\.)(?:--)?>[ \t]*)+$", re.MULTILINE)
 _QUOTES = tuple(  # of one line, where code has such marks
     re.compile(rf"(?<![\w;:}}])(?:\[[^\[\]\n]{{1,100}}\])?({mark}{{1,2}})(?=\S)([^\n]{{1,200}}?)(?<=\S)\1(?!\w)")
     for mark in (r"\*", "`", "_", "#")
@@ -139,7 +139,7 @@ class Blocks:
             return number + 1
         if _DELIMITER.fullmatch(line):
             return self._delimited(number, end, element)
-        macro = _MACRO.fullmatch(line)
+        macro = _MACRO.fullmatch(line) if line[-1] == "]" else None
         if macro is not None:
             self._media(macro, element)
             return number + 1

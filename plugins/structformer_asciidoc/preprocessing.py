@@ -38,7 +38,7 @@ def lines_of(source: SourceFile, attributes: Attributes, taken: set[str]) -> Ite
                 attributes.enter(ends)
                 yield ends
             continue
-        directive = _DIRECTIVE.fullmatch(line) if "::" in line else None
+        directive = _DIRECTIVE.fullmatch(line) if "::" in line and line[-1] == "]" else None
         if directive is None or directive[1]:
             if not any(skipping):
                 attributes.enter(line)

@@ -42,7 +42,8 @@ _DIRECTIVES = [
         r"\[!(?P<show>code)(?:-(?P<language>\w+))?\s*\[[^\]]*\]\s*\((?P<path>[^\s()?#]+)(?:[?#][^()]*)?\)\]",
     )
 ]
-_IN_LINE = re.compile(rf"\[!INCLUDE\s*\[[^\[\]\n]*\]\s*\({_PATH}\)\]", re.IGNORECASE)
+# A directive within a line. Its parts are bounded and hold no bracket: many openings without an end take linear time.
+_IN_LINE = re.compile(r"\[!INCLUDE *\[[^\[\]\n]{0,300}\] *\((?P<path>[^\s\"'<>{}|:()\[\]]{1,300})\)\]", re.IGNORECASE)
 _HINTS = (  # one of which every directive has; a literal is found much faster than a pattern
     *("#include", "#rustdoc_include", "#playground", "8<-", "{< include", "{<include", "{% include", "{%- include"),
     *("{%include", "{%-include", "{% readfile", "{< readfile", "@include:", "!include", "!Include", "!INCLUDE"),

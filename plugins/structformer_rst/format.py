@@ -1,16 +1,11 @@
 """The reStructuredText format: docutils' tree to Documents, with the roles and directives that Sphinx adds."""
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from docutils import nodes
 from docutils.core import publish_doctree
-from docutils.parsers.rst import Directive, directives, roles
-from docutils.parsers.rst.directives.body import MathBlock
-from docutils.parsers.rst.directives.misc import Class as PlainClass
-from docutils.parsers.rst.languages import en as english
-from docutils.utils import unescape
 from structformer.document import Document, Link, LinkKind, MarkKind, Source
 from structformer.errors import ReadError
 from structformer.formats import (
@@ -19,7 +14,6 @@ from structformer.formats import (
     TreeBuilder,
     decode,
     included_files,
-    is_external,
     join,
     link_names,
     name_references,
@@ -28,8 +22,9 @@ from structformer.formats import (
 )
 
 from structformer_rst import objects, unnamed
-from structformer_rst.glossary import Glossary, is_term, term_anchor
-from structformer_rst.option_lines import is_option, options_of, without_options
+from structformer_rst.directives import NAMED, NOTES, ROLE_MARKS, PageParser
+from structformer_rst.glossary import is_term
+from structformer_rst.including import MAX_INCLUDED, included_whole, with_includes
 from structformer_rst.site_text import default_role, with_site_text
 
 _SETTINGS = {
@@ -44,63 +39,10 @@ _SETTINGS = {
     "line_length_limit": 1_000_000,
     "syntax_highlight": "none",
 }
-_NAMED = re.compile(r"(.*?)\s*(?<!\x00)<([^<>]+)>", re.DOTALL)
-_ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
-_REFERENCES = frozenset("ref doc numref any term download eq".split())
-_FORMULA = "equation-"  # begins the place of one, as Sphinx names it
-_PATHS = frozenset({"doc", "download"})
-_OF_OTHERS = re.compile(r"[\w.-]+:(?!\s)")  # a page of another project, by intersphinx
-_TITLED = frozenset("ref doc numref".split())  # those that show the title of what they point to
-# Directives whose content is not reStructuredText.
-_CODE = frozenset(
-    """code-block sourcecode prompt parsed-code testcode testsetup testcleanup testoutput doctest ipython
-    plantuml uml graphviz digraph graph mermaid highlight productionlist console literalinclude
-    jupyter-execute plot command-output program-output click-example click:example click:run raw-code terminal
-    altair-plot bokeh-plot exec_code code""".split()
-)
-# Directives whose argument nobody reads.
-_SILENT = frozenset(
-    """index only ifconfig highlight meta toctree-wrapper contents default-domain default-role grid card-carousel
-    div""".split()
-)
-_PRINTED = re.compile(r"not html|latex|pdf|texinfo|man")  # of `only`: what no page shows
 _FILE_FIELDS = re.compile(r"orphan|tocdepth|nocomments|no-?search|html_theme\..*")  # said to Sphinx, not to readers
-_BUTTONS = frozenset({"button-link", "button-ref"})
-_CARDS = frozenset({"card", "grid-item-card"})
-_CARD_RULE = re.compile(r"(?:\^{3,}|\+{3,})\s*")  # between a card's header, body and footer
-_LANGUAGES = {  # of code whose directive says it by its name
-    **dict.fromkeys(
-        "testcode testsetup testcleanup doctest ipython plot jupyter-execute click:example".split(), "python"
-    ),
-    **dict.fromkeys("digraph graph graphviz".split(), "dot"),
-    "mermaid": "mermaid",
-    "plantuml": "plantuml",
-    "console": "console",
-}
-_NAMES_LANGUAGE = frozenset({"code", "code-block", "sourcecode"})
 _NO_LANGUAGES = frozenset({"text", "none", "default", "guess"})
-_NOTES = frozenset(
-    """versionadded versionchanged versionremoved deprecated todo seealso theorem lemma proof corollary proposition
-    definition remark example""".split()
-)
-_NOT_LISTED = re.compile(r"\s*:no-?index(?:-entry)?:")
-_CONTINUED = re.compile(r"\\\n\s*")
-_SIGNATURE = re.compile(r"[A-Z(.]")
-_MEMBERS = re.compile(r"^\.\. (?:\w+:)?(?:method|attribute|property|classmethod|staticmethod)::", re.MULTILINE)
-_FILES = frozenset({"literalinclude", "download", "figure-md"})
-_ROLE_NAMES = re.compile(r"(?<![\w`]):((?:[\w+.-]+:)*[\w+.-]+):`|`:((?:[\w+.-]+:)*[\w+.-]+):")
-_DIRECTIVE_NAMES = re.compile(
-    r"^[ \t]*(?:[-*+][ \t]+)?\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?((?:[\w+.-]+:)*[\w+.-]+)::", re.MULTILINE
-)
-_INCLUDES = re.compile(
-    r"^([ \t]*)\.\.[ \t]+include::[ \t]*([^<\s]\S*)[ \t]*$((?:\n\1[ \t]+:[\w-]+:.*$)*)", re.MULTILINE
-)
-_OPTION = re.compile(r"^[ \t]+:([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-_LINES = ("start-line", "end-line")
-_BOUNDS = frozenset({*_LINES, "start-after", "end-before"})
 _TOCTREES = re.compile(r"^([ \t]*)\.\.[ \t]+toctree::[^\n]*((?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*$))*)", re.MULTILINE)
-_MOST_UP = 8  # folders above a page
-_MAX_INCLUDED = 200
+_NO_SECTION = "Unexpected section title"
 _MARKS = {
     nodes.bullet_list: MarkKind.LIST,
     nodes.enumerated_list: MarkKind.LIST,
@@ -129,257 +71,6 @@ _ON_LINES = (
     *(nodes.list_item, nodes.term, nodes.definition, nodes.row, nodes.field, nodes.option_list_item),
     *(nodes.description, nodes.line),
 )
-_ACCESS_KEY = re.compile(r"&(&|(?=\S))")
-_ROLE_MARKS = {"guilabel": MarkKind.STRONG, "menuselection": MarkKind.STRONG, "dfn": MarkKind.EMPHASIS}
-
-
-def _role(
-    name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = None
-) -> tuple[list[Any], list[Any]]:
-    if objects.ICON.fullmatch(name) is not None:
-        return [], []
-    named = _NAMED.fullmatch(text) if not text.startswith("!") else None
-    shown, target = map(unescape, (named[1], named[2]) if named else (text, text))
-    kind = name.rpartition(":")[2]
-    if kind in _REFERENCES and not name.startswith("external"):
-        if target in unnamed.GENERATED and kind in _TITLED:
-            return [nodes.inline(rawtext, shown if named else unnamed.GENERATED[target])], []
-        anchor = term_anchor(target) if kind == "term" else f"{_FORMULA}{target}" if kind == "eq" else target
-        if kind == "doc" and _OF_OTHERS.match(target):
-            anchor = f"//{target}"
-        if kind == "numref" and named:
-            shown = "" if "{name}" in shown else objects.NUMBER_PLACE.sub("", shown).strip()
-        reference = nodes.reference(rawtext, shown, refuri=anchor if kind in _PATHS else f"#{anchor}")
-        if not (named and shown) and kind in _TITLED:
-            reference["classes"].append(unnamed.UNNAMED_CLASS)
-        return [reference], []
-    around = inliner.document.settings.objects
-    link = "" if text.startswith("!") else objects.target_of(name, target.lstrip("~"), around)
-    if not named:
-        shown = objects.last_part(shown) if shown[:1] == "~" else shown.lstrip("!").removeprefix("." if link else "")
-    if _ROLE_MARKS.get(kind) is MarkKind.STRONG:
-        shown = _ACCESS_KEY.sub(r"\1", shown)
-    literal = nodes.literal(rawtext, shown, classes=[name])
-    return [nodes.reference(rawtext, "", literal, refuri=link) if link else literal], []
-
-
-def _series_role(name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any) -> tuple[list[Any], list[Any]]:
-    """A PEP or an RFC, as docutils has it, with the words and the place in it that Sphinx lets it have."""
-    named = _NAMED.fullmatch(text)
-    number, mark, place = (named[2] if named else text).partition("#")
-    found, messages = roles._role_registry[english.roles[name]](name, rawtext, number, lineno, inliner)
-    if isinstance(found[0], nodes.reference):
-        found[0]["refuri"] += mark + place
-        found[0][:] = [nodes.Text(unescape(named[1]))] if named else found[0][:]
-    return found, messages
-
-
-for _name in ("pep", "rfc"):
-    roles.register_local_role(_name, _series_role)
-
-
-class _Block(Directive):  # type: ignore[misc]
-    """A Sphinx directive: its argument is a paragraph, its content is read as reStructuredText."""
-
-    has_content = True
-    optional_arguments = 1
-    final_argument_whitespace = True
-    option_spec = None
-
-    def run(self) -> list[Any]:
-        if self.name in objects.UNSEEN or (self.name == "only" and _PRINTED.fullmatch(" ".join(self.arguments))):
-            return []
-        block = nodes.container(classes=[self.name])
-        # Without a list of the options that there are, docutils takes them for the argument's next lines.
-        lines = [line for argument in self.arguments for line in argument.split("\n")]
-        said = [line for line in lines if not is_option(line)]
-        argument = "\n".join(said).strip()
-        kind = self.name.rpartition(":")[2]
-        body = without_options(self.content)
-        skipped = len(self.content) - len(body)
-        options = [*lines, *self.content[:skipped]]
-        self.options = options_of(options)
-        self.add_name(block)
-        if self.name in _CODE:
-            return self._code(block, argument, body)
-        target = self._target(argument)
-        if kind in _BUTTONS:
-            argument, body = " ".join(body) or argument, []
-        for place, line in enumerate(self.content if kind in _CARDS else ()):
-            if _CARD_RULE.fullmatch(line):
-                self.content[place] = ""
-        is_object = {self.name, kind}.isdisjoint(_SILENT | _NOTES | _BUTTONS)
-        signatures = _CONTINUED.sub("", argument).split("\n") if is_object else []
-        around = self.state.document.settings.objects
-        with around.describing(self.name, signatures, is_listed=not any(map(_NOT_LISTED.match, options))) as ids:
-            block += [nodes.target("", "", ids=[each]) for each in ids]  # of several on one, docutils keeps the first
-            if kind in objects.SIGNED:
-                block += nodes.line_block("", *(nodes.line("", signature) for signature in signatures))
-            elif argument and kind not in _SILENT | objects.SCOPES:
-                found, _ = self.state.inline_text(argument, self.lineno)
-                if target:
-                    found = [nodes.reference("", "", *found, refuri=target)]
-                block += nodes.paragraph("", "", *found)
-            if body:
-                self.state.nested_parse(self.content[skipped:], self.content_offset + skipped, block)
-        return [block]
-
-    def _target(self, argument: str) -> str:
-        """Where a button or a card leads."""
-        target = argument if self.name in _BUTTONS else self.options.get("link", "") if self.name in _CARDS else ""
-        kind = self.options.get(*(("ref-type", "any") if self.name == "button-ref" else ("link-type", "url")))
-        return f"#{target}" if target and kind in ("any", "ref") else target
-
-    def _code(self, block: Any, argument: str, lines: list[str]) -> list[Any]:
-        if self.name in _FILES and argument:
-            block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
-        if caption := self.options.get("caption"):
-            found, _ = self.state.inline_text(caption, self.lineno)
-            block += nodes.caption("", "", *found)
-        language = argument if self.name in _NAMES_LANGUAGE else _LANGUAGES.get(self.name, "")
-        code = nodes.literal_block("", "\n".join(lines), classes=["code", *language.split()[:1]])
-        return [block, code] if lines else [block] * bool(len(block) or block["ids"])
-
-
-class _Class(_Block):
-    """Python's classes, which Sphinx describes by the directive that in docutils gives the next block a class."""
-
-    def run(self) -> list[Any]:
-        if _SIGNATURE.search(self.arguments[0] if self.arguments else "") or _MEMBERS.search("\n".join(self.content)):
-            return super().run()
-        return list(PlainClass.run(self)) if self.arguments else []
-
-
-class _Math(MathBlock):  # type: ignore[misc]
-    """A formula, with the options that Sphinx adds: its label is a place."""
-
-    option_spec: ClassVar = {
-        **MathBlock.option_spec,
-        **dict.fromkeys(("label", "nowrap", "no-wrap"), directives.unchanged),
-    }
-
-    def run(self) -> list[Any]:
-        if label := self.options.pop("label", ""):
-            self.options.setdefault("name", f"{_FORMULA}{label}")
-        return list(super().run())
-
-
-class _Version(_Block):
-    """Since when something is there: Sphinx prints more than the number."""
-
-    arguments: list[str]
-
-    def run(self) -> list[Any]:
-        version, *rest = "\n".join(self.arguments).split(maxsplit=1) or [""]
-        self.arguments = rest
-        [block] = super().run()
-        lead = f"{objects.VERSIONS[self.name]} {version}" + (": " if len(block) else ".")
-        if not block.children or not isinstance(block[0], nodes.paragraph):
-            block.insert(0, nodes.paragraph())
-        block[0].insert(0, nodes.Text(lead))
-        return [block]
-
-
-class _Contents(Directive):  # type: ignore[misc]
-    """A toctree: links to its pages."""
-
-    has_content = True
-
-    def run(self) -> list[Any]:
-        listed = nodes.bullet_list()
-        for line in self.content:
-            entry = _ENTRY.fullmatch(line.strip())
-            if entry is not None and not line.strip().startswith(":"):
-                target = entry[2] or entry[3]
-                if target in unnamed.GENERATED or target == "self" or "*" in target:  # no page of another file
-                    continue
-                reference = nodes.reference("", entry[1] or target, refuri=target)
-                if not entry[1] and not is_external(target):
-                    reference["classes"].append(unnamed.UNNAMED_CLASS)
-                listed += nodes.list_item("", nodes.paragraph("", "", reference))
-        caption = "" if ":hidden:" in map(str.strip, self.content) else options_of(self.content).get("caption", "")
-        shown = [nodes.paragraph("", "", *self.state.inline_text(caption, self.lineno)[0])] if caption else []
-        return [*shown, listed] if len(listed) else shown
-
-
-class _Summary(Directive):  # type: ignore[misc]
-    """An autosummary: links to the objects that it lists."""
-
-    has_content = True
-
-    def run(self) -> list[Any]:
-        named = [line.strip() for line in self.content if line.strip() and not line.strip().startswith((":", ".."))]
-        found = [_role("obj", name, name, self.lineno, self.state)[0] for name in named]
-        return [nodes.bullet_list("", *(nodes.list_item("", nodes.paragraph("", "", *each)) for each in found))]
-
-
-def _register(text: str) -> None:
-    """Give every role and directive of a text that docutils does not know a meaning: Sphinx and its extensions have
-    hundreds, and docutils drops what it does not know.
-    """
-    for found in _ROLE_NAMES.finditer(text):
-        name = (found[1] or found[2]).lower()
-        if not _is_known(roles._roles, roles._role_registry, english.roles, name):
-            roles.register_local_role(name, _role)
-    for name in {found[1].lower() for found in _DIRECTIVE_NAMES.finditer(text)}:
-        if not _is_known(directives._directives, directives._directive_registry, english.directives, name):
-            directives.register_directive(name, _OF_THEIR_OWN.get(name, _Block))
-
-
-def _register_default(name: str) -> None:
-    """Set the role of text in single backticks for the page that docutils reads next."""
-    if _is_known((), roles._role_registry, english.roles, name):
-        roles._roles[""] = roles._role_registry[english.roles.get(name, name)]
-    elif name:  # `any` and numpydoc's `autolink` are mostly used for objects
-        name = "obj" if name in ("any", "autolink") else name
-        roles._roles[""] = lambda _, *said: _role(name, *said)
-
-
-def _is_known(own: Container[str], registry: Container[str], translated: Mapping[str, str], name: str) -> bool:
-    return name in own or translated.get(name, name) in registry
-
-
-_OF_THEIR_OWN = {
-    "toctree": _Contents,
-    "autosummary": _Summary,
-    "glossary": Glossary,
-    "class": _Class,
-    "math": _Math,
-    **dict.fromkeys(objects.VERSIONS, _Version),
-}
-# Of code too: docutils' own demand options that Sphinx's don't have.
-for _name in ("seealso", *_OF_THEIR_OWN, *_CODE - {"doctest"}):
-    directives.register_directive(_name, _OF_THEIR_OWN.get(_name, _Block))
-
-
-def _includes(data: bytes) -> list[str]:
-    """The paths of the files that a file's `include` directives take in whole."""
-    if b"include::" not in data:
-        return []
-    found = _INCLUDES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
-    whole = (each for each in found if (_BOUNDS | {"parser"}).isdisjoint(_options(each)))
-    return [place for each in whole for place in _places(each[2])]
-
-
-def _places(target: str) -> list[str]:
-    """Where an included file may be: a path from the root is one from Sphinx's folder, here or above."""
-    return ["../" * up + target.lstrip("/") for up in range(_MOST_UP, -1, -1)] if target.startswith("/") else [target]
-
-
-def _options(directive: re.Match[str]) -> dict[str, str]:
-    return dict(_OPTION.findall(directive[3]))
-
-
-def _piece(text: str, options: Mapping[str, str]) -> str:
-    """What an `include` directive takes of a text. Source: docutils' reference of directives."""
-    lines = text.split("\n")
-    bounds = [int(value) if re.fullmatch(r"-?\d{1,9}", value := options.get(name, "")) else None for name in _LINES]
-    text = "\n".join(lines[bounds[0] : bounds[1]])
-    if (after := options.get("start-after")) and after in text:
-        text = text.partition(after)[2]
-    if (before := options.get("end-before")) and before in text:
-        text = text.partition(before)[0]
-    return text
 
 
 # What begins a list's item or names a footnote; docutils makes a number of it, and Python none of over 4,300 digits.
@@ -430,7 +121,7 @@ class RstFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Paths of the files that a file takes in whole by `include`; they are not documents of their own."""
-        return included_files(source, _includes, _MAX_INCLUDED)
+        return included_files(source, included_whole, MAX_INCLUDED)
 
     def pages(self, source: SourceFile) -> set[str]:
         """Paths of the pages that the toctrees of a file list: documents, whoever includes them."""
@@ -444,7 +135,7 @@ class RstFormat:
             for line in found[2].split("\n")
             if (entry := line.strip()) and not entry.startswith(":")
         )
-        named = (found[2] if (found := _NAMED.fullmatch(entry)) else entry for entry in entries)
+        named = (found[2] if (found := NAMED.fullmatch(entry)) else entry for entry in entries)
         paths = (join("" if entry.startswith("/") else folder, entry.lstrip("/")) for entry in named)
         return {path + suffix for path in paths if path for suffix in unnamed.PAGE_SUFFIXES}
 
@@ -463,15 +154,14 @@ class RstFormat:
 
 def prepared(text: str, source: SourceFile) -> str:
     """A text as docutils reads it: with what it includes, and with what its site defines."""
-    return _LONG_NUMBER.sub(r"\1\\", with_site_text(_with_includes(text, source, source), source))
+    return _LONG_NUMBER.sub(r"\1\\", with_site_text(with_includes(text, source, source), source))
 
 
 def read_into(builder: TreeBuilder, text: str, source: SourceFile, around: objects.Objects) -> nodes.document:
     """Tell a builder what a text says. around: gets what it describes. Raises ReadError where docutils gives up."""
-    _register(text)
-    _register_default(default_role(source))
+    own = {"objects": around, "source": source, "default_role": default_role(source)}
     try:
-        tree = publish_doctree(text, source_path=source.path, settings_overrides={**_SETTINGS, "objects": around})
+        tree = publish_doctree(text, source.path, parser=PageParser(), settings_overrides={**_SETTINGS, **own})
         _Reader(builder, source, around).read(tree)
     except RecursionError as error:
         raise ReadError("nested too deep for docutils") from error
@@ -512,31 +202,6 @@ def _name_references(document: Document, tree: Any) -> None:
         document.title = document.root.title
 
 
-def _with_includes(text: str, source: SourceFile, page: SourceFile, taken: frozenset[str] = frozenset()) -> str:
-    """The text with the files that it includes in their places, from its own folder or, as Sphinx has it, the page's;
-    one that is not there, or includes itself, is left out and said.
-    """
-
-    def included(found: re.Match[str]) -> str:
-        options = _options(found)
-        tried = (each.open(place) for each in (source, page) for place in _places(found[2]))
-        opened = next(filter(None, tried), None)
-        problem = ""
-        if opened is None or opened.path in taken or len(taken) >= _MAX_INCLUDED:
-            problem = "it is not in the ingested folder, or includes itself"
-        elif "parser" in options:
-            problem = "it is of another format"
-        if opened is None or problem:
-            line = text.count("\n", 0, found.start()) + 1
-            source.warn(f"line {line}: {found[2]} is not included: {problem}")
-            return ""
-        piece = _piece(decode(opened).replace("\r\n", "\n"), options)
-        inner = _with_includes(piece, opened, page, taken | {source.path, opened.path})
-        return "\n".join(found[1] + line if line else line for line in inner.split("\n"))
-
-    return _INCLUDES.sub(included, text) if "include::" in text else text
-
-
 def _mark(node: Any) -> MarkKind | None:
     """What a node is of a text."""
     if isinstance(node, nodes.title):
@@ -545,7 +210,7 @@ def _mark(node: Any) -> MarkKind | None:
     if isinstance(node, nodes.container):
         return MarkKind.NOTE if _note_kind(node) else None
     if isinstance(node, nodes.literal):
-        named = (_ROLE_MARKS[name] for name in node.get("classes", ()) if name in _ROLE_MARKS)
+        named = (ROLE_MARKS[name] for name in node.get("classes", ()) if name in ROLE_MARKS)
         return next(named, MarkKind.CODE_SPAN)
     return _MARKS.get(type(node))
 
@@ -571,7 +236,7 @@ def _detail(node: Any) -> str:
 def _note_kind(container: Any) -> str:
     """The kind of note that a directive makes, by its name without the domain's: prf:theorem."""
     kinds = (name.rpartition(":")[2] for name in container.get("classes", ()))
-    return next((kind for kind in kinds if kind in _NOTES), "")
+    return next((kind for kind in kinds if kind in NOTES), "")
 
 
 class _Reader:
@@ -608,6 +273,11 @@ class _Reader:
         if isinstance(node, nodes.Text):
             self._flush()
             builder.flow(node.astext())
+        elif isinstance(node, nodes.system_message) and _NO_SECTION in node.astext():
+            title = node.children[-1].astext()  # of a block that holds no sections: a line
+            builder.paragraph()
+            builder.text(next((line for line in title.split("\n") if any(map(str.isalnum, line))), ""))
+            builder.paragraph()
         elif isinstance(
             node, (nodes.comment, nodes.system_message, nodes.substitution_definition, nodes.pending, nodes.raw)
         ):

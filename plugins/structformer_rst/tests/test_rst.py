@@ -472,3 +472,67 @@ def test_labels_of_any_script_are_places(tmp_path, run):
     run("ingest", tmp_path / "in", "-w", tmp_path / "w", "-q")
     counts = run("graph", "stats", "-w", tmp_path / "w", "--json").json["links"]["xref"]
     assert (counts["resolved"], counts["dead_anchor"]) == (3, 0)
+
+
+def test_roles_and_directives_are_known_in_any_case():
+    document = one(
+        "A\n=\n\nSee :PEP:`384`, :Ref:`b`, :Func:`tie`.\n\n.. Note:: Wet.\n\n.. VersionAdded:: 3\n\n.. _b:\n\nB\n-\n",
+        "rst",
+    )
+    assert document.root.text == "See PEP 384, B, tie.\n\nWet.\n\nAdded in version 3."
+    assert ("xref", "#b", "") in links(document)
+
+
+def test_an_error_in_a_role_or_a_directive_costs_that_one(monkeypatch):
+    def broken(*_: object) -> None:
+        raise ValueError("no such rope")
+
+    monkeypatch.setattr("structformer_rst.directives.objects.target_of", broken)
+    monkeypatch.setattr("structformer_rst.directives._Summary.run", broken)
+    source = SourceFile("a.rst", b"A\n=\n\nTie :func:`rope`.\n\n.. autosummary::\n\n   knots\n\nEnd.\n")
+    [document] = RstFormat().read(source, {})
+    assert document.root.text == "Tie rope.\n\nknots\n\nEnd."
+    assert [warning.partition(" cannot")[0] for warning in source.warnings] == [
+        "line 4: :func:",
+        "line 6: autosummary::",
+    ]
+
+
+def test_a_page_leaves_nothing_in_docutils():
+    from docutils.parsers.rst import directives, roles
+
+    before = dict(roles._roles), dict(directives._directives)
+    one(
+        ".. role:: own(emphasis)\n\n.. default-role:: own\n\nA `b` :own:`c` :x:`d`.\n\n.. unheard-of::\n\n   e\n",
+        "rst",
+    )
+    assert (roles._roles, directives._directives) == before
+
+
+@pytest.mark.parametrize(
+    ("directive", "text"),
+    [
+        (".. csv-table:: Ropes\n   :file: t/r.csv\n   :header-rows: 1", "Ropes\n\nRope | Size\n\nHemp | 3"),
+        (".. literalinclude:: t/tie.py\n   :pyobject: tie", "def tie():\n    pass"),
+        (".. literalinclude:: t/tie.py\n   :lines: 1, 6-\n   :language: python3", "import rope\nend = 1"),
+        (".. literalinclude:: t/tie.py\n   :start-after: import\n   :end-before: end", "def tie():\n    pass"),
+        (".. include:: t/tie.py\n   :code: python\n   :end-line: 1", "import rope"),
+    ],
+)
+def test_files_that_directives_name_are_read_through_the_folder(directive: str, text: str):
+    files = {"t/r.csv": "Rope,Size\nHemp,3\n", "t/tie.py": "import rope\n\ndef tie():\n    pass\n\nend = 1\n"}
+    [document] = RstFormat().read(Folder({"a.rst": f"A\n=\n\n{directive}\n", **files}).source("a.rst"), {})
+    assert document.root.text == text
+
+
+def test_a_file_that_a_directive_names_and_that_is_missing_is_said():
+    source = SourceFile("a.rst", b"A\n=\n\n.. csv-table::\n   :file: b.csv\n\n.. literalinclude:: c.py\n")
+    assert len(list(RstFormat().read(source, {}))) == 1
+    assert [warning.partition(" is not")[0] for warning in source.warnings] == ["line 4: b.csv", "line 7: c.py"]
+
+
+def test_titles_below_only_are_sections_and_elsewhere_lines():
+    text = "A\n=\n\nB\n-\n\n.. only:: html\n\n   C\n   -\n\n   Hemp.\n\n.. note::\n\n   D\n   -\n\n   Jute.\n"
+    document = one(text, "rst")
+    assert [(section.level, section.title) for section in document.sections()] == [(0, "A"), (2, "B"), (2, "C")]
+    assert "D\n\nJute." in "".join(section.text for section in document.sections())

@@ -1,0 +1,108 @@
+"""Files that reStructuredText takes in: whole by `include`, a table's by `csv-table`, code by `literalinclude`."""
+
+import re
+from collections.abc import Mapping
+
+from structformer.formats import SourceFile, decode
+
+_INCLUDES = re.compile(
+    r"^([ \t]*)\.\.[ \t]+include::[ \t]*([^<\s]\S*)[ \t]*$((?:\n\1[ \t]+:[\w-]+:.*$)*)", re.MULTILINE
+)
+_OPTION = re.compile(r"^[ \t]+:([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_LINES = ("start-line", "end-line")
+_BOUNDS = frozenset({*_LINES, "start-after", "end-before"})
+_AS_CODE = frozenset({"literal", "code"})  # options by which the text is shown as it stands
+_RANGE = re.compile(r"(\d{1,9})?[ \t]*(-)?[ \t]*(\d{1,9})?")
+_MOST_UP = 8  # folders above a page
+MAX_INCLUDED = 200
+
+
+def included_whole(data: bytes) -> list[str]:
+    """The paths of the files that a file's `include` directives take in whole."""
+    if b"include::" not in data:
+        return []
+    found = _INCLUDES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
+    whole = (each for each in found if (_BOUNDS | _AS_CODE | {"parser"}).isdisjoint(_options(each)))
+    return [place for each in whole for place in _places(each[2])]
+
+
+def opened(path: str, *sources: SourceFile) -> SourceFile | None:
+    """Return the file of a path as the first of these that finds it; None if it is not in the ingested folder."""
+    return next(filter(None, (source.open(place) for source in sources for place in _places(path))), None)
+
+
+def _places(target: str) -> list[str]:
+    """Where an included file may be: a path from the root is one from Sphinx's folder, here or above."""
+    return ["../" * up + target.lstrip("/") for up in range(_MOST_UP, -1, -1)] if target.startswith("/") else [target]
+
+
+def _options(directive: re.Match[str]) -> dict[str, str]:
+    return dict(_OPTION.findall(directive[3]))
+
+
+def _piece(text: str, options: Mapping[str, str]) -> str:
+    """What an `include` directive takes of a text. Source: docutils' reference of directives."""
+    lines = text.split("\n")
+    bounds = [int(value) if re.fullmatch(r"-?\d{1,9}", value := options.get(name, "")) else None for name in _LINES]
+    text = "\n".join(lines[bounds[0] : bounds[1]])
+    if (after := options.get("start-after")) and after in text:
+        text = text.partition(after)[2]
+    if (before := options.get("end-before")) and before in text:
+        text = text.partition(before)[0]
+    return text
+
+
+def code_lines(text: str, options: Mapping[str, str]) -> list[str]:
+    """Return the lines that a `literalinclude` shows of a file. Source: Sphinx's reference of directives."""
+    lines = text.expandtabs().split("\n")
+    if name := options.get("pyobject"):
+        lines = _of_object(lines, name.rpartition(".")[2])
+    if asked := options.get("lines"):
+        parts = [_RANGE.fullmatch(part.strip()) for part in asked.split(",")]
+        ends = ((int(part[1] or 1), int(part[3] or (not part[2] and part[1]) or len(lines))) for part in parts if part)
+        lines = [line for first, last in ends for line in lines[max(first, 1) - 1 : last]]
+    for key, is_start, beyond in (("start-at", 1, 0), ("start-after", 1, 1), ("end-at", 0, 1), ("end-before", 0, 0)):
+        mark = options.get(key)
+        place = next((place for place, line in enumerate(lines) if mark and mark in line), -1) + beyond
+        if mark and place >= beyond:
+            lines = lines[place:] if is_start else lines[:place]
+    return lines
+
+
+def _of_object(lines: list[str], name: str) -> list[str]:
+    """The lines of a function or a class in Python; all where it is not there."""
+    begins = re.compile(rf"([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(name)}\b")
+    for start, line in enumerate(lines):
+        if (begin := begins.match(line)) is not None:
+            end = start + 1
+            while end < len(lines) and (not lines[end].strip() or lines[end].startswith(begin[1] + " ")):
+                end += 1
+            return lines[start:end]
+    return lines
+
+
+def with_includes(text: str, source: SourceFile, page: SourceFile, taken: frozenset[str] = frozenset()) -> str:
+    """The text with the files that it includes in their places, from its own folder or, as Sphinx has it, the page's;
+    one that is not there, or includes itself, is left out and said.
+    """
+
+    def included(found: re.Match[str]) -> str:
+        options = _options(found)
+        file = opened(found[2], source, page)
+        problem = ""
+        if file is None or file.path in taken or len(taken) >= MAX_INCLUDED:
+            problem = "it is not in the ingested folder, or includes itself"
+        elif "parser" in options:
+            problem = "it is of another format"
+        if file is None or problem:
+            line = text.count("\n", 0, found.start()) + 1
+            source.warn(f"line {line}: {found[2]} is not included: {problem}")
+            return ""
+        inner = _piece(decode(file).replace("\r\n", "\n"), options)
+        if not _AS_CODE.isdisjoint(options):
+            inner = "\n    ".join((f".. code-block:: {options.get('code', '')}\n", *inner.split("\n"))) + "\n"
+        else:
+            inner = with_includes(inner, file, page, taken | {source.path, file.path})
+        return "\n".join(found[1] + line if line else line for line in inner.split("\n"))
+
+    return _INCLUDES.sub(included, text) if "include::" in text else text
