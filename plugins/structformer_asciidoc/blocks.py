@@ -30,7 +30,9 @@ _ADMONITIONS = frozenset("NOTE TIP IMPORTANT WARNING CAUTION".split())
 _CODE = frozenset("source listing literal".split())
 _FORMULAS = frozenset("stem latexmath asciimath".split())
 _BREAKS = frozenset(("'''", "<<<", "---", "- - -", "***", "* * *", "+"))
-_CALLOUT = re.compile(r"(?<![ \t])[ \t]*(?:(?://|#|--|;;)[ \t]*)?(?:<(?:!--)?(?:\d{1,3}|\.)(?:--)?>[ \t]*)+$", re.MULTILINE)
+_CALLOUT = re.compile(  # numbers at the end of a line of code, in its comment or without one
+    r"(?<![ \t])[ \t]*(?:(?://|#|--|;;)[ \t]*)?(?:<(?:!--)?(?:\d{1,3}|\.)(?:--)?>[ \t]*)+$", re.MULTILINE
+)
 _QUOTES = tuple(  # of one line, where code has such marks
     re.compile(rf"(?<![\w;:}}])(?:\[[^\[\]\n]{{1,100}}\])?({mark}{{1,2}})(?=\S)([^\n]{{1,200}}?)(?<=\S)\1(?!\w)")
     for mark in (r"\*", "`", "_", "#")
