@@ -14,7 +14,7 @@ Every name below is imported when it is first used, so that `import structformer
 from typing import TYPE_CHECKING, Any
 
 from structformer._version import __version__
-from structformer.lazy_names import lazy_names
+from structformer.lazy_names import lazy_names, named_object
 
 if TYPE_CHECKING:
     from structformer.corpus import Corpus
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from structformer.training import TrainingOptions
     from structformer.upserting import delete, upsert
     from structformer.workspace import Workspace
-    from structformer_exports.export_forms import export
-    from structformer_serve.served import Served, serve, up
 
 __all__ = [
     "Corpus", "Document", "Filter", "Hit", "Hits", "Limits", "Link", "LinkKind", "ModelError", "ReadError",
@@ -41,7 +39,13 @@ __all__ = [
     "TrainingOptions", "UsageError", "Workspace", "WorkspaceError", "__version__", "delete", "evaluate",
     "export", "hookimpl", "index", "ingest", "read", "sample", "serve", "train", "up", "upsert",
 ]  # fmt: skip
-# Those that plugins supply are here too; nothing else in the core names a plugin.
+# Supplied by plugins, which nothing else in the core names.
+_SUPPLIED = {
+    "Served": "structformer_serve:Served",
+    "export": "structformer_exports:export",
+    "serve": "structformer_serve:serve",
+    "up": "structformer_serve:up",
+}
 _attribute = lazy_names(__name__)
 
 
@@ -49,7 +53,7 @@ def __getattr__(name: str) -> Any:
     from structformer.extras import needed_for
 
     with needed_for(f"structformer.{name}"):
-        return _attribute(name)
+        return named_object(_SUPPLIED[name]) if name in _SUPPLIED else _attribute(name)
 
 
 def __dir__() -> list[str]:

@@ -11,20 +11,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from importlib import import_module
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from structformer.corpus import Corpus
-    from structformer.document import Document, Section
-    from structformer.evaluation import Evaluation
-    from structformer.graph import ReferenceGraph
-    from structformer.retrieval import Hit, Hits
+from itertools import islice
+from typing import Any
 
 _PAUSE = 0.2  # seconds between two drawings of a bar
 Progress = Callable[[str, int, int], None]
 ROWS = 10
-_TITLE = 100  # characters of a section's title
 NODES = 60  # of a tree
 DEPTH = 12
 _CELL = 200  # characters
@@ -71,6 +63,11 @@ def set_off(
 def marked(value: str, spans: Iterable[tuple[int, int]]) -> str:
     """A text whose spans stand out."""
     return set_off(value, spans, lambda part: escape(_seen(part)), lambda part: f"<mark>{escape(_seen(part))}</mark>")
+
+
+def code(value: object) -> str:
+    """A value as HTML, set as code."""
+    return f"<code>{text(value)}</code>"
 
 
 def box(title: str, *parts: str) -> str:
@@ -152,90 +149,3 @@ class Bars:
             self._bars[stage].update(shown)
         else:
             self._bars[stage] = ipython.display(shown, display_id=True)
-
-
-def document_html(document: Document) -> str:
-    """Each section's title with its number of words and links, the first ones of many."""
-    nodes = (
-        (len(path) - 1, f"{text(section.title or document.title, _TITLE)} {_section_said(section)}")
-        for section, path in document.root.walk_with_path()
-    )
-    count = sum(1 for _ in document.sections())
-    about = ", ".join(chain([document.id, document.source.format], [document.language] if document.language else []))
-    return box(document.title or document.id, note(about), tree(nodes), more(count - NODES, "sections"))
-
-
-def _section_said(section: Section) -> str:
-    said = [count_of(section.word_count, "word")]
-    if section.links:
-        said.append(count_of(len(section.links), "link"))
-    return f'<span class="quiet">{", ".join(said)}</span>'
-
-
-def corpus_html(corpus: Corpus) -> str:
-    """The first documents: id, title, format and how many sections. No text is read."""
-    columns = ["id", "title", "format", "sections"]
-    every = chain.from_iterable(corpus.rows(shard, "documents", columns) for shard in corpus.shards)
-    rows = [
-        [f"<code>{text(row['id'])}</code>", text(row["title"]), text(row["format"]), str(row["sections"])]
-        for row in islice(every, ROWS)
-    ]
-    return box(
-        f"Corpus of {count_of(corpus.document_count, 'document')}, {count_of(corpus.section_count, 'section')}",
-        table(columns, rows) if rows else "",
-        more(corpus.document_count - len(rows), "documents"),
-    )
-
-
-def graph_html(graph: ReferenceGraph) -> str:
-    """What became of the links, a row for each kind, and the first ones that lead nowhere."""
-    links, examples = graph.statistics["links"], graph.statistics["examples"]
-    outcomes = [each for each in next(iter(links.values()), {}) if any(counts[each] for counts in links.values())]
-    rows = [
-        [text(kind.replace("_", " ")), *(f"{counts[each]:,}" for each in outcomes)] for kind, counts in links.items()
-    ]
-    parts = [table(["links", *(each.replace("_", " ") for each in outcomes)], rows) if rows else note("no links")]
-    missing = examples["unresolved"][:ROWS]
-    if missing:
-        nowhere = [[f"<code>{text(document)}</code>", f"<code>{text(target)}</code>"] for document, target in missing]
-        count = sum(counts["unresolved"] for counts in links.values())
-        parts += [table(["document", "a link that leads nowhere"], nowhere), more(count - len(nowhere), "of these")]
-    return box(
-        f"Reference graph of {count_of(graph.corpus.document_count, 'document')}, "
-        f"{count_of(graph.see_also_edges, 'see-also edge')}",
-        *parts,
-    )
-
-
-def hits_html(hits: Hits) -> str:
-    """The first hits, with the query's words marked, and whether any of them may well be what was asked for."""
-    if not hits:
-        return box(f"No hits for: {hits.query}")
-    rows = [
-        [str(place), _hit_place(hit), marked(hit.snippet, hit.highlights)] for place, hit in enumerate(hits[:ROWS], 1)
-    ]
-    return box(
-        f"Hits for: {hits.query}",
-        "" if hits.confident else note("nothing found with confidence; the nearest:"),
-        table(["", "section", "text"], rows),
-        more(len(hits) - ROWS, "hits"),
-    )
-
-
-def _hit_place(hit: Hit) -> str:
-    address = f"<code>{text(hit.address)}</code>"
-    linked = f'<a href="{escape(hit.url)}">{address}</a>' if hit.url else address
-    return f"{text(hit.breadcrumb)}<br>{linked}"
-
-
-def evaluation_html(result: Evaluation) -> str:
-    """A row for each pipeline: its scores, the interval of the first, and how it differs from what it is compared
-    with.
-    """
-    rows = [[text(row.label), *result.cells(row)] for row in result.rows]
-    heads = ["", *result.measures, "95 % interval", *(f"against {name}" for name in result.compared())]
-    return box(
-        f"{result.title}: {count_of(result.queries, 'query', 'queries')}",
-        table(heads, rows),
-        note(result.caveat) if result.caveat else "",
-    )

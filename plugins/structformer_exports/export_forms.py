@@ -104,7 +104,7 @@ def _docsearch(asked: Asked) -> Exported:
 
 
 def _site(asked: Asked) -> Exported:
-    from structformer_serve.static_site import export_site
+    from structformer_serve import export_site
 
     made = export_site(
         asked.workspace.path, asked.target, base_url=asked.base_url, title=asked.title, force=asked.force

@@ -7,10 +7,13 @@ from structformer.lazy_names import lazy_names
 from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
+    from structformer_html.format import HtmlFormat
     from structformer_html.tables import TableBuilder
     from structformer_html.tags import NO_LANGUAGES, PARTS, Tag, has_prose, parse_attributes, tokens
 
-__all__ = ["NO_LANGUAGES", "PARTS", "TableBuilder", "Tag", "has_prose", "parse_attributes", "tokens"]
+__all__ = [
+    "NO_LANGUAGES", "PARTS", "HtmlFormat", "TableBuilder", "Tag", "has_prose", "parse_attributes", "tokens",
+]  # fmt: skip
 __getattr__ = lazy_names(__name__)
 
 

@@ -1,10 +1,17 @@
 """Markdown for structformer: CommonMark and GFM with the extensions that real documentation uses."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structformer.formats import Format, SourceFile
+from structformer.lazy_names import lazy_names
 from structformer.plugins import hookimpl
+
+if TYPE_CHECKING:
+    from structformer_markdown.format import MarkdownFormat
+
+__all__ = ["MarkdownFormat"]
+__getattr__ = lazy_names(__name__)
 
 
 @hookimpl

@@ -10,7 +10,7 @@ from structformer.formats import SourceFile, normalize, split_fragment
 from structformer.text import github_slug
 
 from structformer_markdown.front_matter import split_front_matter
-from structformer_rst.objects import UNSEEN, VERSIONS
+from structformer_rst import UNSEEN, VERSIONS
 
 # What shows nothing where it stands, or only what a generator makes.
 HIDDEN_DIRECTIVES = UNSEEN | frozenset(

@@ -41,7 +41,18 @@ from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
 from structformer_markdown.raw_html import SCRIPTS, RawHtml
 from structformer_markdown.tables import LOOSE
-from structformer_rst import objects
+from structformer_rst import (
+    ICON,
+    NUMBER_PLACE,
+    SCOPES,
+    SIGNED,
+    VERSIONS,
+    Objects,
+    is_object,
+    last_part,
+    object_names,
+    target_of,
+)
 
 _UNNUMBERED = re.compile(r"\s*\{-\}\s*$")
 _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
@@ -203,8 +214,8 @@ class MarkdownFormat:
             yield f"//{link.target}"
             yield _BIBLIOGRAPHY
             return
-        if objects.is_object(link.target):
-            yield from objects.object_names(link.target)
+        if is_object(link.target):
+            yield from object_names(link.target)
             return
         page, fragment = split_fragment(link.target)
         if page.startswith("/") and (top := normalize(page).strip("/")) and "/" not in top:
@@ -347,7 +358,7 @@ class _Reader:
     def __init__(self, builder: TreeBuilder, source: SourceFile, *, extended: bool) -> None:
         self._builder = builder
         self._source = source
-        self._objects = objects.Objects()
+        self._objects = Objects()
         self._extended = extended
         self._html = RawHtml(builder, marked=extended)
         self._list_depth = 0
@@ -484,7 +495,7 @@ class _Reader:
         if name == "toctree":
             self._contents(content.split("\n"))
             return True
-        if name in objects.VERSIONS:
+        if name in VERSIONS:
             argument, content = "", directives.with_version(name, argument, content)
         note, has_title = directives.note_kind(name, options)
         if note:
@@ -513,7 +524,7 @@ class _Reader:
 
     def _restructured(self, text: str) -> bool:
         """reStructuredText in a page. False where docutils cannot read it."""
-        from structformer_rst.format import labels, prepared, read_into  # docutils takes a while to load
+        from structformer_rst import labels, prepared, read_into  # docutils takes a while to load
 
         try:
             tree = read_into(self._builder, prepared(text, self._source), self._source, self._objects)
@@ -526,11 +537,11 @@ class _Reader:
     def _argument(self, name: str, argument: str, *, described: bool, is_title: bool) -> None:
         """A directive's argument, where readers see it: a title, a signature, or a line with marks."""
         kind = name.rpartition(":")[2]
-        if name in directives.WITHOUT_WORDS or (described and kind in objects.SCOPES):
+        if name in directives.WITHOUT_WORDS or (described and kind in SCOPES):
             return
         if is_title:
             self._open(MarkKind.TITLE)
-        if described and kind in objects.SIGNED:
+        if described and kind in SIGNED:
             self._builder.text(argument)
         else:
             self._said(argument)
@@ -574,7 +585,7 @@ class _Reader:
     def described(self, document: Document) -> list[str]:
         """The document's names by what its directives describe; references to that which is here lead here."""
         for link in document.links():
-            if objects.is_object(link.target):
+            if is_object(link.target):
                 link.target = self._objects.place(link.target) or link.target
         return [f"object:{name}" for name in self._objects.ids]
 
@@ -600,7 +611,7 @@ class _Reader:
 
     def _role(self, name: str, content: str) -> None:
         """A MyST role: a reference is a link, any other is its text."""
-        if objects.ICON.fullmatch(name) is not None:
+        if ICON.fullmatch(name) is not None:
             return
         named = _NAMED.fullmatch(content)
         shown, target = (named[1].strip(), named[2].strip()) if named else (content, content)
@@ -611,7 +622,7 @@ class _Reader:
                 builder.link_text(key, shown if named else key, LinkKind.CITATION)
             return
         if name in directives.PLACE_ROLES and not builder.in_link:
-            shown = objects.NUMBER_PLACE.sub("", shown) if name.endswith("numref") else shown
+            shown = NUMBER_PLACE.sub("", shown) if name.endswith("numref") else shown
             unnamed = not shown or (name in directives.TITLE_ROLES and not named)
             self.has_unnamed |= unnamed
             builder.link_text(f"#{target}", UNNAMED if unnamed else shown.lstrip("!~"), LinkKind.XREF)
@@ -623,10 +634,10 @@ class _Reader:
             builder.link_text(target, title or shown.lstrip("!~"))
             return
         if directives.OBJECT_ROLES.fullmatch(name) and not builder.in_link and content[:1] != "!":
-            place = objects.target_of(name, target.lstrip("~"), self._objects)
+            place = target_of(name, target.lstrip("~"), self._objects)
             if place:
                 builder.open_link(place, LinkKind.XREF)
-                builder.code_span(objects.last_part(shown) if shown[:1] == "~" else shown.removeprefix("."))
+                builder.code_span(last_part(shown) if shown[:1] == "~" else shown.removeprefix("."))
                 builder.close_link()
                 return
         if (script := _SCRIPT_ROLES.get(name)) is not None:

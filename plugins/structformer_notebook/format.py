@@ -13,7 +13,7 @@ from structformer.errors import ReadError
 from structformer.formats import SourceFile, decode
 from structformer.text import without_controls
 
-from structformer_markdown.format import MarkdownFormat
+from structformer_markdown import MarkdownFormat
 
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 _MAGIC = re.compile(r"\s*%%(bash|cython|html|javascript|js|latex|markdown|perl|r|ruby|sh|sql|svg)\b", re.IGNORECASE)

@@ -17,7 +17,7 @@ from structformer.document import Document, Link, Source
 from structformer.errors import ReadError
 from structformer.formats import SourceFile
 
-from structformer_html.format import HtmlFormat
+from structformer_html import HtmlFormat
 from structformer_office.sheets import sheets_html
 from structformer_office.slides import slides_html
 from structformer_office.word import word_html

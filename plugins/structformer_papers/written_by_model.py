@@ -28,7 +28,7 @@ from structformer.retrieval import Filter, parse_filter
 from structformer.sampling import DocumentView, SamplingOptions, held_out_share, is_held_out
 from structformer.text import without_controls
 
-from structformer_serve.language_model import LanguageModel, ModelUnavailable, language_model
+from structformer_web import LanguageModel, ModelUnavailable, language_model
 
 if TYPE_CHECKING:
     from structformer.cli import Output

@@ -9,8 +9,9 @@ from structformer.plugins import hookimpl
 if TYPE_CHECKING:
     from structformer_serve.http.options import ServerOptions
     from structformer_serve.served import Served, serve, up
+    from structformer_serve.static_site import export_site
 
-__all__ = ["Served", "ServerOptions", "serve", "up"]
+__all__ = ["Served", "ServerOptions", "export_site", "serve", "up"]
 __getattr__ = lazy_names(__name__)
 
 _COMMANDS = {

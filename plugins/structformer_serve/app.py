@@ -40,7 +40,6 @@ from structformer_serve.http.bodies import StrictJson
 from structformer_serve.http.error_pages import for_browsers
 from structformer_serve.http.guard import Guard, Metrics, log, problem
 from structformer_serve.http.options import ServerOptions
-from structformer_serve.language_model import language_model
 from structformer_serve.mcp_server import mcp_server
 from structformer_serve.openapi import openapi
 from structformer_serve.pages import COMPARE, PageMaker
@@ -53,6 +52,7 @@ from structformer_serve.schemas import (
     SectionRequest,
 )
 from structformer_serve.service import NotThere, SearchService, read_address
+from structformer_web import language_model
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

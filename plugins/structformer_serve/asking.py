@@ -17,9 +17,9 @@ from starlette.responses import Response, StreamingResponse
 
 from structformer_serve.http.access import Access
 from structformer_serve.http.guard import problem
-from structformer_serve.language_model import LanguageModel, ModelUnavailable
 from structformer_serve.schemas import MAX_QUERY, AskRequest, SearchAnswer, SearchRequest
 from structformer_serve.service import NotThere, SearchService
+from structformer_web import LanguageModel, ModelUnavailable
 
 _AT_ONCE = 4
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}  # a proxy passes on each event as it comes

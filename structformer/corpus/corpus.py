@@ -7,12 +7,13 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from structformer import notebook
 from structformer.corpus.rows import Row, rows_document
 from structformer.corpus.shards import TABLES, ShardInfo, is_shard_name, read_rows, read_shard, read_table
 from structformer.corpus.site import Site, read_site
@@ -81,9 +82,18 @@ class Corpus:
         return f"Corpus({self.document_count} documents, {self.section_count} sections, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
-        from structformer.notebook import corpus_html
-
-        return corpus_html(self)
+        columns = ["id", "title", "format", "sections"]
+        every = chain.from_iterable(self.rows(shard, "documents", columns) for shard in self.shards)
+        rows = [
+            [notebook.code(row["id"]), *(notebook.text(row[name]) for name in columns[1:])]
+            for row in islice(every, notebook.ROWS)
+        ]
+        documents = notebook.count_of(self.document_count, "document")
+        return notebook.box(
+            f"Corpus of {documents}, {notebook.count_of(self.section_count, 'section')}",
+            notebook.table(columns, rows) if rows else "",
+            notebook.more(self.document_count - len(rows), "documents"),
+        )
 
     @property
     def document_count(self) -> int:

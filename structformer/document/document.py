@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from structformer import notebook
 from structformer.document.blocks import Block, Mark, block_tree
 from structformer.document.word_counts import word_count
+
+_LONGEST_TITLE = 100  # characters of a section's title in a notebook
 
 
 class LinkKind(StrEnum):
@@ -122,9 +125,13 @@ class Document:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
-        from structformer.notebook import document_html
-
-        return document_html(self)
+        nodes = (
+            (len(path) - 1, f"{notebook.text(section.title or self.title, _LONGEST_TITLE)} {_sizes(section)}")
+            for section, path in self.root.walk_with_path()
+        )
+        about = ", ".join((self.id, self.source.format, *filter(None, [self.language])))
+        rest = notebook.more(sum(1 for _ in self.sections()) - notebook.NODES, "sections")
+        return notebook.box(self.title or self.id, notebook.note(about), notebook.tree(nodes), rest)
 
     def sections(self) -> Iterator[Section]:
         """All sections in pre-order; a section's number is its position here, the root's is 0."""
@@ -134,3 +141,11 @@ class Document:
         """All links of all sections, in source order."""
         for section in self.root.walk():
             yield from section.links
+
+
+def _sizes(section: Section) -> str:
+    """A section's number of words and of links, as HTML."""
+    sizes = [notebook.count_of(section.word_count, "word")]
+    if section.links:
+        sizes.append(notebook.count_of(len(section.links), "link"))
+    return f'<span class="quiet">{", ".join(sizes)}</span>'

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from structformer import notebook
 from structformer.corpus import Corpus
 from structformer.did_you_mean import checked_options, did_you_mean
 from structformer.errors import ModelError, UsageError
@@ -17,7 +18,6 @@ from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
-from structformer.notebook import evaluation_html, notebook_progress
 from structformer.retrieval.loading import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
 from structformer.retrieval.rankings.run_files import Run, read_run, write_run
@@ -128,7 +128,13 @@ class Evaluation:
         return len(next(iter(self.rows[0].per_query.values()))) if self.rows else 0
 
     def _repr_html_(self) -> str:
-        return evaluation_html(self)
+        rows = [[notebook.text(row.label), *self.cells(row)] for row in self.rows]
+        heads = ["", *self.measures, "95 % interval", *(f"against {name}" for name in self.compared())]
+        return notebook.box(
+            f"{self.title}: {notebook.count_of(self.queries, 'query', 'queries')}",
+            notebook.table(heads, rows),
+            notebook.note(self.caveat) if self.caveat else "",
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The comparison as JSON types, without the per-query scores."""
@@ -298,7 +304,7 @@ def evaluate(
     the others are compared with; `standard` adds BM25 and the best baseline, as far as they are among them. With
     `output`, writes runs in TREC's format, report.json, report.md and by_query.tsv there. Raises UsageError on an
     unknown measure, or when no query has a judgement."""
-    workspace, watched = Workspace(workspace), notebook_progress(progress) or (lambda row, done, total: None)
+    workspace, watched = Workspace(workspace), notebook.notebook_progress(progress) or (lambda row, done, total: None)
     # A wrong name fails before the work begins.
     Evaluator([parse_measure(name) for name in measures], judgements.qrels, judgements.subtopics)
     retriever = Retriever.open(workspace)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from structformer import notebook
 from structformer.corpus import Corpus
 from structformer.corpus.shards import read_rows, read_table
 from structformer.document import LinkKind
@@ -135,9 +136,22 @@ class ReferenceGraph:
         return f"ReferenceGraph({self.see_also_edges} see-also edges, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
-        from structformer.notebook import graph_html
-
-        return graph_html(self)
+        links, missing = self.statistics["links"], self.statistics["examples"]["unresolved"][: notebook.ROWS]
+        outcomes = [name for name in next(iter(links.values()), {}) if any(counts[name] for counts in links.values())]
+        rows = [
+            [notebook.text(kind.replace("_", " ")), *(f"{counts[name]:,}" for name in outcomes)]
+            for kind, counts in links.items()
+        ]
+        heads = ["links", *(name.replace("_", " ") for name in outcomes)]
+        parts = [notebook.table(heads, rows) if rows else notebook.note("no links")]
+        if missing:
+            nowhere = [[notebook.code(document), notebook.code(target)] for document, target in missing]
+            count = sum(counts["unresolved"] for counts in links.values())
+            parts.append(notebook.table(["document", "a link that leads nowhere"], nowhere))
+            parts.append(notebook.more(count - len(nowhere), "of these"))
+        documents = notebook.count_of(self.corpus.document_count, "document")
+        edges = notebook.count_of(self.see_also_edges, "see-also edge")
+        return notebook.box(f"Reference graph of {documents}, {edges}", *parts)
 
     def _file(self, name: str) -> Path:
         return self._sealed.path(name) if self._sealed else self.folder / name

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from structformer import notebook
 from structformer.errors import UsageError
 from structformer.retrieval.rankings.ranking import is_confident
 
@@ -105,9 +107,24 @@ class Hits(list[Hit]):
         self.confident = is_confident(likely) and bool(self)
 
     def _repr_html_(self) -> str:
-        from structformer.notebook import hits_html
+        if not self:
+            return notebook.box(f"No hits for: {self.query}")
+        rows = [
+            [str(place), _notebook_place(hit), notebook.marked(hit.snippet, hit.highlights)]
+            for place, hit in enumerate(self[: notebook.ROWS], 1)
+        ]
+        return notebook.box(
+            f"Hits for: {self.query}",
+            "" if self.confident else notebook.note("nothing found with confidence; the nearest:"),
+            notebook.table(["", "section", "text"], rows),
+            notebook.more(len(self) - notebook.ROWS, "hits"),
+        )
 
-        return hits_html(self)
+
+def _notebook_place(hit: Hit) -> str:
+    address = notebook.code(hit.address)
+    linked = f'<a href="{escape(hit.url)}">{address}</a>' if hit.url else address
+    return f"{notebook.text(hit.breadcrumb)}<br>{linked}"
 
 
 def web_address(metadata: Mapping[str, Any], anchor: str = "") -> str:

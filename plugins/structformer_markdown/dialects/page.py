@@ -14,7 +14,7 @@ from structformer.formats import SourceFile, decode
 
 from structformer_markdown.formulas import MARKS, formulas
 from structformer_markdown.front_matter import shown, split_front_matter
-from structformer_rst.site_text import substitution
+from structformer_rst import substitution
 from structformer_sites import parse_toml, parse_yaml
 
 FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(```+|~~~+)")

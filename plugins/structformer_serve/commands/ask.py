@@ -29,9 +29,9 @@ def command(
 
     from structformer_serve.asking import Asking, search_request
     from structformer_serve.http.access import EVERYTHING
-    from structformer_serve.language_model import language_model
     from structformer_serve.schemas import AskRequest
     from structformer_serve.service import SearchService
+    from structformer_web import language_model
 
     if not ask:
         raise click.UsageError("--ask URL says which model to ask, for example http://localhost:11434/v1")

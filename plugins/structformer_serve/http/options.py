@@ -8,7 +8,7 @@ from structformer.errors import UsageError
 
 from structformer_serve.http.access import Tokens
 from structformer_serve.http.hostnames import as_address, is_loopback, name_in, own_names
-from structformer_serve.language_model import language_model
+from structformer_web import language_model
 
 ANY_NAME = "*"
 _CONNECTIONS = 64

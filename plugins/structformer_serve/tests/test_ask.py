@@ -26,9 +26,9 @@ from structformer_serve.app import Application
 from structformer_serve.asking import Asking, Citations, messages, search_request
 from structformer_serve.http.access import EVERYTHING, Access, Tokens
 from structformer_serve.http.options import ServerOptions
-from structformer_serve.language_model import ModelUnavailable, language_model
 from structformer_serve.schemas import AskRequest
 from structformer_serve.service import SearchService, Serving
+from structformer_web import ModelUnavailable, language_model
 
 QUESTION = "how do I tie a bowline loop"
 

@@ -1,0 +1,148 @@
+"""What may not grow unseen: lines of code, regular expressions of the readers, folders of the core.
+
+A bound that is met falls with the code. It is raised only in a commit of its own, whose body says which lines were
+looked for to take their place, and not found. `python tests/project/test_bounds.py` prints the table of today.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CORE, PLUGINS = ROOT / "structformer", ROOT / "plugins"
+READERS = ("asciidoc", "html", "latex", "markdown", "org", "rst", "wikitext", "xml")
+RESEARCH = ("agent", "kernels", "lab", "papers", "webformer")
+# Lines of Python without tests. "all" is the core with every plugin, research too.
+LINES = {
+    "agent": 546,
+    "asciidoc": 1_445,
+    "cluster": 113,
+    "core": 38_436,
+    "demo": 216,
+    "devkit": 1_358,
+    "engines": 1_181,
+    "exports": 2_064,
+    "html": 2_283,
+    "kernels": 685,
+    "lab": 1_801,
+    "latex": 3_935,
+    "markdown": 4_623,
+    "notebook": 121,
+    "office": 928,
+    "org": 749,
+    "papers": 2_068,
+    "records": 539,
+    "rst": 1_220,
+    "serve": 8_456,
+    "sites": 1,
+    "web": 1_194,
+    "webformer": 820,
+    "wikitext": 2_436,
+    "xml": 2_548,
+    "readers": 19_239,
+    "research": 5_920,
+    "all": 79_766,
+}  # fmt: skip
+# Calls that compile or use a regular expression.
+PATTERNS = {
+    "asciidoc": 51,
+    "html": 36,
+    "latex": 126,
+    "markdown": 262,
+    "org": 43,
+    "rst": 43,
+    "wikitext": 79,
+    "xml": 40,
+    "readers": 680,
+}  # fmt: skip
+MOST_MODULES, MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 290, 12, 30  # of the core
+RULE = (
+    "over their bounds: {}. Look for lines to delete or to simplify first. Raise a bound in tests/project/test_bounds.py "
+    "only in a commit of its own that says which lines were looked for and not found."
+)
+_USES = frozenset("compile match search sub subn findall finditer fullmatch split".split())
+
+
+def sources(folder: Path) -> list[str]:
+    """The texts of a package's modules, without its tests."""
+    return [
+        path.read_text(encoding="utf-8") for path in folder.rglob("*.py") if "tests" not in path.relative_to(ROOT).parts
+    ]
+
+
+def patterns(text: str) -> int:
+    """How many calls of a module compile or use a regular expression."""
+    tree = ast.parse(text)
+    modules, functions = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {alias.asname or alias.name for alias in node.names if alias.name == "re"}
+        elif isinstance(node, ast.ImportFrom) and node.module == "re":
+            functions |= {alias.asname or alias.name for alias in node.names if alias.name in _USES}
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return sum(
+        (isinstance(each, ast.Name) and each.id in functions)
+        or (
+            isinstance(each, ast.Attribute)
+            and each.attr in _USES
+            and isinstance(each.value, ast.Name)
+            and each.value.id in modules
+        )
+        for each in called
+    )
+
+
+def with_sums(counts: dict[str, int], groups: dict[str, tuple[str, ...]]) -> dict[str, int]:
+    """Counts by package, and those of groups of packages."""
+    return counts | {name: sum(counts[package] for package in packages) for name, packages in groups.items()}
+
+
+def lines() -> dict[str, int]:
+    """Lines by package: the core, each plugin, the readers, research, all."""
+    folders = {"core": CORE} | {
+        path.name.removeprefix("structformer_"): path for path in PLUGINS.glob("structformer_*")
+    }
+    counts = {name: sum(len(text.splitlines()) for text in sources(path)) for name, path in sorted(folders.items())}
+    return with_sums(counts, {"readers": READERS, "research": RESEARCH, "all": tuple(counts)})
+
+
+def pattern_counts() -> dict[str, int]:
+    """Uses of regular expressions by reader, and of all readers."""
+    counts = {name: sum(map(patterns, sources(PLUGINS / f"structformer_{name}"))) for name in READERS}
+    return with_sums(counts, {"readers": READERS})
+
+
+def over(counts: dict[str, int], bounds: dict[str, int]) -> list[str]:
+    """What is above its bound, or has none."""
+    return [
+        f"{name} {count:,} (bound {bounds.get(name, 0):,})"
+        for name, count in counts.items()
+        if count > bounds.get(name, 0)
+    ]
+
+
+def test_bounds_of_lines_hold():
+    assert not (above := over(lines(), LINES)), RULE.format(", ".join(above))
+
+
+def test_bounds_of_regular_expressions_hold():
+    assert not (above := over(pattern_counts(), PATTERNS)), RULE.format(", ".join(above))
+    assert (
+        patterns("import re as r\nfrom re import sub\nr.compile('a').match('b')\nsub('a', 'b', 'c')\n'a'.split()") == 2
+    )
+
+
+def test_bounds_of_folders_hold():
+    assert len(list(CORE.rglob("*.py"))) <= MOST_MODULES
+    for folder in {path.parent for path in CORE.rglob("*.py")}:
+        assert len(list(folder.glob("*.py"))) <= (MOST_IN_THE_HALL if folder == CORE else MOST_IN_A_FOLDER), folder
+
+
+if __name__ == "__main__":
+    for table, counts in (("LINES", lines()), ("PATTERNS", pattern_counts())):
+        print(
+            f"{table} = {{\n"
+            + "".join(f'    "{name}": {count:_},\n' for name, count in counts.items())
+            + "}  # fmt: skip"
+        )
