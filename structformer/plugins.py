@@ -76,6 +76,10 @@ class Hooks(Protocol):
         """Site generators (structformer.formats.SiteGenerator). Where several know a file of settings, the first whose
         `read` returns facts has it."""
 
+    @hookspec(firstresult=True)
+    def structformer_theme(self, text: str) -> SiteGenerator | None:
+        """Return the site generator that a user's theme, in TOML, describes. Raises UsageError."""
+
     @hookspec
     def structformer_commands(self, app: Any) -> None:
         """Add commands to the click group `app`: `app.add_lazy(name, "module:attribute", help_line)` imports a command
@@ -182,6 +186,13 @@ class Plugins:
         """Site generators by name, in the order in which plugins list them."""
         supplied = self.supplied("structformer_site_generators", "site generator", SiteGenerator)
         return {name: generator for name, (generator, _) in supplied.items()}
+
+    def theme(self, text: str) -> SiteGenerator | None:
+        """The site generator that a user's theme, in TOML, describes; None if no plugin reads themes. Raises
+        UsageError.
+        """
+        generator: SiteGenerator | None = self.manager.hook.structformer_theme(text=text)
+        return generator
 
     @property
     def formats(self) -> dict[str, Format]:

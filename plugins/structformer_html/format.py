@@ -20,6 +20,7 @@ from structformer.formats import (
     url_names,
     without_garbage_collection,
 )
+from structformer.plugins import load_plugins
 from structformer.text import github_slug, without_controls
 
 from structformer_html.class_names import kind_said
@@ -46,13 +47,21 @@ _WITH_FALLBACKS = f"{_WHOLE}, head > noframes, html > noframes"
 _SOME_HTML = re.compile(rb"<(?:head|body|h[1-6]|p|div|table|ul|a\s+href|meta)\b", re.IGNORECASE)
 
 
+def _check_theme(text: str) -> None:
+    """Raise UsageError on a theme that is none."""
+    load_plugins().theme(text)
+
+
 class HtmlFormat:
     """Main content, headings, links, anchors and text of a page."""
 
     name = "html"
     suffixes = (".html", ".htm", ".xhtml", ".xht", ".shtml")
     media_types = ("text/html", "application/xhtml+xml")
-    options = (FormatOption("content", "all reads the whole body with its navigation", ("main", "all")),)
+    options = (
+        FormatOption("content", "all reads the whole body with its navigation", ("main", "all")),
+        FormatOption("theme", "a theme of your own, in TOML: what --theme FILE holds", check=_check_theme),
+    )
     completeness = "complete: main content, headings (ARIA too), links, anchors, tables, definition lists, encodings"
 
     def sniff(self, head: bytes, path: str) -> float:

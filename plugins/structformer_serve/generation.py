@@ -35,7 +35,6 @@ from structformer.workspace import Workspace
 from structformer_serve.batching import BatchedEncoder
 from structformer_serve.comparison import other_search
 from structformer_serve.links import LinkTable, visible_names
-from structformer_serve.reading_order import page_ranks
 from structformer_serve.schemas import WhatWasRead
 from structformer_serve.shelves import Shelves
 
@@ -193,7 +192,7 @@ class Generation:
     def shelves(self) -> Shelves:
         """All documents by their folders."""
         ids = chain.from_iterable(each.to_pylist() for each in self.retriever.documents.column_batches("id"))
-        return Shelves(ids, page_ranks(self.retriever.opened.workspace, self.retriever.documents))
+        return Shelves(ids, self.corpus.navigation.ranks)
 
     @property
     def language(self) -> str:

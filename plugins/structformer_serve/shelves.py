@@ -53,14 +53,14 @@ def folder_label(name: str) -> str:
 class Shelves:
     """All documents by their folders. Threads may share it."""
 
-    def __init__(self, ids: Iterable[str], ranks: Mapping[int, float] | None = None) -> None:
-        """ids: of the documents in their order. ranks: where the site's own order has some of them."""
+    def __init__(self, ids: Iterable[str], ranks: Mapping[str, float] | None = None) -> None:
+        """ids: of the documents in their order. ranks: the places of some of them in the site's own order."""
         ranks = ranks or {}
         folders: dict[str, list[tuple[float, int, list[tuple[int, int, str]], int]]] = {}
         self._ranks: dict[str, float] = {}  # of folders: that of their index page, else of their first one
         for number, name in enumerate(ids):
             folder, _, file = name.rpartition("/")
-            rank = ranks.get(number, inf)
+            rank = ranks.get(name, inf)
             index_rank = _index_rank(file)
             first = -1.0 if index_rank == 0 else rank
             folders.setdefault(folder, []).append((first, index_rank, _natural(file), number))

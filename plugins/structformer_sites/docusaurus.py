@@ -35,7 +35,7 @@ def _read(name: str, text: str) -> SiteFacts:
     if name in _SIDEBARS:
         return SiteFacts(rule=BARE, pages=("docs", ""))
     settings = load(name, text, _CONFIG)
-    docs: dict[str, Any] = next(filter(None, map(_docs, (settings, *objects(text)))), None) or {}
+    docs = next((docs for each in (settings, *objects(text)) if (docs := _docs(each))), dict[str, Any]())
     within = docs.get("routeBasePath")
     within = (within if isinstance(within, str) else "docs").strip("/")
     return SiteFacts(
@@ -53,10 +53,8 @@ def _docs(value: Any, depth: int = 0) -> dict[str, Any] | None:
         return None
     if isinstance(value, list) and value and str(value[0]).endswith("plugin-content-docs"):
         return next((each for each in value[1:] if isinstance(each, dict) and not each.get("id")), None)
-    if isinstance(value, dict) and isinstance(value.get("docs"), dict):
-        docs: dict[str, Any] = value["docs"]
-        if "sidebar" not in docs:  # of the theme
-            return docs
+    if isinstance(value, dict) and isinstance(own := value.get("docs"), dict) and "sidebar" not in own:  # of the theme
+        return own
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return next((docs for each in inner if (docs := _docs(each, depth + 1)) is not None), None)
 

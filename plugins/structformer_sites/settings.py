@@ -41,6 +41,14 @@ _CONSTANTS = {"true": True, "false": False}
 _CASTS = ("as", "satisfies", "!")  # after a literal in TypeScript
 
 
+def load_list(text: str) -> list[Any]:
+    """Return a YAML or JSON text that is a list; [] if it is none."""
+    indented = "".join(f" {line}\n" for line in text.splitlines())
+    loaded = parse_yaml(f"list:\n{indented}", _MAX_SETTINGS)[0] if len(text) <= _LONGEST else None
+    items = (loaded or {}).get("list")
+    return items if isinstance(items, list) else []
+
+
 def load(name: str, text: str, keys: Sequence[str] = ()) -> dict[str, Any]:
     """Return what a settings file says, in JSON's types; {} if it is damaged or says nothing. Of a script, the object
     with most of the keys among those that it exports, names or returns; of conf.py, its assignments.
@@ -191,6 +199,12 @@ def _value(tokens: Iterator[re.Match[str]], token: _Token, depth: int) -> tuple[
         token = next(tokens, None) if token is not None and token[0] == ")" else token
     elif token is not None and token.lastgroup == "name":
         value, token = _plain_name(token[0]), next(tokens, None)
+        if token is not None and token[0] == "(" and depth < _MAX_DEPTH:  # a call has the object that it is given
+            given, token = _value(tokens, next(tokens, None), depth + 1)
+            value = given if isinstance(given, dict) else None
+            while token is not None and token[0] == ",":
+                _, token = _value(tokens, next(tokens, None), depth + 1)
+            token = next(tokens, None) if token is not None and token[0] == ")" else token
     if token is not None and token[0] not in (",", "]", "}", ")", ";", *_CASTS):
         value = None
     open_ = 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         named,
         path_option,
         printable,
-        read_mapping,
+        read_option_file,
         save_config,
         seconds,
         several_option,
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 __all__ = [
     "PROGRESS_LINES", "Number", "Output", "OutputPath", "WorkspacePath", "as_text", "base_url_option",
     "check_corpus", "chosen_options", "common_options", "default_option", "force_option", "judged", "judged_option",
-    "named", "of_first_process", "opened", "path_option", "print_result", "printable", "read_mapping", "save_config",
-    "search_options", "seconds", "several_option", "show", "show_hits", "show_search", "stale_option", "table",
-    "threads_option", "training_flags", "watched",
+    "named", "of_first_process", "opened", "path_option", "print_result", "printable", "read_option_file",
+    "save_config", "search_options", "seconds", "several_option", "show", "show_hits", "show_search", "stale_option",
+    "table", "threads_option", "training_flags", "watched",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -25,6 +25,7 @@ DEFAULT_CONFIG = "structformer.toml"
 REMOTE = "structformer.remote"  # in a context's meta
 _SENDING = ("ask", "repo", "report_to", "report-to")  # options, and keys of --set
 _SENT_NOTHING = ("base_url", "cors", "paths")  # whose addresses are written down, or only read
+_THEME = "theme"  # a table that describes the site, as the file of --theme does
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
 
 
@@ -254,6 +255,10 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
     path = value or Path(DEFAULT_CONFIG)
     settings = read_toml(path)
     options = {option.lstrip("-").replace("-", "_"): param for param in ctx.command.params for option in param.opts}
+    if isinstance(settings.get(_THEME), dict):
+        del settings[_THEME]
+        if _THEME in options:
+            settings.setdefault(ctx.info_name or "", {}).setdefault(_THEME, str(path))
     _check_config(ctx.find_root(), settings, str(path))
     chosen = {key: item for key, item in settings.items() if not isinstance(item, dict)}
     own = settings.get(ctx.info_name or "", {})
@@ -369,12 +374,12 @@ def seconds(text: str | None, flag: str = "--max-time") -> float | None:
     return value * unit
 
 
-def read_mapping(path: Path) -> str:
-    """The text of a mapping file. Raises click.BadParameter when it cannot be read."""
+def read_option_file(name: str, path: Path) -> str:
+    """Return the text of an option's file. Raises click.BadParameter if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise click.BadParameter(f"{path} cannot be read ({error})", param_hint="--mapping") from error
+        raise click.BadParameter(f"{path} cannot be read ({error})", param_hint=f"--{name}") from error
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:

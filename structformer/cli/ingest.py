@@ -19,7 +19,7 @@ from structformer.cli.common import (
     part_option,
     path_option,
     printable,
-    read_mapping,
+    read_option_file,
     save_config,
     say_part,
     several_option,
@@ -78,6 +78,7 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
 @several_option("--include", "GLOB", "Read only files that match, as in .gitignore; may be repeated.")
 @several_option("--exclude", "GLOB", "Leave out files and folders that match; may be repeated.")
 @default_option("--gitignore/--no-gitignore", True, "Leave out what .gitignore files name.")
+@path_option("--theme", "What is content, furniture and order on your own site, as TOML (docs/formats.md).")
 @path_option("--mapping", "A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping).")
 @click.option(
     "--option",
@@ -121,6 +122,7 @@ def command(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     gitignore: bool,
+    theme: Path | None,
     mapping: Path | None,
     options: tuple[str, ...],
     fields: str | None,
@@ -173,7 +175,7 @@ def command(
     address = "" if base_url in (None, _NONE) else base_url
     site = Site(address, url_rule or FOLDER) if base_url is not None or url_rule else None
     limits = Limits(file_bytes=int(max_file_mb * 1_000_000), seconds=timeout)
-    given = _options(options, mapping)
+    given = _options(options, mapping=mapping, theme=theme)
     if fields:
         given["fields"] = fields
     place = Workspace(workspace)
@@ -326,7 +328,10 @@ def _name(out: Output, account: Account, said: Collection[str] = ()) -> None:
 def _say_site(out: Output, site: Site, above: Sequence[str]) -> None:
     """Say where the pages are read and what says so, and name what else was read above the PATHs to find that out."""
     from structformer.corpus.site import GIVEN
+    from structformer.plugins import load_plugins
 
+    if (known := load_plugins().site_generators.get(site.generator)) is not None:
+        out.note(f"site generator: {known.title or known.name}")
     if site.is_known and site.said_by not in ("", GIVEN):
         out.note(f"site address {site.base_url or 'by folders of hosts'}, from {site.said_by}")
     if others := [name for name in above if name != site.said_by]:
@@ -403,13 +408,12 @@ def _fetch(out: Output, kind: SourceKind, address: str, workspace: Workspace, va
     out.result(f"{printable(address)}: {fetched.summary}")
 
 
-def _options(given: tuple[str, ...], mapping: Path | None) -> dict[str, str]:
+def _options(given: tuple[str, ...], **files: Path | None) -> dict[str, str]:
+    """Return the options of formats: those given as KEY=VALUE, and those whose text is a file's."""
     options: dict[str, str] = {}
     for each in given:
         key, equals, value = each.partition("=")
         if not equals or not key:
             raise click.BadParameter(f"{each!r}: write KEY=VALUE", param_hint="--option")
         options[key.strip()] = value.strip()
-    if mapping is not None:
-        options["mapping"] = read_mapping(mapping)
-    return options
+    return options | {name: read_option_file(name, path) for name, path in files.items() if path is not None}

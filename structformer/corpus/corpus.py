@@ -7,6 +7,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pyarrow as pa
 from structformer import notebook
 from structformer.corpus.rows import Row, rows_document
 from structformer.corpus.shards import TABLES, ShardInfo, is_shard_name, read_rows, read_shard, read_table
-from structformer.corpus.site import Site, read_site
+from structformer.corpus.site import Navigation, Site, read_site
 from structformer.document import Document
 from structformer.errors import WorkspaceError
 from structformer.storage.digests import sha256_of
@@ -106,8 +107,9 @@ class Corpus:
     @property
     def fingerprint(self) -> str:
         """A digest of the corpus's whole content; what was made from another content has another one."""
-        digests = json.dumps([shard.digests for shard in self.shards]).encode()
-        return hashlib.sha256(digests).hexdigest()[:16]
+        digests: list[Any] = [shard.digests for shard in self.shards]
+        titles = {id: title for id, title in self.navigation.titles.items() if title}
+        return hashlib.sha256(json.dumps(digests + [titles] * bool(titles)).encode()).hexdigest()[:16]
 
     def shard_folder(self, shard: ShardInfo) -> Path:
         return self.shards_folder / shard.key
@@ -122,7 +124,7 @@ class Corpus:
         out, which reads faster.
         """
         for row, section_rows in read_shard(self._compared(self.shards[number]), links=links):
-            yield rows_document(row, section_rows)
+            yield self.navigation.titled(rows_document(row, section_rows))
 
     def document_ids(self) -> Iterator[str]:
         """Ids in number order, without reading the sections."""
@@ -147,7 +149,7 @@ class Corpus:
             places = {number - self.starts[shard] for number in its}
             for place, rows in enumerate(islice(read_shard(self._compared(self.shards[shard])), max(places) + 1)):
                 if place in places:
-                    yield rows_document(*rows)
+                    yield self.navigation.titled(rows_document(*rows))
 
     def rows(self, shard: ShardInfo, table: str, columns: list[str] | None = None) -> Iterator[Row]:
         """The rows of one table of a shard. Raises WorkspaceError when the file is not as it was written."""
@@ -173,6 +175,15 @@ class Corpus:
     @property
     def site(self) -> Site:
         """Where its pages are read."""
+        return self._site[0]
+
+    @property
+    def navigation(self) -> Navigation:
+        """The order of the site's pages, and the titles of its navigation."""
+        return self._site[1]
+
+    @cached_property
+    def _site(self) -> tuple[Site, Navigation]:
         return read_site(self.folder)
 
     def other_files(self) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
@@ -10,13 +10,14 @@ from urllib.parse import quote, urljoin, urlsplit
 from structformer.did_you_mean import did_you_mean
 from structformer.document import Document
 from structformer.errors import UsageError
+from structformer.formats.builder import stem_title
 from structformer.formats.generators import BARE, FILE, FOLDER, HTML, MIRROR, RULES, is_address
 from structformer.formats.link_names import INDEX_STEMS, without_order, without_suffix, without_template
 from structformer.storage.files import read_json, write_json
 from structformer.storage.seal import compared
 
 GIVEN = "given"  # by the user, who may also say that there is none
-_FILE = "site.json"
+_FILE, _NAVIGATION = "site.json", "navigation"
 _OWN_ADDRESS = ("permalink", "slug", "url")  # keys of front matter
 PAGE = re.compile(r"\.(?:html?|xhtml)$", re.IGNORECASE)
 HOST = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?")
@@ -43,6 +44,8 @@ class Site:
     """The file that says so, as seen from what was read, or GIVEN; "" if nobody did."""
     name: str = ""
     """What its generator's settings call it; "" if they do not."""
+    generator: str = ""
+    """The site generator that was recognised, by its name; "" if none was."""
 
     def __post_init__(self) -> None:
         if self.base_url:
@@ -113,15 +116,44 @@ class Site:
         return f"{bare}/" if self.rule == FOLDER else without_order(bare)
 
 
-def write_site(folder: Path, site: Site) -> None:
-    """Keep a corpus's site in its folder."""
-    write_json(folder / _FILE, asdict(site))
+@dataclass(frozen=True, slots=True)
+class Navigation:
+    """The order of a site's pages and the titles that its navigation shows."""
+
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Titles by the ids of documents, in the order of the site; "" if the navigation shows the page's own."""
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        """The place of each document by its id."""
+        return {id: place for place, id in enumerate(self.titles)}
+
+    def titled(self, document: Document) -> Document:
+        """Return the document; one that is called after its file, changed to have the navigation's title."""
+        title = self.titles.get(document.id)
+        if title and document.title == (stem := stem_title(document.source.path)):
+            document.title = title
+            if document.root.title == stem:
+                document.root.title = title
+        return document
+
+    def other_title(self, document: Document) -> str:
+        """Return the navigation's title of a document that has another one of its own; "" if there is none."""
+        title = self.titles.get(document.id, "")
+        return title if title != document.title else ""
 
 
-def read_site(folder: Path, *, damaged: bool = False) -> Site:
-    """A corpus's site; that of one that was read without is empty. damaged: read it whatever its seal says, as the
-    ingest does that mends the corpus. Raises WorkspaceError.
+def write_site(folder: Path, site: Site, navigation: Navigation) -> None:
+    """Keep a corpus's site, and its navigation, in its folder."""
+    write_json(folder / _FILE, {**asdict(site), _NAVIGATION: list(navigation.titles.items())})
+
+
+def read_site(folder: Path, *, damaged: bool = False) -> tuple[Site, Navigation]:
+    """Return a corpus's site and its navigation, both empty if it has none. damaged: read them whatever the seal says,
+    as the ingest does that mends the corpus. Raises WorkspaceError.
     """
     plain = folder / _FILE if (folder / _FILE).exists() else None
     path = plain if damaged else compared(folder, _FILE, "run `structformer ingest` again")
-    return Site(**read_json(path)) if path is not None else Site()
+    values = read_json(path) if path is not None else {}
+    navigation = Navigation(dict(values.pop(_NAVIGATION, ())))
+    return Site(**values), navigation

@@ -99,6 +99,8 @@ class HtmlRules:
     """Beginnings of `<meta name=generator>`, in lower case."""
     title: str = ""
     """A CSS selector of the page's title, on its own pages, if that is outside of the content."""
+    address: str = ""
+    """A CSS selector of the element with the page's address in `href` or `content`, on its own pages."""
     drop: str = ""
     """A CSS selector of elements to leave out, on its own pages."""
     furniture: frozenset[str] = frozenset()

@@ -204,6 +204,6 @@ def _publish(workspace: Workspace, shards: list[ShardInfo]) -> None:
         write_json(folder / "manifest.json", manifest_value(shards, __version__))
         before = Corpus.open(workspace) if workspace.has("corpus") else None
         if before is not None:
-            write_site(folder, before.site)
+            write_site(folder, before.site, before.navigation)
         write_other_files(folder, before.other_files() if before is not None else ())
         write_graph(Corpus(folder, workspace.shards, shards), publication.folder("graph"))

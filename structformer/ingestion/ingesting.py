@@ -37,6 +37,7 @@ from structformer.ingestion.report import IngestReport, complete, report_lines, 
 from structformer.ingestion.request import Execution, IngestRequest, Progress
 from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
 from structformer.ingestion.site_finding import Found, found_site
+from structformer.ingestion.site_navigation import with_navigation
 from structformer.ingestion.slow_files import Slow, noticing
 from structformer.ingestion.sources import folder_of
 from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
@@ -199,10 +200,10 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
             shards += given_shards(workspace, shards)  # which stand in no file
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
-            found = site_of(request, workspace, sources)
-            write_site(folder, found.site)
-            report.site, report.settings_above = found.site, list(found.above)
             corpus = Corpus(folder, workspace.shards, shards)
+            found, navigation = with_navigation(site_of(request, workspace, sources), corpus)
+            write_site(folder, found.site, navigation)
+            report.site, report.settings_above = found.site, list(found.above)
             write_other_files(folder, chain(ignored.paths, without_document(corpus)))
             resolving = (lambda done, total: progress("resolving links", done, total)) if progress else None
             graph = write_graph(
@@ -352,14 +353,18 @@ def _stream_tasks(
 
 
 def site_of(request: IngestRequest, workspace: Workspace, sources: tuple[Source, ...]) -> Found:
-    """Where the pages are read: as it is given, or was given to an earlier ingest of these sources, or is found."""
-    if request.site is not None:
-        return Found(replace(request.site, said_by=GIVEN))
-    if workspace.has("corpus") and not request.replace_sources:
-        known = read_site(workspace.folder("corpus"), damaged=True)
-        if known.said_by == GIVEN or (known.is_known and not known.said_by):
-            return Found(known)
-    return found_site(sources)
+    """Return where the pages are read: as it is given, or was given to an earlier ingest of these sources, or is found.
+    Of one that is given, the generator is looked for in the given folders alone.
+    """
+    theme = str(request.options.get("theme", ""))
+    given = replace(request.site, said_by=GIVEN) if request.site is not None else None
+    if given is None and workspace.has("corpus") and not request.replace_sources:
+        known, _ = read_site(workspace.folder("corpus"), damaged=True)
+        given = known if known.said_by == GIVEN or (known.is_known and not known.said_by) else None
+    found = found_site(sources, theme, above=given is None)
+    if given is None:
+        return found
+    return replace(found, site=given, above=())
 
 
 def _known_shards(workspace: Workspace) -> list[ShardInfo]:

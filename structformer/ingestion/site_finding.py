@@ -10,17 +10,16 @@ import posixpath
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from structformer.corpus.site import HOST, PAGE, Site
-from structformer.formats.generators import BARE, FOLDER, HTML, MIRROR, SiteFacts, is_address
+from structformer.formats.generators import BARE, FOLDER, HTML, MIRROR, SiteFacts, SiteGenerator, is_address
 from structformer.formats.link_names import page_suffixes
 from structformer.formats.source import open_file
-from structformer.ingestion.site_settings import READERS, site_name
 from structformer.ingestion.sources import base_of, folder_of
 from structformer.plugins import load_plugins
 from structformer.workspace import Source
@@ -35,38 +34,63 @@ _BY_NAME = "the folder's name"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A site, and the files outside of the given folders that were read to find it, as seen from there."""
+    """A site, what it was recognised by, and the files outside of the given folders that were read to find it."""
 
     site: Site
     above: tuple[str, ...] = ()
+    """Paths of those files, as seen from the given folder."""
+    generator: SiteGenerator | None = None
+    given: Path = Path()
+    """The given folder that the site is of."""
+    pages: Path = Path()
+    """The folder of its pages."""
+    root: str = ""
+    """What precedes the paths of its pages, from their folder, in their ids."""
+    below: str = ""
+    """The way from the folder of pages to the given one, if that is in it: "guide/"."""
+    folder: Path = Path()
+    """The folder of its settings."""
+    settings: str = ""
+    """The name of the settings file; "" if there is none."""
 
 
-def found_site(sources: Iterable[Source]) -> Found:
-    """The site of the first source that tells: by a generator's settings at its top, a sitemap, that it is a mirror
-    with folders called after hosts, or by settings above it.
-    """
-    above: list[str] = []
+def found_site(sources: Sequence[Source], theme: str = "", *, above: bool = True) -> Found:
+    """Return the site of the first source that tells: by a generator's settings at its top, a sitemap, that it is a
+    mirror with folders called after hosts, or by settings above it.
+
+    theme: a user's own, in TOML, which is asked first. above: whether to look above the given folders."""
+    read: list[str] = []
     seen: set[Path] = set()
-    called = ""
+    best: Found | None = None
     for source in sources:
         given = folder_of(source.path)
         if given in seen:
             continue
         seen.add(given)
         inside = Path(source.path) == given
-        for folder, way in _places(given):
+        own = load_plugins().theme(theme) if theme else None
+        if own is not None and own.read is not None and (facts := own.read("", theme)) is not None:
+            placed = _placed(facts, given, given, source, own)
+            assert placed is not None
+            return replace(placed, site=replace(placed.site, said_by="the theme" if facts.base_url else ""))
+        for folder, way in [*_places(given)][: None if above else 1]:
             outside = not inside or folder != given
-            for name, settings in _settings(folder):
+            for generator, name, facts in _settings(folder):
                 if outside:
-                    above.append(way + name)
-                if (site := _placed(settings, folder, given, source)) is None:
+                    read.append(way + name)
+                if (placed := _placed(facts, folder, given, source, generator, name)) is None:
                     continue
-                called = called or site.name
-                if site.base_url:
-                    return Found(replace(site, said_by=way + name, name=called), tuple(dict.fromkeys(above)))
+                best = best or placed
+                if placed.site.base_url:
+                    site = replace(placed.site, said_by=way + name, name=best.site.name or placed.site.name)
+                    return replace(best, site=site, above=tuple(dict.fromkeys(read)))
             if not outside and (site := _told_by_pages(given, source.label)).is_known:
-                return Found(replace(site, name=called), tuple(above))
-    return Found(Site(name=called), tuple(dict.fromkeys(above)))
+                best = best or Found(site, (), None, given, given)
+                return replace(best, site=replace(site, name=best.site.name), above=tuple(read))
+    if best is None:
+        given = folder_of(sources[0].path) if len(sources) == 1 else Path()
+        best = Found(Site(), (), None, given, given)
+    return replace(best, above=tuple(dict.fromkeys(read)))
 
 
 def _places(given: Path) -> Iterator[tuple[Path, str]]:
@@ -86,20 +110,17 @@ def _is_anybodys(folder: Path) -> bool:
     return True
 
 
-def _settings(folder: Path) -> Iterator[tuple[str, SiteFacts]]:
-    """What each of the settings in a folder says, with its name."""
+def _settings(folder: Path) -> Iterator[tuple[SiteGenerator, str, SiteFacts]]:
+    """Return what each of the settings in a folder says, with its generator and its name."""
     for generator in load_plugins().site_generators.values():
         for name in generator.settings:
-            text = _text(folder, name, _SETTINGS_BYTES)
+            text = text_of(folder, name, _SETTINGS_BYTES)
             facts = generator.read(name, text) if text is not None and generator.read is not None else None
             if facts is not None:
-                yield name, facts
-    for name, read in READERS.items():
-        if (text := _text(folder, name, _SETTINGS_BYTES)) is not None:
-            yield name, replace(read(text), name=site_name(name, text))
+                yield generator, name, facts
 
 
-def _text(folder: Path, name: str, limit: int) -> str | None:
+def text_of(folder: Path, name: str, limit: int) -> str | None:
     """A file's text; None where there is none, or it is too large, or no file of this folder."""
     path = folder / name
     try:
@@ -112,11 +133,13 @@ def _text(folder: Path, name: str, limit: int) -> str | None:
     return data.decode("utf-8", "replace") if len(data) <= limit else None
 
 
-def _placed(settings: SiteFacts, folder: Path, given: Path, source: Source) -> Site | None:
-    """The site with its place among the documents; None where the given folder has none of its pages."""
-    candidates = [Path(os.path.normpath(folder / each.strip("/"))) for each in settings.pages]
+def _placed(
+    facts: SiteFacts, folder: Path, given: Path, source: Source, generator: SiteGenerator, name: str = ""
+) -> Found | None:
+    """Return the site with its place among the documents; None if the given folder has none of its pages."""
+    candidates = [Path(os.path.normpath(folder / each.strip("/"))) for each in facts.pages]
     pages = next((each for each in candidates if os.path.isdir(each)), None)
-    within = settings.within
+    within = facts.within
     if pages is None and folder == given:  # the pages lie beside the settings
         pages, within = folder, ""
     if pages is None or not (pages.is_relative_to(given) or given.is_relative_to(pages)):
@@ -125,12 +148,10 @@ def _placed(settings: SiteFacts, folder: Path, given: Path, source: Source) -> S
         return None  # what generators make, or keep for themselves
     base = base_of(source)
     base, label = (given, f"{source.label}/" if source.label else "") if base is None else (base, "")
-    if pages.is_relative_to(base):
-        root = label + _path(_inside(pages, base))
-    else:
-        root, within = label, within + _path(_inside(base, pages))
-    base_url = settings.base_url if is_address(settings.base_url) else ""
-    return Site(base_url, settings.rule, root, within, name=settings.name)
+    root, below = label + _path(_inside(pages, base)), _path(_inside(base, pages))
+    base_url = facts.base_url if is_address(facts.base_url) else ""
+    site = Site(base_url, facts.rule, root, within + below, name=facts.name, generator=generator.name)
+    return Found(site, (), generator, given, pages, root, below, folder, name)
 
 
 def _inside(folder: Path, other: Path) -> tuple[str, ...]:
@@ -144,7 +165,7 @@ def _path(parts: tuple[str, ...]) -> str:
 def _told_by_pages(folder: Path, label: str) -> Site:
     """What a folder says without settings: its sitemap, or that it is a mirror."""
     root = f"{label}/" if label else ""
-    if (text := _text(folder, "sitemap.xml", _SITEMAP_BYTES)) is not None and (site := _sitemap(text)).base_url:
+    if (text := text_of(folder, "sitemap.xml", _SITEMAP_BYTES)) is not None and (site := _sitemap(text)).base_url:
         return replace(site, root=root, said_by="sitemap.xml")
     if _is_mirror(folder):
         return Site(f"https://{folder.name}/", HTML, root, said_by=_BY_NAME)
@@ -162,9 +183,9 @@ def _is_mirror(folder: Path) -> bool:
     files = tuple(suffix for suffix in page_suffixes() if suffix != ".org")  # which ends more hosts than files
     if not HOST.fullmatch(name) or name.endswith(files) or folder.is_symlink() or not folder.is_dir():
         return False
-    if _text(folder, "robots.txt", _PAGE_BYTES) is not None:
+    if text_of(folder, "robots.txt", _PAGE_BYTES) is not None:
         return True
-    return f"//{name}/" in (_text(folder, "index.html", _PAGE_BYTES) or "")
+    return f"//{name}/" in (text_of(folder, "index.html", _PAGE_BYTES) or "")
 
 
 def _sitemap(text: str) -> Site:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import Output, common_options, default_option, path_option, printable, read_mapping
+from structformer.cli import Output, common_options, default_option, path_option, printable, read_option_file
 from structformer.document import Block, Document, inline_marks
 
 _DOCUMENTS = 20
@@ -45,7 +45,9 @@ def command(
         return
     total = 0
     shown: list[dict[str, Any]] = []
-    documents = _documents(source, format_, workspace, {"mapping": read_mapping(mapping)} if mapping else {})
+    documents = _documents(
+        source, format_, workspace, {"mapping": read_option_file("mapping", mapping)} if mapping else {}
+    )
     for document in islice(documents, limit):
         total += 1
         if out.as_json:

@@ -150,8 +150,10 @@ def shard_units(
 ) -> Iterator[tuple[IndexedDocument, list[Unit]]]:
     """Each document of a shard with its units, in document order."""
     incoming = graph.incoming_texts(shard) if graph else {}
-    site = corpus.site
+    site, navigation = corpus.site, corpus.navigation
     for number, document in enumerate(corpus.shard_documents(shard), corpus.starts[shard]):
+        if title := navigation.other_title(document):  # the navigation is a page of links, too
+            incoming[number, 0] = [title, *incoming.get((number, 0), ())]
         yield indexed_document(document, site), list(document_units(document, number, incoming))
 
 

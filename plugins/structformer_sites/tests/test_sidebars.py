@@ -10,8 +10,8 @@ from structformer.retrieval.indexing import build_index
 
 from conftest import write_pages
 from structformer_serve.http.access import EVERYTHING
-from structformer_serve.reading_order import listed_in
 from structformer_serve.service import SearchService
+from structformer_sites.docusaurus import listed_in
 
 SCRIPT = """
 // 'not this'
@@ -32,16 +32,17 @@ module.exports = sidebars;
 
 
 def test_a_script_is_read_as_far_as_it_is_written_out():
-    assert listed_in(SCRIPT) == ["intro", "guides/index", "guides/b", "guides/a", "start/one", "api/"]
-    assert listed_in('{"docs": ["a", {"type": "ref", "id": "b/c"}]}') == ["a", "b/c"]
-    assert listed_in("export default {docs: ['it\\'s', \"b\"]};") == ["it's", "b"]
+    pages = ["intro", "guides/index", "guides/b", "guides/a", "start/one", "api/"]
+    assert [page for page, _ in listed_in(SCRIPT)] == pages
+    assert listed_in('{"docs": ["a", {"type": "ref", "id": "b/c", "label": "C"}]}') == [("a", ""), ("b/c", "C")]
+    assert listed_in("export default {docs: ['it\\'s', \"b\"]};") == [("it's", ""), ("b", "")]
     assert listed_in("module.exports = require('./made');") == []
-    assert listed_in("export default {docs: ['a', [") == ["a"]
+    assert listed_in("export default {docs: ['a', [") == [("a", "")]
 
 
 @pytest.mark.parametrize("text", ["/*", "'\\", "[", "{", "const a = {", "`$", "("])
 def test_a_hostile_script_ends(text):
-    assert listed_in(f"export default {{docs: ['a', {text * 20_000}")[:1] in ([], ["a"])
+    assert listed_in(f"export default {{docs: ['a', {text * 20_000}")[:1] in ([], [("a", "")])
 
 
 def order(folder: Path, pages: dict[str, str], read: str) -> list[str]:

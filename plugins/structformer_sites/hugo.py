@@ -1,0 +1,40 @@
+"""Hugo, and Docsy, its theme for documentation."""
+
+from collections.abc import Iterator
+
+from structformer.formats import FOLDER, HTML, NavEntry, SiteFacts, SiteFiles, SiteGenerator
+
+from structformer_sites.navigation import by_weight
+from structformer_sites.settings import address, load, text_of
+
+_SUFFIXES = ("toml", "yaml", "yml", "json")
+_SETTINGS = tuple(f"{name}.{suffix}" for name in ("hugo", "config") for suffix in _SUFFIXES)
+# A config.toml without any of these is some other program's.
+_KEYS = frozenset("baseurl languagecode theme themes contentdir params markup taxonomies languages".split())
+
+
+def _read(name: str, text: str) -> SiteFacts | None:
+    settings = {key.lower(): value for key, value in load(name, text).items()}  # Hugo's keys have any case
+    if "hugo" not in name and _KEYS.isdisjoint(settings):
+        return None
+    return SiteFacts(
+        address(settings.get("baseurl")),
+        HTML if settings.get("uglyurls") in (True, "true") else FOLDER,
+        (text_of(settings.get("contentdir")) or "content",),
+        name=text_of(settings.get("title")),
+    )
+
+
+def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
+    return by_weight(files.pages, "weight", ("linkTitle", "linktitle"), "_index")
+
+
+HUGO = SiteGenerator(
+    "hugo",
+    "Hugo",
+    settings=(*_SETTINGS, *(f"config/_default/{name}" for name in _SETTINGS)),
+    read=_read,
+    navigation=_navigation,
+    position_keys=("weight",),
+    markdown=("shortcodes", "liquid"),
+)

@@ -1,0 +1,23 @@
+"""Material for MkDocs: MkDocs' settings, a theme of its own."""
+
+from structformer.formats import SearchBox, SiteGenerator
+
+MATERIAL = SiteGenerator(
+    "material",
+    "Material for MkDocs",
+    boxes=(
+        SearchBox(
+            "Material for MkDocs",
+            (
+                {
+                    "beside": ".md-header .md-search",
+                    "put": "before",
+                    "look": "button",
+                    "style": "margin:0 .4rem",
+                },
+            ),
+            own=".md-header .md-search, .md-header__button[for=__search]",
+            keys=("s", "f"),
+        ),
+    ),
+)

@@ -1,0 +1,60 @@
+"""mdBook, and GitBook, whose SUMMARY.md it took over."""
+
+from structformer.formats import FOLDER, HTML, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
+
+from structformer_sites.navigation import PageNames, links_in
+from structformer_sites.settings import address, load, path_in, text_of
+
+_SUMMARY = "SUMMARY.md"
+
+
+def _read(name: str, text: str) -> SiteFacts | None:
+    settings = load(name, text) if name != _SUMMARY else {"book": {}}
+    book = settings.get("book")
+    if not isinstance(book, dict) and path_in(settings, "output", "html") is None:
+        return None
+    site_url = path_in(settings, "output", "html", "site-url")
+    pages = ("",) if name == _SUMMARY else (text_of(path_in(settings, "book", "src")) or "src",)
+    return SiteFacts(address(site_url), HTML, pages, name=text_of(path_in(settings, "book", "title")))
+
+
+def _navigation(files: SiteFiles) -> list[NavEntry]:
+    return list(PageNames(files.pages).entries(links_in(files.text(_SUMMARY))))
+
+
+def _read_gitbook(name: str, text: str) -> SiteFacts:
+    settings = load(name, text)
+    return SiteFacts(rule=FOLDER, pages=(text_of(settings.get("root")),), name=text_of(settings.get("title")))
+
+
+MDBOOK = SiteGenerator(
+    "mdbook",
+    "mdBook",
+    settings=("book.toml", _SUMMARY),
+    read=_read,
+    navigation=_navigation,
+    markdown=("mdbook",),
+    boxes=(
+        SearchBox(
+            "mdBook",
+            (
+                {
+                    "beside": "#mdbook-search-toggle, #search-toggle",
+                    "put": "before",
+                    "look": "button",
+                    "style": "align-self:center;margin:0 .5rem;color:var(--icons-hover,inherit)",
+                },
+            ),
+            own="#mdbook-search-toggle, #search-toggle, #mdbook-search-wrapper, #search-wrapper",
+            keys=("s",),
+        ),
+    ),
+)
+GITBOOK = SiteGenerator(
+    "gitbook",
+    "GitBook",
+    settings=(".gitbook.yaml", "book.json"),
+    read=_read_gitbook,
+    navigation=_navigation,
+    markdown=("gitbook",),
+)

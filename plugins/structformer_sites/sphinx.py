@@ -1,0 +1,129 @@
+"""Sphinx and its themes."""
+
+import re
+from collections.abc import Iterator
+
+from structformer.formats import HTML, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
+
+from structformer_sites.navigation import PageNames
+from structformer_sites.settings import address, load, text_of
+
+# A conf.py without any of these is some other program's.
+_KEYS = frozenset("extensions project html_theme html_baseurl master_doc root_doc source_suffix".split())
+_SUFFIXES = (".rst", ".md", ".txt")
+_TOCTREE = re.compile(r"([ \t]*)\.\. toctree::|[ \t]*([`~:]{3,})\{toctree\}")
+_ENTRY = re.compile(r"(.*?)\s*<([^<>]+)>")  # Title <page>
+_MOST_PAGES = 5000  # that are looked through for toctrees
+
+
+def _read(name: str, text: str) -> SiteFacts | None:
+    settings = load(name, text)
+    if _KEYS.isdisjoint(settings):
+        return None
+    return SiteFacts(
+        address(settings.get("html_baseurl")),
+        HTML,
+        name=text_of(settings.get("html_title")) or text_of(settings.get("project")),
+    )
+
+
+def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
+    """Return the pages as the toctrees list them, from the root page on."""
+    settings = load(files.settings, files.settings_text)
+    root = text_of(settings.get("root_doc")) or text_of(settings.get("master_doc")) or "index"
+    names = PageNames(files.pages)
+    known = {page.path for page in files.pages}
+    start = next((root + suffix for suffix in _SUFFIXES if root + suffix in known), "")
+    seen: dict[str, str] = {start: ""} if start else {}
+    waiting = [start] if start else []
+    while waiting and len(seen) < _MOST_PAGES:
+        path = waiting.pop()
+        yield NavEntry(path, seen[path])
+        inner = []
+        for target, title in _targets(files.text(path)):
+            folder = "" if target.startswith("/") else path.rpartition("/")[0]
+            if (entry := names.entry(target, title, folder)) is not None and entry.path not in seen:
+                seen[entry.path] = title
+                inner.append(entry.path)
+        waiting += reversed(inner)
+
+
+def _targets(text: str) -> Iterator[tuple[str, str]]:
+    """Return (page, title) of the toctrees of a page; the title is "" if they do not give one."""
+    toctree: re.Match[str] | None = None
+    for line in text.splitlines():
+        entry = line.strip()
+        if toctree is not None and entry:
+            indent = len(line) - len(line.lstrip())
+            if entry.startswith(toctree[2]) if toctree[2] else indent <= len(toctree[1]):
+                toctree = None
+        if toctree is None:
+            toctree = _TOCTREE.match(line)
+        elif entry and entry[0] not in ":*-":
+            match = _ENTRY.fullmatch(entry)
+            yield (match[2], match[1]) if match else (entry, "")
+
+
+SPHINX = SiteGenerator(
+    "sphinx",
+    "Sphinx",
+    settings=("conf.py",),
+    read=_read,
+    navigation=_navigation,
+    markdown=("myst",),
+    boxes=(
+        SearchBox(
+            "Furo",
+            (
+                {
+                    "beside": ".sidebar-search-container",
+                    "put": "before",
+                    "look": "field",
+                    "style": "margin:.5rem var(--sidebar-item-spacing-horizontal,1rem)",
+                },
+                {"beside": ".mobile-header .header-right", "put": "prepend", "look": "icon"},
+            ),
+            own=".sidebar-search-container",
+        ),
+        SearchBox(
+            "Read the Docs",  # also a theme of MkDocs
+            (
+                {
+                    "beside": "#rtd-search-form",
+                    "put": "before",
+                    "look": "field",
+                    "solid": True,
+                    "style": "margin-bottom:.8rem",
+                },
+                {"beside": ".wy-nav-top", "put": "prepend", "look": "icon", "until": 768, "style": "float:right"},
+            ),
+            own="#rtd-search-form",
+        ),
+        SearchBox(
+            "PyData",  # also Sphinx Book
+            (
+                {
+                    "beside": ".bd-header .search-button__button, .bd-header .search-button",
+                    "put": "before",
+                    "look": "button",
+                },
+                {"beside": ".bd-sidebar-primary .search-button__button", "put": "before", "look": "field"},
+            ),
+            own=".search-button__button, .search-button",
+        ),
+        SearchBox(
+            "Alabaster",
+            (
+                {
+                    "beside": ".sphinxsidebar #searchbox",
+                    "put": "before",
+                    "look": "field",
+                    "from": 876,
+                    "style": "margin:1em 0",
+                },
+                {"beside": ".sphinxsidebar", "put": "after", "look": "floating", "until": 876},
+            ),
+            own=".sphinxsidebar #searchbox",
+        ),
+    ),
+)

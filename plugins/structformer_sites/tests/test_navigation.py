@@ -1,0 +1,130 @@
+"""The order of a site's pages and the titles of its navigation, as each generator writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from structformer import Corpus, Retriever
+from structformer.ingestion import ingest
+from structformer.retrieval.indexing import build_index
+
+from conftest import write_pages
+
+SIDEBAR = "{text: 'Guide', items: [{text: 'TLS/SSL', link: '/guide/tls'}, {text: 'Authentication', link: '/auth'}]}"
+# Each the same site: tls before auth, under these titles.
+GENERATORS = {
+    "mkdocs.yml": "nav:\n  - index.md\n  - Guide:\n      - TLS/SSL: guide/tls.md\n      - Authentication: auth.md\n",
+    "SUMMARY.md": "# Summary\n\n- [Home](index.md)\n  - [TLS/SSL](guide/tls.md)\n  - [Authentication](./auth.md)\n",
+    "_sidebar.md": "* [Home](/)\n* [TLS/SSL](/guide/tls)\n* [Authentication](auth.md)\n",
+    ".vitepress/config.mts": f"export default defineConfig({{themeConfig: {{sidebar: [{SIDEBAR}]}}}})\n",
+    "docfx.json": '{"build": {"content": [{"files": ["**/*.md"]}]}}',
+    "astro.config.mjs": "export default defineConfig({integrations: [starlight({title: 'Boats', sidebar: [\n"
+    "  {label: 'TLS/SSL', link: '/guide/tls/'}, {label: 'Authentication', slug: 'auth'}]})]});\n",
+    "_quarto.yml": "website:\n  sidebar:\n    contents:\n      - {text: TLS/SSL, href: guide/tls.md}\n"
+    "      - section: More\n        contents:\n          - {text: Authentication, href: auth.md}\n",
+    "docusaurus.config.js": "module.exports = {title: 'Boats'};",
+    "conf.py": "extensions = ['myst_parser']\n",
+}
+BESIDE = {
+    "docfx.json": {"toc.yml": "- name: TLS/SSL\n  href: guide/tls.md\n- name: Authentication\n  href: auth.md\n"},
+    "docusaurus.config.js": {
+        "sidebars.js": "module.exports = {a: [{type: 'doc', id: 'guide/tls', label: 'TLS/SSL'}, 'auth']};",
+        "auth.md": "---\nsidebar_label: Authentication\n---\nHow to log in.\n",
+    },
+    "conf.py": {
+        "index.md": "# Home\n\n```{toctree}\n:maxdepth: 2\n\nTLS/SSL <guide/tls>\nAuthentication <auth>\n```\n"
+    },
+}
+PAGES = {"index.md": "# Home\n\nWelcome.\n", "auth.md": "How to log in.\n", "guide/tls.md": "Keys and certificates.\n"}
+
+
+def corpus(folder: Path, pages: dict[str, str]) -> Corpus:
+    write_pages(folder / "site", pages)
+    ingest(folder / "site", folder / "w", workers=1)
+    return Corpus.open(folder / "w")
+
+
+@pytest.mark.parametrize("settings", GENERATORS)
+def test_pages_called_after_their_file_have_the_title_of_the_navigation(settings, tmp_path):
+    made = corpus(tmp_path, {**PAGES, settings: GENERATORS[settings], **BESIDE.get(settings, {})})
+    titles = {document.id: document.title for document in made.documents()}
+    assert (titles["auth.md"], titles["guide/tls.md"]) == ("Authentication", "TLS/SSL")
+    ranks = made.navigation.ranks
+    assert ranks["guide/tls.md"] < ranks["auth.md"]
+    assert made.site.generator
+
+
+def test_all_titles_of_a_navigation_are_shown_and_found(tmp_path):
+    names = [f"page{number:02}" for number in range(40)]
+    nav = "".join(f"  - Harbour {name.title()} (v{number}.x): {name}.md\n" for number, name in enumerate(names))
+    pages = {f"docs/{name}.md": f"Text of {name}.\n" for name in names}
+    made = corpus(tmp_path, {"mkdocs.yml": f"site_name: Boats\nnav:\n{nav}", **pages})
+    build_index(tmp_path / "w", encoders=[])
+    retriever = Retriever.open(tmp_path / "w")
+    for number, document in enumerate(made.documents()):
+        assert document.title == f"Harbour Page{number:02} (v{number}.x)"
+        assert document.root.title == document.title
+        assert retriever.search(document.title, k=1)[0].document_id == document.id
+
+
+def test_a_page_with_a_heading_keeps_it_and_is_found_by_the_title_of_the_navigation(tmp_path):
+    nav = "nav:\n  - Berths: docs/places.md\n"
+    made = corpus(
+        tmp_path, {"mkdocs.yml": f"docs_dir: .\n{nav}", "docs/places.md": "# Where to moor\n\nAt the quay.\n"}
+    )
+    assert [document.title for document in made.documents()] == ["Where to moor"]
+    build_index(tmp_path / "w", encoders=[])
+    assert [hit.document_id for hit in Retriever.open(tmp_path / "w").search("berths")] == ["docs/places.md"]
+
+
+def test_the_weight_of_a_folder_is_that_of_its_index_page(tmp_path):
+    pages = {
+        "hugo.toml": "title = 'Boats'\n",
+        "content/_index.md": "# Boats\n",
+        "content/core/_index.md": "---\nweight: 10\n---\n# Core\n",
+        "content/core/a/_index.md": "---\nweight: 1\n---\n# A\n",
+        "content/start/_index.md": "---\nweight: 1\n---\n# Start\n",
+        "content/start/b.md": "---\nweight: 20\nlinkTitle: Bee\n---\n# B\n",
+        "content/start/c.md": "---\nweight: 3\n---\n# C\n",
+    }
+    made = corpus(tmp_path, pages)
+    order = [id.removeprefix("content/").removesuffix(".md") for id in made.navigation.ranks]
+    assert order == ["_index", "start/_index", "start/c", "start/b", "core/_index", "core/a/_index"]
+    assert (made.site.generator, made.navigation.titles["content/start/b.md"]) == ("hugo", "Bee")
+
+
+def test_antora_s_lists_order_the_pages_of_its_modules(tmp_path):
+    pages = {
+        "antora.yml": "name: boats\ntitle: Boats\nnav:\n- modules/ROOT/nav.adoc\n",
+        "modules/ROOT/nav.adoc": "* xref:sails.adoc[Sails]\n** xref:deck:rope.adoc[]\n",
+        "modules/ROOT/pages/sails.adoc": "= All sails\n\nCanvas.\n",
+        "modules/deck/pages/rope.adoc": "= Rope\n\nHemp.\n",
+    }
+    made = corpus(tmp_path, pages)
+    assert list(made.navigation.ranks) == ["modules/ROOT/pages/sails.adoc", "modules/deck/pages/rope.adoc"]
+
+
+def test_jekyll_s_pages_follow_their_parents(tmp_path):
+    pages = {
+        "_config.yml": "title: Boats\n",
+        "b.md": "---\ntitle: B\nnav_order: 1\n---\nText.\n",
+        "c.md": "---\ntitle: C\nparent: B\nnav_order: 9\n---\nText.\n",
+        "a.md": "---\ntitle: A\nnav_order: 2\n---\nText.\n",
+    }
+    assert list(corpus(tmp_path, pages).navigation.ranks) == ["b.md", "c.md", "a.md"]
+
+
+def test_the_order_stays_when_the_sources_are_gone(tmp_path):
+    made = corpus(tmp_path, {**PAGES, "mkdocs.yml": GENERATORS["mkdocs.yml"]})
+    (tmp_path / "site").rename(tmp_path / "away")
+    assert list(Corpus.open(tmp_path / "w").navigation.ranks) == list(made.navigation.ranks) != []
+
+
+def test_a_changed_title_is_read_by_the_next_ingest_and_asks_for_a_new_index(tmp_path):
+    made = corpus(tmp_path, {**PAGES, "mkdocs.yml": GENERATORS["mkdocs.yml"]})
+    write_pages(tmp_path / "site", {"mkdocs.yml": "nav:\n  - Logging in: auth.md\n"})
+    ingest(workspace=tmp_path / "w", workers=1)
+    again = Corpus.open(tmp_path / "w")
+    assert again.document("auth.md").title == "Logging in"
+    assert again.fingerprint != made.fingerprint

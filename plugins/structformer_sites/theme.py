@@ -1,0 +1,88 @@
+"""A user's own theme: a site generator as six lines of TOML say it."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser
+from structformer.did_you_mean import did_you_mean
+from structformer.errors import UsageError
+from structformer.formats import (
+    HtmlPages,
+    HtmlRules,
+    NavEntry,
+    SiteFacts,
+    SiteFiles,
+    SiteGenerator,
+    is_address,
+    is_external,
+    join,
+    split_fragment,
+)
+
+_INDEX = "index.html"
+_SELECTORS = ("content", "drop", "title", "order", "address")
+# Lists of words that a theme adds, as HtmlRules has them.
+_WORDS = frozenset(field.name for field in fields(HtmlRules) if "frozenset" in str(field.type))
+
+
+@lru_cache(maxsize=8)
+def read_theme(text: str) -> SiteGenerator:
+    """Return the site generator that a theme describes, or that the table [theme] of a configuration file describes.
+
+    content, drop, title, order: CSS selectors of the content, of what to leave out of it, of the page's title and of
+    the links of the navigation on index.html, in the order of the site. address: the site's, or a selector of the
+    element that has the page's. Raises UsageError on a key, a selector or an address that is none.
+    """
+    try:
+        loaded: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"the theme is not valid TOML: {error}") from error
+    values = loaded.get("theme", loaded)
+    known = (*_SELECTORS, "name", *sorted(_WORDS))
+    for key, value in values.items() if isinstance(values, dict) else ():
+        if key not in known:
+            raise UsageError(f"theme: no key {key!r}; {did_you_mean(key, known)}")
+        if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
+            raise UsageError(f"theme: {key} is {value!r}: it must be a text or a list of texts")
+    given = {key: value if isinstance(value, str) else ", ".join(value) for key, value in values.items()}
+    base_url = given.get("address", "") if "://" in given.get("address", "") else ""
+    if base_url and not is_address(base_url):
+        raise UsageError(f"theme: address {base_url!r} is not an address: write https://...")
+    for key in _SELECTORS:
+        if key != "address" or not base_url:
+            _check(key, given.get(key, ""))
+    content = given.get("content", "")
+    rules: dict[str, Any] = {key: given.get(key, "") for key in ("title", "drop")}
+    rules |= {key: frozenset(given[key].replace(",", " ").split()) for key in _WORDS if key in given}
+    return SiteGenerator(
+        "theme",
+        given.get("name", "the theme"),
+        read=lambda name, text: SiteFacts(base_url, pages=("",), name=given.get("name", "")),
+        navigation=(lambda files: _navigation(files, given["order"])) if given.get("order") else None,
+        html=HtmlRules(
+            pages=(HtmlPages("", content, content),) if content else (),
+            address="" if base_url else given.get("address", ""),
+            **rules,
+        ),
+    )
+
+
+def _check(key: str, selector: str) -> None:
+    try:
+        LexborHTMLParser("<p>").css(selector) if selector else None
+    except Exception as error:  # selectolax raises SelectolaxError or ValueError by its version
+        raise UsageError(f"theme: {key} = {selector!r} is not a CSS selector") from error
+
+
+def _navigation(files: SiteFiles, selector: str) -> Iterator[NavEntry]:
+    """Return the pages that the links of the index page lead to."""
+    known: Mapping[str, str] = {page.path: page.path for page in files.pages}
+    for link in LexborHTMLParser(files.text(_INDEX)).css(selector):
+        target = split_fragment(link.attributes.get("href") or "")[0]
+        path = None if is_external(target) else join("", target)
+        paths = (path, f"{path}.html", f"{path}/{_INDEX}".lstrip("/")) if path is not None else ()
+        if (page := next((known[each] for each in paths if each in known), None)) is not None:
+            yield NavEntry(page, " ".join(link.text(deep=True).split()))

@@ -1,0 +1,90 @@
+"""The navigation of a site: the order of its pages and their titles, as the recognised generator reads them from its
+files when a corpus is made.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from structformer.corpus import Corpus
+from structformer.corpus.site import Navigation
+from structformer.formats.generators import SiteFiles, SiteGenerator, SitePage
+from structformer.ingestion.site_finding import Found, text_of
+from structformer.plugins import load_plugins
+
+_MOST_PAGES = 200_000  # of a corpus whose pages are asked for their place
+_MOST_FOLDERS = 500  # in which a file is looked for that shows the generator
+_PAGE_BYTES = 2_000_000
+
+
+def with_navigation(found: Found, corpus: Corpus) -> tuple[Found, Navigation]:
+    """Return the site with its generator, and the navigation; an empty one if no generator is recognised by its
+    settings, by keys of front matter that order pages, or by files that it alone has.
+    """
+    if corpus.document_count > _MOST_PAGES:
+        return found, Navigation()
+    root = found.root
+    pages = [
+        SitePage(found.below + row["id"][len(root) :], row["title"], json.loads(row["metadata"]))
+        for shard in corpus.shards
+        for row in corpus.rows(shard, "documents", ["id", "path", "title", "metadata"])
+        if row["id"] == row["path"] and row["id"].startswith(root)
+    ]
+    outside: list[str] = []
+    text = _reader(found, outside)
+    generator = found.generator or _by_pages(pages, text)
+    if generator is None:
+        return found, Navigation()
+    found = replace(found, site=replace(found.site, generator=generator.name))
+    if generator.navigation is None:
+        return found, Navigation()
+    way = os.path.relpath(found.folder, found.pages).replace(os.sep, "/")
+    folder = "" if way == "." or not found.settings else f"{way}/"
+    known = {page.path for page in pages}
+    titles: dict[str, str] = {}
+    for entry in generator.navigation(SiteFiles(found.settings, text, pages, folder)):
+        if entry.path in known:
+            titles.setdefault(root + entry.path[len(found.below) :], " ".join(entry.title.split()))
+    return replace(found, above=tuple(dict.fromkeys((*found.above, *outside)))), Navigation(titles)
+
+
+def _reader(found: Found, outside: list[str]) -> Callable[[str], str]:
+    """Return what reads a file by its path from the folder of pages. Nothing is read but what lies in the folder of
+    the pages or in that of the settings; what is read above the given folder is added to `outside`.
+    """
+
+    def text(path: str) -> str:
+        place = Path(os.path.normpath(found.pages / path))
+        if not any(place.is_relative_to(folder) for folder in (found.pages, found.folder)):
+            return ""
+        read = text_of(place.parent, place.name, _PAGE_BYTES)
+        if read is not None and not place.is_relative_to(found.given):
+            outside.append(os.path.relpath(place, found.given).replace(os.sep, "/"))
+        return read or ""
+
+    return text if found.pages != Path() else lambda path: ""
+
+
+def _by_pages(pages: Sequence[SitePage], text: Callable[[str], str]) -> SiteGenerator | None:
+    """Return the generator whose keys order most of the pages, else the first that has files among them."""
+    generators = load_plugins().site_generators.values()
+
+    def placed(generator: SiteGenerator) -> int:
+        return sum(any(_is_number(page.metadata.get(key)) for key in generator.position_keys) for page in pages)
+
+    counts = [(placed(each), each) for each in generators if each.position_keys]
+    best = max(counts, key=lambda counted: counted[0], default=(0, None))
+    if best[0]:
+        return best[1]
+    folders = list(dict.fromkeys(page.path.rpartition("/")[0] for page in pages))[:_MOST_FOLDERS]
+    return next((each for each in generators if _has(each.markers, folders, text)), None)
+
+
+def _has(names: Iterable[str], folders: Sequence[str], text: Callable[[str], str]) -> bool:
+    return any(text(f"{folder}/{name}".lstrip("/")) for name in names for folder in folders)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
