@@ -56,7 +56,7 @@ def _broken(kind: RankerKind, folder: Path) -> Iterator[Broken]:
         return
     drawn = (example for document in corpus.documents() for example in document_examples(document, ["srr"]))
     examples = list(islice(drawn, 4))
-    for loss in (loss for loss in kind.losses if loss not in ("margin-mse", "kl")):  # these need a teacher
+    for loss in (loss for loss in kind.losses if not kind.loss(loss).needs_teacher):
         objective: Objective = imported(kind.objective_of(loss))(
             ranker,
             ObjectiveOptions(loss, group_size=4, document_tokens=64),

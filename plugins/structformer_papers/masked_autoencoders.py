@@ -63,7 +63,7 @@ class RetroMAEObjective(CondenserObjective):
     """
 
     file = "retromae_head.safetensors"
-    losses = MASKED_AUTOENCODER.losses
+    taught = MASKED_AUTOENCODER.name
 
     def __init__(self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Any = None):
         """Raises UsageError as Condenser does, and where a layer's attention is not as BERT's."""
@@ -162,7 +162,7 @@ class CoTMAEObjective(CondenserObjective):
 
     file = "cotmae_head.safetensors"
     guessed = ENCODER_SHARE + DECODER_SHARE
-    losses = MASKED_AUTOENCODER.losses
+    taught = MASKED_AUTOENCODER.name
 
     def __init__(self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Any = None):
         super().__init__(ranker, options, head=head, teacher=teacher)

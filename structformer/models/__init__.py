@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from structformer.models.known_encoders import KNOWN, MULTILINGUAL, PAIRS, another_encoder
     from structformer.models.length_batches import length_buckets
     from structformer.models.loading import load_encoder, load_tokenizer
+    from structformer.models.losses import LOSSES, Loss, Takes
     from structformer.models.onnx import export_onnx
     from structformer.models.onnx_encoder import exported
     from structformer.models.registry import (
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from structformer.models.sentence_modules import model_file
 
 __all__ = [
-    "KNOWN", "MULTILINGUAL", "PAIRS", "RECORD", "BiEncoder", "Card", "CrossEncoder", "Defaults",
-    "ModelRecord", "Ranker", "RankerKind", "RankerOptions", "another_encoder", "base_for",
+    "KNOWN", "LOSSES", "MULTILINGUAL", "PAIRS", "RECORD", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Loss",
+    "ModelRecord", "Ranker", "RankerKind", "RankerOptions", "Takes", "another_encoder", "base_for",
     "checked_model", "export_onnx", "exported", "imported", "length_buckets", "load_encoder",
     "load_tokenizer", "make_scratch_model", "model_file", "model_folder", "model_kind",
     "ranker_kind", "ranker_kinds", "read_record", "resolve_base_model", "trained_models",

@@ -13,6 +13,7 @@ from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.extras import needed_for
 from structformer.lazy_names import named_object
+from structformer.models.losses import LOSSES, Loss, Takes
 from structformer.plugins import load_plugins
 from structformer.workspace import checked_name
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-DISTILLING = ("margin-mse", "kl")
-GROUP_LOSSES = ("softmax", "hinge", "softmax-hinge", *DISTILLING)
+GROUP_LOSSES = ("softmax", "hinge", "softmax-hinge", "margin-mse", "kl")
 _CONDENSER = "structformer.training.objectives.condenser:CondenserObjective"
 
 
@@ -94,7 +94,7 @@ class RankerKind:
     objective: str
     """`module:Class` of the Objective that trains it; "" with a trainer."""
     losses: tuple[str, ...]
-    """Those that it knows, the default first."""
+    """Names of those that it knows, the default first."""
     mix: Mapping[str, float]
     """Weights of the tasks that it learns from."""
     cpu: Defaults
@@ -134,6 +134,8 @@ class RankerKind:
     """Peak learning rate on judged queries, by default a Transformer's; None: the rate of its training."""
     objectives: Mapping[str, str] = field(default_factory=dict)
     """By loss, for losses that have their own."""
+    own_losses: tuple[Loss, ...] = ()
+    """Those of `losses` that it declares itself."""
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the ranker's name")
@@ -161,6 +163,16 @@ class RankerKind:
     def defaults(self, device: str) -> Defaults:
         """The choices for a device, "cpu" or "cuda"."""
         return self.gpu if device == "cuda" else self.cpu
+
+    def loss(self, name: str | None = None) -> Loss:
+        """Return the loss of that name, None for the default; one that nobody declared is its objective's own. Raises
+        UsageError if the kind does not know it.
+        """
+        name = name or self.losses[0]
+        if name not in self.losses:
+            raise UsageError(f"a {self.name} has no loss {name!r}; {did_you_mean(name, self.losses)}")
+        declared = {**LOSSES, **{loss.name: loss for loss in self.own_losses}}
+        return declared.get(name) or Loss(name, Takes.TEXTS)
 
     def objective_of(self, loss: str) -> str:
         """The place of the class that minimises a loss."""

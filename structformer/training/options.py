@@ -183,8 +183,7 @@ class TrainingOptions:
         if self.mlm and not kind.masked_words:
             able = ", ".join(name for name, each in ranker_kinds().items() if each.masked_words)
             raise UsageError(f"masked language modelling does not go with {self.ranker}; it goes with {able}")
-        if self.loss is not None and self.loss not in kind.losses:
-            raise UsageError(f"a {self.ranker} has no loss {self.loss!r}; {did_you_mean(self.loss, kind.losses)}")
+        kind.loss(self.loss)
 
 
 # Options that don't change what comes of a run, and so may differ when it is resumed.

@@ -233,7 +233,7 @@ def test_they_need_masked_words_and_are_losses_of_their_own_kind(tmp_path):
     ranker = objective(tmp_path, "retromae").ranker
     with pytest.raises(UsageError, match=r"the loss dupmae learns from masked words: it needs --mlm 1"):
         RetroMAEObjective(ranker, ObjectiveOptions("dupmae"))
-    with pytest.raises(UsageError, match=r"a bi-encoder has no loss 'infonce'"):
+    with pytest.raises(UsageError, match=r"a masked-autoencoder has no loss 'infonce'"):
         RetroMAEObjective(ranker, ObjectiveOptions("infonce"))
     with pytest.raises(UsageError, match=r"a bi-encoder has no loss 'retromae'"):
         CondenserObjective(ranker, ObjectiveOptions("retromae"))

@@ -16,7 +16,6 @@ from structformer.training.data.batching import Prepared, Reading, TokenBatch, i
 from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead, Masker
 from structformer.training.objectives.objectives import BiEncoderObjective, ObjectiveOptions, Teacher
 
-COCONDENSER = "cocondenser"
 HEAD = "condenser_head.safetensors"
 _HEAD_LAYERS = 2
 _ENCODER = "model."  # what the names of the encoder's weights begin with
@@ -84,7 +83,7 @@ class CondenserObjective(BiEncoderObjective):
         for layer in self.layers:
             hidden = layer(hidden, attention_mask=unseen)
         row = self.head(hidden, moved.labels)[:, None]
-        if self.loss == COCONDENSER:
+        if self.minimised.compute:
             row = torch.cat([row, last[:, 0].float()], 1)
         return row, self.head(last, moved.labels)
 
@@ -92,9 +91,9 @@ class CondenserObjective(BiEncoderObjective):
         found = in_order(prepared.batches["texts"], rows["texts"])
         first, second = (found[prepared.places[side].to(found.device)] for side in ("queries", "documents"))
         losses = (first[:, 0] + second[:, 0]) / 2
-        if self.loss == COCONDENSER:
-            owned_by = prepared.places["owned_by"].to(found.device)
-            losses = losses + span_contrast(first[:, 1:], second[:, 1:], owned_by, together=self.processes > 1)
+        if self.minimised.compute:
+            owned_by, together = prepared.places["owned_by"].to(found.device), self.processes > 1
+            losses = losses + self.minimised.function(first[:, 1:], second[:, 1:], owned_by, together=together)
         sizes = torch.tensor(prepared.sizes, device=found.device)
         owners = torch.repeat_interleave(torch.arange(len(sizes), device=found.device), sizes)
         return torch.zeros(len(sizes), device=found.device).index_add(0, owners, losses) / sizes

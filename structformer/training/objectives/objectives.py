@@ -8,32 +8,20 @@ from typing import Any
 
 import torch
 
-from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.models.bi_encoder import BiEncoder, Prompt
 from structformer.models.cross_encoder import LONG_QUERY_TOKENS, QUERY_TOKENS, CrossEncoder
-from structformer.models.kinds import DISTILLING, ranker_kind
+from structformer.models.kinds import ranker_kind
 from structformer.models.late_interaction import LateInteraction, TokenVectors
+from structformer.models.losses import Takes
 from structformer.models.sentence_modules import DOCUMENT, QUERY
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries
 from structformer.training.data.batching import Batching, Prepared, Reading, TokenBatch, in_order, token_batches
-from structformer.training.objectives.losses import (
-    batch_documents,
-    distilled_kl,
-    group_softmax,
-    info_nce,
-    margin_mse,
-    negatives_allowed,
-    pairwise_hinge,
-    pointwise,
-    softmax_hinge,
-    target_mse,
-)
+from structformer.training.objectives.losses import batch_documents, group_softmax, negatives_allowed
 from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead, Masker
 
 SCALE = 20.0  # cosines are multiplied by this before a softmax: a temperature of 0.05
-_HINGES = {"hinge": pairwise_hinge, "softmax-hinge": softmax_hinge}
 Teacher = Callable[[Sequence[str], Sequence[str]], torch.Tensor]
 
 
@@ -62,7 +50,7 @@ class Objective(torch.nn.Module, ABC):
 
     processes = 1  # that take their steps together, once a run has begun
     guessed = MASKED_SHARE  # of the tokens, by the head for masked words; one that is guessed twice counts twice
-    losses: tuple[str, ...] = ()  # that it knows, where they are not those of its ranker's kind
+    taught = ""  # the kind of ranker whose losses it knows; "" for its ranker's
 
     def __init__(
         self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Teacher | None = None
@@ -71,15 +59,14 @@ class Objective(torch.nn.Module, ABC):
         loss.
         """
         super().__init__()
-        kind, loss = ranker_kind(ranker.kind), options.loss
-        if loss not in (known := self.losses or kind.losses):
-            raise UsageError(f"a {kind.name} has no loss {loss!r}; {did_you_mean(loss, known)}")
-        if loss in DISTILLING and teacher is None:
-            raise UsageError(f"the loss {loss} needs a teacher: see `structformer distill`")
+        kind = ranker_kind(ranker.kind)
+        self.minimised = ranker_kind(self.taught or ranker.kind).loss(options.loss)
+        if self.minimised.needs_teacher and teacher is None:
+            raise UsageError(f"the loss {options.loss} needs a teacher: see `structformer distill`")
         self.model = ranker.model
         self.head = head
         self.ranker = ranker
-        self.loss = loss
+        self.loss = options.loss
         self.group_size = options.group_size
         self.margin = options.margin
         self.teacher = teacher
@@ -159,15 +146,13 @@ class Objective(torch.nn.Module, ABC):
 
     def _group_losses(self, scores: torch.Tensor, prepared: Prepared) -> torch.Tensor:
         """(Examples,) from the (pairs,) scores of their groups."""
-        sizes = prepared.sizes
-        if self.loss in _HINGES:
-            return _HINGES[self.loss](scores, sizes, self.margin)
-        if self.loss in DISTILLING:
+        given: dict[str, Any] = {"margin": self.margin} if self.minimised.has_margin else {}
+        if self.minimised.needs_teacher:
             assert self.teacher is not None
             queries, documents, _ = self._pairs(prepared.examples)
-            distance = margin_mse if self.loss == "margin-mse" else distilled_kl
-            return distance(scores, self.teacher(queries, documents).to(scores.device), sizes)
-        return pointwise(scores, sizes) if self.loss == "pointwise" else group_softmax(scores, sizes)
+            given["teacher"] = self.teacher(queries, documents).to(scores.device)
+        losses: torch.Tensor = self.minimised.function(scores, group_sizes=prepared.sizes, **given)
+        return losses
 
     def _masked(
         self, batches: Sequence[TokenBatch], found: Sequence[torch.Tensor], owners: torch.Tensor, count: int
@@ -223,7 +208,7 @@ class BiEncoderObjective(Objective):
     ranker: BiEncoder
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
-        if self.loss != "infonce":
+        if self.minimised.takes is not Takes.BATCH:
             queries, documents, sizes = self._pairs(examples)
             owners = _repeated(range(len(examples)), sizes)
             return self._prepared(examples, sizes, (queries, owners), (documents, owners), rng, {}, len(queries))
@@ -296,8 +281,8 @@ class BiEncoderObjective(Objective):
         vectors = in_order(prepared.batches["texts"], rows["texts"])
         places = {name: place.to(vectors.device) for name, place in prepared.places.items()}
         queries, documents = vectors[places["queries"]], vectors[places["documents"]]
-        if self.loss == "infonce":
-            return self._info_nce(queries, documents, places, prepared)
+        if self.minimised.takes is Takes.BATCH:
+            return self._over_batch(queries, documents, places, prepared)
         return self._group_losses((queries * documents).sum(-1) * SCALE, prepared)
 
     def pool(self, hidden: torch.Tensor, mask: torch.Tensor, skipped: torch.Tensor | None = None) -> torch.Tensor:
@@ -306,13 +291,14 @@ class BiEncoderObjective(Objective):
         """
         return self.ranker.pool(hidden, mask, skipped)
 
-    def _info_nce(
+    def _over_batch(
         self, queries: torch.Tensor, documents: torch.Tensor, places: dict[str, torch.Tensor], prepared: Prepared
     ) -> torch.Tensor:
         count, candidates = len(places["in_batch"]), places["allowed"].shape[1] if "allowed" in places else 0
         parts: list[torch.Tensor] = []
         if count:
-            parts.append(info_nce(queries[:count] @ documents[:candidates].T * SCALE, places["allowed"]))
+            scores = queries[:count] @ documents[:candidates].T * SCALE
+            parts.append(self.minimised.function(scores, places["allowed"]))
         if len(places["over_queries"]):
             parts.append(group_softmax((queries[count:] * documents[candidates:]).sum(-1) * SCALE, prepared.sizes))
         return torch.cat(parts)[torch.argsort(torch.cat([places["in_batch"], places["over_queries"]]))]
@@ -327,11 +313,12 @@ class LateInteractionObjective(Objective):
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         places: dict[str, torch.Tensor] = {}
-        if self.loss == "infonce":
+        takes = self.minimised.takes
+        if takes is Takes.BATCH:
             queries, sizes = [example.queries[0] for example in examples], [1] * len(examples)
             documents, owners = batch_documents(examples, self._hard_negatives)
             places["allowed"] = negatives_allowed(examples, documents, owners, own=self._hard_negatives)
-        elif self.loss == "negative-query":
+        elif takes is Takes.TWO_QUERIES:
             sizes = [2 if len(examples) > 1 else 1] * len(examples)
             queries = [query for number in range(len(examples)) for query in _with_negative_query(examples, number)]
             documents = [examples[number].documents[0] for number in _repeated(range(len(examples)), sizes)]
@@ -356,16 +343,16 @@ class LateInteractionObjective(Objective):
     def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
         queries, documents = (_token_vectors(prepared.batches[name], rows[name]) for name in ("queries", "documents"))
         # The study's softmax is over N_q S; a sum over query tokens is that already.
-        scale = self.ranker.options.query_tokens if self.ranker.options.mean else 1
+        scale: float = self.ranker.options.query_tokens if self.ranker.options.mean else 1
         device = queries.mask.device
         of_queries, of_documents = (prepared.places[name].to(device) for name in ("queries", "documents"))
-        if self.loss == "infonce":
+        if self.minimised.takes is Takes.BATCH:
             scores = self.ranker.similarity(_rows(queries, of_queries), documents)[:, of_documents]
-            return info_nce(scores * scale, prepared.places["allowed"].to(scores.device))
+            losses: torch.Tensor = self.minimised.function(scores * scale, prepared.places["allowed"].to(scores.device))
+            return losses
         scores = self.ranker.pair_similarity(_rows(queries, of_queries), _rows(documents, of_documents))
-        if self.loss == "mse":
-            mean = scores if self.ranker.options.mean else scores / self.ranker.options.query_tokens
-            return target_mse(mean, prepared.sizes)
+        if self.minimised.of_cosines:
+            scale = 1 if self.ranker.options.mean else 1 / self.ranker.options.query_tokens
         return self._group_losses(scores * scale, prepared)
 
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from structformer.errors import UsageError
-from structformer.models.kinds import DISTILLING, RANKERS, RankerKind, ranker_kind
+from structformer.models.kinds import RANKERS, RankerKind, ranker_kind
+from structformer.models.losses import Loss, Takes
 from structformer.training.options import BOTH, QUERY, TrainingOptions
 from structformer.training.recipes import read_recipe, recipe_names
-
-_HINGES = ("hinge", "softmax-hinge")
-_ONE_DOCUMENT = ("infonce", "negative-query")  # late interaction's losses that take no groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +31,9 @@ class Training:
         return ranker_kind(self.options.ranker)
 
     @property
-    def loss(self) -> str:
+    def loss(self) -> Loss:
         """The loss, chosen or the kind's first."""
-        return self.options.loss or self.kind.losses[0]
+        return self.kind.loss(self.options.loss)
 
     @property
     def apart(self) -> bool:
@@ -91,18 +89,18 @@ CONCERNS = (
     Concern("rankers whose word vectors may stay the base's", ("train_words",), lambda its: its.kind.frozen_words),
     Concern("mlm", ("whole_words",), lambda its: bool(its.options.mlm)),
     Concern("mlm of rankers that read pairs", ("mask_side",), lambda its: bool(its.options.mlm) and its.kind.joint),
-    Concern("the losses hinge and softmax-hinge", ("margin",), lambda its: its.foreign or its.loss in _HINGES),
+    Concern("the losses hinge and softmax-hinge", ("margin",), lambda its: its.foreign or its.loss.has_margin),
     Concern(
         "negatives of the batch (a bi-encoder or late interaction with the loss infonce)",
         ("hard_negatives",),
-        lambda its: its.foreign or (its.kind.in_batch_negatives and its.loss == "infonce"),
+        lambda its: its.foreign or its.loss.takes is Takes.BATCH,
     ),
     Concern(
         "losses over groups",
         ("group_size",),
-        lambda its: its.foreign or not its.kind.token_vectors or its.loss not in _ONE_DOCUMENT,
+        lambda its: its.foreign or not its.kind.token_vectors or its.loss.takes is Takes.GROUPS,
     ),
-    Concern("the losses margin-mse and kl", ("teacher",), lambda its: its.foreign or its.loss in DISTILLING),
+    Concern("the losses margin-mse and kl", ("teacher",), lambda its: its.foreign or its.loss.needs_teacher),
     Concern("Examples drawn from the corpus's structure", ("sampling", "train_from"), lambda its: its.drawn),
     Concern("`structformer train`, or with `development`", DEVELOPMENT, lambda its: its.judged),
 )

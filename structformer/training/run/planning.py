@@ -13,6 +13,7 @@ from random import Random
 import torch
 
 from structformer.models.base import BaseModel
+from structformer.models.kinds import ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.data.example_order import ExampleOrder
 from structformer.training.judged.judging import NDCG, Judge, Ranks, development_score, measure_of, ranks_on
@@ -27,7 +28,6 @@ from structformer.training.run.option_defaults import ResolvedOptions
 _MEASURED_STEPS = 5
 _BEFORE = "while measuring, before the first step"
 _MAX_EPOCHS = 6.0
-_PAIRS = {"infonce": 1, "negative-query": 2}  # of an Example, by losses that take no groups
 _MEASURED_SHARE = 0.05  # of the time given, at most, unless the first two steps take longer
 _PROBED_SHARE = 0.1  # of the development set, scored to see how long the whole takes
 _SCORED_SHARE = 0.05  # of the time, that one scoring of the development set may take
@@ -136,7 +136,7 @@ def make_plan(
             given += ", too little on this machine for more than the one step that is run"
         limits.append((max(1, int((options.max_seconds - besides) / measured.seconds)), given))
     if options.max_pairs is not None:
-        of_group = _PAIRS.get(settings.loss, options.group_size)
+        of_group = ranker_kind(options.ranker).loss(settings.loss).pairs(options.group_size)
         needed = steps_of_pairs(options.max_pairs, order, of_group, min(limits)[0])
         limits.append((needed, f"{options.max_pairs:,} pairs"))
     least, limited_by = min(limits, key=itemgetter(0))
