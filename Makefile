@@ -5,7 +5,7 @@ DOCS_VENV ?= .venv-docs
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) -c constraints.txt
-SOURCES := pyproject.toml constraints.txt
+SOURCES := pyproject.toml plugins/pyproject.toml constraints.txt
 
 .PHONY: demo docs papers-small test lint types locked clean
 
@@ -13,11 +13,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(SOURCES) | $(BIN)/python
-	$(INSTALL) -e '.[offline]'
+	$(INSTALL) -e '.[offline]' -e ./plugins
 	touch $@
 
 $(VENV)/.dev: $(SOURCES) | $(BIN)/python
-	$(INSTALL) -e '.[dev]'
+	$(INSTALL) -e '.[dev]' -e ./plugins
 	touch $@
 
 ## Four real manuals and questions that people wrote about them: read, index, search, train, compare. Fetched once, into .demo.
@@ -39,9 +39,9 @@ docs: $(DOCS_VENV)/.docs
 	$(DOCS_VENV)/bin/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/docs $(ARGS)
 	@echo "python3 -m http.server -d build/docs"
 
-$(DOCS_VENV)/.docs: pyproject.toml docs/constraints.txt
+$(DOCS_VENV)/.docs: pyproject.toml plugins/pyproject.toml docs/constraints.txt
 	$(PYTHON) -m venv $(DOCS_VENV)
-	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c docs/constraints.txt -e '.[docs]'
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c docs/constraints.txt -e '.[docs]' -e ./plugins
 	touch $@
 
 lint: $(VENV)/.dev
@@ -55,7 +55,7 @@ types: $(VENV)/.dev
 ## pip refuses to install a folder with -e, or one whose versions it has to choose, once it sees a digest.
 locked: | $(BIN)/python
 	$(PIP) --require-hashes -r constraints-hashed.txt
-	$(PIP) --no-index --no-deps --no-build-isolation -e .
+	$(PIP) --no-index --no-deps --no-build-isolation -e . -e ./plugins
 	touch $(VENV)/.demo $(VENV)/.dev
 
 clean:

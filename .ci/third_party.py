@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "THIRD_PARTY.md"
-NOT_SHIPPED = frozenset({"test", "test-all", "dev", "docs", "benchmarks"})
+NOT_SHIPPED = frozenset({"test", "test-all", "dev", "docs", "benchmarks", "research"})
 EVERY = "every installation"
 # What older metadata say in words, as SPDX has it.
 SPDX = {

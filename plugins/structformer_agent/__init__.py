@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
-    import click
     from structformer.retrieval import StageKind
 
 
@@ -19,7 +18,10 @@ def structformer_stages() -> list[StageKind]:
 
 
 @hookimpl
-def structformer_commands(app: click.Group) -> None:
-    from structformer_agent.command import command
-
-    app.add_command(command)
+def structformer_commands(app: Any) -> None:
+    app.add_lazy(
+        "agent",
+        "structformer_agent.command:command",
+        "Search again with section titles of the documents found.",
+        "Research",
+    )

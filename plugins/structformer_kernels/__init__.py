@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
-    import click
     from structformer.models import RankerKind
 
 
@@ -21,7 +20,10 @@ def structformer_rankers() -> list[RankerKind]:
 
 
 @hookimpl
-def structformer_commands(app: click.Group) -> None:
-    from structformer_kernels.command import command
-
-    app.add_command(command)
+def structformer_commands(app: Any) -> None:
+    app.add_lazy(
+        "ngraphs",
+        "structformer_kernels.command:command",
+        "Write the corpus's commonest n-graphs, which DUET reads.",
+        "Research",
+    )

@@ -1,17 +1,15 @@
 """Webformer on the document tree: the command `structformer webformer`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Any
 
 from structformer.plugins import hookimpl
 
-if TYPE_CHECKING:
-    import click
-
 
 @hookimpl
-def structformer_commands(app: click.Group) -> None:
-    from structformer_webformer.command import command
-
-    app.add_command(command)
+def structformer_commands(app: Any) -> None:
+    app.add_lazy(
+        "webformer",
+        "structformer_webformer.command:command",
+        "Pre-train a base model on the corpus's trees.",
+        "Research",
+    )

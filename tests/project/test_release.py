@@ -27,7 +27,8 @@ from conftest import write_pages
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-MOST_BYTES, MOST_BYTES_OF_DATA = 1_470_000, 100_000  # docs/design.md says why
+RESEARCH = {f"structformer_{name}" for name in ("agent", "kernels", "lab", "papers", "webformer")}
+MOST_BYTES, MOST_BYTES_OF_DATA = 1_420_000, 100_000  # docs/design.md says why
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FORGE = [
     *(ROOT / ".github").rglob("*.yml"),
@@ -47,13 +48,13 @@ def script(name: str) -> ModuleType:
     return module
 
 
-def built(folder: Path) -> Path:
-    """The wheel, built in a process of its own: the build begins in the project's folder."""
+def built(folder: Path, project: Path = ROOT) -> Path:
+    """A project's wheel, built in a process of its own: the build begins in the project's folder."""
     pytest.importorskip("hatchling")
     folder.mkdir()
     code = f"from hatchling.build import build_wheel; build_wheel({str(folder)!r})"
     environment = {"SOURCE_DATE_EPOCH": "1700000000", "PATH": ""}
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
+    subprocess.run([sys.executable, "-c", code], cwd=project, env=environment, check=True)
     return next(folder.glob("*.whl"))
 
 
@@ -73,16 +74,27 @@ def test_the_wheel_is_small_and_holds_the_packages_alone(wheel):
         sizes = {each.filename: each.compress_size for each in opened.infolist()}
     # Nothing but code grows: its words, templates and pages stay small beside it.
     assert sum(size for name, size in sizes.items() if not name.endswith((".py", "RECORD"))) < MOST_BYTES_OF_DATA
+    plugins = {path.name for path in (ROOT / "plugins").glob("structformer_*")}
     tops = {name.partition("/")[0] for name in names}
-    assert tops == {
-        "structformer",
-        f"structformer-{__version__}.dist-info",
-        *(path.name for path in (ROOT / "plugins").glob("structformer_*")),
-    }
+    assert tops == {"structformer", f"structformer-{__version__}.dist-info", *(plugins - RESEARCH)}
     assert not [name for name in names if re.search(r"/tests?/|/test_|__pycache__|\.py[co]$|conftest|~$", name)]
     assert {"structformer/py.typed", "structformer_demo/command.py", "structformer/recipes/docs.toml"} <= set(names)
     assert metadata["License-Expression"] == "Apache-2.0"
     assert f"structformer-{__version__}.dist-info/licenses/LICENSE" in names
+
+
+def test_research_is_a_wheel_of_its_own(wheel, tmp_path):
+    """An installation for a documentation has neither its code nor its commands; a checkout has both."""
+    with zipfile.ZipFile(built(tmp_path / "research", ROOT / "plugins")) as opened:
+        tops = {name.partition("/")[0] for name in opened.namelist()}
+        [metadata] = [name for name in opened.namelist() if name.endswith("METADATA")]
+        assert f"Requires-Dist: structformer=={__version__}\n" in opened.read(metadata).decode()
+        assert not [name for name in opened.namelist() if "/tests/" in name]
+    assert {top for top in tops if "dist-info" not in top} == RESEARCH
+    with zipfile.ZipFile(wheel) as opened:
+        [entry_points] = [name for name in opened.namelist() if name.endswith("entry_points.txt")]
+        assert not [name for name in RESEARCH if name in opened.read(entry_points).decode()]
+    assert (ROOT / "plugins" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
 def test_two_builds_are_the_same_bytes(wheel, tmp_path):
