@@ -200,6 +200,9 @@ class XmlFormat:
             return
         yield from link_names(document.id, document.source.path, link.target)
         page, hash, fragment = link.target.partition("#")
+        if page.startswith("/") and not fragment:  # laws call their divisions by paths, and link to these
+            yield f"{document.id}#{normalize(page)}"
+            yield f"id:{normalize(page)}#{normalize(page)}"
         if document.metadata.get("vocabulary") == MALLARD.name and page:  # a page's file has its id's name
             yield from link_names(document.id, document.source.path, f"{page}.page{hash}{fragment}")
         if fragment:

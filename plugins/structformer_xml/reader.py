@@ -16,6 +16,7 @@ from structformer_xml.vocabulary import Vocabulary
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _XML_ID = f"{_XML}id"
 _NUMBER = re.compile(r"[\w.]{1,12}")  # of a section
+_HEADINGS = frozenset({"heading", "head", "title"})  # a title that holds one is no title
 _LAST_TITLE = 10  # among the elements of a section
 _OTHER, _SECTION, _TITLE, _SKIPPED, _PARAGRAPH, _LINE, _CELL, _VERBATIM, _INLINE, _WRAPPER, _BLOCK = range(11)
 _ROLES = (_SKIPPED, _TITLE, _SECTION, _WRAPPER, _VERBATIM, _CELL, _BLOCK, _LINE, _PARAGRAPH, _INLINE)  # first leads
@@ -142,6 +143,8 @@ class XmlReader:
         attributes = element.attrib
         opened = _Open(name, role, above.depth if above is not None else 0)
         self._stack.append(opened)
+        if role == _TITLE and self._is_division(element):
+            opened.role = role = _SECTION
         ended, self._ended = self._ended, ""
         if (self._taking or self._builder.in_heading) and self._is_note(opened, element):
             opened.note = []
@@ -203,6 +206,15 @@ class XmlReader:
                 self._builder.space() if role in _PARTING else self._builder.paragraph()
         if attributes or (marked and (self._zones or name in self._vocabulary.man_pages)):
             self._target(opened, name, element)
+
+    def _is_division(self, element: Any) -> bool:
+        """Whether an element called a title holds a heading, sections or several paragraphs, as a title of a law does."""
+        if not self._has_tree or not len(element):
+            return False
+        vocabulary = self._vocabulary
+        names = [child.tag.rpartition("}")[2] for child in element.iterchildren("*")]
+        paragraphs = sum(name in vocabulary.paragraphs for name in names)
+        return paragraphs > 1 or any(name in vocabulary.sections or name in _HEADINGS for name in names)
 
     def _begin(self, opened: _Open, above: _Open | None, element: Any, ended: str) -> None:
         """An element goes on in its line, or breaks it."""
@@ -663,7 +675,13 @@ def _bring_title_first(element: Any, titles: frozenset[str]) -> None:
 
 def identifier_of(attributes: Mapping[str, str]) -> str | None:
     """The id that an element has, however its vocabulary calls it."""
-    return attributes.get(_XML_ID) or attributes.get("id") or attributes.get("anchor") or attributes.get("eId")
+    return (
+        attributes.get(_XML_ID)
+        or attributes.get("id")
+        or attributes.get("anchor")
+        or attributes.get("eId")
+        or attributes.get("identifier")
+    )
 
 
 def _is_listed(name: str, attributes: Any, listed: frozenset[str]) -> bool:

@@ -1,11 +1,13 @@
 """Builds a Document tree from the stream of headings, text and links that a format plugin finds."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from structformer.document import VERBATIM, Document, Link, LinkKind, Mark, MarkKind, Section, Source
+from structformer.document.word_counts import has_words
 from structformer.formats.link_names import INDEX_STEMS
 from structformer.formats.scripts import Script, written
 from structformer.text.headings import Slugs, github_slug, is_see_also
@@ -13,6 +15,7 @@ from structformer.text.visible_text import without_controls
 
 _TITLELESS_STEMS = INDEX_STEMS | {"home"}  # files that are called after their folder; a wiki's home is none by its path
 _DEEPEST = 100  # marks around a mark; what is nested deeper is text alone
+_MOST_TITLE_WORDS = 300  # the longest title of the corpora at hand has under 100
 _LONGEST_SCRIPT = 200  # characters; what is longer, raised or lowered, is no part of a number
 _SEPARATORS = {"": 0, " ": 1, "\n": 2, "\n\n": 3}
 
@@ -369,7 +372,9 @@ class TreeBuilder:
         self._heading_anchors = list(anchors)
 
     def close_heading(self) -> Section | None:
-        """End the heading and begin its section; without an open heading, nothing happens."""
+        """End the heading and return the section it begins; None without an open heading, or if what was taken for one
+        is so long that it is text.
+        """
         if self._heading is None:
             return None
         heading, self._heading = self._heading, None
@@ -377,6 +382,9 @@ class TreeBuilder:
             heading.close_link()
         title, links = _without_signs(heading.text(), heading.links)
         explicit = self._heading_anchors
+        if len(title) > _MOST_TITLE_WORDS and has_words(title, _MOST_TITLE_WORDS):
+            self._write_paragraph(title, links, explicit)
+            return None
         anchors = self._slugs.anchors(title, explicit) if self._slugs else tuple(dict.fromkeys(filter(None, explicit)))
         section = Section(title, self._heading_level, anchors=anchors)
         while len(self._stack) > 1 and self._stack[-1].level >= section.level:
@@ -388,6 +396,14 @@ class TreeBuilder:
         # A title's links have no place in the section's text, so their spans are empty.
         self._body.links += [Link(link.kind, link.target, link.text) for link in links]
         return section
+
+    def _write_paragraph(self, text: str, links: Iterable[Link], anchors: Iterable[str]) -> None:
+        for anchor in filter(None, anchors):
+            self.add_anchor(anchor)
+        self._body.separate("\n\n")
+        self._body.flow(text)
+        self._body.links += [Link(link.kind, link.target, link.text) for link in links]
+        self._body.separate("\n\n")
 
     def leave(self, level: int) -> None:
         """End the sections of this level and deeper: what follows belongs to the section around them."""
