@@ -17,7 +17,8 @@ _PATTERNS = {
         nobreak cita versalita polytonisch lautschrift zitat formatera_tal ej_radbrytning comment цитата число
         skrót cytat liczba ta citazione 僻字 補助漢字フォント jis2004フォント cp932フォント jis90フォント 要出典範囲
         読み仮名_ruby不使用 pkg aur grp sprache wortart c x-larger xx-larger xxx-larger x-smaller fine fine_block
-        smaller_block block_center right drop_initial dropinitial di asc""",
+        smaller_block block_center right drop_initial dropinitial di asc birth-date death-date start-date end-date
+        birth_year_and_age""",
     "{1}{text}{quote}": "quote blockquote cquote quotation pull_quote",
     "[<code>{1}</code>]": "code kbd samp ic tt",
     "{1}[+{2}][+{3}]": "key_press keypress key",
@@ -36,9 +37,6 @@ _PATTERNS = {
         enhet eenheid""",
     "{+}": "chem gaps",
     **{f"{ship} {{1}}[ ({{2}})]": ship.lower() for ship in ("USS", "HMS", "SS")},
-    "{1}[-{2}][-{3}]": """birth_date birth_date_and_age death_date death_date_and_age start_date end_date film_date
-        dts""",
-    "as of {1}[-{2}][-{3}]": "as_of",
     "c. {1}[–{2}]": "circa c. ca. ca",
     "fl. {1}[–{2}]": "floruit fl. fl",
     "r. {1}[–{2}]": "reign r.",
@@ -88,6 +86,17 @@ _ANSWERS = {
 }
 _ADVICE = frozenset("note warning tip".split())  # of the ArchWiki; elsewhere {{note|a}} is the mark of a footnote
 _POEMS = frozenset(("poemquote", "poem quote", "verse"))
+# Of years, months and days, of which the month may be a name; what follows them, as in a date of birth, is not shown.
+_DATES = {
+    **{
+        f"{event} date{age}": ""
+        for event in ("birth", "death", "start", "end", "film", "release", "launch")
+        for age in ("", " and age", " and given age")
+    },
+    **dict.fromkeys(("dts", "date table sorting"), ""),
+    "as of": "as of ",
+}
+_SORTED = frozenset(("sort", "sorttext", "sort text"))
 _FRACTIONS = frozenset("frac sfrac fraction bruch ułamek дробь fracción frazione fração breuk 分数 bråk".split())
 _MEASURES = frozenset("convert cvt convertir converti converter конвертировать konvertera".split())
 # Links to pages that this wiki does not have, beside the same page of another: the parameters that name the page, and
@@ -128,6 +137,10 @@ def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
         return lambda parameters: f"\n{name}: {said}\n" if " " in (said := parameters.get("1", "")) else ""
     if lower in _POEMS:
         return lambda parameters: verse(_first(parameters, ("1", "text")))
+    if lower in _DATES:
+        return lambda parameters: _DATES[lower] + _date(unnamed(parameters))
+    if lower in _SORTED:  # a key by which a column is sorted, and what the cell shows
+        return lambda parameters: parameters.get("2") or parameters.get("1", "")
     if lower in _FRACTIONS:
         return _fraction
     if lower in _MEASURES:
@@ -164,6 +177,14 @@ def _linked(target_keys: Sequence[str], shown_keys: Sequence[str], parameters: M
 
 def _first(parameters: Mapping[str, str], keys: Sequence[str]) -> str:
     return next((parameters[key] for key in keys if parameters.get(key)), "")
+
+
+def _date(parts: Sequence[str]) -> str:
+    """Return a date by year, month and day as 1950-05-04, or as 4 May 1950 if the month is a name."""
+    year, month, day = (*(part.strip() for part in parts[:3]), "", "", "")[:3]
+    if month and not month.isdecimal():
+        return " ".join(filter(None, (day, month, year)))
+    return "-".join(part.zfill(2) if part.isdecimal() else part for part in (year, month, day) if part)
 
 
 def _fraction(parameters: Mapping[str, str]) -> str:

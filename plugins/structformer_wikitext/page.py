@@ -29,11 +29,12 @@ _HEADING = re.compile(r"(=+)(.*?)(=+)[ \t]*(?:\x7f\d+\x7f[ \t]*)*", re.DOTALL)
 _LIST = re.compile(r"[*#:;]+[ \t]*")
 _START = re.compile(r"''|\[|<|\x7f|~~~|-\{")
 _GAP = r"(?:[ \t\u00a0]|&nbsp;|&\#0*160;|&\#[xX]0*[aA]0;)"
+_LONGEST_LABEL = 1000  # of an external link; each of many without an end reads no further
 _TOKEN = re.compile(
     rf"""(?P<quotes>'{{2,}})
       |\[\[(?P<target>[^\[\]{{}}<>\n|\x7f\#]*(?:\#[^\[\]{{}}\n|\x7f]*)?)(?P<shown>\|(?:[^\[\]]|\[(?!\[)[^\[\]]*\]|\[(?!\[)|\](?!\]))*)?\]\](?P<closing>\](?!\]))?
       |\[(?P<address>(?:(?i:{PROTOCOLS})|//){URL_CHARACTERS[:-1]}\[]+|(?:(?i:https?):)?//\[[0-9a-fA-F:.]+\]{URL_CHARACTERS}*)
-         (?P<label>(?:[ \t\u00a0\u3000'<"\x7f]|(?=\[))(?:[^\]\n\[]|\[(?!\[))*)?(?:\]|(?=\[\[))
+         (?P<label>(?:[ \t\u00a0\u3000'<"\x7f]|(?=\[))(?:[^\]\n\[]|\[(?!\[)){{0,{_LONGEST_LABEL}}})?(?:\]|(?=\[\[))
       |(?P<tag></?[a-zA-Z][a-zA-Z0-9-]*(?:[\s/][^<>]*)?>)
       |\x7f(?P<mark>\d+)\x7f
       |(?P<signature>~{{3,5}})
@@ -60,6 +61,8 @@ _BLOCK_TAGS = frozenset(
     "p div blockquote center table ul ol dl section article aside figure header footer main nav "
     "details address hr pre caption tbody thead".split()
 )
+# Blocks that are a blank in the cell of a table, whose row stays one line.
+_BLANKS_IN_CELLS = _BLOCK_TAGS - frozenset("table ul ol dl caption tbody thead pre".split()) | {"br"}
 _LINE_TAGS = frozenset("br li tr dt dd summary figcaption".split())
 _CELL_ATTRIBUTES = re.compile(
     r"[^\[\]|{}<\x7f]*(?:\x7f\d+\x7f[^\[\]|{}<\x7f]*)*\|(?!\|)|[^\[\]|{}<\x7f]*(?=<span class=\"answer\">)"
@@ -488,7 +491,9 @@ class PageReader:
                 identifier = Tag(lower, False, tag[len(lower) + 1 : -1]).get("id")
                 builder.open_heading(int(lower[1]), (identifier,) if identifier else ())
             return
-        if lower in _BLOCK_TAGS:
+        if lower in _BLANKS_IN_CELLS and builder.in_mark(MarkKind.CELL):
+            builder.space()
+        elif lower in _BLOCK_TAGS:
             builder.paragraph()
         elif lower in _LINE_TAGS:
             builder.line()

@@ -491,3 +491,34 @@ def test_pages_link_by_their_place_below_the_folders_of_their_namespaces(tmp_pat
     ingest([tmp_path], workspace=tmp_path / "w")
     edges = {(edge["source_document"], edge["target_document"]) for edge in build_graph(tmp_path / "w").edges()}
     assert edges == {(0, 2), (1, 2), (1, 0)}
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("<center>14 443", "14 443"),
+        ("<center>12</center>", "12"),
+        ("<div align=right>a</div>", "a"),
+        ("<p>a</p>", "a"),
+        ("a<br />b", "a b"),
+    ],
+)
+def test_a_block_in_a_cell_is_a_blank(cell, shown):
+    page = f"{{| class=wikitable\n! Pan !! Count\n|-\n| Iron\n|{cell}\n|-\n| Steel || {cell}\n|}}"
+    assert text(one(page, "wikitext")).endswith(f"Pan | Count\nIron | {shown}\nSteel | {shown}")
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        ("start date and age|1928|9|25", "1928-09-25"),
+        ("end date|1950|5", "1950-05"),
+        ("dts|1923|May|4", "4 May 1923"),
+        ("death date and age|2001|3|2|1950|12|4", "2001-03-02"),
+        ("as of|2010|5|4", "as of 2010-05-04"),
+        ("sort|02|Second", "Second"),
+        ("sort|Third", "Third"),
+    ],
+)
+def test_templates_of_dates_and_sort_keys_show_the_date_and_the_text(template, shown):
+    assert text(one(f"Open {{{{{template}}}}} still.", "wikitext")).endswith(f"Open {shown} still.")
