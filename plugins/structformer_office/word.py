@@ -44,6 +44,9 @@ p[style-name='Code'] => pre:separator('\\n')
 r[style-name='Verbatim Char'] => code
 r[style-name='HTML Code'] => code
 """
+# Elements that hold runs and that mammoth passes over: fields, directions, moved text, bases of ruby.
+_CONTAINERS = tuple(f"{_W}{name}" for name in "fldSimple bdo dir customXml moveTo ruby rubyBase".split())
+_HOLDS_RUNS = re.compile(rb"<w:(?:fldSimple|bdo|dir|customXml|moveTo|ruby)[ />]")
 _MAX_INHERITED = 20  # styles that one style may be based on, one after the other
 
 
@@ -51,7 +54,7 @@ def word_html(data: bytes) -> str:
     """The body of a .docx file as HTML. A paragraph of the style Title ranks above all headings."""
     import mammoth
 
-    package = safe_package(data, _formulas_as_text)
+    package = safe_package(data, _as_mammoth_reads)
     made = mammoth.convert_to_html(
         package,
         style_map=_STYLES + "\n".join(_outline_styles(package)),
@@ -66,9 +69,9 @@ def word_html(data: bytes) -> str:
     return re.sub(r'<h2 class="structformer-title">(.*?)</h2>', r"<h1>\1</h1>", lowered, flags=re.DOTALL)
 
 
-def _formulas_as_text(name: str, part: bytes) -> bytes:
-    """The XML with each formula as a run of text."""
-    if not name.startswith("word/") or b"<m:oMath" not in part:
+def _as_mammoth_reads(name: str, part: bytes) -> bytes:
+    """Return a part's XML with each formula as a run of text, and what holds runs as an element that mammoth opens."""
+    if not name.startswith("word/") or (b"<m:oMath" not in part and _HOLDS_RUNS.search(part) is None):
         return part
     try:
         root = etree.fromstring(part, etree.XMLParser(resolve_entities=False))
@@ -81,6 +84,10 @@ def _formulas_as_text(name: str, part: bytes) -> bytes:
         formula.getparent().replace(formula, run)
     for display in root.iter(f"{_M}oMathPara"):
         display.tag = f"{_W}smartTag"
+    for reading in list(root.iter(f"{_W}rt")):
+        reading.getparent().remove(reading)  # it has no tail
+    for container in root.iter(*_CONTAINERS):
+        container.tag = f"{_W}smartTag"
     made: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
     return made
 

@@ -425,3 +425,19 @@ def test_the_formats_keep_the_rules_for_plugins(name, tmp_path):
     book.save(tmp_path / "boats.xlsx")
     [format] = load_plugins().claiming(name)
     assert check_format(format, [Sample(name, (tmp_path / name).read_bytes())]) == []
+
+
+@pytest.mark.parametrize("container", ["fldSimple", "bdo", "dir", "customXml", "moveTo", "smartTag", "ins"])
+def test_text_in_whatever_holds_runs_is_text(boats, container):
+    inside = f"<w:{container}><w:r><w:t>seven</w:t></w:r></w:{container}>".encode()
+    changed = with_part(boats, "word/document.xml", lambda part: part.replace(b"<w:r><w:t>FORMULA</w:t></w:r>", inside))
+    assert shape(only(changed))[-1] == (2, "Oars", "seven")
+
+
+def test_the_base_of_ruby_is_text(boats):
+    runs = [
+        f"<w:{name}><w:r><w:t>{word}</w:t></w:r></w:{name}>" for name, word in (("rt", "kana"), ("rubyBase", "han"))
+    ]
+    ruby = f"<w:r><w:ruby><w:rubyPr/>{''.join(runs)}</w:ruby></w:r>".encode()
+    changed = with_part(boats, "word/document.xml", lambda part: part.replace(b"<w:r><w:t>FORMULA</w:t></w:r>", ruby))
+    assert shape(only(changed))[-1] == (2, "Oars", "han")
