@@ -15,6 +15,7 @@ from structformer_xml.vocabulary import Vocabulary
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _XML_ID = f"{_XML}id"
+_IDENTIFIERS = (_XML_ID, "id", "anchor", "eId", "identifier")
 _NUMBER = re.compile(r"[\w.]{1,12}")  # of a section
 _HEADINGS = frozenset({"heading", "head", "title"})  # a title that holds one is no title
 _LAST_TITLE = 10  # among the elements of a section
@@ -208,7 +209,7 @@ class XmlReader:
             self._target(opened, name, element)
 
     def _is_division(self, element: Any) -> bool:
-        """Whether an element called a title holds a heading, sections or several paragraphs, as a title of a law does."""
+        """Whether an element called a title holds a heading, sections or several paragraphs, as in laws."""
         if not self._has_tree or not len(element):
             return False
         vocabulary = self._vocabulary
