@@ -6,7 +6,7 @@ from typing import Protocol
 from structformer.document import MarkKind
 from structformer.formats import OF_MATHML, Script
 
-from structformer_html.class_names import NOTE_WORDS
+from structformer_html.rules import Rules
 
 
 class Attributes(Protocol):
@@ -53,31 +53,7 @@ _DIRECTORIES = frozenset({"doc-toc", "doc-landmarks", "doc-page-list", "doc-page
 FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar", "tablist"}
 )
-FURNITURE_CLASSES = frozenset(
-    """headerlink anchor-link anchorjs-link hash-link header-anchor mw-editsection mw-jump-link navbox navbox-styles
-    vertical-navbox copiable-anchor copiable-link breadcrumb breadcrumbs sphinxsidebar md-sidebar pagination
-    pagination-nav prev-next edit-page-link mw-cite-backlink katex-html noprint skip-link skip-to-content back-to-top
-    copybtn metadata-stub navheader navfooter conum eqno footnote-back footnote-backref data-footnote-backref
-    reversefootnote hideme mwe-math-mathml-a11y rustdoc-breadcrumbs theme-doc-footer theme-doc-toc-mobile
-    theme-doc-version-badge ttc viewcode-back viewcode-link content-icon-container md-content__button md-source-file
-    printfooter search-results-title sl-anchor-link sourceLink functionSourceLink test-arrow feedback--title
-    feedback--question td-page-meta__lastmod NavBarCell1 NavBarCell1Rev NavBarCell2 NavBarCell3
-    sphx-glr-download-link-note sphx-glr-footer sphx-glr-signature sphx-glr-timing dont-index onthispage sidebar-overlay
-    copy-popup-wrapper tabs-section footer tsd-breadcrumb tsd-sources summary_toggle inheritanceTree TOCbug
-    ltx_note_mark ltx_tag_note ltx_eqn_eqno topNav subNav bottomNav navList subNavList navListSearch""".split()
-)
 FURNITURE_LINKS = frozenset({"src", "srclink"})  # classes of links to the source, and of code
-# Highlighters' elements for the numbers of lines of code, where they hold nothing else.
-NUMBERS_OF_LINES = frozenset(
-    """linenos lineno linenodiv lnt lntd ln lnum gutter rouge-gutter gl hljs-ln-numbers hljs-ln-n linenumber line-number
-    linenumbers code-line-number blob-num jxr_linenumber""".split()
-)
-BACK_TO_CONTENTS = "toc-backref"  # docutils' headings, of contents that are left out
-CONTENTS_CLASSES = frozenset({"toc", "table-of-contents"})
-ALL_FURNITURE_CLASSES = FURNITURE_CLASSES | CONTENTS_CLASSES
-FURNITURE_IDS = frozenset(
-    {"toc", "catlinks", "footer", "site-nav", "sidebar", "navbar", "breadcrumbs", "cookie-banner", "mw-navigation"}
-)
 # Elements of pages written by hand that are menus and tables of contents by their class or id, if they hold little but
 # links.
 MENUS = frozenset({"div", "ul", "ol", "dl", "table", "td", "center"})
@@ -89,12 +65,7 @@ MEDIA = frozenset({"audio", "object", "video"})  # what they hold is shown where
 LONGEST_FALLBACK = 500  # characters
 FEWEST_LINKS = 3
 MOST_MENUS = 40  # of a page that are looked at
-SEE_ALSO_CLASSES = frozenset({"seealso", "see-also", "related-topics", "related-links", "relatedlinks", "seealsolist"})
 RELATED = frozenset({"related", "see-also", "seealso"})
-SIDE_NOTES = frozenset({"ltx_note_outer", "marginnote", "sidenote"})  # notes within the line that they belong to
-SIGNS = SEE_ALSO_CLASSES | NOTE_WORDS | SIDE_NOTES | {"math", "figure", "colist"}
-FORMULA_IMAGES = frozenset({"math", "latex", "tex", "mwe-math-fallback-image-inline"})
-
 
 # What a page's first link says that passes over its navigation, in the languages that themes are written in.
 _SKIP_TEXT = re.compile(
@@ -112,12 +83,11 @@ def is_skip_link(target: str, classes: str, text: str) -> bool:
     return is_near and ("skip" in classes.lower() or _SKIP_TEXT.match(text.strip()) is not None)
 
 
-def formula_image(classes: str) -> MarkKind | None:
-    """What an image is whose alternative text is the source of the formula that it shows."""
-    words = classes.split()
-    if "mwe-math-fallback-image-display" in words:
-        return MarkKind.FORMULA
-    return MarkKind.FORMULA_SPAN if not FORMULA_IMAGES.isdisjoint(words) else None
+def formula_image(classes: str, rules: Rules) -> MarkKind | None:
+    """Return what an image is whose alternative text is the source of the formula that it shows; None of others."""
+    words = rules.words.formula_images.intersection(classes.split())
+    is_display = any(word.endswith("display") for word in words)
+    return MarkKind.FORMULA if is_display else MarkKind.FORMULA_SPAN if words else None
 
 
 def role_of(element: Attributes) -> str:
@@ -126,7 +96,7 @@ def role_of(element: Attributes) -> str:
     return f"doc-{kinds[0]}" if kinds else element.get("role") or ""
 
 
-def is_aside_of_content(element: Attributes) -> bool:
+def is_aside_of_content(element: Attributes, rules: Rules) -> bool:
     """Whether an aside is part of the content by its own mark: a note, a part of a book, related pages."""
     classes, role = element.get("class") or "", role_of(element)
     return (
@@ -134,7 +104,7 @@ def is_aside_of_content(element: Attributes) -> bool:
         or "footnote" in classes
         or role == "note"
         or (role.startswith("doc-") and role not in _DIRECTORIES)
-        or not SEE_ALSO_CLASSES.isdisjoint(classes.split())
+        or not rules.words.see_also.isdisjoint(classes.split())
     )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin
 
+from selectolax.lexbor import LexborNode
 from structformer.document import Document, Link, LinkKind, MarkKind, Source
 from structformer.formats import (
     FormatOption,
+    HtmlRules,
+    SiteGenerator,
     SourceFile,
     is_external,
     link_names,
@@ -26,12 +29,12 @@ from structformer.text import github_slug, without_controls
 from structformer_html.class_names import kind_said
 from structformer_html.decoding import decode_page
 from structformer_html.elements import Attributes
-from structformer_html.main_content import FURNITURE_OF, is_list_of_contents, main_content, title_of
+from structformer_html.main_content import is_list_of_contents, main_content, outermost, title_of
 from structformer_html.page import Page
 from structformer_html.parsing import MAX_DEPTH, parse, with_ends, without_attribute_floods, without_deep_tags
+from structformer_html.rules import Rules, rules_of
 from structformer_html.tables import TableBuilder
 from structformer_html.templates import has_templates, is_template, split_front_matter, with_title
-from structformer_html.texinfo import FURNITURE, is_texinfo, shape
 from structformer_html.walking import read_tree, with_linked_asides
 
 _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
@@ -86,20 +89,23 @@ class HtmlFormat:
             text = with_title(text, title)
         with without_garbage_collection():
             whole = options.get("content", "main") == "all"
+            rules = rules_of(str(options.get("theme") or ""))
             head = _Head(title, front)
-            document = self._document(source, text, encoding, head, whole=whole)
+            document = self._document(source, text, encoding, head, rules, whole=whole)
             if head.refresh and _is_redirect(document, head.refresh):
                 _redirect(source, head)
                 return
             if has_templates(text, document, head.title) and is_template(text, document, head.title):
                 source.warn("a template that generators fill in: not a document")
                 return
-            if ("{{" in text or "{%" in text) and (filled := fill_in(text)) != text:  # a page of Jekyll
+            if ("{{" in text or "{%" in text) and (filled := fill_in(text)) != text:
                 head = _Head(title, front)
-                document = self._document(source, filled, encoding, head, whole=whole)
+                document = self._document(source, filled, encoding, head, rules, whole=whole)
         yield document
 
-    def _document(self, source: SourceFile, text: str, encoding: str, head: _Head, *, whole: bool) -> Document:
+    def _document(
+        self, source: SourceFile, text: str, encoding: str, head: _Head, rules: Rules, *, whole: bool
+    ) -> Document:
         text, floods = without_attribute_floods(text)
         if floods:
             source.warn(f"{floods} tag{'s' * (floods > 1)} with over a thousand attributes: the first ones kept")
@@ -111,37 +117,43 @@ class HtmlFormat:
         for name in dict.fromkeys(names):
             source.warn(f"<{name}> without an end: it ends before the next heading")
         root = parse(text)
+        generator: SiteGenerator | None = None
         for node in root.css("html, base, link, meta, head > title"):
             head.take(node.tag or "", node.attributes, node.text() if node.tag == "title" else "")
         builder = TableBuilder(slugs=False)
-        furniture = frozenset[str]()
         if whole:
-            roots, found = root.css(_WITH_FALLBACKS), "all"
-        elif is_texinfo(head.metadata.get("generator")):
-            roots, found, furniture = root.css("body"), "body", FURNITURE
+            roots, content = root.css(_WITH_FALLBACKS), "all"
+        elif (generator := rules.made_by(head.metadata.get("generator"))) is not None:
+            roots, content = root.css("body"), "body"
         else:
-            roots, found = main_content(root, text)
-            roots = with_linked_asides(roots, root) if found != "body" else roots
-            furniture = FURNITURE_OF.get(found, furniture)
-            head.title = title_of(root, found) or head.title
-        contents = not whole and is_list_of_contents(roots, text)
-        known = found not in ("body", "all")
-        page = Page(builder, head.base, furniture=not whole, content=known, contents=contents, more_furniture=furniture)
+            roots, content, generator = main_content(root, text, rules)
+            roots = with_linked_asides(roots, root) if content != "body" else roots
+        own = () if whole else (rules.theme, *([] if generator is None else [generator.html]))
+        for html in own:
+            head.take_rules(html, root)
+            for dropped in outermost([each for part in roots for each in part.css(html.drop)]) if html.drop else ():
+                dropped.decompose()
+        contents = not whole and is_list_of_contents(roots, text, rules)
+        furniture = frozenset[str]().union(*(html.own_furniture for html in own))
+        known = content not in ("body", "all")
+        page = Page(
+            builder, head.base, rules, furniture=not whole, content=known, contents=contents, more_furniture=furniture
+        )
         read_tree(roots, page)
         if not whole and builder.is_empty:
             # All of the page was taken for navigation, so it was not navigation.
             for unparsed in root.css("frameset noframes"):
                 unparsed.decompose()
-            builder, found = TableBuilder(slugs=False), "all"
-            page = Page(builder, head.base, furniture=False)
+            builder, content = TableBuilder(slugs=False), "all"
+            page = Page(builder, head.base, rules, furniture=False)
             read_tree(root.css(_WHOLE), page)
         for target in head.related:
             builder.add_link(head.base(target), "", LinkKind.SEE_ALSO)
-        metadata = {**head.metadata, "encoding": encoding, "content": found}
+        metadata = {**head.metadata, "encoding": encoding, "content": content}
         document = builder.finish(Source(source.path, self.name), title=None, language=head.language, metadata=metadata)
         if page.has_unnamed_notes:
             _name_notes(document)
-        _name(document, head)
+        _name(document, head, generator.html.shape if generator is not None else None)
         return document
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
@@ -179,8 +191,8 @@ def _redirect(source: SourceFile, head: _Head) -> None:
                 source.alias(name, target)
 
 
-def _name(document: Document, head: _Head) -> None:
-    """Title and names. A title element often carries the site's name too; the heading that is the root is then
+def _name(document: Document, head: _Head, shape: Callable[[Document, str, bool], None] | None) -> None:
+    """Give a document its title and names. A title element often carries the site's name too; the heading that is the root is then
     better.
     """
     root = document.root
@@ -188,8 +200,10 @@ def _name(document: Document, head: _Head) -> None:
     is_heading = (bool(root.anchors) and not several) and (
         root.title != stem_title(document.source.path) or github_slug(root.title) in root.anchors
     )
-    if is_texinfo(head.metadata.get("generator")):
-        shape(document, head.title, is_heading=is_heading)
+    if shape is not None:
+        shape(document, head.title, is_heading)
+    elif head.has_own_title:
+        document.title = head.title
     else:
         _choose_title(document, head.title, root.title if is_heading else "")
     names = list(path_names(document.source.path))
@@ -208,7 +222,7 @@ def _choose_title(document: Document, title: str, top: str) -> None:
 
 
 def _name_notes(document: Document) -> None:
-    """Notes that only their first words say the kind of: AsciiDoc's, and admonitions with a title of their own."""
+    """Name the kind of notes of which only the first words say it, as a title of their own does."""
     for section in document.sections():
         for mark in section.marks:
             if mark.kind is MarkKind.NOTE and not mark.detail:
@@ -225,6 +239,7 @@ class _Head:
         self.metadata: dict[str, Any] = dict(metadata)
         self._base = ""
         self.refresh = ""  # where the page leads at once
+        self.has_own_title = False  # by a theme's rule
 
     def take(self, name: str, element: Attributes, text: str = "") -> None:
         """One element of the head."""
@@ -250,6 +265,15 @@ class _Head:
             content = " ".join((element.get("content") or "").split())
             if content and key in ("description", "keywords", "author", "generator", "og:url", "citation_title"):
                 self.metadata.setdefault(key, content)
+
+    def take_rules(self, html: HtmlRules, root: LexborNode) -> None:
+        """What a generator or a theme says where a page has its title and address."""
+        if title := title_of(root, html.title):
+            self.title = title
+            self.has_own_title |= not html.pages or not html.pages[0].word
+        if html.address and (node := root.css_first(html.address)) is not None:
+            address = node.attributes.get("href") or node.attributes.get("content") or ""
+            self.metadata.update({"canonical": address} if address else {})
 
     def base(self, target: str) -> str:
         """A target as seen from the page's base; one that cannot be joined stays as it is."""

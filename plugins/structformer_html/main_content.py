@@ -3,89 +3,62 @@
 from collections.abc import Collection
 
 from selectolax.lexbor import LexborNode
+from structformer.formats import SiteGenerator
 
-# (generator, a word of such a page, what it must hold to have been made by it, where its content is); the first that
-# fits leads.
-_GENERATORS = (
-    ("mediawiki", "mw-content-text", "#mw-content-text", "#mw-content-text"),
-    ("docusaurus", "theme-doc-markdown", ".theme-doc-markdown", "article"),
-    ("mkdocs-material", "md-content__inner", "article.md-content__inner", "article.md-content__inner"),
-    ("mkdocs", "col-md-9", "div.col-md-9[role=main]", "div.col-md-9[role=main]"),
-    (
-        "sphinx",
-        "ection",
-        "div.body > section, div.body > div.section, div[role=main] section, div[role=main] "
-        "div.section, article[role=main] > section",
-        "article[role=main], div[role=main], div.body",
-    ),
-    ("javadoc", "contentContainer", "div.contentContainer", "div.header, div.contentContainer"),
-    ("doxygen", "contents", "div.contents", "div.header, div.contents"),
-    ("hugo-docsy", "td-content", "div.td-content", "div.td-content"),
-    ("mdbook", "mdbook", "#content main", "#content main"),
-    ("phpdocumentor", "phpdocumentor-content", "div.phpdocumentor-content", "div.phpdocumentor-content"),
-    ("typedoc", "tsd-", "div.col-content .tsd-panel, div.col-content .tsd-page-title", "div.col-content"),
-    ("yard", "nav_wrap", "div.nav_wrap", "div#content"),
-    ("boostbook", "spirit-nav", "body > div.spirit-nav", "body > div:not(.spirit-nav)"),
-    ("docbook-xsl", "refentry", "div.refentry", "div.refentry"),
-    ("docbook-xsl", "navheader", "div.navheader", "body"),
-)
-# By generator, where its pages say their titles, and classes of theirs that are no text.
-_TITLES_OF = {"doxygen": ".headertitle .title", "mediawiki": "h1#firstHeading"}
-FURNITURE_OF = {
-    "doxygen": frozenset({"headertitle", "summary"}),
-    "phpdocumentor": frozenset({"phpdocumentor-breadcrumbs", "phpdocumentor-on-this-page__sidebar"}),
-}
+from structformer_html.rules import Rules
+
 MARKED = "main, article, [role=main]"
 TITLES = "h1, h2, h3, h4, h5, h6, [role=heading]"
 OF_CONTENT = frozenset({"main", "article", "section", "aside", "nav"})  # a header in one of these is its own
 _CONTENTS = ".toc, .table-of-contents"
 _ALL_CONTENTS = 0.5  # share of a page's text from which on its list of contents is what it says
 ENOUGH = 0.35  # a part marked as content that holds less of the text than this is not believed
-_BESIDE = "nav, header, footer, aside, button, dialog, [role=navigation], [role=search], .sphinxsidebar"  # and no text
 
 
-def main_content(root: LexborNode, text: str) -> tuple[list[LexborNode], str]:
-    """The elements that hold the content, in order, and how they were recognised: a generator's name,
-    "main", "article" or "body"."""
+def main_content(root: LexborNode, text: str, rules: Rules) -> tuple[list[LexborNode], str, SiteGenerator | None]:
+    """Return the elements that hold the content, in order, how they were recognised (the name of a generator's pages,
+    "main", "article" or "body"), and the generator."""
     body = root.css_first("body") or root
     whole, beside = -1, -1
-    choices = [
-        (name, content)
-        for name, word, sign, content in _GENERATORS
-        if word in text and root.css_first(sign) is not None
+    choices: list[tuple[str, str, SiteGenerator | None]] = [
+        (pages.name or generator.name, pages.content, generator)
+        for generator, pages in rules.pages
+        if pages.word in text and root.css_first(pages.made_by) is not None
     ]
     if "<main" in text or "role=" in text:
-        choices.append(("main", "main, [role=main]"))
+        choices.append(("main", "main, [role=main]", None))
     if "<article" in text:
-        choices.append(("article", "article"))
-    for name, content in choices:
-        found = outermost(root.css(content))
-        if not found or (name == "article" and len(found) != 1):
+        choices.append(("article", "article", None))
+    for name, content, generator in choices:
+        parts = outermost(root.css(content))
+        if not parts or (name == "article" and len(parts) != 1):
             continue
+        if generator is not None and generator.html is rules.theme:
+            return parts, name, generator  # the user knows
         if whole < 0:
             whole = _length(body)
-        held = sum(_length(each) for each in found)
+        held = sum(_length(each) for each in parts)
         if held < ENOUGH * whole and beside < 0 and name != "article":  # which may lack the page's title
-            beside = sum(_length(each) for each in outermost(body.css(_BESIDE)))
+            beside = sum(_length(each) for each in outermost(body.css(rules.beside)))
         if held >= ENOUGH * (whole - max(0, beside) * (name != "article")):
-            return found, name
-    return [body], "body"
+            return parts, name, generator
+    return [body], "body", None
 
 
-def title_of(root: LexborNode, generator: str) -> str:
-    """What a page is called where its generator says that outside of the text; "" where it doesn't."""
-    found = root.css_first(_TITLES_OF[generator]) if generator in _TITLES_OF else None
-    parts = found.iter(include_text=True) if found is not None else ()
-    said = (each.text_content if each.tag == "-text" else each.text(deep=True) for each in parts if each.tag != "div")
-    return " ".join("".join(each or "" for each in said).split())  # without the groups that a class is in
+def title_of(root: LexborNode, selector: str) -> str:
+    """Return what a page is called where its generator says that outside of the text; "" if it does not."""
+    title = root.css_first(selector) if selector else None
+    parts = title.iter(include_text=True) if title is not None else ()
+    texts = (each.text_content if each.tag == "-text" else each.text(deep=True) for each in parts if each.tag != "div")
+    return " ".join("".join(each or "" for each in texts).split())  # without the groups that a class is in
 
 
-def is_list_of_contents(roots: list[LexborNode], text: str) -> bool:
+def is_list_of_contents(roots: list[LexborNode], text: str, rules: Rules) -> bool:
     """Whether most of what a page says is a list of contents, which then is its content."""
     if "toc" not in text and "table-of-contents" not in text:
         return False
     listed = sum(_length(each) for root in roots for each in outermost(root.css(_CONTENTS)))
-    navigation = sum(_length(each) for root in roots for each in root.css("div.navheader, div.navfooter, nav"))
+    navigation = sum(_length(each) for root in roots for each in root.css(rules.navigation))
     return listed > _ALL_CONTENTS * max(1, sum(_length(root) for root in roots) - navigation)
 
 

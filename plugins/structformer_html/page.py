@@ -13,14 +13,10 @@ from structformer.text import is_see_also
 
 from structformer_html.class_names import is_note_title, language, language_around, note_kind
 from structformer_html.elements import (
-    ALL_FURNITURE_CLASSES,
-    BACK_TO_CONTENTS,
     BLOCK_LINES,
     BLOCKS,
     FALLBACKS,
     FURNITURE,
-    FURNITURE_CLASSES,
-    FURNITURE_IDS,
     FURNITURE_LINKS,
     FURNITURE_ROLES,
     HEADINGS,
@@ -30,13 +26,9 @@ from structformer_html.elements import (
     MENUS,
     MOSTLY_LINKS,
     NEVER,
-    NUMBERS_OF_LINES,
     PARAGRAPHS,
     RELATED,
     SCRIPTS,
-    SEE_ALSO_CLASSES,
-    SIDE_NOTES,
-    SIGNS,
     SPANS,
     SVG_DESCRIPTIONS,
     Attributes,
@@ -46,12 +38,12 @@ from structformer_html.elements import (
     is_skip_link,
     role_of,
 )
+from structformer_html.rules import CONTENTS_CLASSES, Rules
 from structformer_html.tables import TableBuilder
 
 _LEVEL = re.compile("[1-9][0-9]?")
 # of a class
 _IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES, _MAY_BE_MENU, _IS_LINK_OF_FURNITURE = 1, 2, 4, 8, 16, 32
-_ROWS_AS_LINES = frozenset({"memname", "ltx_eqn_table"})  # Doxygen's signatures, formulas of LaTeXML
 _LAYOUT_ROLES = frozenset({"presentation", "none"})
 # By what a table is, what its rows are.
 _ROWS: dict[MarkKind | None, MarkKind] = {MarkKind.TABLE: MarkKind.ROW, MarkKind.LIST: MarkKind.ITEM}
@@ -99,13 +91,14 @@ class Page:
 
     base: what a relative target is joined to. furniture: whether navigation and its like are left out. content: whether
     all that is read is known to be content, so that asides are. contents: whether lists of contents are text too.
-    more_furniture: classes that are navigation on this page.
+    rules: the words of generators. more_furniture: classes that are navigation on this page.
     """
 
     def __init__(
         self,
         builder: TableBuilder,
         base: Callable[[str], str],
+        rules: Rules,
         *,
         furniture: bool = True,
         content: bool = False,
@@ -116,7 +109,7 @@ class Page:
         self._flow, self._space = builder.flow, builder.space
         self._open_mark, self._close_mark = builder.open_mark, builder.close_mark
         self._marked_text = builder.marked_text
-        self._base = base
+        self._base, self._rules, self.words = base, rules, rules.words
         self.without_furniture = furniture
         # seen since the last text: they name the heading that comes next, else the current section
         self._ids: list[str] = []
@@ -144,7 +137,7 @@ class Page:
         self._heading_element = ""
         self._inside = {"article": int(content), "svg": 0, "thead": 0}  # how many of each are open
         self._is_contents = contents
-        self._furniture_classes = (FURNITURE_CLASSES if contents else ALL_FURNITURE_CLASSES) | more_furniture
+        self._furniture_classes = self.words.furniture.union(more_furniture, () if contents else CONTENTS_CLASSES)
         self._starts: dict[str, Callable[[str, Attributes], None]] = {
             **dict.fromkeys(PARAGRAPHS, lambda name, element: self._paragraph()),
             **dict.fromkeys((*BLOCKS, *BLOCK_LINES), self._block),
@@ -210,13 +203,15 @@ class Page:
             _IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")
         ):
             # In code, classes are a highlighter's; but links that themes add have these.
-            return name == "a" or (self.without_furniture and (not self.in_code or "conum" in classes))
-        if name == "aside" and is_aside_of_content(element):
+            return name == "a" or (
+                self.without_furniture and (not self.in_code or not self.words.callouts.isdisjoint(classes.split()))
+            )
+        if name == "aside" and is_aside_of_content(element, self._rules):
             return False
         return self.without_furniture and (
             name in FURNITURE
-            or ((element.get("role") or "") in FURNITURE_ROLES and not is_aside_of_content(element))
-            or ((element.get("id") or "") in FURNITURE_IDS and not self.in_code)
+            or ((element.get("role") or "") in FURNITURE_ROLES and not is_aside_of_content(element, self._rules))
+            or ((element.get("id") or "") in self.words.furniture_ids and not self.in_code)
             or (name in MAYBE_FURNITURE and not self._inside["article"])
         )
 
@@ -231,8 +226,8 @@ class Page:
     def _classified(self, classes: str) -> int:
         """What is to be done with elements of a class, found once a page."""
         words = classes.split()
-        numbers = not NUMBERS_OF_LINES.isdisjoint(words)
-        signs = not SIGNS.isdisjoint(words) or "highlight-" in classes or "language-" in classes
+        numbers = not self.words.line_numbers.isdisjoint(words)
+        signs = not self._rules.signs.isdisjoint(words) or "highlight-" in classes or "language-" in classes
         found = _IS_KNOWN | _SAYS_SOMETHING * signs | _NUMBERS_LINES * numbers
         found |= _IS_FURNITURE * (not self._furniture_classes.isdisjoint(words))
         found |= _IS_LINK_OF_FURNITURE * (not FURNITURE_LINKS.isdisjoint(words))
@@ -296,7 +291,7 @@ class Page:
 
     def skips_aside(self, node: LexborNode) -> bool:
         """Whether an aside in the content is a list of links, or says when the page changed, and is not a note."""
-        if not self.without_furniture or is_aside_of_content(node.attributes):
+        if not self.without_furniture or is_aside_of_content(node.attributes, self._rules):
             return False
         linked = sum(len(each.text(deep=True).strip()) for each in node.css("a[href], time"))
         return linked > MOSTLY_LINKS * len(" ".join(node.text(deep=True).split()))
@@ -335,13 +330,13 @@ class Page:
     def _zone(self, name: str, classes: str, role: str) -> None:
         """What an element is by its class or role, if these say something."""
         words = classes.split()
-        if role or not SIGNS.isdisjoint(words):
-            related = not SEE_ALSO_CLASSES.isdisjoint(words)
-            kind = note_kind(name, words, role)
+        if role or not self._rules.signs.isdisjoint(words):
+            related = not self.words.see_also.isdisjoint(words)
+            kind = note_kind(name, words, role, self._rules)
             if kind is not None:
                 self._open_zone(_Zone(MarkKind.NOTE, kind, related))
                 return
-            if "colist" in words:
+            if not self.words.callouts.isdisjoint(words):
                 self._open_zone(_Zone(table=MarkKind.LIST))
                 return
             if related:
@@ -352,7 +347,7 @@ class Page:
                 self._formula_due = MarkKind.FORMULA if shown else MarkKind.FORMULA_SPAN
                 self._zones.append(_Zone(self._formula_due))
                 return
-            if name == "span" and not SIDE_NOTES.isdisjoint(words):
+            if name == "span" and not self.words.side_notes.isdisjoint(words):
                 self.text(" (")
                 self._open_zone(_Zone(closing=")"))
                 return
@@ -361,10 +356,10 @@ class Page:
                 return
         if "highlight-" in classes or "language-" in classes:
             if name in ("div", "figure"):
-                self._open_zone(_Zone(language=language_around(classes)))
+                self._open_zone(_Zone(language=language_around(classes, self._rules)))
         elif self._zones and name in ("p", "div"):
             around = self._zones[-1].mark
-            if around is MarkKind.NOTE and is_note_title(words):
+            if around is MarkKind.NOTE and is_note_title(words, self._rules):
                 self._open_zone(_Zone(MarkKind.TITLE))
             elif around is MarkKind.FIGURE and "caption" in words:
                 self._open_zone(_Zone(MarkKind.CAPTION))
@@ -487,7 +482,7 @@ class Page:
     def _code(self, name: str, element: Attributes) -> None:
         self._codes += 1
         if self._preformatted:
-            self._language = _language(element) or self._language
+            self._language = _language(element, self._rules) or self._language
         else:
             self._open_mark(MarkKind.CODE_SPAN)
 
@@ -530,7 +525,7 @@ class Page:
             kind = None
         elif self._zones and self._zones[-1].depth == 1:
             kind = self._zones[-1].table
-        is_line = not _ROWS_AS_LINES.isdisjoint((element.get("class") or "").split())
+        is_line = not self.words.line_tables.isdisjoint((element.get("class") or "").split())
         kind = None if is_line else kind
         self._tables.append(_Table(kind, is_line=is_line))
         if kind is not None:
@@ -587,8 +582,8 @@ class Page:
         self.in_heading = False
         if self._builder.close_heading() is None:
             return
-        # A heading closes all marks. What surrounds it goes on below it: a note that DocBook's stylesheets give a
-        # heading, preformatted text.
+        # A heading closes all marks. What surrounds it goes on below it: a note that has a heading,
+        # preformatted text.
         if self._zones and self._zones[-1].mark is MarkKind.NOTE:
             self._open_mark(MarkKind.NOTE, self._zones[-1].detail)
         self._code_due = bool(self._preformatted)
@@ -600,7 +595,7 @@ class Page:
         if self._preformatted == 1:
             self._close_mark(MarkKind.CODE_SPAN)  # <code> around it
             around = self._zones[-1].language if self._zones else ""
-            self._language = _language(element) or around
+            self._language = _language(element, self._rules) or around
             self._code_due = True
 
     def _end_pre(self) -> None:
@@ -636,7 +631,10 @@ class Page:
         if (identifier := element.get("name")) and name == "a":
             self._ids.append(identifier)
         target = element.get("href")
-        if BACK_TO_CONTENTS in (element.get("class") or "") or (target or "").lower().startswith("javascript:"):
+        classes = element.get("class")
+        if (classes and not self.words.anchors.isdisjoint(classes.split())) or (
+            target and target[:11].lower() == "javascript:"
+        ):
             target = None
         if target is not None and (wrapped := _OF_GOOGLE.match(target)) is not None:
             target = unquote(wrapped[1])
@@ -688,7 +686,7 @@ class Page:
             return
         if self._code_due and alt:
             self._open_code()
-        formula = formula_image(element.get("class") or "")
+        formula = formula_image(element.get("class") or "", self._rules)
         if formula is None:
             self._builder.add_image(self._base(target), alt)
             return
@@ -697,8 +695,8 @@ class Page:
         self._close_mark(formula)
 
 
-def _language(element: Attributes) -> str:
+def _language(element: Attributes, rules: Rules) -> str:
     if not element:
         return ""
-    said = language(element.get("class") or "")
-    return said or language("lang-" + (element.get("data-lang") or element.get("data-language") or ""))
+    by_class = language(element.get("class") or "", rules)
+    return by_class or language("lang-" + (element.get("data-lang") or element.get("data-language") or ""), rules)

@@ -21,7 +21,7 @@ _HOLE = "\ufdd0"  # no character, so no text has it
 
 
 def split_front_matter(text: str, source: SourceFile) -> tuple[dict[str, Any], str, str, Callable[[str], str]]:
-    """Split a page of Jekyll or Hugo: (metadata, the rest, a warning, what carries out the rest's template syntax)."""
+    """Split a page with front matter: (metadata, the rest, a warning, what carries out the rest's template syntax)."""
     if text.startswith(("---", "+++")):
         split = load_plugins().manager.hook.structformer_front_matter(text=text, source=source)
         if split is not None:

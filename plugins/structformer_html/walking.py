@@ -56,6 +56,7 @@ def _line_to(node: LexborNode) -> Iterator[LexborNode]:
 
 def _walk(root: LexborNode, page: Page, linked: "_Linked") -> None:
     menus = _Menus(root)
+    callouts = page.words.callouts
     start, end, say, span_text = page.start, page.end, page.text, page.span_text
     above: list[tuple[LexborNode, str]] = []
     node = root
@@ -76,7 +77,7 @@ def _walk(root: LexborNode, page: Page, linked: "_Linked") -> None:
             ):
                 if text := child.text_content:
                     span_text(span, text)
-            elif name == "i" and attributes.get("class") == "conum":
+            elif name == "i" and attributes.get("class") in callouts:
                 node = _past_number(node)
             elif not above or not (
                 (attributes or name in SOMETIMES_SKIPPED) and _is_left_out(node, name, attributes, page, menus, linked)
@@ -139,7 +140,7 @@ def _is_left_out(
 
 def _is_unseen(span: LexborNode, attributes: Attributes, page: Page) -> bool:
     """Whether nobody sees what is in a line: what is hidden, or said to listeners next to what others see; and the
-    name of a language that VitePress shows above code.
+    name of a language that a theme shows above code.
     """
     classes = attributes.get("class") or ""
     if "display:none" in (attributes.get("style") or "").replace(" ", ""):
@@ -160,7 +161,7 @@ def _is_unseen(span: LexborNode, attributes: Attributes, page: Page) -> bool:
 
 
 def _past_number(sign: LexborNode) -> LexborNode:
-    """The sign of a callout, or its number, which Asciidoctor writes behind it once more."""
+    """Return the sign of a callout, or its number, which may be written after it once more."""
     number = sign.next
     return number if number is not None and number.tag == "b" else sign
 
@@ -177,9 +178,9 @@ def _begins_with_icon(table: LexborNode) -> bool:
     return "icon" in (cell.attributes.get("class") or "").split() or (first is not None and first.tag == "img")
 
 
-def _is_listing(node: LexborNode, attributes: Attributes) -> bool:
-    """Whether an element is Doxygen's for code, which holds its lines."""
-    if attributes.get("class") != "fragment":
+def _is_listing(node: LexborNode, attributes: Attributes, page: Page) -> bool:
+    """Whether an element is for code and holds its lines."""
+    if attributes.get("class") not in page.words.listings:
         return False
     line = _past_blanks(node.child)
     return line is not None and line.attributes.get("class") == "line"
@@ -195,7 +196,7 @@ def _tell_before(node: LexborNode, name: str, attributes: Attributes, page: Page
         return "div", attributes
     elif name in ("label", "button") and node.prev is not None and node.prev.tag in (name, "input"):
         page.text(" ")
-    elif name == "div" and _is_listing(node, attributes):
+    elif name == "div" and _is_listing(node, attributes, page):
         return "pre", attributes
     elif name == "rt" and ((before := _past_blanks(node.prev, back=True)) is None or before.tag != "rp"):
         return "reading", attributes  # that has no brackets of its own

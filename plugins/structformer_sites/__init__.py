@@ -18,6 +18,7 @@ def structformer_site_generators() -> list[SiteGenerator]:
     from structformer_sites.jekyll import JEKYLL
     from structformer_sites.material import MATERIAL
     from structformer_sites.mdbook import GITBOOK, MDBOOK
+    from structformer_sites.mediawiki import MEDIAWIKI
     from structformer_sites.mkdocs import MKDOCS
     from structformer_sites.quarto import QUARTO
     from structformer_sites.sphinx import SPHINX
@@ -25,10 +26,11 @@ def structformer_site_generators() -> list[SiteGenerator]:
     from structformer_sites.vitepress import VITEPRESS
     from structformer_sites.zola import ZOLA
 
-    # Of two that know a file of one name, such as config.toml, the one whose settings are plainer comes first.
+    # Of two that know a file of one name, such as config.toml, the one whose settings are plainer comes first; of two
+    # that know a page, the one whose marks are more its own.
     return [
-        MKDOCS, MATERIAL, JEKYLL, DOCUSAURUS, SPHINX, GITBOOK, MDBOOK, DOCFX, ZOLA, HUGO, STARLIGHT, VITEPRESS, ANTORA,
-        QUARTO, DOCSIFY,
+        MEDIAWIKI, MKDOCS, MATERIAL, JEKYLL, DOCUSAURUS, SPHINX, GITBOOK, MDBOOK, DOCFX, ZOLA, HUGO, STARLIGHT,
+        VITEPRESS, ANTORA, QUARTO, DOCSIFY, *_html_only(),
     ]  # fmt: skip
 
 
@@ -37,3 +39,25 @@ def structformer_theme(text: str) -> SiteGenerator:
     from structformer_sites.theme import read_theme
 
     return read_theme(text)
+
+
+def _html_only() -> tuple[SiteGenerator, ...]:
+    """Return those that only write pages: their settings say nothing of a site."""
+    from structformer_sites.asciidoctor import ASCIIDOCTOR
+    from structformer_sites.docbook import BOOSTBOOK, DOCBOOK
+    from structformer_sites.dokka import DOKKA
+    from structformer_sites.doxygen import DOXYGEN
+    from structformer_sites.github import GITHUB
+    from structformer_sites.javadoc import JAVADOC, JXR
+    from structformer_sites.jupyter import JUPYTER
+    from structformer_sites.latexml import LATEXML
+    from structformer_sites.phpdocumentor import PHPDOCUMENTOR
+    from structformer_sites.rustdoc import RUSTDOC
+    from structformer_sites.texinfo import TEXINFO
+    from structformer_sites.typedoc import TYPEDOC
+    from structformer_sites.yard import YARD
+
+    return (
+        JAVADOC, DOXYGEN, RUSTDOC, PHPDOCUMENTOR, TYPEDOC, YARD, DOKKA, BOOSTBOOK, DOCBOOK, ASCIIDOCTOR,
+        LATEXML, TEXINFO, JUPYTER, GITHUB, JXR,
+    )  # fmt: skip

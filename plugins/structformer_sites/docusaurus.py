@@ -170,7 +170,15 @@ DOCUSAURUS = SiteGenerator(
     navigation=_navigation,
     markers=_CATEGORIES,
     position_keys=("sidebar_position",),
-    html=HtmlRules(pages=(HtmlPages("theme-doc-markdown", ".theme-doc-markdown", "article"),)),
+    html=HtmlRules(
+        pages=(HtmlPages("theme-doc-markdown", ".theme-doc-markdown", "article"),),
+        furniture=frozenset(
+            {"hash-link", "pagination-nav", "theme-doc-footer", "theme-doc-toc-mobile", "theme-doc-version-badge"}
+        ),
+        notes=frozenset({"theme-admonition"}),
+        note_prefixes=frozenset({"theme-admonition"}),
+        note_titles=frozenset({"admonitionHeading"}),
+    ),
     markdown=("mdx", "containers"),
     boxes=(
         SearchBox(

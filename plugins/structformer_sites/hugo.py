@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from structformer.formats import FOLDER, HTML, NavEntry, SiteFacts, SiteFiles, SiteGenerator
+from structformer.formats import FOLDER, HTML, HtmlPages, HtmlRules, NavEntry, SiteFacts, SiteFiles, SiteGenerator
 
 from structformer_sites.navigation import by_weight
 from structformer_sites.settings import address, load, text_of
@@ -36,5 +36,10 @@ HUGO = SiteGenerator(
     read=_read,
     navigation=_navigation,
     position_keys=("weight",),
+    html=HtmlRules(
+        pages=(HtmlPages("td-content", "div.td-content", "div.td-content", name="hugo-docsy"),),
+        furniture=frozenset({"feedback--question", "feedback--title", "td-page-meta__lastmod"}),
+        line_numbers=frozenset({"lnt", "lntd"}),
+    ),
     markdown=("shortcodes", "liquid"),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from structformer.formats import FOLDER, HTML, NavEntry, SiteFacts, SiteFiles, SiteGenerator, SitePage
+from structformer.formats import FOLDER, HTML, HtmlRules, NavEntry, SiteFacts, SiteFiles, SiteGenerator, SitePage
 
 from structformer_sites.navigation import number_of, text_at
 from structformer_sites.settings import address, load, text_of
@@ -44,5 +44,8 @@ JEKYLL = SiteGenerator(
     read=_read,
     navigation=_navigation,
     position_keys=("nav_order",),
+    html=HtmlRules(
+        line_numbers=frozenset({"rouge-gutter"}),
+    ),
     markdown=("kramdown", "liquid"),
 )

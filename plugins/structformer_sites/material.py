@@ -1,10 +1,18 @@
 """Material for MkDocs: MkDocs' settings, a theme of its own."""
 
-from structformer.formats import SearchBox, SiteGenerator
+from structformer.formats import HtmlPages, HtmlRules, SearchBox, SiteGenerator
 
 MATERIAL = SiteGenerator(
     "material",
     "Material for MkDocs",
+    html=HtmlRules(
+        pages=(
+            HtmlPages(
+                "md-content__inner", "article.md-content__inner", "article.md-content__inner", name="mkdocs-material"
+            ),
+        ),
+        furniture=frozenset({"md-content__button", "md-sidebar", "md-source-file"}),
+    ),
     boxes=(
         SearchBox(
             "Material for MkDocs",

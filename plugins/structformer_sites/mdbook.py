@@ -1,6 +1,16 @@
 """mdBook, and GitBook, whose SUMMARY.md it took over."""
 
-from structformer.formats import FOLDER, HTML, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
+from structformer.formats import (
+    FOLDER,
+    HTML,
+    HtmlPages,
+    HtmlRules,
+    NavEntry,
+    SearchBox,
+    SiteFacts,
+    SiteFiles,
+    SiteGenerator,
+)
 
 from structformer_sites.navigation import PageNames, links_in
 from structformer_sites.settings import address, load, path_in, text_of
@@ -33,6 +43,9 @@ MDBOOK = SiteGenerator(
     settings=("book.toml", _SUMMARY),
     read=_read,
     navigation=_navigation,
+    html=HtmlRules(
+        pages=(HtmlPages("mdbook", "#content main", "#content main"),),
+    ),
     markdown=("mdbook",),
     boxes=(
         SearchBox(
@@ -56,5 +69,8 @@ GITBOOK = SiteGenerator(
     settings=(".gitbook.yaml", "book.json"),
     read=_read_gitbook,
     navigation=_navigation,
+    html=HtmlRules(
+        furniture=frozenset({"search-results-title"}),
+    ),
     markdown=("gitbook",),
 )

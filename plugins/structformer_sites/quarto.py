@@ -1,6 +1,6 @@
 """Quarto, and bookdown."""
 
-from structformer.formats import HTML, NavEntry, SiteFacts, SiteFiles, SiteGenerator
+from structformer.formats import HTML, HtmlRules, NavEntry, SiteFacts, SiteFiles, SiteGenerator
 
 from structformer_sites.navigation import PageNames, nested
 from structformer_sites.settings import address, load, path_in, table_of, text_of
@@ -26,5 +26,8 @@ QUARTO = SiteGenerator(
     settings=("_quarto.yml", "_bookdown.yml"),
     read=_read,
     navigation=_navigation,
+    html=HtmlRules(
+        furniture=frozenset({"anchorjs-link"}),
+    ),
     markdown=("pandoc",),
 )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from structformer.formats import HTML, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
+from structformer.formats import HTML, HtmlPages, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
 
 from structformer_sites.navigation import PageNames
 from structformer_sites.settings import address, load, text_of
@@ -70,6 +70,22 @@ SPHINX = SiteGenerator(
     settings=("conf.py",),
     read=_read,
     navigation=_navigation,
+    html=HtmlRules(
+        pages=(
+            HtmlPages(
+                "ection",
+                "div.body > section, div.body > div.section, div[role=main] section, div[role=main] div.section, "
+                "article[role=main] > section",
+                "article[role=main], div[role=main], div.body",
+            ),
+        ),
+        furniture=frozenset(
+            """content-icon-container copybtn eqno headerlink sphinxsidebar sphx-glr-download-link-note
+            sphx-glr-footer sphx-glr-signature sphx-glr-timing viewcode-back viewcode-link""".split()
+        ),
+        note_titles=frozenset({"sidebar-title", "topic-title"}),
+        anchors=frozenset({"toc-backref"}),
+    ),
     markdown=("myst",),
     boxes=(
         SearchBox(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from structformer.formats import FOLDER, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator, SitePage
+from structformer.formats import FOLDER, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator, SitePage
 
 from structformer_sites.navigation import PageNames, by_weight, nested
 from structformer_sites.settings import SCRIPTS, address, load, text_of
@@ -52,6 +52,12 @@ STARLIGHT = SiteGenerator(
     settings=tuple(f"astro.config{suffix}" for suffix in SCRIPTS),
     read=_read,
     navigation=_navigation,
+    html=HtmlRules(
+        furniture=frozenset({"sl-anchor-link"}),
+        notes=frozenset({"starlight-aside"}),
+        note_prefixes=frozenset({"starlight-aside"}),
+        note_titles=frozenset({"starlight-aside__title"}),
+    ),
     markdown=("mdx", "containers"),
     boxes=(
         SearchBox(

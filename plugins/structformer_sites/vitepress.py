@@ -1,6 +1,6 @@
 """VitePress."""
 
-from structformer.formats import BARE, HTML, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
+from structformer.formats import BARE, HTML, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
 
 from structformer_sites.navigation import PageNames, nested
 from structformer_sites.settings import SCRIPTS, address, load, path_in, text_of
@@ -30,6 +30,11 @@ VITEPRESS = SiteGenerator(
     settings=tuple(f".vitepress/config{suffix}" for suffix in SCRIPTS),
     read=_read,
     navigation=_navigation,
+    html=HtmlRules(
+        furniture=frozenset({"header-anchor"}),
+        notes=frozenset({"custom-block"}),
+        note_titles=frozenset({"custom-block-title"}),
+    ),
     markdown=("containers",),
     boxes=(
         SearchBox(

@@ -88,6 +88,8 @@ class HtmlPages:
     """A CSS selector that matches something on every such page."""
     content: str
     """A CSS selector of the content's elements."""
+    name: str = ""
+    """What a document's metadata calls such pages; "" for the generator's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,17 @@ class HtmlRules:
     see_also: frozenset[str] = frozenset()
     """Classes of lists of related pages."""
     anchors: frozenset[str] = frozenset()
-    """Classes of links from a heading to itself."""
+    """Classes of links around a heading's text that lead to its place in the contents: only their text is read."""
+    side_notes: frozenset[str] = frozenset()
+    """Classes of notes within the line that they belong to."""
+    callouts: frozenset[str] = frozenset()
+    """Classes of callouts: of their signs in code, and of the list or table that explains them."""
+    listings: frozenset[str] = frozenset()
+    """Classes of elements that hold the lines of code, each in one of class "line"."""
+    line_tables: frozenset[str] = frozenset()
+    """Classes of tables whose rows are lines of text."""
+    formula_images: frozenset[str] = frozenset()
+    """Classes of images whose alternative text is a formula's source; "display" ends those of a line of their own."""
     shape: Callable[[Document, str, bool], None] | None = None
     """Correct the tree of one of its pages, given the head's title and whether the root is a heading of the text."""
 

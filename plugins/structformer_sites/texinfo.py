@@ -1,21 +1,14 @@
-"""Manuals by GNU Texinfo: their pages' titles, and the heading that is a page's root whatever its level."""
+"""GNU Texinfo: their pages' titles, and the heading that is a page's root whatever its level."""
 
 import re
 
 from structformer.document import Document
-from structformer.formats import promote_to_root
+from structformer.formats import HtmlRules, SiteGenerator, promote_to_root
 
-_MADE_BY = ("makeinfo", "texi2any")
 _NUMBER = re.compile(r"(?:Appendix\s+)?(?:\d+|[A-Z])(?:\.\d+)*\s+(?=\S)")
-FURNITURE = frozenset({"header", "nav-panel"})  # links to the pages before, after and above
 
 
-def is_texinfo(generator: object) -> bool:
-    """Whether a page's `generator` is Texinfo."""
-    return isinstance(generator, str) and generator.lower().startswith(_MADE_BY)
-
-
-def shape(document: Document, title: str, *, is_heading: bool) -> None:
+def _shape(document: Document, title: str, is_heading: bool) -> None:
     """Make the heading that a page begins with its root, if that is none yet, and call the page by it.
 
     title: of the page's head, "Node (Manual)". Headings have the level of their place in the whole manual; the first
@@ -53,3 +46,15 @@ def _without_manual(title: str) -> str:
         if not depth:
             return title[:place].rstrip() or title
     return title
+
+
+TEXINFO = SiteGenerator(
+    "texinfo",
+    "GNU Texinfo",
+    html=HtmlRules(
+        meta=("makeinfo", "texi2any"),
+        furniture=frozenset({"copiable-anchor", "copiable-link"}),
+        own_furniture=frozenset({"header", "nav-panel"}),  # links to the pages before, after and above
+        shape=_shape,
+    ),
+)
