@@ -17,6 +17,8 @@ from structformer.formats.file_names import is_copied_source, may_be_document
 from structformer.formats.generators import SiteGenerator
 from structformer.formats.link_names import add_page_suffixes, without_template
 from structformer.formats.protocol import Format, StreamFormat, format_options
+from structformer.text.language_marks import Origins, origins_of_translations
+from structformer.text.version_marks import released_folders
 
 GROUP = "structformer"
 # Of the hooks and of what they return. It goes up by one where a plugin that worked would no longer work.
@@ -288,3 +290,17 @@ def _check_api(module: object) -> None:
 def load_plugins() -> Plugins:
     """The plugins of this process, loaded once."""
     return Plugins()
+
+
+@cache
+def _released_folders() -> tuple[str, ...]:
+    return tuple(each.versions for each in load_plugins().site_generators.values() if each.versions)
+
+
+@cache
+def _origins() -> tuple[Origins, ...]:
+    return tuple(each.languages for each in load_plugins().site_generators.values() if each.languages is not None)
+
+
+released_folders(_released_folders)
+origins_of_translations(_origins)

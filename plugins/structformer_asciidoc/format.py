@@ -22,7 +22,7 @@ from structformer.formats import (
 
 from structformer_asciidoc.blocks import Blocks
 from structformer_asciidoc.preprocessing import antora_path, lines_of, parts
-from structformer_asciidoc.site_attributes import attributes_of
+from structformer_asciidoc.site_attributes import attributes_of, component_names, names_meant
 
 _SIGNS = re.compile(
     r"^(?:={1,5} \S|:!?\w[\w-]*:(?: |$)|\[\[[\w-]+\]\]$|ifn?def::|include::|image::|\S.*::$|\|===$"
@@ -89,7 +89,8 @@ class AsciiDocFormat:
         _settle(document, reader.texts)
         ids = (f"id:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors)
         aliases = (alias.strip() for alias in attributes.get("page-aliases").split(",") if alias.strip())
-        document.names = tuple(dict.fromkeys((*path_names(source.path), *aliases, *ids)))
+        own = component_names(source.path, attributes)
+        document.names = tuple(dict.fromkeys((*path_names(source.path), *aliases, *ids, *own)))
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
@@ -101,11 +102,12 @@ class AsciiDocFormat:
         Antora names it.
         """
         path, target = document.source.path, link.target
+        yield from names_meant(target, document.names)
         yield from link_names(document.id, path, target)
         if target.startswith("#"):
             yield f"id:{normalize(target[1:])}{target}"
         elif not is_external(target):
-            module, _, page = target.rpartition(":")
+            module, _, page = target.rpartition("@")[2].rpartition(":")
             yield from link_names(document.id, path, antora_path(path, f"{module}:page${page}"))
 
 

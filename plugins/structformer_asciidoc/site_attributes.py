@@ -2,16 +2,16 @@
 antora.yml and the playbook above it say them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Any
 
-import yaml
 from structformer.errors import ReadError
-from structformer.formats import SourceFile, is_external
+from structformer.formats import SourceFile, is_external, split_fragment
 
 from structformer_asciidoc.attributes import Attributes
 from structformer_asciidoc.preprocessing import MODULE, antora_path
+from structformer_sites import load
 
 _FARTHEST = 12  # folders above a page
 _PLAYBOOKS = ("antora-playbook.yml", "antora-playbook.yaml", "playbook.yml", "site.yml")
@@ -65,11 +65,33 @@ def _site(playbook: bytes, component: bytes) -> tuple[dict[str, str], dict[str, 
 
 
 def _loaded(data: bytes) -> dict[str, Any]:
-    try:
-        said = yaml.load(data.decode("utf-8", "replace"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
+    return load("antora.yml", data.decode("utf-8", "replace"))
+
+
+def component_names(path: str, attributes: Attributes) -> list[str]:
+    """Return the names by which other components refer to a page: component:module:page, also with its version."""
+    component, module = attributes.get("page-component-name"), MODULE.match(path)
+    page = path[module.end() :].removeprefix("pages/") if module is not None else ""
+    if not component or module is None:
+        return []
+    name, version = f"{component}:{module[1]}:{page}", attributes.get("page-component-version")
+    return [name, f"{version}@{name}"] if version else [name]
+
+
+def names_meant(target: str, own: Collection[str]) -> Iterator[str]:
+    """Return the names that a reference to a component's page may mean. One to another component, which the corpus
+    lacks, leads outside. own: names of the page that refers.
+    """
+    page, anchor = split_fragment(target)
+    version, at, rest = page.rpartition("@")
+    parts = rest.split(":")
+    if len(parts) != 3:
+        return
+    name = f"{parts[0]}:{parts[1] or 'ROOT'}:{parts[2]}"
+    if not any(each.startswith(f"{parts[0]}:") for each in own):
+        yield f"//{name}"
+    for each in (f"{version}{at}{name}", name):
+        yield f"{each}#{anchor}" if anchor else each
 
 
 def _image(source: SourceFile, target: str) -> str:

@@ -1,8 +1,9 @@
 """What the pages are made of: templates, styles, scripts, and the icon, which may be the site's own."""
 
 import hashlib
+import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import product
@@ -12,6 +13,7 @@ from typing import Any
 from structformer.errors import ReadError
 from structformer.formats import SourceFile
 from structformer.pages import environment
+from structformer.plugins import load_plugins
 from structformer.workspace import Workspace
 
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -20,6 +22,7 @@ STATIC = {
     for name in """page.css box.css page.js search-box.js widget.js box-button.css box-button.js box-places.js
     copying.js ask.css ask.js answer-markdown.js icon.svg""".split()
 }
+_PLACES = "box-places.js"  # made from the site generators
 _ICON_FOLDERS = "", "_static", "static", "static/img", "public", "img", "images", "assets", "assets/images", "favicons"
 _ICON_KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon"}
 _ICON_BYTES = 100_000
@@ -29,8 +32,18 @@ ROBOTS = "User-agent: *\nAllow: /llms.txt\nDisallow: /\n"
 
 @cache
 def static(name: str) -> bytes:
-    """A file of the pages."""
+    """Return a file of the pages."""
+    if name == _PLACES:
+        return box_places().encode()
     return (files("structformer_serve") / "static" / name).read_bytes()
+
+
+def box_places() -> str:
+    """Return where the box's button goes in the themes of site generators, as a script; box-button.js imports it."""
+    boxes = (box for generator in load_plugins().site_generators.values() for box in generator.boxes)
+    places = [{key: value for key, value in asdict(box).items() if value} for box in boxes]
+    elsewhere = {"name": "", "at": [{"beside": "body", "put": "append", "look": "floating"}], "own": ""}
+    return f"export const PLACES = {json.dumps(places)};\nexport const ELSEWHERE = {json.dumps(elsewhere)};\n"
 
 
 @cache

@@ -11,6 +11,7 @@ __all__ = ["load", "parse_lines", "parse_toml", "parse_yaml"]
 @hookimpl
 def structformer_site_generators() -> list[SiteGenerator]:
     from structformer_sites.antora import ANTORA
+    from structformer_sites.api_docs import EXDOC, YELP
     from structformer_sites.docfx import DOCFX
     from structformer_sites.docsify import DOCSIFY
     from structformer_sites.docusaurus import DOCUSAURUS
@@ -30,7 +31,7 @@ def structformer_site_generators() -> list[SiteGenerator]:
     # that know a page, the one whose marks are more its own.
     return [
         MEDIAWIKI, MKDOCS, MATERIAL, JEKYLL, DOCUSAURUS, SPHINX, GITBOOK, MDBOOK, DOCFX, ZOLA, HUGO, STARLIGHT,
-        VITEPRESS, ANTORA, QUARTO, DOCSIFY, *_html_only(),
+        VITEPRESS, ANTORA, QUARTO, DOCSIFY, EXDOC, YELP, *_html_only(),
     ]  # fmt: skip
 
 

@@ -148,6 +148,15 @@ def _id(page: SitePage) -> str:
     return "/".join([*folders, text_of(page.metadata.get("id")) or _SUFFIX.sub("", last)])
 
 
+def _names(path: str, target: str) -> Iterator[str]:
+    """Return where /docs/2.x/cli/build lies: versioned_docs/version-2.x/cli/build."""
+    parts = target.strip("/").split("/") if target.startswith("/") and any(map(str.isdigit, target)) else []
+    for place in (place for place, part in enumerate(parts) if part[:1].isdigit()):
+        below = "/".join((f"version-{parts[place]}", *parts[place + 1 :]))
+        above = ["", *(f"{each}/" for each in _prefixes(path)[:-1])]
+        yield from (f"{each}{_RELEASED}/{below}" for each in above if not each.endswith(f"{_RELEASED}/"))
+
+
 def _languages(before: Sequence[str], after: Sequence[str]) -> Iterator[Sequence[str]]:
     """Return what i18n/fr/docusaurus-plugin-content-docs/current/a.md translates: docs/a.md."""
     if len(after) < 2 or not after[0].startswith(_PLUGIN) or not before:
@@ -195,6 +204,7 @@ DOCUSAURUS = SiteGenerator(
             after="html[data-has-hydrated=true]",  # React throws away what it did not make
         ),
     ),
-    versions=((_RELEASED, "version-"),),
+    names=_names,
+    versions=_RELEASED,
     languages=_languages,
 )

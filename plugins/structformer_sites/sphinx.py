@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from structformer.formats import HTML, HtmlPages, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
 
 from structformer_sites.navigation import PageNames
-from structformer_sites.settings import address, load, text_of
+from structformer_sites.settings import address, load, table_of, text_of
 
 # A conf.py without any of these is some other program's.
-_KEYS = frozenset("extensions project html_theme html_baseurl master_doc root_doc source_suffix".split())
+_KEYS = frozenset("extensions project html_theme html_baseurl master_doc root_doc intersphinx_mapping".split())
 _SUFFIXES = (".rst", ".md", ".txt")
 _TOCTREE = re.compile(r"([ \t]*)\.\. toctree::|[ \t]*([`~:]{3,})\{toctree\}")
 _ENTRY = re.compile(r"(.*?)\s*<([^<>]+)>")  # Title <page>
@@ -24,6 +24,7 @@ def _read(name: str, text: str) -> SiteFacts | None:
         address(settings.get("html_baseurl")),
         HTML,
         name=text_of(settings.get("html_title")) or text_of(settings.get("project")),
+        outside=tuple(table_of(settings.get("intersphinx_mapping"))),
     )
 
 

@@ -46,6 +46,8 @@ class Site:
     """What its generator's settings call it; "" if they do not."""
     generator: str = ""
     """The site generator that was recognised, by its name; "" if none was."""
+    outside: tuple[str, ...] = ()
+    """What precedes the colon in links to other sites: "python" in python:slice."""
 
     def __post_init__(self) -> None:
         if self.base_url:

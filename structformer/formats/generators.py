@@ -37,6 +37,8 @@ class SiteFacts:
     """The prefix of the pages on the site, such as "docs/"."""
     name: str = ""
     """The site's name; "" if the settings do not say."""
+    outside: tuple[str, ...] = ()
+    """What precedes the colon in links to other sites that the settings name: "python" in python:slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +142,13 @@ class HtmlRules:
 
 @dataclass(frozen=True, slots=True)
 class SearchBox:
-    """Where the search box's button goes in a theme; static/box-button.js of the server explains the keys."""
+    """Where the search box's button goes in a theme."""
 
     name: str
     at: tuple[Mapping[str, Any], ...]
-    """Places, all of which get a button: beside, put, look, style, until, from, solid."""
+    """Places, all of which get a button. beside: a selector, all of whose elements count; put: before, after, prepend
+    or append; look: a field as wide as its place, a button, an icon or floating; until, from: widths of the window in
+    pixels between which it is there; style: what the place asks for; solid: whether the field is opaque."""
     own: str
     """A CSS selector of the theme's own search, which the box replaces."""
     keys: tuple[str, ...] = ()
@@ -177,10 +181,10 @@ class SiteGenerator:
     """Places of the search box in its themes."""
     names: Callable[[str, str], Iterable[str]] | None = None
     """Return paths that a link's target may mean, given the path of its page and the target."""
-    external: tuple[str, ...] = ()
-    """Schemes of its links that lead outside of the site, such as "man"."""
-    versions: tuple[tuple[str, str], ...] = ()
-    """(folder of released versions, prefix of a version's folder there): ("versioned_docs", "version-")."""
+    external: re.Pattern[str] | None = None
+    """Matches, whole, targets of its links that lead outside of the site if no page has that name, such as man:ls."""
+    versions: str = ""
+    """The folder of released versions, beside that of the version to come: "versioned_docs"."""
     languages: Callable[[Sequence[str], Sequence[str]], Iterable[Sequence[str]]] | None = None
     """Return the paths, in parts, that a translated page may translate: given the parts before and after the folder
     of its language.

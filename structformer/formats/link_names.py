@@ -23,6 +23,7 @@ _page_suffixes = tuple(".md .mdx .markdown .html .htm .xhtml .xml .tex .wiki .tx
 _TEMPLATE_SUFFIXES = (".in", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".template")
 _ORDER = re.compile(r"(?:(?<=/)|^)\d+[-_. ]+(?=[^\d/-])")  # of pages in a sidebar: 01-setup.md is /setup
 _VERSION = re.compile(r"<[^<>]+>|\{\{.+\}\}|latest|next|stable|current|master|main|v?\d[\w.]*")  # in an address
+_NO_SLUG = re.compile(r"[^\w.]+")
 INDEX_STEMS = frozenset({"index", "readme", "_index", "default"})
 
 
@@ -105,7 +106,7 @@ def without_order(path: str) -> str:
 
 def path_names(path: str) -> tuple[str, ...]:
     """The names a file has by its place: its path, the path without suffix, the same without numbers that order pages,
-    and, for an index page, its folder.
+    for an index page, its folder, and its slug.
     """
     bare = without_suffix(path)
     names = [path, bare]
@@ -116,6 +117,8 @@ def path_names(path: str) -> tuple[str, ...]:
         names.append(folder or ".")
     if (unnumbered := without_order(bare)) not in (bare, ""):
         names.append(unnumbered)
+    if " " in stem:  # as many generators publish it
+        names.append(f"{folder}/{_NO_SLUG.sub('-', stem.lower()).strip('-')}".lstrip("/"))
     return tuple(dict.fromkeys(normalize(name) for name in names))
 
 
@@ -141,6 +144,7 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
         joined = join(base, page)
         if joined is not None:
             found += [joined or ".", without_suffix(joined) or "."]
+            found += [unnumbered] if (unnumbered := without_order(joined)) not in (joined, "") else []
     if page.startswith("/"):
         parts, own = [part for part in page.split("/") if part], PurePosixPath(document_path).parent.parts
         paths = ["/".join((*own[:end], *parts)) for end in range(1, len(own) + 1)]  # a site below the ingested folder

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -154,10 +155,13 @@ def resolve_link(
     link may mean. The outcome is one of `FOUND_BY` where a rule found what no name says as it is written.
     """
     tried: list[str] = []
-    found = _by_names(_noted(read_by, link, document, tried), document, number, names)
+    as_site = _names_on_site(document.id, link.target)
+    found = _by_names(chain(as_site, _noted(read_by, link, document, tried)), document, number, names)
+    if found[0] == "dead_anchor" and link.target.startswith("#") and _leads_outside(link.target, site):
+        return "external", -1, -1
     if found[0] != "unresolved":
         return found
-    if (tried and tried[0].startswith("//")) or is_external(link.target):
+    if (tried and tried[0].startswith("//")) or is_external(link.target) or _leads_outside(link.target, site):
         return "external", -1, -1
     paths = list(path_candidates(document.source.path, link.target)) if names.has_files else []
     if any(names.is_file(path) for path in (*paths, *_untranslated(paths, document.id))):
@@ -168,6 +172,23 @@ def resolve_link(
     if site.is_beside(link.target) and not any(names.is_file(folder) for folder in _first_folders(document, link)):
         return "external", -1, -1
     return outcome, target[0], target[1]
+
+
+def _names_on_site(document_id: str, target: str) -> Iterator[str]:
+    """Return the names that site generators give pages, as a link's target may be one."""
+    path, separator, anchor = target.partition("#")
+    for generator in load_plugins().site_generators.values():
+        if path and generator.names is not None:
+            yield from (normalize(name) + separator + anchor for name in generator.names(document_id, path))
+
+
+def _leads_outside(target: str, site: Site) -> bool:
+    """Whether a target that is no page's name is written as a site generator's links to other sites are."""
+    prefix, colon, _ = target.lstrip("#").partition(":")
+    generators = load_plugins().site_generators.values()
+    return (bool(colon) and prefix in site.outside) or any(
+        each.external is not None and each.external.fullmatch(target) is not None for each in generators
+    )
 
 
 def _noted(read_by: Format, link: Link, document: Document, tried: list[str]) -> Iterator[str]:

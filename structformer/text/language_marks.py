@@ -3,7 +3,7 @@ none: `is/list.md`.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -19,9 +19,16 @@ _COUNTRIES = "cn zh-CN, tw zh-TW, hk zh-HK, chs zh-Hans, cht zh-Hant, cz cs, dk 
 _CALLED = {name.lower(): code for code, name in LANGUAGE_NAMES.items()}
 _CALLED |= dict(each.split() for each in _COUNTRIES.split(","))
 _ALL = frozenset({"i18n", "l10n", "lang", "langs", "languages", "locale", "locales", "translations"})
-_DOCUSAURUS = "docusaurus-plugin-content-"
-_DOCUSAURUS_FOLDERS = {"docs": "docs", "blog": "blog", "pages": "src/pages"}
-_CURRENT = "current"  # the version that is not in the versions' folder
+Origins = Callable[[Sequence[str], Sequence[str]], Iterable[Sequence[str]]]
+_origins: Callable[[], Sequence[Origins]] = tuple
+
+
+def origins_of_translations(functions: Callable[[], Sequence[Origins]]) -> None:
+    """Set what returns the functions that give, for the parts of an id before and after the folder of its language, the
+    ids that the page may translate; for the plugin manager.
+    """
+    global _origins
+    _origins = functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +79,8 @@ def _without(before: Sequence[str], after: Sequence[str]) -> Iterator[list[str]]
     if not before or before[-1].lower() not in _ALL:
         return
     yield [*before[:-1], *after]
-    if len(after) < 2 or not after[0].startswith(_DOCUSAURUS):
-        return
-    kind, _, name = after[0].removeprefix(_DOCUSAURUS).partition("-")
-    folder, version, rest = name or _DOCUSAURUS_FOLDERS.get(kind, kind), after[1], after[2:]
-    if kind != "docs":
-        yield [*before[:-1], folder, *after[1:]]
-    elif version == _CURRENT:
-        yield [*before[:-1], folder, *rest]
-    else:
-        yield [*before[:-1], f"{name}_versioned_docs" if name else "versioned_docs", version, *rest]
+    for origins in _origins():
+        yield from map(list, origins(before, after))
 
 
 @lru_cache(maxsize=4096)

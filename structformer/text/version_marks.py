@@ -1,6 +1,7 @@
-"""Marks of a version in documents' ids: 2.1/a.md, v3/a.md, latest/a.md, versioned_docs/version-1.0/a.md."""
+"""Marks of a version in documents' ids: 2.1/a.md, v3/a.md, latest/a.md, released/version-1.0/a.md."""
 
 import re
+from collections.abc import Callable
 
 Order = tuple[tuple[int, tuple[int, ...], bool], ...]
 """Of an id's marks from the outermost on; the version that one should read has the greatest."""
@@ -13,8 +14,16 @@ _NUMBERED = re.compile(
 _COMING = "canary dev devel develop development edge head main master next nightly preview trunk unreleased"
 _MOVING = {**dict.fromkeys(_COMING.split(), 0), **dict.fromkeys(("current", "latest", "lts", "stable"), 2)}
 _LONGEST = 24  # characters of a mark
-_RELEASED = "versioned_docs"  # Docusaurus' folder of released versions, beside that of the one to come
 _UNMARKED: Order = ((3, (), True),)
+_released: Callable[[], tuple[str, ...]] = tuple
+
+
+def released_folders(names: Callable[[], tuple[str, ...]]) -> None:
+    """Set what returns the names of folders of released versions, beside that of the version to come; for the plugin
+    manager.
+    """
+    global _released
+    _released = names
 
 
 def version_of(document_id: str) -> tuple[str, Order]:
@@ -24,8 +33,8 @@ def version_of(document_id: str) -> tuple[str, Order]:
     marks = []
     for folder in folders:
         if mark := version_order(folder):
-            if kept and kept[-1].endswith(_RELEASED):
-                kept[-1] = kept[-1].removesuffix(_RELEASED).rstrip("_") or "docs"
+            if kept and (released := next((name for name in _released() if kept[-1].endswith(name)), "")):
+                kept[-1] = kept[-1].removesuffix(released).rstrip("_") or "docs"
                 mark = 4, *mark[1:]
             marks.append(mark)
         else:
