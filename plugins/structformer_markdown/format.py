@@ -109,6 +109,7 @@ _FARTHEST_BOOK = 5  # folders above a chapter
 _LOOSE_TABLES = ("_config.yml", "mkdocs.yml", "docfx.json")
 _BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
 _ANY_CASE = "any case:"  # before the names of a path in lower case, as some sites have their addresses
+_SLUG = "slug:"  # before the names of places that a heading's words give; what is named on purpose comes first
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
 
 
@@ -198,7 +199,11 @@ class MarkdownFormat:
             here = {anchor for section in document.sections() for anchor in section.anchors}
             name_references(document, lambda label, _: "" if label in here else _words(label))
         if source.path.lower().endswith((".rmd", ".qmd")):  # of a book, whose places are one another's
-            reader.names += [_label_name(anchor) for section in document.sections() for anchor in section.anchors]
+            for section in document.sections():
+                slug = github_slug(section.title)
+                for anchor in section.anchors:
+                    is_slug = anchor.startswith(slug) and anchor not in reader.explicit
+                    reader.names.append(f"{_SLUG * is_slug}{_label_name(anchor)}")
         document.names = (*_names(document, source), *dict.fromkeys((*reader.names, *reader.described(document))))
         yield document
 
@@ -225,6 +230,7 @@ class MarkdownFormat:
         if label and not (page and (fragment or is_external(link.target))):  # or a rule of a specification
             place = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")  # as docutils has it
             yield from (f"{_label_name(label)}#{label}", f"{_label_name(label)}#{place}")
+            yield f"{_SLUG}{_label_name(label)}#{label}"
             yield f"label:term-{place}#term-{place}"
         if page.startswith("xref:"):  # an object of code is described where what it is in is
             parts = page.removeprefix("xref:").split(".")
@@ -367,6 +373,7 @@ class _Reader:
         self._of_terms = False  # in a glossary, whose terms are places
         self._anchors: list[str] = []  # of what comes next
         self.names: list[str] = []  # of the document, by what is in it
+        self.explicit: set[str] = set()  # anchors of headings that are written there
         self.has_unnamed = False
         self.within: dict[str, Any] = {EXTENDED: True}  # the environment of what directives hold
 
@@ -718,6 +725,7 @@ class _Reader:
                 explicit.append(github_slug(_plain(children or [inline])))
                 beside.content = _EMOJI.sub("", beside.content)
         self._html.forget()
+        self.explicit.update(explicit)
         self._builder.open_heading(int(opening.tag[1]), tuple(explicit))
 
     def _html_block(self, token: Token, tokens: list[Token], index: int) -> None:

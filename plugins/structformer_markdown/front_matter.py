@@ -6,7 +6,11 @@ from typing import Any
 
 from structformer_sites import parse_lines, parse_toml, parse_yaml
 
-_YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# Up to a line of three dashes or dots; of an Internet-Draft in kramdown-rfc, to the border before its abstract.
+_YAML = re.compile(
+    r"---[ \t]*\n(.*?)^(?:(?:---|\.\.\.)[ \t]*(?:\n|\Z)|(?=---[ \t](?:abstract|middle|note_)))",
+    re.DOTALL | re.MULTILINE,
+)
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 # MultiMarkdown's lines, as Pelican and Python-Markdown have them: no marks around, a blank line behind.
 _LINES = re.compile(

@@ -20,11 +20,13 @@ from structformer_markdown.dialects import (
     myst,
     obsidian,
     pandoc,
+    rfc,
 )
 from structformer_markdown.dialects.page import Page
 
 # In the order in which they read a page: what others might take for theirs comes first.
 DIALECTS = (
+    rfc.DIALECT,
     myst.DIALECT,
     mkdocs.DIALECT,
     gitbook.DIALECT,

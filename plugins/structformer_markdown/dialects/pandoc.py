@@ -18,7 +18,8 @@ _REFERENCE = re.compile(rf"(?<![\w\\@./\]\"'=]){_KEY}|\\@ref\(([\w:.-]+)\)")
 _EXAMPLE = re.compile(r"^( {0,3})\(@([\w-]*)\)(?=[ \t])", re.MULTILINE)  # an item of the one list that goes on
 _TO_EXAMPLE = re.compile(r"\(@([\w-]+)\)")
 _CITED = re.compile(r"\[([^\[\]\n@]{0,200}(?<![\w.])@[^\[\]]{1,1000})\](?![(\[{]|:[ \t]+\S*:)")
-_NOTE = re.compile(r"(?<=[\w.,;:!?)”\"*\0])\^\[(?=[^\[\]\n]*\s)")
+_NOTE = re.compile(r"(?<=[\w.,;:!?)”\"* \0])\^\[[^\[\]\n]*[\s.。！？]")
+_BRACKET = re.compile(r"\\.|\^?\[|\]|\n[ \t]*\n")
 _SCRIPT = re.compile(r"(?<=[^\s^~])(?:\^([^\s^~\[\]]{1,100})\^|(?<!~)~([^\s^~\[\]]{1,100})~(?!~))")
 # Commands of LaTeX outside formulas. They show nothing, except those that style text or make links.
 _COMMAND = re.compile(r"(?<!\\)\\([a-zA-Z]+)\*?(?:\[[^\[\]\n]*\])*((?:\{(?:[^{}\n]|\{[^{}\n]*\})*\})+)")
@@ -40,7 +41,7 @@ def _plain(text: str, page: Page) -> str:
     if "+--" in text or "-- " in text:
         text = _with_tables(text, page, is_own=is_own)
     if "^[" in text:
-        text = _with_notes(text)
+        text = _with_notes(text, is_own=is_own)
     if not is_own:
         return text
     if "\n| " in text:
@@ -79,28 +80,25 @@ def _with_examples(text: str) -> str:
     return _TO_EXAMPLE.sub(lambda found: f"({numbers[found[1]]})" if found[1] in numbers else found[0], text)
 
 
-def _with_notes(text: str) -> str:
-    """The text with each note in brackets behind what it is of."""
+def _with_notes(text: str, *, is_own: bool) -> str:
+    """Return the text with each note in brackets after what it is of. is_own: whether one word may be a note."""
+    opened: list[int] = []  # places of the brackets that are open in this paragraph
+    notes: list[tuple[int, int]] = []
+    for bracket in _BRACKET.finditer(text):
+        if bracket[0][-1] == "[":
+            opened.append(bracket.start())
+        elif bracket[0] == "]":
+            if opened and text[start := opened.pop()] == "^" and (is_own or _NOTE.match(text, start)):
+                notes.append((start, bracket.start()))
+        elif bracket[0][0] == "\n":
+            opened.clear()
     out: list[str] = []
     place = 0
-    for found in _NOTE.finditer(text):
-        if found.start() >= place and (end := _closing(text, found.end())) >= 0:
-            out += [text[place : found.start()], f" ({text[found.end() : end]})"]
+    for start, end in sorted(notes):
+        if start >= place:
+            out += [text[place:start].rstrip(" "), f" ({text[start + 2 : end]})"]
             place = end + 1
     return "".join((*out, text[place:]))
-
-
-def _closing(text: str, start: int) -> int:
-    """Where the bracket is closed that was opened before `start`; -1 where none closes it in the paragraph."""
-    depth = 1
-    for place in range(start, min(len(text), start + 2000)):
-        character = text[place]
-        depth += (character == "[") - (character == "]")
-        if not depth:
-            return place
-        if character == "\n" and text[place + 1 : place + 2] == "\n":
-            break
-    return -1
 
 
 def _lines(found: re.Match[str]) -> str:

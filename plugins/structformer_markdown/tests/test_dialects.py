@@ -1192,3 +1192,81 @@ def test_signs_of_equality_with_blanks_around_are_those_of_a_tag():
 def test_braces_in_what_pandoc_hides_are_hidden_too():
     markdown = '::: {.infobox .tip data-latex="{tip}"}\nMind\\index{a!b|see {c}} **x** [@one]: it.\n:::\n'
     assert text(markdown, "page.Rmd") == "Mind x @one: it."
+
+
+DRAFT = """---
+title: Rope Protocol
+docname: draft-rope-00
+normative:
+  HTTP: RFC9110
+---x
+
+--- abstract
+
+Ropes talk.
+
+--- note_To_Readers
+
+Tie.
+
+--- middle
+
+# Introduction {#intro}
+
+See {{HTTP}}, {{Section 4.2 of HTTP}}, {{knots}}, {{!RFC8174}}.
+
+## Knots
+
+{::boilerplate bcp14}
+
+Hot.
+
+--- back
+
+# Thanks
+{:numbered="false"}
+
+To all.
+""".replace("---x\n", "")
+
+
+def test_an_internet_draft_in_kramdown():
+    [document] = MarkdownFormat().read(SourceFile("draft.md", DRAFT.encode()), {})
+    assert outline(document) == [
+        (0, "Rope Protocol"),
+        (1, "To Readers"),
+        (1, "Introduction"),
+        (2, "Knots"),
+        (1, "Thanks"),
+    ]
+    assert document.root.text == "Ropes talk."
+    assert "See HTTP, Section 4.2 of HTTP, Knots, RFC8174." in document.root.children[1].text
+    assert [(kind, target) for kind, target, _ in links(document)] == [
+        ("citation", "cite:HTTP"),
+        ("citation", "cite:HTTP"),
+        ("hyperlink", "#knots"),
+        ("citation", "cite:RFC8174"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "shown"),
+    [
+        (
+            "a.qmd",
+            "Bread^[即主食。]; ropes^[ibid.] and ^[not all] end.",
+            "Bread (即主食。); ropes (ibid.) and (not all) end.",
+        ),
+        ("a.md", "A rope^[of hemp [1]] and x^[2].", "A rope (of hemp [1]) and x^[2]."),
+    ],
+)
+def test_notes_in_the_line(path: str, source: str, shown: str):
+    [document] = MarkdownFormat().read(SourceFile(path, source.encode()), {})
+    assert document.root.text == shown
+
+
+def test_a_name_that_is_written_comes_before_the_words_of_a_heading():
+    named, worded = page("# Ropes {#knots}\n", "a.Rmd"), page("# X\n\n## Knots\n", "b.Rmd")
+    assert "label:knots" in named.names
+    assert "label:knots" not in worded.names
+    assert "slug:label:knots" in worded.names
