@@ -44,6 +44,10 @@ class Hooks(Protocol):
         """Sampling tasks: trees and links to Examples (structformer.sampling.Task)."""
 
     @hookspec
+    def structformer_recipes(self) -> Any:
+        """A folder of recipes of training, NAME.toml each (pathlib.Path)."""
+
+    @hookspec
     def structformer_rankers(self) -> list[Any]:
         """Kinds of rankers: how they are loaded, trained, judged and used (structformer.models.RankerKind)."""
 

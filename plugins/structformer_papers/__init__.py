@@ -3,6 +3,7 @@ model writes, and as kinds of rankers masked autoencoders of texts and passages 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from structformer.plugins import hookimpl
@@ -17,6 +18,11 @@ def structformer_tasks() -> list[Task]:
     from structformer_papers import anchors, ares, bprop, neighbours, released_prop, seal, written
 
     return [bprop.TASK, released_prop.TASK, *ares.TASKS, written.TASK, *anchors.TASKS, neighbours.TASK, *seal.TASKS]
+
+
+@hookimpl
+def structformer_recipes() -> Path:
+    return Path(__file__).parent / "recipes"
 
 
 @hookimpl

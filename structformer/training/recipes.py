@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import UnionType
@@ -10,6 +11,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
+from structformer.plugins import load_plugins
 from structformer.sampling import SetOptions
 from structformer.storage import read_toml
 from structformer.training.options import TrainingOptions
@@ -31,20 +33,23 @@ class Recipe:
     """Options of SetOptions."""
 
 
+@cache
+def _recipes() -> dict[str, Path]:
+    """Recipes by name: the package's and those of plugins, which take no name of ours."""
+    folders = [Path(str(files("structformer") / "recipes")), *load_plugins().manager.hook.structformer_recipes()]
+    return {path.stem: path for folder in reversed(folders) for path in folder.glob("*.toml")}
+
+
 def recipe_names() -> list[str]:
-    """The package's recipes."""
-    return sorted(
-        path.name.removesuffix(".toml")
-        for path in files("structformer").joinpath("recipes").iterdir()
-        if path.name.endswith(".toml")
-    )
+    """Return the names of the recipes of the package and of plugins."""
+    return sorted(_recipes())
 
 
 def read_recipe(name: str) -> Recipe:
-    """A recipe by its name in the package, or a TOML file of that path. Raises UsageError naming what is wrong in
+    """Read a recipe by its name, or from a TOML file of that path. Raises UsageError naming what is wrong in
     it.
     """
-    path = Path(str(files("structformer") / "recipes" / f"{name}.toml")) if name in recipe_names() else Path(name)
+    path = _recipes().get(name) or Path(name)
     if not path.is_file():
         raise UsageError(f"no recipe {name!r}; {did_you_mean(name, recipe_names(), more=', or name a TOML file')}")
     value = read_toml(path)

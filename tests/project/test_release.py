@@ -90,6 +90,7 @@ def test_research_is_a_wheel_of_its_own(wheel, tmp_path):
         [metadata] = [name for name in opened.namelist() if name.endswith("METADATA")]
         assert f"Requires-Dist: structformer=={__version__}\n" in opened.read(metadata).decode()
         assert not [name for name in opened.namelist() if "/tests/" in name]
+        assert "structformer_papers/recipes/bprop.toml" in opened.namelist()
     assert {top for top in tops if "dist-info" not in top} == RESEARCH
     with zipfile.ZipFile(wheel) as opened:
         [entry_points] = [name for name in opened.namelist() if name.endswith("entry_points.txt")]

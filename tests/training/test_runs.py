@@ -36,6 +36,7 @@ from structformer.models.late_interaction import LateInteraction
 from structformer.models.onnx import OnnxModel, load_for_search
 from structformer.models.registry import read_record
 from structformer.sampling import Samples, SamplingOptions
+from structformer.sampling.tasks import tasks
 from structformer.training import Listener, TrainingOptions, read_recipe, recipe_names, training_options
 from structformer.training.data.example_order import ExampleOrder
 from structformer.training.judged.development import judged_development
@@ -431,6 +432,7 @@ def test_every_recipe_reads_and_any_key_can_be_set(run):
     assert sorted(named[1].split(", ")) == recipe_names()
     for name in recipe_names():
         assert read_recipe(name).description
+        assert set(read_recipe(name).train.get("mix", {})) <= set(tasks())
         training_options(name, {})
     paper = training_options(
         "wikiformer", {"learning_rate": 2e-5, "seed": None}, ["select-after=10", "sample.negatives=3"]
