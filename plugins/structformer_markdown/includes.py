@@ -278,8 +278,6 @@ def _directive(line: str) -> _Found | None:
 def _opened(path: str, source: SourceFile) -> SourceFile | None:
     """The file of that path: from the source's folder, or from a folder above where generators keep such files."""
     path = path.removeprefix("~/").removeprefix("@site/").removeprefix("@/").lstrip("/")
-    if any(part.startswith(".") and part.strip(".") for part in path.split("/")):
-        return None  # a hidden file is nobody's text
     above = source.path.count("/")
     for up in range(above + 1):
         for folder in _FOLDERS if up or "/" not in path else ("",):

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 from structformer.errors import ReadError
 from structformer.formats.limits import Limits
 from structformer.ingestion.unpacking_limits import Budget, check_ratio
-from structformer.ingestion.walk import display_path
+from structformer.ingestion.walk import display_path, is_hidden
 from structformer.ingestion.warc import warc_pages
 
 _PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".lzma": "xz", ".zst": "zstd", ".zstd": "zstd"}
@@ -135,13 +135,13 @@ class Member:
 
 
 class ArchiveFiles:
-    """The members of an archive as the neighbours of each other."""
+    """The members of an archive as the neighbours of each other, without those that a folder would hide."""
 
     def __init__(self, prefix: str, get: Callable[[str], bytes | None], names: list[str]) -> None:
         self._prefix = prefix + "/"
         self._get = get
-        self._names = names
-        self._known = set(names)
+        self._names = [name for name in names if not any(map(is_hidden, name.split("/")))]
+        self._known = set(self._names)
 
     def get(self, path: str) -> bytes | None:
         name = path.removeprefix(self._prefix) if path.startswith(self._prefix) else ""

@@ -243,6 +243,7 @@ def made_shards(
         earlier=str(workspace.folder("corpus")) if workspace.has("corpus") else "",
         options=tuple(sorted(request.options.items())),
         limits=request.limits,
+        wanted=request.wanted,
         fresh=execution.fresh,
         into=into,
         ingest=secrets.token_hex(8),

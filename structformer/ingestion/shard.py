@@ -25,6 +25,7 @@ from structformer.ingestion.ranges import Range, range_pieces
 from structformer.ingestion.reading import ARCHIVE, Outcome, Reader, Reading, Status
 from structformer.ingestion.slow_files import noting
 from structformer.ingestion.survey import SourceFiles, SurveyedFile
+from structformer.ingestion.walk import FileFilter
 from structformer.plugins import Plugins, load_plugins
 from structformer.storage.files import building_folder
 from structformer.storage.seal import Sealed
@@ -44,6 +45,7 @@ class ShardTask:
     earlier: str  # the folder of the earlier corpus, "" for none
     options: tuple[tuple[str, Any], ...]
     limits: Limits
+    wanted: FileFilter = FileFilter()  # which files documents may take in
     lost: tuple[tuple[str, str], ...] = ()  # files, or members of archives, that cost a worker its life, and how
     data: bytes | None = None  # of a dump's piece
     part: Range | None = None  # of a dump that each worker decompresses itself
@@ -104,7 +106,7 @@ def _made(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
                 problem = str(error)
         problems[file.path] = problem
     shards = Path(task.shards)
-    neighbours = _neighbours(task.ingest, task.sources, task.limits)
+    neighbours = _neighbours(task.ingest, task.sources, task.limits, task.wanted)
     key = _key(task, digests, problems)
     first = task.files[0].path
     size = sum(file.size for file in task.files)
@@ -141,8 +143,8 @@ def _recorded(ingest: str, folder: str) -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=1)
-def _neighbours(ingest: str, sources: tuple[Source, ...], limits: Limits) -> SourceFiles:
-    return SourceFiles(sources, limits)
+def _neighbours(ingest: str, sources: tuple[Source, ...], limits: Limits, wanted: FileFilter) -> SourceFiles:
+    return SourceFiles(sources, limits, wanted)
 
 
 def _short_digest(lines: list[str]) -> str:

@@ -84,8 +84,8 @@ class Ignored:
 class SourceFiles:
     """The files below several sources as each other's neighbours, by the paths that their documents have."""
 
-    def __init__(self, sources: tuple[Source, ...], limits: Limits) -> None:
-        self._files = {source.label: FolderFiles(folder_of(source.path), limits) for source in sources}
+    def __init__(self, sources: tuple[Source, ...], limits: Limits, wanted: FileFilter | None = None) -> None:
+        self._files = {source.label: FolderFiles(folder_of(source.path), limits, wanted) for source in sources}
         self._deepest = max((label.count("/") for label in self._files), default=0)
 
     def get(self, path: str) -> bytes | None:
@@ -154,7 +154,7 @@ def survey(
         else:
             ignored.files.append((found.path, file.problem))
     ignored.files.sort(key=lambda item: path_order(item[0]))
-    taken = _taken(files, SourceFiles(sources, limits), plugins, limits) if len(files) > 1 else Taken()
+    taken = _taken(files, SourceFiles(sources, limits, wanted), plugins, limits) if len(files) > 1 else Taken()
     parts, fragments = taken.parts(), taken.fragments()
     for file in files:
         if file.path in parts or file.path in fragments:

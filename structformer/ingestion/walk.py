@@ -8,7 +8,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,15 @@ _KEPT_BYTES = 32_000_000  # of neighbours, which many files of a folder ask for
 
 
 class FolderFiles:
-    """The regular files below a root. What a symbolic link leads to counts only when it is inside the root too."""
+    """The regular files below a root that documents may take in: those that a walk would open, whatever `--include`
+    asks for. What a symbolic link leads to counts only when it is one of them.
+    """
 
-    def __init__(self, root: Path, limits: Limits | None = None) -> None:
+    def __init__(self, root: Path, limits: Limits | None = None, wanted: FileFilter | None = None) -> None:
         self._root = root.resolve()
         self._limit = (limits or Limits()).file_bytes
+        self._wanted = replace(wanted or FileFilter(), include=())
+        self._rules = _Rules(self._root, self._wanted)
         self._found: dict[str, list[str]] = {}
         self._digests: dict[str, str] = {}
         self._kept: dict[str, bytes | None] = {}
@@ -58,7 +62,7 @@ class FolderFiles:
         if suffix not in self._found:
             self._found[suffix] = [
                 found.path
-                for found in walk(self._root)
+                for found in walk(self._root, self._wanted)
                 if found.path.endswith(suffix) and not found.problem and not found.note
             ]
         return self._found[suffix]
@@ -81,11 +85,12 @@ class FolderFiles:
             return None
         try:
             location = (self._root / path).resolve(strict=True)
-            inside = self._root in location.parents
+            if self._root not in location.parents or not self._rules.has(location.relative_to(self._root).as_posix()):
+                return None
             status = location.stat()
         except (OSError, RuntimeError, ValueError):
             return None
-        return location if inside and stat.S_ISREG(status.st_mode) and status.st_size <= self._limit else None
+        return location if stat.S_ISREG(status.st_mode) and status.st_size <= self._limit else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,28 +133,25 @@ def walk(
     the path of each, why, and whether it is a folder, which is then not opened. Symbolic links are not followed: what
     they point to inside the root is found there anyway, and nothing outside it is opened. A single file is its own
     walk, whatever it is called, unless it is left out or not among those that are wanted."""
-    rules = _Rules(wanted or FileFilter(gitignore=False))
+    rules = _Rules(root, wanted or FileFilter(gitignore=False))
     if root.exists() and not root.is_dir():
-        if why := rules.ignored(root.name, False) or rules.unasked(root.name):
+        if why := rules.left_out(root.name, is_folder=False) or rules.unasked(root.name):
             passed_over(display_path(root.name), why, False)
         else:
             yield Found(display_path(root.name), root, root.stat().st_size, "" if root.is_file() else NO_FILE)
         return
     stack: list[Iterator[os.DirEntry[str]]] = [_entries(root)]
-    rules.enter(root, "")
     while stack:
         entry = next(stack[-1], None)
         if entry is None:
             stack.pop()
-            rules.leave()
             continue
         location = Path(entry.path)
         relative = location.relative_to(root).as_posix()
         path = display_path(relative)
         try:
             is_folder = entry.is_dir(follow_symlinks=False)
-            why = _why_passed_over(entry.name, relative, is_folder, rules)
-            if why := why or ("a workspace" if is_folder and is_workspace(location) else ""):
+            if why := rules.passed_over(relative, is_folder) or ("" if is_folder else rules.unasked(relative)):
                 passed_over(path, why, is_folder)
                 continue
             if entry.is_symlink():
@@ -158,7 +160,6 @@ def walk(
                 if "." in entry.name and Path(entry.name).suffix in page_suffixes():
                     yield Found(path, location, note="a folder despite its suffix: its files are read")
                 stack.append(_entries(location))
-                rules.enter(location, relative)
             elif entry.is_file():
                 yield Found(path, location, entry.stat().st_size)
             else:
@@ -167,51 +168,70 @@ def walk(
             yield Found(path, location, problem=f"cannot be read ({error.strerror or error}): skipped", unreadable=True)
 
 
-def _why_passed_over(name: str, relative: str, is_folder: bool, rules: _Rules) -> str:
-    if _HIDDEN.match(name):
-        return "hidden"
-    if name in _IGNORED_FOLDERS:
-        return "packages, by its name"
-    if rules.active and (why := rules.ignored(relative, is_folder)):
-        return why
-    return "" if is_folder else rules.unasked(relative)
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of that name is hidden, as those of tools and keys are."""
+    return _HIDDEN.match(name) is not None
 
 
 class _Rules:
-    """The patterns that hold at a place of the walk: the given ones, and those of the .gitignore files above it."""
+    """Which files and folders of a root there are. The one place that says so, for the walk and for what documents
+    take in.
+    """
 
-    def __init__(self, wanted: FileFilter) -> None:
+    def __init__(self, root: Path, wanted: FileFilter) -> None:
+        self._root = root
         self._gitignore = wanted.gitignore
         self._include = _asked_for("--include", wanted.include)
         self._exclude = _asked_for("--exclude", wanted.exclude)
-        self._stack: list[tuple[str, Any]] = []
+        self._ignore_files: dict[str, Any] = {}  # by folder
+        self._open_folders: dict[str, bool] = {}
 
-    @property
-    def active(self) -> bool:
-        return self._exclude is not None or any(spec is not None for _, spec in self._stack)
+    def has(self, path: str) -> bool:
+        """Whether a walk opens this file, whatever `--include` asks for."""
+        return self._is_open(path.rpartition("/")[0]) and not self.passed_over(path, is_folder=False)
 
-    def enter(self, folder: Path, relative: str) -> None:
-        spec = None
-        file = folder / ".gitignore"
-        if self._gitignore and os.path.isfile(file) and not file.is_symlink():
-            with suppress(OSError), open_file(file) as read:
-                lines = read.read().decode("utf-8-sig", "replace").splitlines()
-                spec = _matcher([line for line in lines if len(line) <= _LONGEST_PATH])
-        self._stack.append((f"{relative}/" if relative else "", spec))
+    def _is_open(self, folder: str) -> bool:
+        if folder not in self._open_folders:
+            above = not folder or self._is_open(folder.rpartition("/")[0])
+            passed_over = self.passed_over(folder, is_folder=True) if folder else is_workspace(self._root)
+            self._open_folders[folder] = above and not passed_over
+        return self._open_folders[folder]
 
-    def leave(self) -> None:
-        self._stack.pop()
+    def passed_over(self, path: str, is_folder: bool) -> str:
+        """Why an entry of a folder that is open is not opened, "" when it is."""
+        name = path.rpartition("/")[2]
+        if is_hidden(name):
+            return "hidden"
+        if name in _IGNORED_FOLDERS:
+            return "packages, by its name"
+        if why := self.left_out(path, is_folder):
+            return why
+        return "a workspace" if is_folder and is_workspace(self._root / path) else ""
 
-    def ignored(self, path: str, is_folder: bool) -> str:
-        """Why a path is left out, "" when it is not; the file nearest to it decides."""
+    def left_out(self, path: str, is_folder: bool) -> str:
+        """Why patterns leave a path out, "" when none does; of .gitignore files the nearest decides."""
         if self._exclude is not None and self._exclude.match_file(path + "/" * is_folder):
             return "left out (--exclude)"
-        for prefix, spec in reversed(self._stack):
-            if spec is not None:
-                verdict = spec.check_file(path[len(prefix) :] + "/" * is_folder).include
+        folder = path
+        while folder and self._gitignore:
+            folder = folder.rpartition("/")[0]
+            if (spec := self._ignore_file(folder)) is not None:
+                verdict = spec.check_file(path[len(folder) :].lstrip("/") + "/" * is_folder).include
                 if verdict is not None:
                     return "named in .gitignore" if verdict else ""
         return ""
+
+    def _ignore_file(self, folder: str) -> Any:
+        """The patterns of a folder's .gitignore, None if it has none."""
+        if folder not in self._ignore_files:
+            spec = None
+            file = self._root / folder / ".gitignore"
+            if os.path.isfile(file) and not file.is_symlink():
+                with suppress(OSError), open_file(file) as read:
+                    lines = read.read().decode("utf-8-sig", "replace").splitlines()
+                    spec = _matcher([line for line in lines if len(line) <= _LONGEST_PATH])
+            self._ignore_files[folder] = spec
+        return self._ignore_files[folder]
 
     def unasked(self, path: str) -> str:
         """Why a file is not among those that were asked for, "" when it is."""
