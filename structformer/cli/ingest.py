@@ -76,7 +76,9 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     "--timeout", 60.0, "Seconds of processor time that one file may take.", type=Number(0, 1e9, min_open=True)
 )
 @several_option("--include", "GLOB", "Read only files that match, as in .gitignore; may be repeated.")
-@several_option("--exclude", "GLOB", "Leave out files and folders that match, also where pages include them; may be repeated.")
+@several_option(
+    "--exclude", "GLOB", "Leave out files and folders that match, also where pages include them; may be repeated."
+)
 @default_option("--gitignore/--no-gitignore", True, "Leave out what .gitignore files name.")
 @path_option("--theme", "What is content, furniture and order on your own site, as TOML (docs/formats.md).")
 @path_option("--mapping", "A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping).")

@@ -12,8 +12,9 @@ from itertools import groupby
 from typing import Any
 
 from structformer.corpus.rows import Row
+from structformer.ingestion.looking import FOLDER, SurveyedFile
 from structformer.ingestion.reading import ARCHIVE, Status
-from structformer.ingestion.survey import FOLDER, Ignored, SurveyedFile
+from structformer.ingestion.survey import Ignored
 
 MAX_NAMED = 200  # of each fate; report.jsonl has all
 

@@ -2,10 +2,37 @@
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from structformer.corpus.shards import path_order
 from structformer.formats.protocol import CompositeFormat, FragmentFormat, ListingFormat
 from structformer.formats.source import SourceFile
+
+
+class Takes(NamedTuple):
+    """What one file takes from others."""
+
+    path: str
+    whole: set[str]
+    """Files that it takes in whole."""
+    pieces: set[str]
+    """Files that only hold pieces for it and others."""
+    pages: set[str]
+    """Files, or patterns of them, that are pages whoever takes them in."""
+
+
+def what_it_takes(format: CompositeFormat, source: SourceFile) -> Takes | None:
+    """What a source takes from others; None if it cannot be read, which is said when it is read by itself."""
+    own = {source.path}
+    try:
+        return Takes(
+            source.path,
+            format.parts(source) - own,
+            format.fragments(source) - own if isinstance(format, FragmentFormat) else set(),
+            format.pages(source) if isinstance(format, ListingFormat) else set(),
+        )
+    except Exception:
+        return None
 
 
 class Taken:
@@ -16,17 +43,12 @@ class Taken:
         self._pieces: dict[str, set[str]] = {}
         self._pages: set[str] = set()
 
-    def look(self, format: CompositeFormat, source: SourceFile) -> None:
-        """Look at what a source takes; nothing where it cannot be read."""
-        try:
-            if parts := format.parts(source) - {source.path}:
-                self._whole[source.path] = parts
-            if isinstance(format, FragmentFormat) and (fragments := format.fragments(source) - {source.path}):
-                self._pieces[source.path] = fragments
-            if isinstance(format, ListingFormat):
-                self._pages |= format.pages(source)
-        except Exception:  # it will be read, and fail, by itself
-            return
+    def add(self, takes: Takes | None) -> None:
+        """Add what one file takes."""
+        if takes is not None:
+            self._whole.update({takes.path: takes.whole} if takes.whole else {})
+            self._pieces.update({takes.path: takes.pieces} if takes.pieces else {})
+            self._pages |= takes.pages
 
     def parts(self) -> dict[str, tuple[str, ...]]:
         """The files that are parts, each with the documents that take it in."""

@@ -19,7 +19,7 @@ from typing import Any
 from structformer._version import __version__
 from structformer.corpus import Corpus, manifest_value, write_other_files
 from structformer.corpus.shards import ShardInfo, is_shard_name, path_order
-from structformer.corpus.site import GIVEN, Site, read_site, write_site
+from structformer.corpus.site import GIVEN, Navigation, Site, read_site, write_site
 from structformer.did_you_mean import checked_options
 from structformer.document import Document
 from structformer.engines import Engine, Work, get_engine
@@ -30,17 +30,18 @@ from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph, write_graph
 from structformer.ingestion.given_documents import given_shards
+from structformer.ingestion.looking import SiteTask, SurveyedFile, look_for_site
 from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.reading import Reader, Status
 from structformer.ingestion.report import IngestReport, complete, report_lines, without_document
 from structformer.ingestion.request import Execution, IngestRequest, Progress
 from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
-from structformer.ingestion.site_finding import Found, found_site
-from structformer.ingestion.site_navigation import with_navigation
+from structformer.ingestion.site_finding import Found
 from structformer.ingestion.slow_files import Slow, noticing
+from structformer.ingestion.source_files import SourceFiles
 from structformer.ingestion.sources import folder_of
-from structformer.ingestion.survey import Ignored, SourceFiles, SurveyedFile, cut, survey
+from structformer.ingestion.survey import Ignored, cut, survey
 from structformer.ingestion.unpacking_limits import Clock
 from structformer.ingestion.walk import FileFilter
 from structformer.notebook import notebook_progress
@@ -84,7 +85,7 @@ def _read(
     limits = Limits()
     sources = (Source("", str(root.resolve() if root.is_dir() else root)),)
     reader = Reader(plugins, options, limits, SourceFiles(sources, limits), now=clock.seconds)
-    for file in survey(sources, plugins, limits, format=format, options=options, follow=True):
+    for file in survey(sources, plugins, limits, format=format, options=options, follow=True, workers=0):
         if not file.is_read:
             if not root.is_dir() and file.problem:
                 raise ReadError(file.problem)
@@ -189,7 +190,7 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
             sources = request.sources(workspace)
             publication.sources = list(sources)
             ignored = Ignored()
-            files = request.files(sources, ignored)
+            files = request.files(sources, ignored, execution.workers)
             shards = made_shards(request, workspace, sources, files, execution, report)
             if missed := _missed_parts(Corpus(workspace.shards, workspace.shards, shards), files):
                 again = IngestReport()
@@ -201,7 +202,7 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
             corpus = Corpus(folder, workspace.shards, shards)
-            found, navigation = with_navigation(site_of(request, workspace, sources), corpus)
+            found, navigation = _site(request, workspace, sources, corpus)
             write_site(folder, found.site, navigation)
             report.site, report.settings_above = found.site, list(found.above)
             write_other_files(folder, chain(ignored.paths, without_document(corpus)))
@@ -357,15 +358,19 @@ def site_of(request: IngestRequest, workspace: Workspace, sources: tuple[Source,
     """Return where the pages are read: as it is given, or was given to an earlier ingest of these sources, or is found.
     Of one that is given, the generator is looked for in the given folders alone.
     """
-    theme = str(request.options.get("theme", ""))
+    return _site(request, workspace, sources, None)[0]
+
+
+def _site(
+    request: IngestRequest, workspace: Workspace, sources: tuple[Source, ...], corpus: Corpus | None
+) -> tuple[Found, Navigation]:
+    """The site, and what its generator says of the order of a corpus's pages."""
     given = replace(request.site, said_by=GIVEN) if request.site is not None else None
     if given is None and workspace.has("corpus") and not request.replace_sources:
         known, _ = read_site(workspace.folder("corpus"), damaged=True)
         given = known if known.said_by == GIVEN or (known.is_known and not known.said_by) else None
-    found = found_site(sources, theme, above=given is None)
-    if given is None:
-        return found
-    return replace(found, site=given, above=())
+    places = (corpus.folder, corpus.shards_folder, corpus.shards) if corpus is not None else None
+    return look_for_site(SiteTask(sources, str(request.options.get("theme", "")), given, places), request.limits)
 
 
 def _known_shards(workspace: Workspace) -> list[ShardInfo]:

@@ -27,7 +27,7 @@ def ingest_part(part: Part, request: IngestRequest, workspace: Workspace, execut
     with workspace.writing("structformer ingest", wait=_WAIT_SECONDS):
         parts = PartsFolder(workspace.parts, COMMAND)
         parts.begin(part, request.description())
-    files = request.files(sources)
+    files = request.files(sources, workers=execution.workers)
     into = str(parts.folder / _SHARDS)
     shards = made_shards(request, workspace, sources, files, execution, IngestReport(), part, into)
     parts.end(part)

@@ -28,7 +28,7 @@ from structformer.ingestion.archives import (
     split_compression,
     unpack,
 )
-from structformer.ingestion.included_files import Taken, place
+from structformer.ingestion.included_files import Taken, place, what_it_takes
 from structformer.ingestion.unpacking_limits import Budget
 from structformer.plugins import Plugins
 
@@ -290,7 +290,7 @@ class Reader:
             data = neighbours.get(path)
             format = None if data is None else self._plugins.detect(path, data[:HEAD_BYTES])[0]
             if data is not None and isinstance(format, CompositeFormat):
-                taken.look(format, SourceFile(path, data, neighbours=neighbours))
+                taken.add(what_it_takes(format, SourceFile(path, data, neighbours=neighbours)))
         return taken
 
 

@@ -12,9 +12,10 @@ from structformer.corpus.site import Site
 from structformer.engines import Engine
 from structformer.errors import UsageError
 from structformer.formats.limits import Limits
+from structformer.ingestion.looking import SurveyedFile
 from structformer.ingestion.slow_files import Slow
 from structformer.ingestion.sources import added_sources, listed, place_of, places_of, sources_of
-from structformer.ingestion.survey import Ignored, SurveyedFile, survey
+from structformer.ingestion.survey import Ignored, survey
 from structformer.ingestion.walk import FileFilter
 from structformer.plugins import load_plugins
 from structformer.workspace import Source, Workspace, is_workspace
@@ -111,9 +112,11 @@ class IngestRequest:
             )
         return tuple(there)
 
-    def files(self, sources: tuple[Source, ...], ignored: Ignored | None = None) -> list[SurveyedFile]:
-        """The files to read below the sources, and those that are passed over with a reason; `ignored` counts the
-        others.
+    def files(
+        self, sources: tuple[Source, ...], ignored: Ignored | None = None, workers: int | None = None
+    ) -> list[SurveyedFile]:
+        """Return the files to read below the sources, and those that are passed over with a reason; `ignored` counts
+        the others. workers: processes that look at them; None for one a core.
         """
         return list(
             survey(
@@ -124,6 +127,7 @@ class IngestRequest:
                 wanted=self.wanted,
                 ignored=ignored,
                 options=self.options,
+                workers=workers,
             )
         )
 

@@ -21,10 +21,11 @@ from structformer.errors import ReadError, WorkspaceError
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import open_file
+from structformer.ingestion.looking import SurveyedFile
 from structformer.ingestion.ranges import Range, range_pieces
 from structformer.ingestion.reading import ARCHIVE, Outcome, Reader, Reading, Status
 from structformer.ingestion.slow_files import noting
-from structformer.ingestion.survey import SourceFiles, SurveyedFile
+from structformer.ingestion.source_files import SourceFiles, neighbours_in
 from structformer.ingestion.walk import FileFilter
 from structformer.plugins import Plugins, load_plugins
 from structformer.storage.files import building_folder
@@ -45,7 +46,7 @@ class ShardTask:
     earlier: str  # the folder of the earlier corpus, "" for none
     options: tuple[tuple[str, Any], ...]
     limits: Limits
-    wanted: FileFilter = FileFilter()  # which files documents may take in
+    wanted: FileFilter  # which files documents may take in
     lost: tuple[tuple[str, str], ...] = ()  # files, or members of archives, that cost a worker its life, and how
     data: bytes | None = None  # of a dump's piece
     part: Range | None = None  # of a dump that each worker decompresses itself
@@ -106,7 +107,7 @@ def _made(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
                 problem = str(error)
         problems[file.path] = problem
     shards = Path(task.shards)
-    neighbours = _neighbours(task.ingest, task.sources, task.limits, task.wanted)
+    neighbours = neighbours_in(task.ingest, task.sources, task.limits, task.wanted)
     key = _key(task, digests, problems)
     first = task.files[0].path
     size = sum(file.size for file in task.files)
@@ -140,11 +141,6 @@ def _recorded(ingest: str, folder: str) -> dict[str, tuple[str, ...]]:
     except WorkspaceError:
         return {}
     return {shard["key"]: tuple(shard["digests"]) for shard in shards}
-
-
-@lru_cache(maxsize=1)
-def _neighbours(ingest: str, sources: tuple[Source, ...], limits: Limits, wanted: FileFilter) -> SourceFiles:
-    return SourceFiles(sources, limits, wanted)
 
 
 def _short_digest(lines: list[str]) -> str:

@@ -220,7 +220,10 @@ def test_a_line_of_gitignore_that_is_no_pattern_costs_itself_alone(tmp_path):
     ],
 )
 def test_no_pattern_takes_more_time_than_its_length_explains(pattern, path, ignored):
-    assert FolderRules(Path(), FileFilter(exclude=(pattern,), gitignore=False)).left_out(path, False) == "left out (--exclude)" * ignored
+    assert (
+        FolderRules(Path(), FileFilter(exclude=(pattern,), gitignore=False)).left_out(path, False)
+        == "left out (--exclude)" * ignored
+    )
 
 
 def test_a_pipe_that_takes_a_files_place_is_not_waited_for(tmp_path):

@@ -239,7 +239,9 @@ def test_a_single_file_takes_in_nothing_hidden_beside_it(folder):
         for path in (".env", ".keys/s.txt", ".keys/s." + page):
             around = PAGES[page][0]
             file = folder / f"single.{page}"
-            file.write_text(around.format(form.replace("@include", "\x00").replace("@", path)).replace("\x00", "@include"))
+            file.write_text(
+                around.format(form.replace("@include", "\x00").replace("@", path)).replace("\x00", "@include")
+            )
             try:
                 text = " ".join(section.text for document in read(file) for section in document.sections())
             finally:

@@ -1,0 +1,225 @@
+"""Looking at the files that a walk came upon: which format reads each, and what it takes from others. It is done in
+worker processes with the limits of readers, since a stranger's bytes may hold up whoever looks at them.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from structformer.corpus import Corpus
+from structformer.corpus.shards import ShardInfo
+from structformer.corpus.site import Navigation, Site
+from structformer.engines import Work, get_engine
+from structformer.engines.pool import perform
+from structformer.formats.file_names import holds_queries
+from structformer.formats.limits import Limits
+from structformer.formats.protocol import CompositeFormat
+from structformer.formats.source import SourceFile
+from structformer.ingestion.archives import archive_kind, split_compression
+from structformer.ingestion.included_files import Takes, place, what_it_takes
+from structformer.ingestion.reading import ARCHIVE, head_of
+from structformer.ingestion.site_finding import Found as FoundSite
+from structformer.ingestion.site_finding import found_site
+from structformer.ingestion.site_navigation import with_navigation
+from structformer.ingestion.source_files import SourceFiles, neighbours_in
+from structformer.ingestion.walk import FileFilter, Found
+from structformer.plugins import Plugins, load_plugins
+from structformer.workspace import Source
+
+FOLDER = "a folder"  # why an entry of the survey is no file
+_AT_ONCE = 128  # files of a task
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedFile:
+    """A file to read, or, with `problem`, one that is passed over and why."""
+
+    path: str
+    location: str
+    format: str
+    size: int = 0
+    why: str = ""
+    problem: str = ""
+    unreadable: bool = False
+    """Whether it could not be looked at."""
+    part_of: tuple[str, ...] = ()
+    """The documents that take it in whole."""
+    pieces_in: tuple[str, ...] = ()
+    """The documents that take pieces of it; it is not a document by itself."""
+    stream: bool = False
+    """Whether it is read piece by piece."""
+    piece: int = -1
+    """The number of a piece, -1 for a whole file."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it is read by itself."""
+        return not (self.problem or self.part_of or self.pieces_in)
+
+    @property
+    def place(self) -> str:
+        """Where a file is that others take from; "" for one that is read by itself."""
+        return place(self.part_of, self.pieces_in)
+
+
+Looked = tuple[Found, SurveyedFile | str, Takes | None]  # a file, how it is read or why not, what it takes from others
+
+
+@dataclass(frozen=True, slots=True)
+class LookTask:
+    """One worker's task: look at these files."""
+
+    files: tuple[tuple[Found, bool], ...]
+    """Each with whether it is itself a source."""
+    sources: tuple[Source, ...]
+    limits: Limits
+    wanted: FileFilter
+    format: str | None
+    options: tuple[tuple[str, Any], ...]
+    survey: str
+    """Which survey it is of: a worker outlives it, and files change."""
+    alone: bool = False
+    """Whether there is no other file that it could take from."""
+    lost: tuple[tuple[str, str], ...] = ()
+    """Files that cost a worker its life, and how."""
+
+
+def looked_at(walked: Iterable[tuple[Found, bool]], task: LookTask, workers: int | None) -> Iterator[Looked]:
+    """Look at all files of a walk, in its order. workers: processes; None for one a core, 0 for none."""
+    rest = iter(walked)
+    first = list(islice(rest, 2))
+    files = chain(first, rest)
+    task = replace(task, alone=len(first) < 2)
+    tasks = (replace(task, files=group) for group in iter(lambda: tuple(islice(files, _AT_ONCE)), ()))
+    if workers == 0:
+        for each in tasks:
+            yield from look(each, lambda path: None)
+        return
+    work = Work(
+        "structformer.ingestion.looking:look",
+        workers=workers or os.cpu_count() or 1,
+        seconds=task.limits.seconds,
+        memory_bytes=task.limits.memory_bytes,
+        lost=_without_lost,
+    )
+    results: Iterator[list[Looked]] = get_engine().map(work, tasks)
+    for result in results:
+        yield from result
+
+
+def look(task: LookTask, started: Callable[[str], None]) -> list[Looked]:
+    """A worker's job: look at a task's files."""
+    plugins, neighbours = load_plugins(), neighbours_in(task.survey, task.sources, task.limits, task.wanted)
+    lost, options = dict(task.lost), dict(task.options)
+    looked: list[Looked] = []
+    for found, is_source in task.files:
+        location = str(found.location)
+        if found.path in lost:
+            looked.append(
+                (found, SurveyedFile(found.path, location, "", problem=lost[found.path], unreadable=True), None)
+            )
+            continue
+        started(found.path)
+        file = _surveyed(found, task.format, plugins, options)
+        # A file that is named with its format, or alone, is believed.
+        if isinstance(file, str) and is_source and (task.format or len(task.sources) == 1):
+            why = "asked for" if task.format else ""
+            file = SurveyedFile(found.path, location, task.format or "", found.size, why)
+        takes = None if task.alone or isinstance(file, str) else _takes(file, neighbours, plugins, task.limits)
+        looked.append((found, file, takes))
+    return looked
+
+
+def _takes(file: SurveyedFile, neighbours: SourceFiles, plugins: Plugins, limits: Limits) -> Takes | None:
+    format = plugins.formats.get(file.format)
+    if not isinstance(format, CompositeFormat) or file.problem or file.stream or file.size > limits.file_bytes:
+        return None
+    return what_it_takes(format, SourceFile(file.path, location=Path(file.location), neighbours=neighbours))
+
+
+def _without_lost(task: LookTask, path: Any, reason: str) -> LookTask:
+    return replace(task, lost=(*task.lost, (str(path), f"{reason}: skipped")))
+
+
+@dataclass(frozen=True, slots=True)
+class SiteTask:
+    """One worker's task: look for the site of some sources."""
+
+    sources: tuple[Source, ...]
+    theme: str
+    given: Site | None
+    """The site, if it is not to be looked for."""
+    corpus: tuple[Path, Path, list[ShardInfo]] | None
+    """Of which the order of the pages is wanted."""
+    lost: bool = False
+
+
+def look_for_site(task: SiteTask, limits: Limits) -> tuple[FoundSite, Navigation]:
+    """Look for a site in a worker process; none is found if its files take longer than a file may."""
+    work = Work(
+        "structformer.ingestion.looking:site_of_sources",
+        workers=1,
+        seconds=limits.seconds,
+        memory_bytes=limits.memory_bytes,
+        lost=lambda task, item, reason: replace(task, lost=True),
+    )
+    site: tuple[FoundSite, Navigation] = perform(work, task)
+    return site
+
+
+def site_of_sources(task: SiteTask, started: Started) -> tuple[FoundSite, Navigation]:
+    """A worker's job: look for a site, and for the order of its pages."""
+    found, navigation = FoundSite(Site()), Navigation()
+    if not task.lost:
+        started("the settings of the site")
+        found = found_site(task.sources, task.theme, above=task.given is None)
+    if task.given is not None:
+        found = replace(found, site=task.given, above=())
+    if task.corpus is not None and not task.lost:
+        started("the navigation of the site")
+        found, navigation = with_navigation(found, Corpus(*task.corpus))
+    return replace(found, generator=None), navigation  # its functions cannot cross to another process
+
+
+def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mapping[str, Any]) -> SurveyedFile | str:
+    """How a file is to be read; why not, for one that is not a document."""
+    location = str(found.location)
+    if found.note:
+        return SurveyedFile(found.path, location, "", why=FOLDER, problem=found.note)
+    if found.problem:
+        return SurveyedFile(found.path, location, "", problem=found.problem, unreadable=found.unreadable)
+    if archive_kind(found.path):
+        return SurveyedFile(found.path, location, ARCHIVE, found.size, "suffix")
+    bare, kind = split_compression(found.path)
+    if kind and os.path.isfile(split_compression(str(found.location))[0]):
+        return SurveyedFile(found.path, location, "", problem="the same file uncompressed lies beside it: skipped")
+    claimed = plugins.claiming(bare)
+    head = head_of(found.location) if len(claimed) != 1 or plugins.may_stream(bare) else b""
+    if format is None and holds_queries(bare):
+        return "a collection's queries or judgements, by its name"
+    if head and (format is None or format in plugins.formats):
+        streaming = plugins.streaming(head, options)
+        if streaming is not None and format in (None, streaming.name):
+            return SurveyedFile(found.path, location, streaming.name, found.size, "first bytes", stream=True)
+    if format is not None:
+        own = plugins.format(format)
+        detected, _ = plugins.detect(bare, head)
+        if bare.lower().endswith(own.suffixes) or (detected is not None and detected.name == format):
+            return SurveyedFile(found.path, location, format, found.size, "asked for")
+        return f"not {format}"
+    detected, why = plugins.detect(bare, head)
+    if detected is None:
+        return why
+    if why.startswith("content") and _is_built(found.location):
+        return "the page that was built from it lies beside it"
+    return SurveyedFile(found.path, location, detected.name, found.size, why)
+
+
+def _is_built(location: Path) -> bool:
+    """Whether the page that was built from a text lies beside it: `notes.html` by `notes.txt`."""
+    return location.suffix.lower() == ".txt" and any(
+        os.path.isfile(location.with_suffix(suffix)) for suffix in (".html", ".htm", ".xhtml")
+    )
