@@ -6,7 +6,8 @@ from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structformer.ingestion.accounting import Fate
-    from structformer.ingestion.ingesting import ingest, read
+    from structformer.ingestion.direct import read
+    from structformer.ingestion.ingesting import ingest
     from structformer.ingestion.report import IngestReport
     from structformer.ingestion.source_kinds import Fetched, SourceKind, kind_of
     from structformer.ingestion.walk import FileFilter

@@ -6,11 +6,10 @@ changes one shard. Corpus and graph become current together, when both are compl
 
 import json
 import os
-import re
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -21,100 +20,29 @@ from structformer.corpus import Corpus, manifest_value, write_other_files
 from structformer.corpus.shards import ShardInfo, is_shard_name, path_order
 from structformer.corpus.site import GIVEN, Navigation, Site, read_site, write_site
 from structformer.did_you_mean import checked_options
-from structformer.document import Document
 from structformer.engines import Engine, Work, get_engine
 from structformer.engines.job_parts import WHOLE, Part
-from structformer.errors import ReadError, UsageError, WorkspaceError
+from structformer.errors import ReadError, WorkspaceError
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
-from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph, write_graph
+from structformer.ingestion.direct import refuse_websites
 from structformer.ingestion.given_documents import given_shards
 from structformer.ingestion.looking import SiteTask, SurveyedFile, look_for_site
 from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.ranges import pieces, ranges
-from structformer.ingestion.reading import Reader, Status
 from structformer.ingestion.report import IngestReport, complete, report_lines, without_document
 from structformer.ingestion.request import Execution, IngestRequest, Progress
 from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
 from structformer.ingestion.site_finding import Found
 from structformer.ingestion.slow_files import Slow, noticing
-from structformer.ingestion.source_files import SourceFiles
 from structformer.ingestion.sources import folder_of
-from structformer.ingestion.survey import Ignored, cut, survey
-from structformer.ingestion.unpacking_limits import Clock
+from structformer.ingestion.survey import Ignored, cut
 from structformer.ingestion.walk import FileFilter
 from structformer.notebook import notebook_progress
 from structformer.plugins import Plugins, load_plugins
 from structformer.storage.files import remove, write_bytes, write_json
 from structformer.workspace import Source, Workspace
-
-_WEBSITE = re.compile(r"(https?):/{1,2}", re.IGNORECASE)  # as it was written, or as a Path has it
-
-
-def read(path_or_bytes: str | Path | bytes, format: str | None = None, **options: Any) -> Iterator[Document]:
-    """The Documents of a file, a folder, an archive, a dump or bytes, without a corpus.
-
-    Raises ReadError on a file that cannot be read, UsageError on bytes without a format, on an unknown format or option
-    and on a file that no format recognises. In a folder, files that cannot be read are passed over.
-
-    >>> [section.title for document in read(b"# Knots\\n\\n## Bowline\\n", "markdown") for section in
-    document.sections()] ['Knots', 'Bowline']"""
-    clock = Clock()
-    for document in _read(path_or_bytes, format, options, clock):
-        with clock.paused():
-            yield document
-
-
-def _read(
-    path_or_bytes: str | Path | bytes, format: str | None, options: dict[str, Any], clock: Clock
-) -> Iterator[Document]:
-    plugins = load_plugins()
-    plugins.check_options(options)
-    if isinstance(path_or_bytes, bytes):
-        if format is None:
-            raise UsageError("bytes need a format: read(data, format='markdown')")
-        yield from plugins.format(format).read(SourceFile("document", path_or_bytes), options)
-        return
-    _refuse_websites([path_or_bytes])
-    root = Path(path_or_bytes)
-    if not root.exists():
-        raise UsageError(f"{root} does not exist")
-    if format is not None:
-        plugins.format(format)
-    limits = Limits()
-    sources = (Source("", str(root.resolve() if root.is_dir() else root)),)
-    reader = Reader(plugins, options, limits, SourceFiles(sources, limits), now=clock.seconds)
-    for file in survey(sources, plugins, limits, format=format, options=options, follow=True, workers=0):
-        if not file.is_read:
-            if not root.is_dir() and file.problem:
-                raise ReadError(file.problem)
-            continue
-        if file.stream:
-            try:
-                yield from _read_stream(file, plugins, reader, limits, clock)
-            except ReadError:
-                if root.is_file():
-                    raise
-            continue
-        reading = reader.file(file.path, Path(file.location), file.format)
-        yield from reading
-        own = reading.own
-        if root.is_file() and own.status in (Status.FAILED, Status.SKIPPED, Status.OTHER):
-            message = own.messages[-1] if own.messages else str(own.status)
-            if own.status is Status.SKIPPED:
-                raise UsageError(f"{root}: {message}; name one of {', '.join(plugins.formats)}")
-            raise ReadError(message)
-
-
-def _read_stream(
-    file: SurveyedFile, plugins: Plugins, reader: Reader, limits: Limits, clock: Clock
-) -> Iterator[Document]:
-    format = plugins.format(file.format)
-    assert isinstance(format, StreamFormat)
-    for piece, _ in pieces(Path(file.location), format, limits, workers=1, now=clock.seconds):
-        if isinstance(piece, bytes):
-            yield from reader.piece(file.path, piece, format)
 
 
 @checked_options(path="paths", folder="paths", files="paths", filter="wanted", jobs="workers")
@@ -150,7 +78,7 @@ def ingest(
     website's address, which only the command reads, no path is known, or the corpus has other sources; WorkspaceError
     when another process is writing the workspace."""
     given = (paths,) if isinstance(paths, str | Path) else tuple(paths)
-    _refuse_websites(given)
+    refuse_websites(given)
     request = IngestRequest(
         given,
         add=add,
@@ -164,17 +92,6 @@ def ingest(
     )
     how = Execution(workers, engine, fresh, notebook_progress(progress), slow)
     return build_corpus(request, Workspace(workspace), how)
-
-
-def _refuse_websites(paths: Iterable[str | Path]) -> None:
-    """Raise UsageError on a website's address, which a Path has with a single slash."""
-    for path in paths:
-        if (found := _WEBSITE.match(str(path))) and not Path(path).exists():
-            address = f"{found[1]}://{str(path)[found.end() :]}"
-            raise UsageError(
-                f"{address} is a website, and files are read here: `structformer ingest {address} -w WORKSPACE` "
-                "fetches and reads it, and the workspace is then used from Python"
-            )
 
 
 def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execution) -> IngestReport:

@@ -3,7 +3,7 @@ worker processes with the limits of readers, since a stranger's bytes may hold u
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from structformer.formats.protocol import CompositeFormat
 from structformer.formats.source import SourceFile
 from structformer.ingestion.archives import archive_kind, split_compression
 from structformer.ingestion.included_files import Takes, place, what_it_takes
-from structformer.ingestion.reading import ARCHIVE, head_of
+from structformer.ingestion.reading import ARCHIVE, Started, head_of
 from structformer.ingestion.site_finding import Found as FoundSite
 from structformer.ingestion.site_finding import found_site
 from structformer.ingestion.site_navigation import with_navigation
@@ -87,8 +87,12 @@ class LookTask:
     """Files that cost a worker its life, and how."""
 
 
-def looked_at(walked: Iterable[tuple[Found, bool]], task: LookTask, workers: int | None) -> Iterator[Looked]:
-    """Look at all files of a walk, in its order. workers: processes; None for one a core, 0 for none."""
+def looked_at(
+    walked: Iterable[tuple[Found, bool]], task: LookTask, workers: int | None, started: Started = lambda path: None
+) -> Iterator[Looked]:
+    """Look at all files of a walk, in its order. workers: processes; None for one a core. 0 for none: `started` is
+    then called with each file's path.
+    """
     rest = iter(walked)
     first = list(islice(rest, 2))
     files = chain(first, rest)
@@ -96,7 +100,7 @@ def looked_at(walked: Iterable[tuple[Found, bool]], task: LookTask, workers: int
     tasks = (replace(task, files=group) for group in iter(lambda: tuple(islice(files, _AT_ONCE)), ()))
     if workers == 0:
         for each in tasks:
-            yield from look(each, lambda path: None)
+            yield from look(each, started)
         return
     work = Work(
         "structformer.ingestion.looking:look",
@@ -110,7 +114,7 @@ def looked_at(walked: Iterable[tuple[Found, bool]], task: LookTask, workers: int
         yield from result
 
 
-def look(task: LookTask, started: Callable[[str], None]) -> list[Looked]:
+def look(task: LookTask, started: Started) -> list[Looked]:
     """A worker's job: look at a task's files."""
     plugins, neighbours = load_plugins(), neighbours_in(task.survey, task.sources, task.limits, task.wanted)
     lost, options = dict(task.lost), dict(task.options)

@@ -17,6 +17,7 @@ from structformer.formats.file_names import may_be_document
 from structformer.formats.limits import Limits
 from structformer.ingestion.included_files import Taken
 from structformer.ingestion.looking import LookTask, SurveyedFile, looked_at
+from structformer.ingestion.reading import Started
 from structformer.ingestion.source_files import labelled
 from structformer.ingestion.walk import FileFilter, Found, display_path, link_problem, walk
 from structformer.plugins import Plugins
@@ -55,12 +56,15 @@ def survey(
     options: Mapping[str, Any] | None = None,
     follow: bool = False,
     workers: int | None = None,
+    started: Started = lambda path: None,
+    lost: tuple[tuple[str, str], ...] = (),
 ) -> Iterator[SurveyedFile]:
     """Return the files to read, in the order of their paths; those that others take in are marked.
 
     format: the only one to read. options: of the formats, which may say that a file is one of theirs. follow: read a
     source that is a symbolic link. workers: processes that look at the files, with the limits of readers; None for one
-    a core, 0 to look at them in this process, without limits.
+    a core, 0 to look at them in this process, which calls `started` with each path. lost: files that ended a process
+    before, and how.
     """
     wanted = wanted or FileFilter()
     ignored = ignored if ignored is not None else Ignored()
@@ -68,8 +72,10 @@ def survey(
     taken = Taken()
     walks = (_walk(source, wanted, ignored, follow) for source in sources)
     walked = heapq.merge(*walks, key=lambda item: path_order(item[0].path)) if len(sources) > 1 else next(walks)
-    task = LookTask((), sources, limits, wanted, format, tuple((options or {}).items()), secrets.token_hex(8))
-    for found, file, takes in looked_at(walked, task, workers):
+    task = LookTask(
+        (), sources, limits, wanted, format, tuple((options or {}).items()), secrets.token_hex(8), lost=lost
+    )
+    for found, file, takes in looked_at(walked, task, workers, started):
         taken.add(takes)
         if isinstance(file, str):
             ignored.count += 1

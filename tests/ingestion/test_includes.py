@@ -6,7 +6,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
 from structformer import Corpus, ingest, read
 from structformer.ingestion import FileFilter
 

@@ -45,9 +45,8 @@ def command(
         return
     total = 0
     shown: list[dict[str, Any]] = []
-    documents = _documents(
-        source, format_, workspace, {"mapping": read_option_file("mapping", mapping)} if mapping else {}
-    )
+    options = {"mapping": read_option_file("mapping", mapping)} if mapping else {}
+    documents = _documents(source, format_, workspace, options, limit + 1)
     for document in islice(documents, limit):
         total += 1
         if out.as_json:
@@ -63,16 +62,19 @@ def command(
         out.note("no documents")
 
 
-def _documents(source: str | None, format: str | None, workspace: Path, options: dict[str, str]) -> Iterator[Document]:
+def _documents(
+    source: str | None, format: str | None, workspace: Path, options: dict[str, str], most: int
+) -> Iterator[Document]:
     from structformer.corpus import Corpus
     from structformer.errors import UsageError
+    from structformer.formats import Limits
     from structformer.ingestion import read
     from structformer.workspace import Workspace
 
     if source is None:
         yield from Corpus.open(workspace).documents()
     elif Path(source).exists():
-        yield from read(Path(source), format, **options)
+        yield from read(Path(source), format, timeout=Limits().seconds, most=most, **options)
     elif Workspace(workspace).has("corpus"):
         yield Corpus.open(workspace).document(source)
     else:
