@@ -38,7 +38,7 @@ from structformer_serve.http import bodies as strict_json
 from structformer_serve.http.access import EVERYTHING, Access
 from structformer_serve.http.bodies import StrictJson
 from structformer_serve.http.error_pages import for_browsers
-from structformer_serve.http.guard import Guard, Metrics, log, problem
+from structformer_serve.http.guard import COUNTS, Guard, Metrics, log, problem
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.mcp_server import mcp_server
 from structformer_serve.openapi import openapi
@@ -194,7 +194,7 @@ class Application:
 
     def _kept(self, asked: SearchRequest, answer: SearchAnswer) -> SearchAnswer:
         """An answer, which is kept as feedback where that is wanted."""
-        if self._log is not None and not (asked.typing or asked.partial):
+        if self._log is not None and COUNTS.get() and not (asked.typing or asked.partial):
             shown = [hit.document for hit in answer.hits]
             self._log.add({"event": "search", "query": asked.q, "index": answer.index, "shown": shown})
         return answer
@@ -234,7 +234,8 @@ class Application:
     async def _add_feedback(self, event: dict[str, Any]) -> None:
         if self._log is None:
             raise NotThere("this server keeps no feedback: see --feedback")
-        await self._in_thread(self._log.add, event)  # a disk may be slow
+        if COUNTS.get():
+            await self._in_thread(self._log.add, event)  # a disk may be slow
 
     async def _docsearch(self, request: Request) -> Response:
         return _json({"results": await self._docsearched(request, await _body(request))})

@@ -208,7 +208,7 @@ def say_who_may_ask(out: Output, options: ServerOptions) -> None:
     """Which sites' pages may ask; what a server that other machines reach answers to, and whom."""
     from structformer_serve.http.options import ANY_NAME
 
-    if options.cors:  # a file in the current folder may say so
+    if options.cors:
         out.note(f"pages of {', '.join(options.cors)} may ask, and read the answers (--cors)")
     if options.on_loopback:
         return

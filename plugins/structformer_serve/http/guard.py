@@ -51,6 +51,8 @@ class Slots:
 
 
 ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
+# Whether what is asked counts as feedback: not if another site's page may have had it asked.
+COUNTS: ContextVar[bool] = ContextVar("counts", default=True)
 log = logging.getLogger("structformer.serve")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 # Paths that need no token: a balancer has none, and the box's script is asked for by a tag that cannot send one.
@@ -69,7 +71,9 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
 }
+_FOR_ANY_SITE = ("/static/", "/widget.js")
 
 
 class Metrics:
@@ -190,10 +194,17 @@ class Guard:
         """The answer to a request that may not go on; None for one that may. Sets what it has access to."""
         options, path = self._options, _path(scope)
         host, origin = headers.get("host", ""), headers.get("origin", "")
+        if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may take the other for true
+            return problem(400, "two_lengths", "Transfer-Encoding beside Content-Length", connection="close")
         if not options.answers_to(host) and path not in _PROBES:
             return problem(421, "wrong_host", f"this server does not answer to {host[:100]!r}: see --host-name")
         if origin and not options.may_ask(origin, host):
             return problem(403, "wrong_origin", f"pages of {origin[:100]!r} may not ask: see --cors")
+        own = _is_our_pages(headers)
+        declared = bool(origin) and options.may_ask(origin, host)
+        if not (own or declared or path.startswith(_OPEN) or _opens_a_page(scope, headers)):
+            return problem(403, "other_site", "a page of another site may not ask: see --cors")
+        COUNTS.set(origin in options.cors or (own and (not origin or origin.partition("://")[2] == host)))
         if scope["method"] == "OPTIONS" and origin:
             return Response(status_code=204)
         length = headers.get("content-length", "0")
@@ -213,6 +224,10 @@ class Guard:
         return None
 
     def _add_headers(self, headers: MutableHeaders, path: str, origin: str) -> None:
+        if path.startswith(_FOR_ANY_SITE):
+            headers["cross-origin-resource-policy"] = "cross-origin"
+        else:
+            headers.add_vary_header("Sec-Fetch-Site")
         for name, value in _HEADERS.items():
             headers.setdefault(name, value)
         if origin and (origin in self._options.cors or "*" in self._options.cors):
@@ -222,8 +237,6 @@ class Guard:
             )
             headers["access-control-allow-methods"] = "GET, POST"
             headers.add_vary_header("Origin")
-        if path.startswith(("/static/", "/widget.js")):
-            headers["cross-origin-resource-policy"] = "cross-origin"
         if self.draining:
             headers["connection"] = "close"
 
@@ -242,6 +255,24 @@ class Guard:
         if self._options.log_queries:
             line["query"] = scope["query_string"].decode("latin-1")[:600]
         log.info(json.dumps(line))
+
+
+def _is_our_pages(headers: Headers) -> bool:
+    """Whether a request comes from one of our own pages, from the browser's user, or from no browser. Browsers send no
+    Origin with images, scripts and frames, but all of today's say whose page has something fetched.
+    """
+    return headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+
+
+def _opens_a_page(scope: Scope, headers: Headers) -> bool:
+    """Whether a link of another site is followed in a window of its own: not in a frame, and not ahead of a click."""
+    return (
+        scope["method"] in ("GET", "HEAD")
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+        and "sec-purpose" not in headers
+        and "purpose" not in headers
+    )
 
 
 def _path(scope: Scope) -> str:
