@@ -26,6 +26,8 @@ REMOTE = "structformer.remote"  # in a context's meta
 _SENDING = ("ask", "repo", "report_to", "report-to")  # options, and keys of --set
 _SENT_NOTHING = ("base_url", "cors", "paths")  # whose addresses are written down, or only read
 _THEME = "theme"  # a table that describes the site, as the file of --theme does
+# Options that say who may ask, and what is kept of it.
+_DOORS = ("host", "hosts", "cors", "tokens", "rate", "proxies", "feedback", "log_queries")
 _COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
 
 
@@ -251,7 +253,11 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
     if value is None and not Path(DEFAULT_CONFIG).is_file():
         return None
     from structformer.storage import read_toml
+    from structformer.workspace import is_workspace
 
+    if value is None and is_workspace(Path()):
+        click.echo(f"{DEFAULT_CONFIG} is not read: this folder is a workspace, which may have come with it", err=True)
+        return None
     path = value or Path(DEFAULT_CONFIG)
     settings = read_toml(path)
     options = {option.lstrip("-").replace("-", "_"): param for param in ctx.command.params for option in param.opts}
@@ -275,15 +281,13 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
             where = f"{path}, [{ctx.info_name}]" if key in own else str(path)
             named[str(param.name)] = _as_typed(item, param, f"{where}: {key}")
     # Whoever made the folder made a file that was only found there; a user's flag or --config is the user's own word.
-    leading_out = [name for name, item in named.items() if value is None and _leads_out(name, item)]
-    if leading_out:
-        names = ", ".join(leading_out).replace("_", "-")
+    not_taken = {name: why for name, item in named.items() if value is None and (why := _why_not_found(name, item))}
+    for why in dict.fromkeys(not_taken.values()):
+        names = ", ".join(_as_option(options, name) for name, each in not_taken.items() if each == why)
         click.echo(
-            f"{path}: {names} is not taken from it, since keys, questions or texts would go where the folder says: "
-            f"give it as a flag, or --config {path}",
-            err=True,
+            f"{path}: {names} is not taken from it, since {why}: give it as a flag, or --config {path}", err=True
         )
-    ctx.default_map = {name: item for name, item in named.items() if name not in leading_out}
+    ctx.default_map = {name: item for name, item in named.items() if name not in not_taken}
     return path
 
 
@@ -299,6 +303,18 @@ def _as_typed(item: Any, param: click.Parameter, where: str) -> Any:
         if isinstance(each, bool) or not isinstance(each, str | int | float):
             raise click.UsageError(f"{where} is {each!r}: it must be a text or a number")
     return [str(each) for each in listed] if several else str(item)
+
+
+def _as_option(options: dict[str, click.Parameter], name: str) -> str:
+    """Return how an option is written."""
+    return next(option for option, param in options.items() if param.name == name).replace("_", "-")
+
+
+def _why_not_found(name: str, value: Any) -> str:
+    """Return why a file that was only found in a folder may not set an option, "" when it may."""
+    if name in _DOORS:
+        return "the folder would say who may ask the server, and what is kept"
+    return "keys, questions or texts would go where the folder says" if _leads_out(name, value) else ""
 
 
 def _leads_out(name: str, value: Any) -> bool:

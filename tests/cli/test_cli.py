@@ -141,6 +141,23 @@ def test_a_found_config_says_nowhere_where_the_users_words_go(run, pages, tmp_pa
     assert "is not taken" not in run("train", "--dry-run").err
 
 
+def test_a_found_config_opens_no_door_of_the_server(run, pages, tmp_path):
+    config = tmp_path / "here" / "structformer.toml"
+    config.write_text('[serve]\ncors = ["*"]\nhost-name = ["*"]\nhost = "0.0.0.0"\nfeedback = true\nport = 1\n')
+    said = run("serve", "-w", tmp_path / "none")
+    assert "structformer.toml: cors, host-name, host, feedback is not taken from it" in said.err
+    assert "is not taken" not in run("serve", "-w", tmp_path / "none", "--config", config).err
+
+
+def test_a_folder_that_is_a_workspace_sets_no_options(run, pages, tmp_path):
+    run("ingest", pages, "-w", tmp_path / "here")
+    (tmp_path / "here" / "structformer.toml").write_text("[search]\nk = 1\n")
+    run("index", "--encoder", "none", "-w", tmp_path / "here")
+    said = run("search", "knots", "-w", tmp_path / "here")
+    assert said.out.count("\n   ") > 1
+    assert "structformer.toml is not read: this folder is a workspace" in said.err
+
+
 def test_a_file_of_no_known_format_needs_its_format_named(run, tmp_path):
     (tmp_path / "notes.xyz").write_text("# Notes\n\ntext\n")
     unknown = run("inspect", tmp_path / "notes.xyz")
