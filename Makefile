@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) -c constraints.txt
 SOURCES := pyproject.toml plugins/pyproject.toml constraints.txt
 
-.PHONY: demo docs papers-small test lint types locked clean
+.PHONY: demo docs papers-small test lint types audit locked clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -50,6 +50,11 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+## Known vulnerabilities of the pins, by the database of the Python Packaging Authority: it has to be reachable.
+audit: | $(BIN)/python
+	$(PIP) --require-hashes -r .ci/release-tools.txt
+	$(BIN)/python -m pip_audit --disable-pip --require-hashes -r constraints-hashed.txt
 
 ## An environment of files with known digests only, for the targets above: `make clean locked test`. In two steps, since
 ## pip refuses to install a folder with -e, or one whose versions it has to choose, once it sees a digest.

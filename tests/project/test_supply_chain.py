@@ -38,6 +38,37 @@ def test_every_pin_has_the_digests_of_its_files():
             assert re.fullmatch(r"\S+==\S+(\s+--hash=sha256:[0-9a-f]{64})+", requirement), requirement[:80]
 
 
+def pinned(path: str) -> dict[str, str]:
+    return dict(re.findall(r"^([\w.-]+)==([^\s\\]+)", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["serve", "train", "build"])
+def test_the_image_is_made_of_the_packages_that_are_tested(name):
+    """By their digests. Only what Linux needs beside them, as the libraries of CUDA, has no pin among the others."""
+    path = f"deploy/requirements-{name}.txt"
+    tested, of_image = pinned("constraints.txt"), pinned(path)
+    assert {each: version for each, version in of_image.items() if tested.get(each, version) != version} == {}
+    for requirement in (ROOT / path).read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
+        assert "--hash=sha256:" in requirement, requirement[:80]
+    container = (ROOT / "deploy/Containerfile").read_text(encoding="utf-8")
+    assert re.search(rf"--require-hashes -r \S*requirements-{name}\.txt", container)
+
+
+def test_workflows_use_actions_by_their_commits():
+    paths = [*(ROOT / ".github/workflows").glob("*.yml"), *(ROOT / ".github/actions").glob("*/action.yml")]
+    used = {each for path in paths for each in re.findall(r"uses:\s*(\S+)", path.read_text(encoding="utf-8"))}
+    assert used
+    assert not [each for each in used if not re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", each)]
+
+
+def test_releases_are_made_with_packages_of_known_digests():
+    text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    publish = text[text.index("\n  publish:") :]
+    assert [line for line in publish.splitlines() if "pip install" in line and "--require-hashes" not in line] == []
+    tools = (ROOT / ".ci/release-tools.in").read_text(encoding="utf-8").split("\n")
+    assert set(filter(lambda line: line and not line.startswith("#"), tools)) <= set(pinned(".ci/release-tools.txt"))
+
+
 def test_the_threat_model_names_modules_and_tests_that_are_there():
     named = re.findall(r"`((?:structformer|plugins|tests)/[^`]*)`", (ROOT / "SECURITY.md").read_text())
     assert len(named) > 30

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -49,6 +48,8 @@ from structformer.workspace import Workspace
 
 from boats import TINY, TOPICS, boats
 from conftest import writes_little
+
+resource = pytest.importorskip("resource", reason="limits of a process need a POSIX system")
 
 FLAGS = (
     "--base-model scratch --size tiny --batch 4 --max-tokens 64 --precision fp32 --threads 1 --max-time none".split()

@@ -6,7 +6,6 @@ import asyncio
 import errno
 import json
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -49,6 +48,8 @@ from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
 from structformer_serve.service import SearchService
 from test_serving import TOKENS, client, free_port, wait_until, workspace
+
+resource = pytest.importorskip("resource", reason="limits of a process need a POSIX system")
 
 SEARCH = b"GET /api/search?q=mast HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
