@@ -37,6 +37,7 @@ _QUOTES = tuple(  # of one line, where code has such marks
     re.compile(rf"(?<![\w;:}}])(?:\[[^\[\]\n]{{1,100}}\])?({mark}{{1,2}})(?=\S)([^\n]{{1,200}}?)(?<=\S)\1(?!\w)")
     for mark in (r"\*", "`", "_", "#")
 )
+_NO_ROWS = ("//", ":leveloffset:")  # in tables; the second comes with an included file
 _PLAIN = re.compile(r"\w[^\n]*")  # a cell of one line is a paragraph
 _NOT_ID = re.compile(r"[^\w .-]+")
 _MEDIA = frozenset(("image", "video", "audio"))
@@ -61,6 +62,7 @@ class Blocks:
         self._is_attached = False  # the next block belongs to the item before
         self._depth = 0
         self._used_ids: dict[str, int] = {}
+        self.made_ids = set[str]()  # of sections, by their titles
 
     def read(self, lines: list[str]) -> None:
         """Read all lines of a document."""
@@ -206,7 +208,8 @@ class Blocks:
         if section is not None:
             if not self.title and level == 1:
                 self.title = section.title
-            builder.add_anchor(self._id_of(section.title))
+            builder.add_anchor(id := self._id_of(section.title))
+            self.made_ids.update([id] if id not in element.ids else ())
 
     def _id_of(self, title: str) -> str:
         """The id that Asciidoctor gives a section without one of its own."""
@@ -468,7 +471,7 @@ class Blocks:
 
     def _table(self, lines: list[str], delimiter: str, element: Element) -> None:
         builder = self._builder
-        rows, is_headed = table_rows([line for line in lines if not line.startswith("//")], delimiter, element)
+        rows, is_headed = table_rows([line for line in lines if not line.startswith(_NO_ROWS)], delimiter, element)
         builder.paragraph()
         self._add_anchors(element)
         builder.open_mark(MarkKind.TABLE)

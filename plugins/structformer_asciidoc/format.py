@@ -21,7 +21,7 @@ from structformer.formats import (
 )
 
 from structformer_asciidoc.blocks import Blocks
-from structformer_asciidoc.preprocessing import antora_path, lines_of, parts
+from structformer_asciidoc.preprocessing import antora_path, lines_of
 from structformer_asciidoc.site_attributes import attributes_of, component_names, names_meant
 
 _SIGNS = re.compile(
@@ -64,7 +64,7 @@ class AsciiDocFormat:
         fixed = {name.strip().lower(): value for name, value in given.items()}
         taken = set[str]()
         begun = attributes_of(source, fixed)
-        lines = list(lines_of(source, begun(), taken))
+        lines = list(lines_of(source, begun(), taken, set()))
         if not any(lines):
             source.warn("empty: no document")
             return
@@ -87,7 +87,11 @@ class AsciiDocFormat:
             if anchor and path and join(source.path.rpartition("/")[0], path) in taken:
                 link.target = mark + anchor  # what is included is of this document
         _settle(document, reader.texts)
-        ids = (f"id:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors)
+        ids = (
+            f"{'auto-' * (anchor in reader.made_ids)}id:{normalize(anchor)}"
+            for section in document.sections()
+            for anchor in section.anchors
+        )
         aliases = (alias.strip() for alias in attributes.get("page-aliases").split(",") if alias.strip())
         own = component_names(source.path, attributes)
         document.names = tuple(dict.fromkeys((*path_names(source.path), *aliases, *ids, *own)))
@@ -95,7 +99,11 @@ class AsciiDocFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Paths of the files that a source includes whole and that are not documents of their own."""
-        return parts(source)
+        parts = set[str]()
+        if b"include::" in source.read():
+            for _ in lines_of(source, attributes_of(source, {})(), set(), parts):
+                pass
+        return parts
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A section by its id in this document, else in any; a page by its path, with and without its suffix, or as
@@ -105,7 +113,7 @@ class AsciiDocFormat:
         yield from names_meant(target, document.names)
         yield from link_names(document.id, path, target)
         if target.startswith("#"):
-            yield f"id:{normalize(target[1:])}{target}"
+            yield from (f"{made}id:{normalize(target[1:])}{target}" for made in ("", "auto-"))
         elif not is_external(target):
             module, _, page = target.rpartition("@")[2].rpartition(":")
             yield from link_names(document.id, path, antora_path(path, f"{module}:page${page}"))

@@ -39,7 +39,7 @@ _QUOTED = re.compile(r"([\"'])`(?=\S)([^`]{1,300}+)`\1")
 _REPLACED = re.compile(r"\((?:C|R|TM)\)|`'|(?<=\s)--(?=\s)|(?<=\w)--(?=\w)")
 _REPLACEMENTS = {"(C)": "©", "(R)": "®", "(TM)": "™", "`'": "’", "--": "—"}
 _ICONS = {"check": "✓", "times": "✗"}  # that say something
-_BRACKET = re.compile(r"(?<!\\)[\[\]]")
+_BRACKET = re.compile(r"\\?[\[\]]")
 _STEMS = frozenset({"stem", "latexmath", "asciimath"})
 _UNSHOWN = frozenset({"indexterm", "footnoteref"})
 _SHOWN = frozenset({"kbd", "btn", "indexterm2"})
@@ -302,7 +302,10 @@ def _balanced(text: str, place: int, dead: set[str]) -> int:
     """Where the bracket closes that is open before a place; -1 where it does not."""
     depth = 1
     for bracket in _BRACKET.finditer(text, place) if "balanced" not in dead else ():
-        depth += 1 if bracket[0] == "[" else -1
+        if bracket[0][0] != "\\":
+            depth += 1 if bracket[0] == "[" else -1
+        elif bracket[0] == "\\]" and depth > 1:  # it closes one in the text, as Asciidoctor wants them escaped
+            depth -= 1
         if not depth:
             return bracket.start()
     dead.add("balanced")

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from posixpath import relpath
 
-from structformer.formats import SourceFile, decode, included_files, is_external
+from structformer.formats import SourceFile, decode, is_external
 
 from structformer_asciidoc.attributes import Attributes, element_attributes, number
 
@@ -12,20 +13,24 @@ _DIRECTIVE = re.compile(r"(\\?)(include(?:-\w+)?|ifdef|ifndef|ifeval|endif)::([^
 _OPERATOR = re.compile(r"([=!<>]=|[<>])")
 _TAG = re.compile(r"\b(tag|end)::([^\s\[\]:]+)\[\](?!\S)")
 _MOST_NESTED = 64
-_INCLUDES = re.compile(r"^include::([^\[\s{][^\[\n{]*)\[([^\]\n]*)\]", re.MULTILINE)
-_PIECE = re.compile(r"\b(?:tags?|lines)\s*=")
-_TITLED = re.compile(r"(?:\s|//[^\n]*\n|\[[^\n]*\]\n|:[\w-]+:[^\n]*\n)*+(?:= \S|[^\n]+\n={4,}[ \t]*(?:\n|\Z))")
+_VERBATIM = re.compile(r"-{4,}|\.{4,}|`{3}.*")  # around lines that are no AsciiDoc
+# A document's title, below comments, attributes and lists of attributes.
+_TITLED = re.compile(
+    r"(?:\s|//[^\n]*\n|\[[^\n]*\]\n|:[\w-]+:[^\n]*\n)*+(?:= (?=\S)(.*)|([^\n]+)\n={4,}[ \t]*(?:\n|\Z))"
+)
 _FAMILIES = {f"{name}$": f"{name}s" for name in "partial example page attachment image".split()}
 # The part of a path down to the files of a module of Antora's.
 MODULE = re.compile(r"(?:(?:.*/)?modules/)([^/]+)/")
 
 
-def lines_of(source: SourceFile, attributes: Attributes, taken: set[str]) -> Iterator[str]:
-    """The lines that a document is made of. If what is included changes the levels of its headings, lines before
-    and after it set `leveloffset`.
+def lines_of(source: SourceFile, attributes: Attributes, taken: set[str], parts: set[str]) -> Iterator[str]:
+    """Yield the lines that a document is made of. If what is included changes the levels of its headings, lines before
+    and after it set `leveloffset`. A file that is a document by itself is a reference there.
 
     attributes: those that conditions ask for; they change as lines say so. taken: gets the paths of included files.
+    parts: gets those that are included whole and are no documents of their own.
     """
+    folder, fence = source.path.rpartition("/")[0], ""
     open_files = [(source, iter(_lines(source)))]
     after: list[str] = [""]  # what follows each file's last line
     skipping: list[bool] = []  # conditions that are open: whether each leaves its lines out
@@ -43,6 +48,8 @@ def lines_of(source: SourceFile, attributes: Attributes, taken: set[str]) -> Ite
             if not any(skipping):
                 attributes.enter(line)
                 yield line[1:] if directive else line
+                if line[:1] in "-.`" and _VERBATIM.fullmatch(line) and fence in ("", line, line[:3]):
+                    fence = "" if fence else line[:3] if line[0] == "`" else line
         elif directive[2].startswith("include-"):
             if not any(skipping) and not any(each.startswith(directive[2]) for each in source.warnings):
                 source.warn(
@@ -56,8 +63,13 @@ def lines_of(source: SourceFile, attributes: Attributes, taken: set[str]) -> Ite
             included = _included(directive, attributes, [file for file, _ in open_files])
             _, how = element_attributes(directive[4])
             if included is not None:
-                taken.add(included.path)
                 offset = how.get("leveloffset", "")
+                is_whole = not fence and how.keys().isdisjoint(("tag", "tags", "lines"))
+                if is_whole and not offset and attributes.get("doctype") != "book" and (title := _title(included)):
+                    yield f"xref:{relpath(included.path, folder or '.')}[{title}]"
+                    continue
+                taken.add(included.path)
+                parts.update([included.path] * is_whole)
                 open_files.append((included, iter(_pieces(_lines(included), how))))
                 after.append(f":leveloffset: {attributes.level_offset}" if offset else "")
                 if offset:
@@ -157,22 +169,7 @@ def _pieces(lines: list[str], how: dict[str, str]) -> list[str]:
     return kept
 
 
-def parts(source: SourceFile) -> set[str]:
-    """Paths of the files that a source includes whole, which are not documents of their own: without a document's
-    title, or with one that the source makes a chapter's.
-    """
-    shifted = included_files(source, lambda data: _whole(data, source.path, shifted=True))
-    return shifted | included_files(source, lambda data: _whole(data, source.path), stands_alone=_has_title)
-
-
-def _whole(data: bytes, path: str, *, shifted: bool = False) -> list[str]:
-    """The paths of the files that a text includes whole. shifted: only those with their titles' levels changed."""
-    if b"include::" not in data:
-        return []
-    found = _INCLUDES.findall(data.decode("utf-8", "replace"))
-    whole = [(target, how) for target, how in found if not _PIECE.search(how)]
-    return [antora_path(path, target.strip()) for target, how in whole if "leveloffset" in how or not shifted]
-
-
-def _has_title(data: bytes) -> bool:
-    return _TITLED.match(data.decode("utf-8", "replace").replace("\r\n", "\n")) is not None
+def _title(source: SourceFile) -> str:
+    """The title of a file that is a document whoever includes it; "" of any other."""
+    match = _TITLED.match(source.read().decode("utf-8", "replace").replace("\r\n", "\n"))
+    return (match[1] or match[2] or "").strip() if match is not None else ""

@@ -12,7 +12,7 @@ from structformer.errors import ReadError
 from structformer.formats import SourceFile, decode
 
 from structformer_markdown.dialects.page import FENCE
-from structformer_markdown.front_matter import split_front_matter
+from structformer_markdown.front_matter import shown, split_front_matter
 
 _MOST = 2000  # directives that a document follows,
 _MOST_CHARACTERS = 4_000_000  # and what they may add up to
@@ -70,6 +70,7 @@ _HEADED = re.compile(  # what begins with a heading of the first level, behind c
     r"(?:\s|<!--(?:(?!-->).)*-->|\([\w-]+\)=|\[//\]:[^\n]*|\[?!\[[^\n]*)*+(?:# \S|<h1\b|[^\n#]+\n=+[ \t]*(?:\n|\Z))",
     re.DOTALL,
 )
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t#]*(?:\{[^{}]*\})?$|^(?=\S)(.*)\n=+$", re.MULTILINE)
 _ALTERNATIVES = re.compile(r"<<([^|<>\n]*)\|([^<>\n]*)>>")
 _CONDITION = re.compile(r"\s*<<\s*(?:(?P<if>if)(?P<not>\s+not)?\s+is_quadlet|(?P<else>else)|endif)\s*>>\s*")
 _CHOICE = re.compile(r"<<\s*'(?P<yes>[^'\n]*)'\s+if\s+is_quadlet\s+else\s+'(?P<no>[^'\n]*)'\s*>>")
@@ -124,6 +125,7 @@ class _Includes:
         self._left = _MOST
         self._characters = _MOST_CHARACTERS
         self._open = {source.path}
+        self._folder = source.path.rpartition("/")[0]
         self._is_pod = "-pod-" in source.path
         self._is_quadlet = ".unit." in source.path.rpartition("/")[2]
         # By the folder of who names them, and the path by which they are named.
@@ -205,6 +207,10 @@ class _Includes:
         else:
             metadata, start, _ = split_front_matter(text)
             is_part = directive.is_option or not _is_page(opened.path, text[start:], "title" in metadata)
+            if not is_part:
+                title = shown(metadata.get("title")) or _heading(text[start:])
+                target = posixpath.relpath(opened.path, self._folder or ".")
+                return f"{indent[:_WIDEST]}[{title.strip() or posixpath.basename(target)}](<{target}>)"
             text = _part(text[start:])
             if directive.is_option:
                 text = self._chosen(_EDITORS_NOTE.sub("", text).strip("\n"))
@@ -285,6 +291,12 @@ def _opened(path: str, source: SourceFile) -> SourceFile | None:
             if (opened := source.open(target)) is not None:
                 return opened
     return None
+
+
+def _heading(text: str) -> str:
+    """The words of the first heading of a text; "" if it has none."""
+    match = _HEADING.search(text)
+    return (match[1] or match[2] or "") if match is not None else ""
 
 
 def _is_page(path: str, body: str, titled: bool) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from posixpath import relpath
 
 from structformer.formats import SourceFile, decode, included_files
 
@@ -10,13 +11,16 @@ _INCLUDE = re.compile(
 )
 _INCLUDES = re.compile(rb"^[ \t]*#\+include:[ \t]*(?:\"([^\"\n]+)\"|(\S+))[ \t]*((?:[^\n])*)$", re.IGNORECASE | re.M)
 _OPTION = re.compile(r":([\w-]+)[ \t]+(\"[^\"]*\"|[^\s:]\S*)")
-_TITLED = re.compile(rb"^[ \t]*#\+title:", re.IGNORECASE | re.MULTILINE)
+_TITLED = re.compile(rb"^[ \t]*#\+title:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
 _HEADLINE = re.compile(r"(\*+)[ \t]")
 _MOST_NESTED = 20
 
 
 def lines_of(source: SourceFile) -> Iterator[str]:
-    """The lines that a document is made of, each included file a level deeper than the heading it is under."""
+    """Yield the lines that a document is made of, each included file a level deeper than the heading it is under.
+
+    A file that is a document by itself is a link there.
+    """
     open_files = [(source, iter(_lines(source)), 0)]
     level = 0
     while open_files:
@@ -44,6 +48,9 @@ def lines_of(source: SourceFile) -> Iterator[str]:
             yield f"#+begin_{how[0]} {' '.join(how[1:])}"
             yield from ("," + each if each.startswith(("*", "#+", ",")) else each for each in _piece(opened, options))
             yield f"#+end_{how[0]}"
+        elif "lines" not in options and (titled := _TITLED.search(opened.read())) is not None:
+            title = titled[1].decode("utf-8", "replace").strip()
+            yield f"[[file:{relpath(opened.path, source.path.rpartition('/')[0] or '.')}][{title or opened.path}]]"
         else:
             taken = _piece(opened, options)
             least = min((len(found[1]) for each in taken if (found := _HEADLINE.match(each))), default=1)

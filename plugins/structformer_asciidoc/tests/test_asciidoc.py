@@ -515,3 +515,34 @@ def test_any_mixture_of_marks_gives_a_valid_tree(text):
             assert not list(mark_problems(section.text, section.marks))
             for link in section.links:
                 assert link.text == section.text[link.start : link.end] or link.start == link.end or not link.text
+
+
+def test_what_is_a_document_is_a_reference_where_it_is_included_and_a_chapter_in_a_book():
+    files = {
+        "notes.adoc": "= Notes\n\ninclude::rig/one.adoc[]\n\n----\ninclude::rig/one.adoc[]\n----\n",
+        "book.adoc": "= Book\n:doctype: book\n:rig: rig\n\ninclude::{rig}/one.adoc[]\n\ninclude::rig/two.adoc[]\n",
+        "rig/one.adoc": "= One\n\nSee <<sail>>.\n",
+        "rig/two.adoc": "= Two\n\n[[sail]]\n== Sail\n\nCanvas.\n",
+    }
+    notes, book = (read_from(files, path) for path in ("notes.adoc", "book.adoc"))
+    assert notes.root.text == "One\n\n= One\n\nSee <<sail>>."
+    assert [link.target for link in notes.links()] == ["rig/one.adoc"]
+    assert [section.title for section in book.sections()][-3:] == ["One", "Two", "Sail"]
+    assert AsciiDocFormat().parts(Folder(files).source("book.adoc")) == {"rig/one.adoc", "rig/two.adoc"}
+    assert AsciiDocFormat().parts(Folder(files).source("notes.adoc")) == set()
+
+
+def test_an_id_that_is_written_comes_before_one_that_a_title_gives():
+    written, made = read("[[_sail]]\n== Canvas\n"), read("== Sail\n")
+    assert "id:_sail" in written.names
+    assert "id:_sail" not in made.names
+    assert "auto-id:_sail" in made.names
+
+
+def test_a_note_may_hold_brackets_of_which_one_is_escaped():
+    assert read("Old.footnote:[See xref:b.adoc#x[B] and [sic\\].] New.\n").root.text == "Old. (See B and [sic].) New."
+
+
+def test_what_an_include_changes_is_no_row():
+    files = {"a.adoc": "|===\n|A |B\n\ninclude::row.adoc[leveloffset=+2]\n|===\n", "row.adoc": "|1 |2\n"}
+    assert read_from(files, "a.adoc").root.text == "A | B\n1 | 2"

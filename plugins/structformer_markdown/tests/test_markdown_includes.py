@@ -181,7 +181,8 @@ def test_what_has_a_title_stays_a_page_unless_it_is_kept_among_parts(tmp_path, p
     ingest(folder, tmp_path / "w")
     corpus = Corpus.open(tmp_path / "w")
     assert (path in list(corpus.document_ids())) is is_page
-    assert "Text." in text(corpus.document("index.md"))
+    assert ("Text." in text(corpus.document("index.md"))) is not is_page
+    assert [link.target for link in corpus.document("index.md").links()] == [path] * is_page
 
 
 def test_a_changed_part_makes_its_page_be_read_again(tmp_path):
@@ -270,7 +271,7 @@ def test_two_includes_stand_side_by_side_and_line_ends_do_not_matter():
 def test_a_readme_stays_a_page(readme):
     files = {"docs/index.md": "```{include} ../README.md\n```\n", "README.md": readme}
     assert MarkdownFormat().parts(Folder(files).source("docs/index.md")) == set()
-    assert "Text." in text(read(files, "docs/index.md")[0])
+    assert [link.target for link in read(files, "docs/index.md")[0].links()] == ["../README.md"]
 
 
 @pytest.mark.parametrize("path", [".env", ".git/config", "a/../.env", "x.md:" + "9" * 5000, "a" * 100_000])

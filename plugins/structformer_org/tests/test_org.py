@@ -269,3 +269,10 @@ def test_any_mixture_of_marks_gives_a_valid_tree(text):
             assert not list(mark_problems(section.text, section.marks))
             for link in section.links:
                 assert link.text == section.text[link.start : link.end] or link.start == link.end or not link.text
+
+
+def test_what_is_a_document_is_a_link_where_it_is_included():
+    files = {"in/a.org": '* One\n#+INCLUDE: "../b.org"\n', "b.org": "#+TITLE: Ropes\nHemp.\n"}
+    [document] = OrgFormat().read(Folder(files).source("in/a.org"), {})
+    assert [(link.target, link.text) for link in document.links()] == [("../b.org", "Ropes")]
+    assert "Hemp." not in "".join(section.text for section in document.sections())
