@@ -2,13 +2,13 @@
 `|version|`, `|release|` and `|project|`, from the texts that conf.py names. It is read, never run.
 """
 
-import ast
 import re
-import warnings
 from functools import lru_cache
 
 from structformer.errors import ReadError
 from structformer.formats import SourceFile
+
+from structformer_sites import load, text_of
 
 _FARTHEST = 5  # folders above a page where its conf.py is looked for
 _LONGEST = 1_000_000
@@ -75,22 +75,11 @@ def _configuration(source: SourceFile) -> bytes:
 @lru_cache(maxsize=16)
 def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
     """(name, "" of a target; definition) of all that a conf.py defines, and the default role."""
-    try:
-        with warnings.catch_warnings(action="ignore"):  # of its strings' escapes
-            tree = ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    texts: dict[str, str] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AugAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, ast.Name) and target.id in (*_SETTINGS, *_NAMES, _DEFAULT_ROLE):
-                    before = texts.get(target.id, "") if isinstance(node, ast.AugAssign) else ""
-                    texts[target.id] = before + _text(node.value)
-                elif isinstance(target, ast.Name) and target.id == _SUBSTITUTIONS and isinstance(node.value, ast.Dict):
-                    pairs = zip(node.value.keys, node.value.values, strict=True)
-                    texts |= {f"{{{_text(key)}": _text(said) for key, said in pairs if key}
+    values = load("conf.py", data.decode("utf-8", "replace"))
+    texts = {name: text_of(values.get(name)) for name in (*_SETTINGS, *_NAMES, _DEFAULT_ROLE)}
+    substitutions = values.get(_SUBSTITUTIONS)
+    named = substitutions.items() if isinstance(substitutions, dict) else ()
+    texts |= {f"{{{name}": text_of(value) for name, value in named}
     found = {_DEFAULT_ROLE: texts[_DEFAULT_ROLE]} if texts.get(_DEFAULT_ROLE) else {}
     found |= {name: said for name, said in texts.items() if name[0] == "{" and said}
     found |= {name: f".. |{name}| unicode:: 0x20" for name in _COMPUTED}
@@ -101,12 +90,3 @@ def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
         for each in _DEFINITION.finditer(texts.get(setting, "")):
             found[_name(each[1]) if each[1] else each[0]] = each[0]
     return tuple(("" if whole.startswith(".. _") else name, whole) for name, whole in found.items())
-
-
-def _text(value: ast.expr) -> str:
-    """The text that an expression is as far as it is written out."""
-    if isinstance(value, ast.Constant):
-        return value.value if isinstance(value.value, str) else ""
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        return _text(value.left) + _text(value.right)
-    return "".join(map(_text, value.values)) if isinstance(value, ast.JoinedStr) else ""

@@ -1,11 +1,17 @@
 """Site generators: one file and one object each. `settings` is the one reader of their settings files."""
 
+from typing import TYPE_CHECKING
+
 from structformer.formats import SiteGenerator
+from structformer.lazy_names import lazy_names
 from structformer.plugins import hookimpl
 
-from structformer_sites.settings import load, parse_lines, parse_toml, parse_yaml
+if TYPE_CHECKING:
+    from structformer_sites.docfx import published_folders
+    from structformer_sites.settings import load, parse_lines, parse_toml, parse_yaml, text_of
 
-__all__ = ["load", "parse_lines", "parse_toml", "parse_yaml"]
+__all__ = ["load", "parse_lines", "parse_toml", "parse_yaml", "published_folders", "text_of"]
+__getattr__ = lazy_names(__name__)
 
 
 @hookimpl

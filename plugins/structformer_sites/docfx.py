@@ -1,6 +1,7 @@
 """DocFX, and Microsoft's documentation, which it publishes."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from structformer.formats import BARE, HTML, NavEntry, SiteFacts, SiteFiles, SiteGenerator, join
@@ -17,6 +18,7 @@ def _content(settings: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
 
 
+@lru_cache(maxsize=16)
 def published_folders(text: str) -> tuple[tuple[str, str], ...]:
     """Return (folder of pages, where it is published) of each entry of a docfx.json."""
     entries = _content(load("docfx.json", text))

@@ -276,7 +276,7 @@ def assignments(text: str) -> dict[str, Any]:
             before = values.get(node.target.id)
             if isinstance(node, ast.AugAssign):
                 joined = type(before) is type(value) and isinstance(value, str | list)
-                value = before + value if joined else before  # type: ignore[operator]
+                value = before + value if joined else value if before is None else before  # type: ignore[operator]
             values[node.target.id] = value
     return values
 

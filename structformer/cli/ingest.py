@@ -350,7 +350,7 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     ignored = Ignored()
     sources = request.sources(workspace)
     files = request.files(sources, ignored)
-    account = Account(folders=len(ignored.folders))
+    account = Account(closed=[path for path, _ in ignored.folders])
     for each in chain(of_surveyed(files), of_ignored(ignored)):
         account.add(each)
     read = [file for file in files if file.is_read]

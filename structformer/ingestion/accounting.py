@@ -15,7 +15,9 @@ from structformer.corpus.rows import Row
 from structformer.ingestion.looking import FOLDER, SurveyedFile
 from structformer.ingestion.reading import ARCHIVE, Status
 from structformer.ingestion.survey import Ignored
+from structformer.text.visible_text import visible
 
+_SHOWN = 5  # names of folders in a line
 MAX_NAMED = 200  # of each fate; report.jsonl has all
 
 
@@ -45,7 +47,7 @@ class Account:
 
     counts: Counter[Fate] = field(default_factory=Counter)
     named: list[Accounted] = field(default_factory=list)
-    folders: int = 0
+    closed: list[str] = field(default_factory=list)
     """Folders that were not opened; nobody has seen their files."""
     damaged: int = 0
     """Files with documents that were read in part."""
@@ -56,6 +58,11 @@ class Account:
         self.damaged += file.damaged
         if file.fate is not Fate.DOCUMENT and self.counts[file.fate] <= MAX_NAMED:
             self.named.append(file)
+
+    @property
+    def folders(self) -> int:
+        """The number of folders that were not opened."""
+        return len(self.closed)
 
     @property
     def seen(self) -> int:
@@ -83,7 +90,8 @@ class Account:
         )
         if self.damaged:
             text += f"; {self.damaged} damaged, read in part"
-        return f"{text}; folders not opened: {self.folders}" if self.folders else text
+        names = ", ".join([*map(visible, self.closed[:_SHOWN]), *["..."] * (len(self.closed) > _SHOWN)])
+        return f"{text}; folders not opened: {self.folders} ({names})" if self.closed else text
 
 
 def by_file(rows: Iterable[Row]) -> Iterator[list[Row]]:

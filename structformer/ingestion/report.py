@@ -93,7 +93,7 @@ def complete(report: IngestReport, corpus: Corpus, ignored: Ignored) -> None:
     """Fill in what the finished corpus says, and what was not read."""
     report.documents, report.sections, report.files = corpus.document_count, corpus.section_count, 0
     report.ignored, report.ignored_suffixes = ignored.count, ignored.suffixes
-    report.account = Account(folders=len(ignored.folders))
+    report.account = Account(closed=[path for path, _ in ignored.folders])
     for rows in by_file(corpus.sources()):
         for row in rows:
             _count(report, row)

@@ -11,12 +11,18 @@ from pathlib import Path
 from structformer.corpus import Corpus
 from structformer.corpus.site import Navigation
 from structformer.formats.generators import SiteFiles, SiteGenerator, SitePage
+from structformer.formats.link_names import without_suffix
 from structformer.ingestion.site_finding import Found, text_of
 from structformer.plugins import load_plugins
 
 _MOST_PAGES = 200_000  # of a corpus whose pages are asked for their place
 _MOST_FOLDERS = 500  # in which a file is looked for that shows the generator
 _PAGE_BYTES = 2_000_000
+_INDEX_PAGES = ("index", "_index", "readme", "home")
+_PLAIN_TITLES = frozenset(
+    """about contents docs documentation getting started home index introduction overview readme start
+    table of contents welcome""".split()
+) | {"getting started", "table of contents"}
 
 
 def with_navigation(found: Found, corpus: Corpus) -> tuple[Found, Navigation]:
@@ -32,6 +38,8 @@ def with_navigation(found: Found, corpus: Corpus) -> tuple[Found, Navigation]:
         for row in corpus.rows(shard, "documents", ["id", "path", "title", "metadata"])
         if row["id"] == row["path"] and row["id"].startswith(root)
     ]
+    if not found.site.name:
+        found = replace(found, site=replace(found.site, name=_name_by_index(pages)))
     outside: list[str] = []
     text = _reader(found, outside)
     generator = found.generator or _by_pages(pages, text)
@@ -48,6 +56,13 @@ def with_navigation(found: Found, corpus: Corpus) -> tuple[Found, Navigation]:
         if entry.path in known:
             titles.setdefault(root + entry.path[len(found.below) :], " ".join(entry.title.split()))
     return replace(found, above=tuple(dict.fromkeys((*found.above, *outside)))), Navigation(titles)
+
+
+def _name_by_index(pages: Sequence[SitePage]) -> str:
+    """Return the title of the index page at the top, unless any site's could have it; "" if there is none."""
+    titles = {without_suffix(page.path).lower(): page.title for page in pages if "/" not in page.path}
+    named = (titles[stem].strip() for stem in _INDEX_PAGES if stem in titles)
+    return next((title for title in named if title and title.lower() not in _PLAIN_TITLES and len(title) <= 80), "")
 
 
 def _reader(found: Found, outside: list[str]) -> Callable[[str], str]:

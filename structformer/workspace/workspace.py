@@ -162,6 +162,16 @@ _stamps: dict[Path, Stamps] = {}
 _guard = threading.Lock()
 
 
+# Names that any project's folder of pages may have.
+_PLAIN_NAMES = frozenset("doc docs documentation src source content contents pages site public html build book".split())
+
+
+def _own_name(path: Path) -> str:
+    """Return the name of what was read; of a folder that any project may have, that of the project."""
+    own = next((each for each in (path, *path.parents[:2]) if each.name.lower() not in _PLAIN_NAMES), path)
+    return own.name.split(".")[0] or path.name or str(path)
+
+
 class Workspace:
     """A workspace by its path; nothing is read or written until a method is called."""
 
@@ -319,7 +329,7 @@ class Workspace:
     @property
     def title(self) -> str:
         """The names of what was read; "" before the first ingest."""
-        names = [Path(source.path).name.split(".")[0] or source.path for source in self.sources()]
+        names = [_own_name(Path(source.path)) for source in self.sources()]
         return ", ".join(dict.fromkeys(names))[:80]
 
     def has(self, part: str) -> bool:

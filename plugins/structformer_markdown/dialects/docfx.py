@@ -2,18 +2,17 @@
 tabs (`# [Name](#tab/x)`), `[!INCLUDE x]`, `[!VIDEO address]`, `<xref:UID>`; and where its settings publish a page.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
 from structformer.errors import ReadError
-from structformer.formats import SourceFile, join
+from structformer.formats import SourceFile, decode, join
 
 from structformer_markdown.dialects.page import Dialect, Page
 from structformer_markdown.dialects.shown import arguments, image, link
+from structformer_sites import published_folders
 
 _IMAGE = re.compile(r":::[ \t]*image[ \t]([^\n]*?):::")
 _BLOCK = re.compile(
@@ -25,7 +24,6 @@ _INLINE = re.compile(r"\[!(INCLUDE|VIDEO|div|UICONTROL|DNL)\b[ \t]*((?:[^\[\]\n]
 _TAB = re.compile(r"^([ \t]*)#{1,6}[ \t]+\[([^\n]*)\]\(#tab/[^()\s]*\)[ \t]*$", re.MULTILINE)
 _REFERENCE = re.compile(r"<xref:([^<>?\s]+)[^<>\s]*>")
 _FARTHEST = 4  # folders above a page where the settings are looked for
-_LONGEST_SETTINGS = 200_000
 
 
 def published(metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
@@ -38,23 +36,13 @@ def published(metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
         return
     folder = settings.path.rpartition("/")[0]
     try:
-        folders = _parsed(settings.read()[:_LONGEST_SETTINGS])
+        folders = published_folders(decode(settings))
     except ReadError:
         return
     for within, path in folders:
         inside = join(folder, within)
         if path and inside is not None and source.path.startswith(f"{inside}/" if inside else ""):
             yield f"{path}/{source.path[len(inside) :].lstrip('/')}"
-
-
-@lru_cache(maxsize=16)
-def _parsed(settings: bytes) -> tuple[tuple[str, str], ...]:
-    """(folder of pages, where it is published) of each entry of a docfx.json."""
-    try:
-        content = json.loads(settings)["build"]["content"]
-        return tuple((str(each.get("src") or ""), str(each.get("dest") or "").strip("/")) for each in content)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return ()
 
 
 def _plain(text: str, page: Page) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from structformer import Corpus
 from structformer.ingestion import ingest
+from structformer.workspace import Workspace
 
 from conftest import write_pages
 from structformer_sites import load
@@ -86,3 +87,38 @@ def test_python_is_read_as_far_as_it_is_written_out():
     text = "a: str = 'x'\nb = 'x' 'y' + z\nb += 'w'\nc = {'k': ('v', f())}\nd = os.environ\nimport os\n"
     assert load("conf.py", text) == {"a": "x", "b": "xyw", "c": {"k": ["v", None]}, "d": None}
     assert load("conf.py", "a = (\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("pages", "name"),
+    [
+        ({"docs/index.md": "---\ntitle: Svelte\n---\nText.\n"}, "Svelte"),
+        ({"docs/index.md": "# Introduction\n\nText.\n", "mkdocs.yml": "site_name: Boats\n"}, "Boats"),
+        ({"docs/a.md": "# A\n\nText.\n"}, "harbour"),
+        ({"docs/README.md": "# Documentation\n\nText.\n"}, "harbour"),
+    ],
+)
+def test_a_site_is_never_called_docs(pages, name, tmp_path):
+    from structformer_serve.service import default_title
+
+    write_pages(tmp_path / "harbour", pages)
+    ingest(tmp_path / "harbour" / "docs", tmp_path / "w", workers=1)
+    assert default_title(Workspace(tmp_path / "w")) == name
+
+
+def test_folders_that_are_not_opened_are_named(tmp_path):
+    write_pages(tmp_path / "site", {"a.md": "# A\n\nText.\n", ".generated/b.md": "# B\n"})
+    report = ingest(tmp_path / "site", tmp_path / "w", workers=1)
+    assert "folders not opened: 1 (.generated)" in str(report.account)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "start"),
+    [
+        ("hugo.yaml", "baseURL: https://e.org/\nuglyURLs: True\ncontentDir: docs\n", "guide/start.html"),
+        ("book.toml", "[ book ]\nsrc = 'docs'\n[output]\nhtml = { site-url = 'https://e.org/' }\n", "guide/start.html"),
+        ("conf.py", "extensions = []\nhtml_baseurl: str = 'https://e.org/'\n", "docs/guide/start.html"),
+    ],
+)
+def test_settings_in_any_form_of_their_language(name, settings, start, tmp_path):
+    assert address(tmp_path, name, settings) == f"https://e.org/{start}"
