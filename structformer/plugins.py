@@ -78,6 +78,12 @@ class Hooks(Protocol):
         """
 
     @hookspec
+    def structformer_html_page(self, soup: Any, source: Any) -> None:
+        """Change a page of HTML in place before it is read. soup: a bs4.BeautifulSoup of the whole page, built only if
+        a plugin has this hook. source: structformer.formats.SourceFile, which has the path and takes warnings.
+        """
+
+    @hookspec
     def structformer_site_generators(self) -> list[SiteGenerator]:
         """Site generators (structformer.formats.SiteGenerator). Where several know a file of settings, the first whose
         `read` returns facts has it."""

@@ -33,6 +33,7 @@ from structformer_html.main_content import is_list_of_contents, main_content, ou
 from structformer_html.page import Page
 from structformer_html.parsing import MAX_DEPTH, parse, with_ends, without_attribute_floods, without_deep_tags
 from structformer_html.rules import Rules, rules_of
+from structformer_html.soup import changed
 from structformer_html.tables import TableBuilder
 from structformer_html.templates import has_templates, is_template, split_front_matter, with_title
 from structformer_html.walking import read_tree, with_linked_asides
@@ -113,6 +114,7 @@ class HtmlFormat:
         text, is_deep = without_deep_tags(text)
         if is_deep:
             source.warn(f"nested over {MAX_DEPTH} elements deep: tags below that are left out")
+        text = changed(text, source, () if whole else rules.changes)
         text, names = with_ends(text)
         for name in dict.fromkeys(names):
             source.warn(f"<{name}> without an end: it ends before the next heading")

@@ -1,8 +1,10 @@
 """How pages are read: HTML's own words and those of all known site generators, merged once."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
+from typing import Any
 
 from structformer.formats import HtmlPages, HtmlRules, SiteGenerator
 from structformer.plugins import load_plugins
@@ -46,6 +48,7 @@ class Rules:
     pages: tuple[tuple[SiteGenerator, HtmlPages], ...]
     by_meta: tuple[tuple[str, SiteGenerator], ...]
     theme: HtmlRules
+    changes: tuple[Callable[[Any], None], ...]
     signs: frozenset[str]
     """Classes that say what an element is, if it is not furniture."""
     kind_at_end: re.Pattern[str]
@@ -83,6 +86,7 @@ def rules_of(theme: str = "") -> Rules:
         tuple((each, pages) for each in generators for pages in each.html.pages),
         tuple((start, each) for each in generators for start in each.html.meta),
         own.html if own is not None else HtmlRules(),
+        tuple(change for each in generators if (change := each.html.change) is not None),
         words.see_also | words.notes | words.side_notes | words.callouts | {"math", "figure"},
         re.compile(rf"(?:{ends})-{{1,2}}(\w+)"),
         # language-c, lang-c, brush: c

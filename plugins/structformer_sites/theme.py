@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser
@@ -23,6 +23,7 @@ from structformer.formats import (
 )
 
 _INDEX = "index.html"
+_MARK = "data-structformer-"
 _SELECTORS = ("content", "drop", "title", "order", "address")
 # Lists of words that a theme adds, as HtmlRules has them.
 _WORDS = frozenset(field.name for field in fields(HtmlRules) if "frozenset" in str(field.type))
@@ -51,11 +52,12 @@ def read_theme(text: str) -> SiteGenerator:
     base_url = given.get("address", "") if "://" in given.get("address", "") else ""
     if base_url and not is_address(base_url):
         raise UsageError(f"theme: address {base_url!r} is not an address: write https://...")
-    for key in _SELECTORS:
-        if key != "address" or not base_url:
-            _check(key, given.get(key, ""))
+    selectors = {key: given[key] for key in _SELECTORS if given.get(key) not in (None, "", base_url)}
+    odd = {key: selector for key, selector in selectors.items() if not _is_plain(key, selector)}
+    given |= {key: f"[{_MARK}{key}]" for key in odd}
     content = given.get("content", "")
     rules: dict[str, Any] = {key: given.get(key, "") for key in ("title", "drop")}
+    rules["change"] = partial(_mark, odd) if odd else None
     rules |= {key: frozenset(given[key].replace(",", " ").split()) for key in _WORDS if key in given}
     return SiteGenerator(
         "theme",
@@ -70,11 +72,28 @@ def read_theme(text: str) -> SiteGenerator:
     )
 
 
-def _check(key: str, selector: str) -> None:
+def _is_plain(key: str, selector: str) -> bool:
+    """Whether Lexbor knows a selector: :-soup-contains() and others need a soup. Raises UsageError if none does."""
     try:
-        LexborHTMLParser("<p>").css(selector) if selector else None
+        LexborHTMLParser("<p>").css(selector)
+        return True
     except Exception as error:  # selectolax raises SelectolaxError or ValueError by its version
-        raise UsageError(f"theme: {key} = {selector!r} is not a CSS selector") from error
+        try:
+            from bs4 import BeautifulSoup
+
+            BeautifulSoup("", "lxml").css.compile(selector)
+        except Exception:
+            raise UsageError(f"theme: {key} = {selector!r} is not a CSS selector") from error
+        if key == "order":
+            raise UsageError(f"theme: order = {selector!r} is too special: write a plain selector") from error
+        return False
+
+
+def _mark(selectors: Mapping[str, str], soup: Any) -> None:
+    """Mark what selectors match in a soup by an attribute each."""
+    for key, selector in selectors.items():
+        for element in soup.select(selector):
+            element[_MARK + key] = ""
 
 
 def _navigation(files: SiteFiles, selector: str) -> Iterator[NavEntry]:

@@ -24,6 +24,7 @@ from structformer.cli.common import (
     say_part,
     several_option,
 )
+from structformer.errors import UsageError
 from structformer.extras import TORCH, are_installed
 
 if TYPE_CHECKING:
@@ -411,11 +412,20 @@ def _fetch(out: Output, kind: SourceKind, address: str, workspace: Workspace, va
 
 
 def _options(given: tuple[str, ...], **files: Path | None) -> dict[str, str]:
-    """Return the options of formats: those given as KEY=VALUE, and those whose text is a file's."""
+    """Return the options of formats: those given as KEY=VALUE, and those whose text is a file's. Raises UsageError."""
+    from structformer.plugins import load_plugins
+
     options: dict[str, str] = {}
     for each in given:
         key, equals, value = each.partition("=")
         if not equals or not key:
             raise click.BadParameter(f"{each!r}: write KEY=VALUE", param_hint="--option")
         options[key.strip()] = value.strip()
-    return options | {name: read_option_file(name, path) for name, path in files.items() if path is not None}
+    for name, path in files.items():
+        if path is not None:
+            options[name] = read_option_file(name, path)
+            try:
+                load_plugins().check_options({name: options[name]})
+            except UsageError as error:
+                raise UsageError(f"{path}: {error}") from error
+    return options

@@ -301,7 +301,7 @@ def _earlier(
 def _signature(task: ShardTask) -> str:
     """The part of a shard's name that says by what its documents were read: versions and options."""
     plugins = load_plugins()
-    versions = sorted((name, plugins.provider(name).version) for name in plugins.formats)
+    versions = sorted((plugin.name, plugin.version) for plugin in plugins.installed)
     text = json.dumps([FORMAT_VERSION, __version__, sorted(task.options), versions], default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 

@@ -22,8 +22,10 @@ import click
 import pytest
 import structformer
 import yaml
+from bs4 import BeautifulSoup
 from structformer.cli.main import app
 from structformer.evaluation import Evaluation, Judgements
+from structformer.plugins import load_plugins
 from structformer.retrieval.curated import read_curated
 from structformer.retrieval.pipeline import as_pipeline, read_pipeline
 from structformer.training import train_ranker
@@ -202,6 +204,10 @@ def test_the_python_of_a_page_runs(page, text, boats_searched, tmp_path, monkeyp
         [extension] = names["extensions"]
         importlib.import_module(extension).setup(app)
         assert settings <= added
+    elif "structformer_html_page" in names:
+        soup = BeautifulSoup("<p>Text</p><div class=acme-rail>Rail</div>", "lxml")
+        names["structformer_html_page"](soup, None)
+        assert soup.text == "Text"
     else:  # a plugin
         assert [task.name for task in names["structformer_tasks"]()] == ["opening"]
 
@@ -217,6 +223,8 @@ def test_the_toml_of_a_page_means_something(page, text, tmp_path, run):
         assert read_experiment(str(file)).rows[0].label == "BM25"
     elif "tokens" in value:
         assert len(read_tokens(file).by_token) == 2
+    elif "content" in value:
+        assert load_plugins().theme(text).html.pages[0].content == value["content"]
     elif "pins" in value:
         assert read_curated(file).expanded("k8s") == "k8s kubernetes"
     else:  # options, which every command takes that has a table: it then looks where the file says
