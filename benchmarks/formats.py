@@ -45,6 +45,20 @@ def files(shared: Path, name: str, pattern: str, folder: Path) -> tuple[Path, li
     return target, [(str(path.relative_to(target)), path.read_bytes()) for path in sorted(target.rglob(pattern))]
 
 
+def made_page(sections: int = 2000) -> bytes:
+    """A page of nothing but marks: sections of short paragraphs, links, lists, tables and code."""
+    parts = ["<!doctype html><html><head><meta charset=utf-8><title>Made</title></head><body><main><h1>Made</h1>"]
+    for n in range(sections):
+        items = "".join(f"<li>Item {i} has <em>words</em> and <code>x = {i}</code></li>" for i in range(4))
+        cells = "".join(f"<tr><td>{i}</td><td>cell {n}</td></tr>" for i in range(4))
+        parts.append(
+            f'<h2 id="s{n}">Section {n}</h2><p>Some <b>words</b> of <a href="#s{n // 2}">section {n // 2}</a> and more '
+            f'words, with <a href="p{n}.html">a page</a>.</p><ul>{items}</ul><table><tr><th>a</th><th>b</th></tr>'
+            f'{cells}</table><pre><code class="language-python">def f{n}(x):\n    return x + {n}\n</code></pre>'
+        )
+    return "".join((*parts, "</main></body></html>")).encode()
+
+
 def ours(format: str, root: Path | None = None) -> Callable[[str, bytes], object]:
     reader = load_plugins().format(format)
     neighbours = FolderFiles(root) if root is not None else None
@@ -89,17 +103,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         _, pages = files(chosen.shared, "git-html", "*.html", folder)
-        compare(
-            "html",
-            "git-html",
-            ours("html"),
-            pages,
-            {
-                "BeautifulSoup on lxml": lambda _, data: BeautifulSoup(data, "lxml"),
-                "lxml.html": lambda _, data: lxml_html.document_fromstring(data),
-                "lexbor": lambda _, data: LexborHTMLParser(data.decode("utf-8", "replace")),
-            },
-        )
+        for corpus, sources in (("git-html", pages), ("made: mostly marks", [("made.html", made_page())])):
+            compare(
+                "html",
+                corpus,
+                ours("html"),
+                sources,
+                {
+                    "BeautifulSoup on lxml": lambda _, data: BeautifulSoup(data, "lxml"),
+                    "lxml.html": lambda _, data: lxml_html.document_fromstring(data),
+                    "lexbor": lambda _, data: LexborHTMLParser(data.decode("utf-8", "replace")),
+                },
+            )
         root, manual = files(chosen.shared, "php-docbook", "*.xml", folder)
         whole = [(path, data) for path, data in manual if _parses(data)]
         compare(
