@@ -153,8 +153,8 @@ def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
     from structformer import Retriever
     from structformer.models.base import packaged_minilm
     from structformer.models.cross_encoder import CrossEncoder
-    from structformer.models.kinds import ranker_kind
-    from structformer.models.onnx import export_onnx, load_for_search
+    from structformer.models.onnx import export_onnx
+    from structformer.models.onnx_encoder import OnnxCrossEncoder, export_in
 
     plain = folder.with_name("cross-encoder-plain")
     for target in (folder, plain):
@@ -164,8 +164,8 @@ def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
     if not (folder / "onnx").exists():
         export_onnx(CrossEncoder.load(str(folder), 256), folder, int8=True)
     rankers = {
-        "as saved": load_for_search(ranker_kind("cross-encoder"), str(plain)),
-        "exported, int8": load_for_search(ranker_kind("cross-encoder"), str(folder)),
+        "as saved": OnnxCrossEncoder(str(plain)),
+        "exported, int8": OnnxCrossEncoder(str(folder), export_in(folder)),
     }
     units = Retriever.open(workspace).units
     texts = [

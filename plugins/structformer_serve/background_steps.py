@@ -11,8 +11,8 @@ from pathlib import Path
 
 from structformer.corpus import Corpus
 from structformer.errors import StructformerError, WorkspaceError
-from structformer.extras import TORCH, are_installed, needs
-from structformer.models import trained_models
+from structformer.extras import TORCH, are_installed
+from structformer.models import pretrained_offer, trained_models
 from structformer.retrieval import (
     ENCODER,
     STRUCTURE,
@@ -20,6 +20,7 @@ from structformer.retrieval import (
     default_encoders,
     encoders_advice,
     has_vectors,
+    pretrained_here,
     training_verdict,
     unrepeatable,
     would_lose_vectors,
@@ -119,14 +120,17 @@ class Improver(threading.Thread):
         try:
             if not self._service.current.searches_by_meaning:
                 self._step("Learning meaning from the documents", "index", *self._limit, "--encoder", STRUCTURE)
-            if not are_installed(*TORCH):
+            with_torch = are_installed(*TORCH)
+            if not with_torch and not pretrained_here(self._workspace):
                 if not would_lose_vectors(self._workspace):
-                    self._say(needs("a pretrained encoder beside what the documents themselves teach", TORCH))
+                    self._say(pretrained_offer())
                 return True
             if not has_vectors(self._workspace, default_encoders(self._workspace)):
                 self._advise()
                 self._step("Reading what the passages mean", "index", *self._limit, say=self._say)
             self._export()
+            if not with_torch:
+                return True
             # One that was found no better is not trained again either, until it is deleted.
             before = ENCODER in trained_models(self._workspace)
             if self._train and not before:

@@ -19,7 +19,6 @@ from structformer.cli.common import (
     threads_option,
 )
 from structformer.cli.progress import PROGRESS_LINES
-from structformer.extras import TORCH, are_installed, needs
 
 if TYPE_CHECKING:
     from structformer.workspace import Workspace
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     "--encoder",
     "NAME",
     "structure (learned from the corpus here), a trained bi-encoder, base (untrained), or none; may be repeated.  "
-    "[default: structure, and with torch the trained one where held-out questions show no loss, else base]",
+    "[default: structure, and the trained one where held-out questions show no loss, else base if it is here]",
     name="encoders",
 )
 @default_option("--language", "auto", "Whose stemmer the lexical index uses; auto: most documents' own, else en.")
@@ -112,7 +111,9 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
 
 def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], workspace: Path) -> None:
     """Say what was indexed."""
+    from structformer.models.base import pretrained_offer
     from structformer.retrieval.curated import FILE, unused_files
+    from structformer.retrieval.vectors.encoder_names import STRUCTURE
     from structformer.workspace import Workspace
 
     save_config(ctx, Workspace(workspace).folder("index"))
@@ -131,6 +132,6 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
             out.say(f"{encoder} reads these documents in part: it counts {share:.0%} of its weight")
     for place in unused_files(Workspace(workspace)):
         out.say(f"{place} is not used: where several folders are read, {FILE} belongs into {workspace}")
-    if ctx.params.get("encoders") == () and not are_installed(*TORCH):
-        out.note(needs("a pretrained encoder beside it", TORCH))
+    if ctx.params.get("encoders") == () and manifest["encoders"] == [STRUCTURE]:
+        out.note(pretrained_offer())
     out.say(f'\nnext: structformer search -w {workspace} "your question"')

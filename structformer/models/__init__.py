@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING
 from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from structformer.models.base import resolve_base_model
+    from structformer.models.base import (
+        MINILM_LICENCE,
+        MINILM_RELEASE,
+        MINILM_SIZE,
+        compare_minilm,
+        own_models,
+        packaged_minilm,
+        pretrained_offer,
+        resolve_base_model,
+    )
     from structformer.models.bi_encoder import BiEncoder
     from structformer.models.chosen_base import base_for, usable_base, usable_pair
     from structformer.models.cross_encoder import CrossEncoder
@@ -24,7 +33,7 @@ if TYPE_CHECKING:
     from structformer.models.loading import load_encoder, load_tokenizer
     from structformer.models.losses import LOSSES, Loss, Takes
     from structformer.models.onnx import export_onnx
-    from structformer.models.onnx_encoder import exported
+    from structformer.models.onnx_encoder import exported, why_not
     from structformer.models.registry import (
         RECORD,
         ModelRecord,
@@ -39,11 +48,13 @@ if TYPE_CHECKING:
     from structformer.models.sentence_modules import model_file
 
 __all__ = [
-    "KNOWN", "LOSSES", "MULTILINGUAL", "PAIRS", "RECORD", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Loss",
+    "KNOWN", "LOSSES", "MINILM_LICENCE", "MINILM_RELEASE", "MINILM_SIZE", "MULTILINGUAL", "PAIRS",
+    "RECORD", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Loss",
     "ModelRecord", "Ranker", "RankerKind", "RankerOptions", "Takes", "another_encoder", "base_for",
-    "checked_model", "export_onnx", "exported", "imported", "length_buckets", "load_encoder",
+    "checked_model", "compare_minilm", "export_onnx", "exported", "imported", "length_buckets", "load_encoder",
     "load_tokenizer", "make_scratch_model", "model_file", "model_folder", "model_kind",
+    "own_models", "packaged_minilm", "pretrained_offer",
     "ranker_kind", "ranker_kinds", "read_record", "resolve_base_model", "trained_models",
-    "usable_base", "usable_pair", "write_record",
+    "usable_base", "usable_pair", "why_not", "write_record",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

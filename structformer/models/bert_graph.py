@@ -33,7 +33,7 @@ from structformer.models.onnx_wire import (
     outer_tensor,
     tensor,
 )
-from structformer.models.sentence_modules import WEIGHTS, model_file, read_model_json
+from structformer.models.sentence_modules import WEIGHTS, OtherForm, model_file, read_model_json
 
 LOGITS, HIDDEN = "logits", "last_hidden_state"
 _KINDS = {"F32": (FLOAT, 4), "F16": (FLOAT16, 2), "BF16": (BFLOAT16, 2)}
@@ -45,10 +45,6 @@ _LONGEST_HEAD = 100_000_000  # bytes of a safetensors file's head, as the librar
 # One scale for each 64 weights, and products of 8-bit numbers: one scale for a whole tensor moves scores four times as
 # far, since a few of a Transformer's activations are very large.
 _BLOCK, _IN_8_BITS = 64, 4
-
-
-class OtherForm(ModelError):
-    """A model is not of the form that a graph can be made of; torch may load it all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +169,7 @@ class _Builder:
     def constant(self, name: str, values: npt.NDArray[Any]) -> str:
         """A tensor of the graph's own; returns its name."""
         kinds = {"float32": FLOAT, "int64": INT64, "int8": INT8, "uint8": UINT8}
-        data = np.ascontiguousarray(values)
+        data = np.asarray(values, order="C")
         self.tensors[name] = tensor(name, kinds[data.dtype.name], data.shape, data.tobytes())
         return name
 
@@ -268,7 +264,7 @@ def bert_graph(
 
 
 def _typed(form: _Form) -> bool:
-    return form.padding is None and form.types > 1
+    return form.types > 1
 
 
 def _embedded(built: _Builder, form: _Form) -> str:

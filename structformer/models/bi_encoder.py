@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from structformer.models.fused_attention import fuse_attention
 from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
+from structformer.models.plain_tokenizer import Prompt, read_in_lower_case
 from structformer.models.pooling import SentenceHead, steps_fit
 from structformer.models.precision import fast_bf16
 from structformer.models.registry import PASSAGE_ENCODER
@@ -44,17 +45,6 @@ SeeTokens = Callable[[int, npt.NDArray[np.float32]], None]
 _TOKENIZE_BATCH = 1024  # texts tokenized together, and put into batches by their lengths
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """What goes before the texts of a side."""
-
-    text: str = ""
-    tokens: int = 0
-    """How many it has; texts are not cut to make room for them."""
-    skipped: int = 0
-    """How many of a text's first tokens are not pooled."""
-
-
 class BiEncoder:
     """Encodes queries and documents into vectors whose inner product is their score: cosines, whatever length its
     makers give a vector.
@@ -74,19 +64,19 @@ class BiEncoder:
         self._passages = passages
 
     @classmethod
-    def load(cls, location: str, *, model: Any = None) -> BiEncoder:
-        """From a folder or hub name, with the pooling, layers and prompts that its files say. model: used in the place
-        of the saved one. Raises ModelError, also where the files name what structformer does not know.
+    def load(cls, location: str) -> BiEncoder:
+        """From a folder or hub name, with the pooling, layers and prompts that its files say. Raises ModelError, also
+        where the files name what structformer does not know.
         """
         modules = read_modules(location)
-        model = model or load_encoder(location, body=modules.body)
+        model = load_encoder(location, body=modules.body)
         if getattr(model.config, "is_encoder_decoder", False):
             raise ModelError(f"{location} is not an encoder alone: it writes texts too; take a BERT-like model")
         if wrong := steps_fit(modules.steps, int(model.config.hidden_size) * len(modules.pooling)):
             raise ModelError(f"{location}: {wrong}")
         tokenizer = load_tokenizer(location, body=modules.body)
         if modules.lower_case:
-            _read_in_lower_case(tokenizer)
+            read_in_lower_case(tokenizer.backend_tokenizer)
         passages = Path(location) / PASSAGE_ENCODER  # where the query side alone was trained
         head = SentenceHead.load(location, modules, torch)
         return cls(model, tokenizer, passages if passages.is_dir() else None, head)
@@ -125,16 +115,8 @@ class BiEncoder:
     @cached_property
     def prompts(self) -> dict[str, Prompt]:
         """What goes before texts, by side: "query", "document"."""
-        return {side: self._prompt(self.modules.prompt(side)) for side in SIDES}
-
-    def _prompt(self, text: str) -> Prompt:
-        if not text:
-            return Prompt()
-        alone = self.tokenizer(text)["input_ids"]
-        tokens = len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
-        if self.modules.include_prompt:
-            return Prompt(text, tokens)
-        return Prompt(text, tokens, len(alone) - (alone[-1] in self.tokenizer.all_special_ids))
+        pooled = self.modules.include_prompt
+        return {side: Prompt.of(self.modules.prompt(side), self.tokenizer, pooled=pooled) for side in SIDES}
 
     @cached_property
     def longest(self) -> int | None:
@@ -282,21 +264,3 @@ class BiEncoder:
             arrays = {"linear.weight": layer.weight, "linear.bias": layer.bias, "residual.weight": layer.residual}
             kept = {each: array.cpu().contiguous() for each, array in arrays.items() if array is not None}
             save_file(kept, folder / name / WEIGHTS)
-
-
-def _read_in_lower_case(tokenizer: Any) -> None:
-    """Let a tokenizer lower-case texts, in place, unless it does so already."""
-    from tokenizers import normalizers
-
-    def lowers(normalizer: Any) -> bool:
-        parts: Any = normalizer if isinstance(normalizer, normalizers.Sequence) else ()
-        return (
-            isinstance(normalizer, normalizers.Lowercase)
-            or bool(getattr(normalizer, "lowercase", False))
-            or any(map(lowers, parts))
-        )
-
-    backend = tokenizer.backend_tokenizer
-    if not lowers(backend.normalizer):
-        others = [] if backend.normalizer is None else [backend.normalizer]
-        backend.normalizer = normalizers.Sequence([normalizers.Lowercase(), *others])

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+QUERY_TOKENS = 30
+LONG_QUERY_TOKENS = 255  # LTM's queries are documents
+MAX_TOKENS = 512  # 30 + 479 + 3 special tokens: one document token fewer than the paper's 480, which would make 513
 
 _CHARACTERS = 6  # a token's, at first; where that proves too few, twice as many are read
 _WIDE_CHARACTERS = 2  # of scripts whose characters take three bytes, as Chinese
@@ -121,3 +126,38 @@ def _marked(tokenizer: Any, *texts: str) -> tuple[list[tuple[int, int]], list[in
 
 def _typed(tokenizer: Any) -> bool:
     return "token_type_ids" in tokenizer("a")
+
+
+class PairTokens:
+    """Cuts pairs of queries and documents into tokens."""
+
+    def __init__(self, tokenizer: Any, longest: int | None, max_tokens: int = MAX_TOKENS) -> None:
+        """longest: tokens that the model has positions for; None for any number."""
+        self.tokenizer = tokenizer
+        self.max_tokens = min(max_tokens, int(longest or max_tokens))
+
+    def encode_pairs(
+        self,
+        queries: Sequence[str],
+        documents: Sequence[str],
+        query_tokens: Sequence[int] | None = None,
+        *,
+        cut_documents: bool = False,
+    ) -> dict[str, list[list[int]]]:
+        """Token ids of the pairs without padding, by feature; queries are cut to so many tokens each, documents to what
+        is left. None cuts only those queries that would leave documents less than half.
+
+        cut_documents: as if queries had all of their tokens, so that documents of 512 tokens are cut to 479 beside a
+        query of at most 30, and to 254 beside one of 255 (Wikiformer, section "Implementation Details").
+        """
+        if query_tokens is None:
+            query_tokens = [min(LONG_QUERY_TOKENS, self.max_tokens // 2 - 1)] * len(queries)
+        room = self.max_tokens - self._frame.tokens
+        most = [room - tokens if cut_documents else room for tokens in query_tokens]
+        found = first_tokens(self.tokenizer, [*queries, *documents], [*query_tokens, *most])
+        asked, read = found[: len(queries)], found[len(queries) :]
+        return self._frame.framed(asked, [ids[: room - len(query)] for query, ids in zip(asked, read, strict=True)])
+
+    @cached_property
+    def _frame(self) -> Frame:
+        return Frame.of_pairs(self.tokenizer)

@@ -123,7 +123,10 @@ class RankerKind:
     languages: tuple[str, ...] = ()
     """Codes of the languages that it reads; (): what its base does."""
     runs_on: tuple[str, ...] = ()
-    """Any one of these packages runs it: "torch", "onnxruntime", "numpy". (): torch, or numpy with a trainer."""
+    """Any one of these packages runs its class: "torch", "onnxruntime", "numpy". (): torch, or numpy with a trainer."""
+    onnx: str = ""
+    """`module:Class` that runs a saved model by onnxruntime, without torch: called with its folder or hub name, and an
+    exported file that is run in the place of its weights, or None. Raises OtherForm on what it cannot run."""
     in_batch_negatives: bool = False
     word_vectors: bool = False
     """Can start from a file of word vectors too."""
@@ -147,18 +150,18 @@ class RankerKind:
 
     @property
     def runtimes(self) -> tuple[str, ...]:
-        """The packages of which any one runs it."""
+        """The packages of which any one runs its class."""
         return self.runs_on or (("numpy",) if self.trainer else ("torch",))
 
     @property
     def needs_torch(self) -> bool:
-        """Whether its own class, which `load` gives, needs torch."""
-        return "torch" in self.runtimes
+        """Whether its class, which `load` gives, needs torch."""
+        return self.runtimes == ("torch",)
 
     @property
     def exported(self) -> bool:
         """Whether an ONNX file can replace the model."""
-        return "onnxruntime" in self.runtimes
+        return bool(self.onnx)
 
     def defaults(self, device: str) -> Defaults:
         """The choices for a device, "cpu" or "cuda"."""
@@ -178,12 +181,9 @@ class RankerKind:
         """The place of the class that minimises a loss."""
         return self.objectives.get(loss, self.objective)
 
-    def load(self, location: str, *, model: Any = None) -> Ranker:
-        """A saved model of this kind. model: of an `exported` kind, used in the place of the saved one. Raises
-        ModelError.
-        """
-        given = {} if model is None else {"model": model}
-        ranker: Ranker = imported(self.model).load(location, **given)
+    def load(self, location: str) -> Ranker:
+        """A saved model of this kind. Raises ModelError."""
+        ranker: Ranker = imported(self.model).load(location)
         return ranker
 
     def start(self, location: str, options: RankerOptions) -> Ranker:
@@ -219,7 +219,7 @@ _BUILT_IN = (
         interpolates=True,
         frozen_words=True,
         gives_tokens=True,
-        runs_on=("torch", "onnxruntime"),
+        onnx="structformer.models.onnx_encoder:OnnxEncoder",
         in_batch_negatives=True,
     ),
     RankerKind(
@@ -234,7 +234,7 @@ _BUILT_IN = (
         task_loss="sum",
         joint=True,
         masked_words=True,
-        runs_on=("torch", "onnxruntime"),
+        onnx="structformer.models.onnx_encoder:OnnxCrossEncoder",
     ),
     RankerKind(
         "late-interaction",

@@ -8,16 +8,14 @@ import inspect
 import logging
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 
 from structformer.extras import require
-from structformer.models.kinds import Ranker, RankerKind, ranker_kind
-from structformer.models.onnx_encoder import FOLDER, PLAIN, QUANTIZED, exported, session
-from structformer.models.precision import fast_bf16
+from structformer.models.kinds import Ranker, ranker_kind
+from structformer.models.onnx_encoder import FOLDER, PLAIN, QUANTIZED
 
 _BLOCK = 64
 _LARGE = 1_000_000  # numbers of a table
@@ -117,43 +115,3 @@ def _quantize_word_vectors(model: Any) -> None:
         ]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
-
-
-class OnnxModel:
-    """An exported model that answers as the torch model does, for inference on the CPU."""
-
-    def __init__(self, path: Path, config: Any) -> None:
-        self.config = config
-        self.device = torch.device("cpu")
-        self.training = False
-        self._session = session(path, torch.get_num_threads())
-        self._inputs = [each.name for each in self._session.get_inputs()]
-        self._output = self._session.get_outputs()[0].name
-
-    def eval(self) -> OnnxModel:
-        return self
-
-    def train(self, mode: bool = True) -> OnnxModel:
-        return self
-
-    def __call__(self, **features: torch.Tensor) -> Any:
-        given = {name: np.ascontiguousarray(features[name].numpy(), dtype=np.int64) for name in self._inputs}
-        [found] = self._session.run([self._output], given)
-        return SimpleNamespace(**{self._output: torch.from_numpy(found)})
-
-
-def load_for_search(kind: RankerKind, location: str) -> Ranker:
-    """A ranker for the search, of a kind that can be exported: on a CPU the exported model where there is one, else the
-    torch model, one that reads pairs in bfloat16 where the CPU is quick at it. The exported one starts sooner, bfloat16
-    scores more passages a second. Raises ModelError.
-    """
-    path = exported(Path(location)) if not torch.cuda.is_available() else None
-    if path is not None:
-        from transformers import AutoConfig
-
-        model = OnnxModel(path, AutoConfig.from_pretrained(location, trust_remote_code=False))
-        return kind.load(location, model=model)
-    ranker = kind.load(location)
-    if kind.joint and not torch.cuda.is_available() and fast_bf16():
-        ranker.model.to(torch.bfloat16)  # three times as fast as float32; scores move less than with 8-bit weights
-    return ranker

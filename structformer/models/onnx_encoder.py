@@ -1,8 +1,12 @@
-"""An exported bi-encoder's query side by onnxruntime and tokenizers alone: a search with it imports no torch."""
+"""Bi-encoders and cross-encoders by onnxruntime and tokenizers alone: what uses them imports no torch.
 
-import json
+A BERT's or XLM-R's graph is made from its own files (bert_graph.py). Of other forms, an exported file is run.
+"""
+
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +14,43 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import ModelError
-from structformer.extras import are_installed
-from structformer.models.pooling import SentenceHead
-from structformer.models.sentence_modules import QUERY, QUERY_TOKENS, read_modules
+from structformer.extras import TORCH, are_installed
+from structformer.models.base import check_packaged
+from structformer.models.bert_graph import BertGraph, bert_graph
+from structformer.models.first_tokens import Frame, PairTokens, first_tokens
+from structformer.models.length_batches import length_buckets
+from structformer.models.onnx_wire import outer_files
+from structformer.models.plain_tokenizer import PlainTokenizer, Prompt
+from structformer.models.pooling import SentenceHead, steps_fit
+from structformer.models.precision import fast_bf16
+from structformer.models.registry import PASSAGE_ENCODER
+from structformer.models.sentence_modules import (
+    DOCUMENT,
+    DOCUMENT_TOKENS,
+    QUERY,
+    QUERY_TOKENS,
+    SIDES,
+    OtherForm,
+    read_model_json,
+    read_modules,
+)
 
 FOLDER = "onnx"
 PLAIN, QUANTIZED = "model.onnx", "model_int8.onnx"
-_PADDING = 1  # tokens that a text may be filled up by
-_TOKENIZER = "tokenizer.json"
+Vectors = npt.NDArray[np.float32]
+SeeTokens = Callable[[int, Vectors], None]
+_RUNTIME = "onnxruntime"
+_TOKENIZED = 1024  # texts tokenized together
+_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+# So many texts earn the four seconds in which torch is imported: in bfloat16 it reads 1.5 times as many a second.
+_LARGE = 2000
 
 
 def exported(folder: Path) -> Path | None:
     """The exported file that the search should use: the 8-bit one when there is one; None without any, or without
     onnxruntime.
     """
-    return export_in(folder) if are_installed("onnxruntime") else None
+    return export_in(folder) if are_installed(_RUNTIME) else None
 
 
 def export_in(folder: Path) -> Path | None:
@@ -32,96 +58,198 @@ def export_in(folder: Path) -> Path | None:
     return next((folder / FOLDER / name for name in (QUANTIZED, PLAIN) if (folder / FOLDER / name).exists()), None)
 
 
-def session(path: Path, threads: int, *, searching: bool = False) -> Any:
-    """An exported file opened by onnxruntime. Raises ModelError."""
+def why_not(location: str, *, classifier: bool = False) -> str:
+    """Why a folder's or hub name's model cannot be run without torch; "" if it can."""
+    if not are_installed(_RUNTIME):
+        return f"{_RUNTIME} is not installed"
+    try:
+        _graph(location, classifier=classifier)
+    except ModelError as error:
+        return str(error)
+    return ""
+
+
+def torch_is_quicker(texts: int) -> bool:
+    """Whether to read so many texts by torch where both could: it is installed, the CPU is quick at bfloat16, and the
+    texts are thousands.
+    """
+    return texts >= _LARGE and are_installed(*TORCH) and fast_bf16()
+
+
+def _graph(location: str, *, classifier: bool = False) -> BertGraph | Path:
+    """A model's graph, or its folder's exported file if it is of another form. Raises ModelError."""
+    check_packaged(location)
+    modules = None if classifier else read_modules(location)
+    try:
+        return bert_graph(location, modules.body if modules else "", classifier=classifier)
+    except OtherForm:
+        path = export_in(Path(location))
+        if path is None:
+            raise
+        return path
+
+
+def _session(graph: BertGraph | Path) -> Any:
+    """A graph opened by onnxruntime. Raises ModelError."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
     options.log_severity_level = 3
-    if searching:
-        # Threads that wait for work by spinning take the time of those that search.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.enable_cpu_mem_arena = False  # a search's batches are small; the arena would keep what the largest took
+    # Threads that wait for work by spinning take the time of those that search.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.enable_cpu_mem_arena = False  # batches are small; the arena would keep what the largest took
+    if isinstance(graph, BertGraph):
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(graph.folder))
+        place, source = str(graph.folder), graph.data
+    else:
+        place, source = str(graph), str(graph)  # type: ignore[assignment]
+        folder = graph.parent.resolve()
+        for name in outer_files(graph):
+            if not (graph.parent / name).resolve().is_relative_to(folder):
+                raise ModelError(
+                    f"{graph} asks for {name}, a file outside of its folder: export it again, or delete it"
+                )
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no common error of its own
-        raise ModelError(f"{path} cannot be read ({error}): export it again, or delete it") from error
+        raise ModelError(f"{place} cannot be read ({error}): export it again, or delete it") from error
 
 
-class OnnxQueryEncoder:
-    """Encodes queries as the bi-encoder of a folder does, from its exported file and what its modules say."""
+class _Network:
+    """A graph that is run on batches of texts of like length."""
 
-    def __init__(self, folder: Path, path: Path) -> None:
-        """Raises ModelError when a file of the folder cannot be read."""
-        from tokenizers import Tokenizer
-
-        self._session = session(path, os.cpu_count() or 1, searching=True)
-        try:
-            self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-            self._padding = int(
-                json.loads((folder / "config.json").read_text(encoding="utf-8")).get("pad_token_id") or 0
-            )
-        except Exception as error:  # tokenizers has no error of its own
-            raise ModelError(f"{folder} cannot be read ({error}): export it again, or delete it") from error
-        modules = read_modules(str(folder))
-        self._head = SentenceHead.load(str(folder), modules, np)
-        self._prompt = modules.prompt(QUERY)
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        most, self._skipped = QUERY_TOKENS, 0
-        if self._prompt:
-            alone = self._tokenizer.encode(self._prompt)
-            most += len(self._tokenizer.encode(self._prompt, add_special_tokens=False).ids)
-            if not modules.include_prompt:
-                self._skipped = len(alone.ids) - alone.special_tokens_mask[-1]
-        self._tokenizer.enable_truncation(min(most, modules.longest or most))
+    def __init__(self, graph: BertGraph | Path, padding: int, output: str) -> None:
+        """output: the one that is wanted, or else the only one. Raises ModelError."""
+        self._session, self._padding = _session(graph), padding
         self._inputs = {each.name for each in self._session.get_inputs()}
+        outputs = [each.name for each in self._session.get_outputs()]
+        if not self._inputs <= _INPUTS or (output not in outputs and len(outputs) > 1):
+            raise ModelError(f"{graph} takes {', '.join(sorted(self._inputs))} and gives {', '.join(outputs)}")
+        self._output = output if output in outputs else outputs[0]
 
-    def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(queries, dimensions) float32, unit length; of each query QUERY_TOKENS are read beside the prompt."""
-        return self.encode_queries_with_tokens(queries, lambda _, __: None)
+    def run(
+        self, encoded: Mapping[str, Sequence[Sequence[int]]], use: Callable[[list[int], Vectors, Vectors], None]
+    ) -> None:
+        """Call use(numbers of texts, what the graph gives of them, their masks) for each batch."""
+        ids = encoded["input_ids"]
+        for numbers in length_buckets([len(row) for row in ids], "cpu"):
+            longest = max(len(ids[number]) for number in numbers)
+            given = {}
+            for name in self._inputs:
+                filler = self._padding if name == "input_ids" else 0
+                rows = (encoded[name][number] for number in numbers)
+                given[name] = np.array([[*row, *[filler] * (longest - len(row))] for row in rows], np.int64)
+            [found] = self._session.run([self._output], given)
+            use(numbers, found, given["attention_mask"].astype(np.float32))
 
-    def encode_queries_with_tokens(
-        self, queries: Sequence[str], see: Callable[[int, npt.NDArray[np.float32]], None]
-    ) -> npt.NDArray[np.float32]:
-        """The same; see(place, vectors) is called with each query's (tokens, hidden) float32."""
-        encoded = self._tokenizer.encode_batch([self._prompt + query or " " for query in queries])
-        vectors: list[npt.NDArray[np.float32] | None] = [None] * len(queries)
-        for places in _like_lengths([len(each.ids) for each in encoded]):
-            found, hidden = self._encode([encoded[place] for place in places])
-            for row, place in enumerate(places):
-                vectors[place] = found[row]
-                see(place, hidden[row, self._skipped : len(encoded[place].ids)])
-        return np.stack([vector for vector in vectors if vector is not None])
 
-    def _encode(self, encoded: Sequence[Any]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Texts' vectors, and those of their tokens."""
-        longest = max(len(each.ids) for each in encoded)
+class OnnxEncoder:
+    """Encodes texts as BiEncoder does, to the same vectors but for rounding."""
 
-        def padded(rows: Sequence[Sequence[int]], filler: int) -> npt.NDArray[np.int64]:
-            return np.array([[*row, *[filler] * (longest - len(row))] for row in rows], np.int64)
+    kind = "bi-encoder"
 
-        features = {
-            "input_ids": padded([each.ids for each in encoded], self._padding),
-            "attention_mask": padded([each.attention_mask for each in encoded], 0),
-            "token_type_ids": padded([each.type_ids for each in encoded], 0),
+    def __init__(self, location: str, path: Path | None = None, passages: str = "") -> None:
+        """path: an exported file that is run in the place of the graph. passages: the encoder of documents, if that is
+        another one. Raises ModelError when a file cannot be read, OtherForm when there is nothing to run.
+        """
+        self.modules = modules = read_modules(location)
+        self.tokenizer = PlainTokenizer(location, modules.body, lower_case=modules.lower_case)
+        graph = path or _graph(location)
+        self._network = _Network(graph, self.tokenizer.padding, "last_hidden_state")
+        config = read_model_json(location, f"{modules.body}/config.json" if modules.body else "config.json")
+        hidden = int(config["hidden_size"])
+        if wrong := steps_fit(modules.steps, hidden * len(modules.pooling)):
+            raise ModelError(f"{location}: {wrong}")
+        places = graph.longest if isinstance(graph, BertGraph) else config.get("max_position_embeddings")
+        self.longest = min((each for each in (modules.longest, places) if each and each > 0), default=None)
+        self.dimensions = modules.dimensions(hidden)
+        self._head = SentenceHead.load(location, modules, np)
+        self._frame = Frame.of_texts(self.tokenizer)
+        self.prompts = {
+            side: Prompt.of(modules.prompt(side), self.tokenizer, pooled=modules.include_prompt) for side in SIDES
         }
-        [hidden] = self._session.run(None, {name: features[name] for name in features.keys() & self._inputs})
-        skipped = np.full(len(encoded), self._skipped) if self._skipped else None
-        found: npt.NDArray[np.float32] = self._head.vectors(
-            hidden, features["attention_mask"].astype(np.float32), skipped
-        ).astype(np.float32)
-        return found, hidden
+        own = Path(location) / PASSAGE_ENCODER
+        self._passages = passages or (str(own) if own.is_dir() else "")
+
+    @property
+    def passages(self) -> OnnxEncoder:
+        """The encoder of documents, loaded when first needed."""
+        if isinstance(self._passages, str):
+            self._passages = OnnxEncoder(self._passages) if self._passages else self  # type: ignore[assignment]
+        return self._passages  # type: ignore[return-value]
+
+    def for_bulk(self) -> OnnxEncoder:
+        """This encoder, which has one form."""
+        return self
+
+    def encode(self, texts: Sequence[str], most: int, prompt: Prompt, see: SeeTokens | None = None) -> Vectors:
+        """(texts, dimensions) float32, unit length; `most` tokens of each are read beside the prompt. see(place,
+        vectors) is called with each text's (tokens, hidden) float32.
+        """
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        most += prompt.tokens
+        own = max(0, min(most, self.longest or most) - self._frame.tokens)
+        for start in range(0, len(texts), _TOKENIZED):
+            chunk = [prompt.text + text for text in texts[start : start + _TOKENIZED]]
+            encoded = self._frame.framed(first_tokens(self.tokenizer, chunk, [own] * len(chunk)))
+
+            def use(numbers: list[int], hidden: Vectors, mask: Vectors, start: int = start) -> None:
+                skipped = np.full(len(numbers), prompt.skipped) if prompt.skipped else None
+                vectors[[start + number for number in numbers]] = self._head.vectors(hidden, mask, skipped)
+                for row, number in enumerate(numbers if see else ()):
+                    see(start + number, hidden[row, prompt.skipped : int(mask[row].sum())])  # type: ignore[misc]
+
+            self._network.run(encoded, use)
+        return vectors
+
+    def encode_queries(self, queries: Sequence[str]) -> Vectors:
+        """Vectors of queries, read up to QUERY_TOKENS beside the prompt."""
+        return self.encode(queries, QUERY_TOKENS, self.prompts[QUERY])
+
+    def encode_documents(self, documents: Sequence[str]) -> Vectors:
+        """Vectors of documents, read up to DOCUMENT_TOKENS beside the prompt."""
+        return self.passages.encode(documents, DOCUMENT_TOKENS, self.passages.prompts[DOCUMENT])
+
+    def encode_queries_with_tokens(self, queries: Sequence[str], see: SeeTokens) -> Vectors:
+        """`encode_queries`; see(place, vectors) is called with each query's (tokens, hidden) float32."""
+        return self.encode(queries, QUERY_TOKENS, self.prompts[QUERY], see)
+
+    def encode_documents_with_tokens(self, documents: Sequence[str], see: SeeTokens) -> Vectors:
+        """The same of documents."""
+        return self.passages.encode(documents, DOCUMENT_TOKENS, self.passages.prompts[DOCUMENT], see)
+
+    def score(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
+        """(pairs,) float32 cosines; equal queries are encoded once."""
+        rows = {query: row for row, query in enumerate(dict.fromkeys(queries))}
+        vectors = self.encode_queries(list(rows))[[rows[query] for query in queries]]
+        found: Vectors = (vectors * self.encode_documents(documents)).sum(1)
+        return found
 
 
-def _like_lengths(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of texts of nearly the same length: on a CPU padding costs as much as text."""
-    group: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if group and lengths[place] > lengths[group[0]] + _PADDING:
-            yield group
-            group = []
-        group.append(place)
-    if group:
-        yield group
+class OnnxCrossEncoder(PairTokens):
+    """Scores pairs as CrossEncoder does."""
+
+    kind = "cross-encoder"
+
+    def __init__(self, location: str, path: Path | None = None) -> None:
+        """path: an exported file that is run in the place of the graph. Raises ModelError as OnnxEncoder does."""
+        tokenizer = PlainTokenizer(location)
+        graph = path or _graph(location, classifier=True)
+        config = read_model_json(location, "config.json") or {}
+        super().__init__(
+            tokenizer, graph.longest if isinstance(graph, BertGraph) else config.get("max_position_embeddings")
+        )
+        self._network = _Network(graph, tokenizer.padding, "logits")
+
+    def score(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
+        """(pairs,) float32 scores."""
+        scores = np.zeros(len(documents), np.float32)
+        for start in range(0, len(documents), _TOKENIZED):
+            chunk = slice(start, start + _TOKENIZED)
+
+            def use(numbers: list[int], logits: Vectors, mask: Vectors, start: int = start) -> None:
+                scores[[start + number for number in numbers]] = logits[:, 0]
+
+            self._network.run(self.encode_pairs(queries[chunk], documents[chunk]), use)
+        return scores

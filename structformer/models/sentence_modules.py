@@ -49,6 +49,10 @@ _UNSUPPORTED = ("processing_kwargs", "query_length", "document_length", "query_e
 _ENDLESS = 1_000_000  # tokens: a tokenizer without a limit names a larger number
 
 
+class OtherForm(ModelError):
+    """A model is not of a form that runs without torch; torch may load it all the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dense:
     """A linear layer and its activation, after the pooling."""

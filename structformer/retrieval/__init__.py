@@ -21,7 +21,13 @@ if TYPE_CHECKING:
         with_anchor,
     )
     from structformer.retrieval.index import Index, has_vectors, is_stale
-    from structformer.retrieval.indexing import build_index, encoders_advice, unrepeatable, would_lose_vectors
+    from structformer.retrieval.indexing import (
+        build_index,
+        encoders_advice,
+        pretrained_here,
+        unrepeatable,
+        would_lose_vectors,
+    )
     from structformer.retrieval.loading import (
         QueryEncoder,
         has_ranking_head,
@@ -70,6 +76,7 @@ __all__ = [
     "document_text", "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights",
     "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale",
     "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "parse_filter", "parse_pipeline",
+    "pretrained_here",
     "query_encoder_folder", "read_curated", "read_qrels", "read_run", "rescore", "saturation", "scaled_weights",
     "slips", "snippet_of", "stage_kinds", "texts_of", "trained_encoder", "training_verdict", "unrepeatable",
     "web_address", "what_parts_give", "with_anchor", "would_lose_vectors",

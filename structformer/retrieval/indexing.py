@@ -12,6 +12,8 @@ from structformer.corpus.languages import corpus_languages
 from structformer.did_you_mean import checked_options
 from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
+from structformer.models.base import packaged_minilm
+from structformer.models.chosen_base import chosen_base
 from structformer.models.known_encoders import MULTILINGUAL, advise, language_advice
 from structformer.models.registry import trained_models
 from structformer.notebook import notebook_progress
@@ -24,9 +26,9 @@ from structformer.retrieval.index import FORMAT_VERSION, vector_files
 from structformer.retrieval.learning.structure import IndexStructure
 from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, journals, make_vectors
 from structformer.retrieval.vectors.approximate import faiss_module
-from structformer.retrieval.vectors.encoder_names import STRUCTURE
+from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE
 from structformer.retrieval.vectors.encoder_pairs import choose_encoders
-from structformer.retrieval.vectors.encoder_places import default_encoders, encoder_place
+from structformer.retrieval.vectors.encoder_places import default_encoders, encoder_place, runs_here
 from structformer.retrieval.words.lexical import LexicalWriter
 from structformer.storage.files import read_json, remove, write_json
 from structformer.text.languages import declared_code
@@ -54,9 +56,9 @@ def build_index(
 
     encoders: whose vectors are made: "structure", the static one, which is learned first where there is none, or more
     than a fifth of the texts are new since; "base", the untrained bi-encoder; or a trained one by its name. None:
-    - "structure", and the trained bi-encoder if held-out questions show no loss, else "base" if it is at hand;
-    - without torch "structure" alone;
-    - but MissingPackage without torch where the index of today has vectors that only torch makes.
+    - "structure", and the trained bi-encoder if held-out questions show no loss, else "base" if it is at hand, as far
+      as they run here: by torch, or, those of BERT's form, by onnxruntime;
+    - but MissingPackage if they don't, and the index of today has vectors of such.
 
     language: whose stemmer is used; "auto": that of the language that most documents declare, else English's.
     vector_bits: 32, or 16 for half the room. base_model, query_model: what "base" means from now on (chosen_base.py).
@@ -165,17 +167,24 @@ def encoders_advice(
 
 
 def encoders_to_index(workspace: Workspace) -> list[str]:
-    """The static encoder, and with torch `default_encoders`. Raises MissingPackage without torch where the index of
-    today has vectors that only torch makes.
+    """The static encoder, and `default_encoders` if they run with what is installed. Raises MissingPackage if they do
+    not, and the index of today has vectors of theirs.
     """
-    if are_installed(*TORCH):
-        return [STRUCTURE, *default_encoders(workspace)]
     if would_lose_vectors(workspace):
         require(
             "an index with a pretrained encoder's vectors, as this workspace has (--encoder structure: one without),",
             *TORCH,
         )
-    return [STRUCTURE]
+    return [STRUCTURE, *pretrained_here(workspace)]
+
+
+def pretrained_here(workspace: Workspace) -> list[str]:
+    """Those of `default_encoders` that run with what is installed. Without torch nothing is fetched unasked."""
+    if not are_installed(*TORCH):
+        named = chosen_base(workspace) or packaged_minilm() or ENCODER in trained_models(workspace)
+        if not (named and are_installed("onnxruntime")):
+            return []
+    return [name for name in default_encoders(workspace) if runs_here(workspace, name)]
 
 
 def unrepeatable(workspace: Workspace) -> str:
@@ -186,8 +195,9 @@ def unrepeatable(workspace: Workspace) -> str:
 
 
 def would_lose_vectors(workspace: Workspace) -> bool:
-    """Whether torch is missing and the index of today has vectors that only torch makes."""
+    """Whether the index of today has a pretrained encoder's vectors, and none that would be indexed runs here."""
     if are_installed(*TORCH) or not workspace.has("index"):
         return False
     made = map(read_json, (workspace.folder("index") / "dense").glob("*.made.json"))
-    return any(each.get("pretrained", each.get("needs_torch", True)) for each in made)
+    has_some = any(each.get("pretrained", each.get("needs_torch", True)) for each in made)
+    return has_some and not pretrained_here(workspace)

@@ -61,7 +61,7 @@ def index_part(
     for place in places:
         from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_missing, in_context
 
-        model = load_passage_encoder(workspace, place).for_bulk()
+        model = load_passage_encoder(workspace, place, corpus.document_count).for_bulk()
         known = [
             KnownVectors(before / "dense" / f"{place.vectors}{suffix}.npy", vector_bits)
             for suffix in ("", ".overviews")

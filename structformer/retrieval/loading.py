@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -11,13 +12,27 @@ import numpy.typing as npt
 
 from structformer.errors import ModelError
 from structformer.extras import TORCH, are_installed, require
-from structformer.models.kinds import RankerOptions, ranker_kind
-from structformer.models.onnx_encoder import OnnxQueryEncoder, export_in, exported
-from structformer.models.registry import checked_model, compare_model, model_kind, read_record, trained_models
+from structformer.models.base import resolve_base_model
+from structformer.models.first_tokens import MAX_TOKENS
+from structformer.models.kinds import RankerKind, RankerOptions, imported, ranker_kind
+from structformer.models.onnx_encoder import OnnxEncoder, export_in, exported, torch_is_quicker, why_not
+from structformer.models.precision import fast_bf16
+from structformer.models.registry import (
+    checked_model,
+    compare_model,
+    model_folder,
+    model_kind,
+    read_record,
+    trained_models,
+)
+from structformer.models.sentence_modules import OtherForm
 from structformer.retrieval.index import has_vectors
 from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
-from structformer.retrieval.vectors.encoder_places import encoder_kind, encoder_place
+from structformer.retrieval.vectors.encoder_places import encoder_kind, encoder_place, load_encoder
 from structformer.workspace import Workspace
+
+_ON_HUB = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?", re.ASCII)
+_PAIRS = 10_000  # that rerankers read in a session: torch is loaded for them where it is quicker
 
 
 class Scorer(Protocol):
@@ -37,29 +52,23 @@ class QueryEncoder(Protocol):
 
 
 def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
-    """What encodes queries: the exported model where there is one, which needs no torch and starts sooner, else the
-    torch model. Raises ModelError.
+    """What encodes queries: the exported model where there is one, else by onnxruntime the model itself, else the torch
+    model. Raises ModelError.
     """
-    kind = encoder_kind(workspace, name)
-    if not kind.needs_torch:
-        encoder: QueryEncoder = kind.load(encoder_place(workspace, name).queries)  # type: ignore[assignment]
-        return encoder
-    folder = query_encoder_folder(workspace, name)
-    if name == UNTRAINED:  # others were compared
-        compare_model(workspace, folder, f"delete {folder}, or `structformer export base --onnx` again")
-    if (path := exported(folder)) is not None:
-        return OnnxQueryEncoder(folder, path)
-    if not are_installed(*TORCH) and export_in(folder) is not None:
-        require(f"the exported encoder {name}", "onnxruntime")
+    kind, place = encoder_kind(workspace, name), encoder_place(workspace, name)
+    if kind.exported:
+        folder = query_encoder_folder(workspace, name)
+        if name == UNTRAINED:  # others were compared
+            compare_model(workspace, folder, f"delete {folder}, or `structformer export base --onnx` again")
+        if (path := exported(folder)) is not None:
+            return OnnxEncoder(str(folder), path)
+        if not are_installed(*TORCH) and export_in(folder) is not None:
+            require(f"the exported encoder {name}", "onnxruntime")
     without = f"hybrid:{STRUCTURE}" if STRUCTURE in trained_models(workspace) else "lexical"
-    require(
-        f"the encoder {name}, which is not exported (structformer export {name} --onnx, where torch is installed; "
-        f"--pipeline {without} searches without it),",
-        *TORCH,
+    encoder: QueryEncoder = load_encoder(
+        workspace, name, place.queries, f"(--pipeline {without} searches without it) the encoder"
     )
-    from structformer.models.bi_encoder import BiEncoder
-
-    return BiEncoder.load(encoder_place(workspace, name).queries)
+    return encoder
 
 
 def query_encoder_folder(workspace: Workspace, name: str) -> Path:
@@ -74,8 +83,10 @@ def searches_without_torch(workspace: Workspace, name: str) -> bool:
     """Whether the index has an encoder's vectors, and queries are encoded by an export, or need none."""
     if not has_vectors(workspace, [name]):
         return False
-    needless = not encoder_kind(workspace, name).needs_torch
-    return needless or exported(query_encoder_folder(workspace, name)) is not None
+    kind = encoder_kind(workspace, name)
+    if not kind.needs_torch or (kind.exported and exported(query_encoder_folder(workspace, name)) is not None):
+        return True
+    return kind.exported and why_not(encoder_place(workspace, name).queries) == ""
 
 
 def model_fingerprint(workspace: Workspace, name: str) -> str:
@@ -85,20 +96,21 @@ def model_fingerprint(workspace: Workspace, name: str) -> str:
 
 def untrained_scorer(location: str = "") -> Scorer:
     """A cross-encoder of a base model, "" for the default one, before any training: with the head that its files have,
-    as BERT's for the next sentence, else with a random one, the same each time. Raises ModelError.
+    as a published reranker's or BERT's for the next sentence, else with a random one, the same each time. Raises
+    ModelError.
     """
-    require("reranking", *TORCH)
+    kind = ranker_kind("cross-encoder")
+    if location and (scorer := _by_onnxruntime(kind, location)) is not None:
+        return scorer
+    require(f"reranking{f' by {location}' if location else ''}", *TORCH)
     import torch
 
-    from structformer.models.base import resolve_base_model
-    from structformer.models.cross_encoder import MAX_TOKENS
-
-    location = location or resolve_base_model("auto", "cross-encoder").location
+    location = location or resolve_base_model("auto", kind.name).location
     if (ranker := _with_own_head(location)) is not None:
         return ranker
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return ranker_kind("cross-encoder").start(location, RankerOptions(MAX_TOKENS))
+        return kind.start(location, RankerOptions(MAX_TOKENS))
 
 
 def has_ranking_head(location: str) -> bool:
@@ -113,13 +125,34 @@ def _with_own_head(location: str) -> Scorer | None:
         return None
 
 
+def _by_onnxruntime(kind: RankerKind, location: str) -> Scorer | None:
+    """A scorer without torch; None where torch can and onnxruntime cannot, or where torch is quicker."""
+    if not kind.exported or not are_installed("onnxruntime"):
+        return None
+    path = exported(Path(location))
+    if path is None and kind.joint and torch_is_quicker(_PAIRS):
+        return None
+    try:
+        scorer: Scorer = imported(kind.onnx)(location, path)
+    except OtherForm:
+        return None
+    return scorer
+
+
 def load_scorer(workspace: Workspace, name: str) -> Scorer:
-    """A ranker of any kind that scores query-document pairs. Raises ModelError on an unknown model."""
+    """A ranker of any kind that scores query-document pairs: of the workspace, a folder, or a name on a hub. Raises
+    ModelError on an unknown model.
+    """
+    if not model_folder(workspace, name).exists() and _ON_HUB.fullmatch(name):
+        return untrained_scorer(resolve_base_model(name, "cross-encoder").location)
     kind, location = ranker_kind(model_kind(workspace, name)), str(checked_model(workspace, name))
+    if (scorer := _by_onnxruntime(kind, location)) is not None:
+        return scorer
     if kind.needs_torch:
         require(f"the ranker {name}", *TORCH)
-    if not kind.exported:
-        return kind.load(location)
-    from structformer.models.onnx import load_for_search
+    ranker = kind.load(location)
+    if kind.exported and kind.joint and fast_bf16():
+        import torch
 
-    return load_for_search(kind, location)
+        ranker.model.to(torch.bfloat16)  # three times as fast as float32; scores move less than with 8-bit weights
+    return ranker

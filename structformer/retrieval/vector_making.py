@@ -91,8 +91,8 @@ def make_vectors(
         return  # two encoders of queries may share one of passages
     if place.name != UNTRAINED:
         checked_model(workspace, place.name)
-    model = load_passage_encoder(workspace, place).for_bulk()
     units, documents = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
+    model = load_passage_encoder(workspace, place, len(units)).for_bulk()
     earlier = (before if before is not None and is_whole(before, place) else folder) / "dense" / f"{place.vectors}.npy"
     kind = encoder_kind(workspace, place.name)
     pretrained = kind.pretrained

@@ -11,7 +11,7 @@ from structformer import Retriever, train
 from structformer.evaluation.held_out_openings import evaluate_openings
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.chosen_base import chosen_base, chosen_query_model
-from structformer.models.onnx_encoder import OnnxQueryEncoder
+from structformer.models.onnx_encoder import OnnxEncoder
 from structformer.models.registry import read_record
 from structformer.retrieval.index import Index
 from structformer.retrieval.loading import load_query_encoder
@@ -64,7 +64,7 @@ def test_passages_are_encoded_by_the_base_and_queries_by_its_query_model(run, tm
     assert evaluate_openings(folder).rows
     export_model(folder, "base")
     exported = load_query_encoder(workspace, "base")
-    assert isinstance(exported, OnnxQueryEncoder)
+    assert isinstance(exported, OnnxEncoder)
     assert close(exported.encode_queries(QUERIES), small.encode_queries(QUERIES))
     assert [hit.address for hit in Retriever.open(folder).search(QUERIES[0], 5, "dense:base")] == hits
     # Without its query model the base asks by itself again.

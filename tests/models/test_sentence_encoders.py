@@ -21,7 +21,7 @@ from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.known_encoders import KNOWN
 from structformer.models.onnx import export_onnx
-from structformer.models.onnx_encoder import OnnxQueryEncoder
+from structformer.models.onnx_encoder import OnnxEncoder
 from structformer.models.scratch import train_wordpiece
 from structformer.models.sentence_modules import PLAIN, modules_mark, read_modules
 from structformer.retrieval.index import Index
@@ -230,7 +230,7 @@ def test_an_export_gives_the_same_without_torch(folder_of, name, tmp_path):
     pytest.importorskip("onnxscript", reason="an export needs onnxscript")
     ours = BiEncoder.load(str(folder_of(name)))
     ours.save(tmp_path)
-    exported = OnnxQueryEncoder(tmp_path, export_onnx(ours, tmp_path))
+    exported = OnnxEncoder(str(tmp_path), export_onnx(ours, tmp_path))
     asked = [*QUERIES, TEXTS[3]]
     assert furthest(exported.encode_queries(asked), BiEncoder.load(str(folder_of(name))).encode_queries(asked)) < CLOSE
 
@@ -483,7 +483,7 @@ def test_queries_side_is_trained_and_searched_with_the_prompt(started, tmp_path)
     for name, encoder in (("bi-encoder", ours), ("base", base)):
         export_model(workspace, name)
         exported = load_query_encoder(index.workspace, name)
-        assert isinstance(exported, OnnxQueryEncoder)
+        assert isinstance(exported, OnnxEncoder)
         assert furthest(exported.encode_queries(QUERIES), encoder.encode_queries(QUERIES)) < CLOSE
     hits = Retriever.open(workspace).search("mend the mast", 3, "dense:bi-encoder")
     assert [hit.document_id for hit in hits] == [hit.document_id for hit in unexported]

@@ -30,9 +30,9 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.evaluation.judgements import read_judgements
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
-from structformer.models.kinds import ranker_kind
+from structformer.models.kinds import imported, ranker_kind
 from structformer.models.late_interaction import LateInteraction
-from structformer.models.onnx import OnnxModel, load_for_search
+from structformer.models.onnx_encoder import OnnxEncoder, export_in
 from structformer.models.registry import read_record
 from structformer.sampling import Samples, SamplingOptions
 from structformer.sampling.tasks import tasks
@@ -728,10 +728,9 @@ def test_an_exported_model_scores_alike_and_the_search_uses_it(corpus, run):
         for flags in ([], ["--int8"]):
             done = run("export", ranker, "--onnx", *flags, "-w", corpus)
             assert done.code == 0, done.err
-            exported = load_for_search(ranker_kind(ranker), str(folder))
-            assert isinstance(exported.model, OnnxModel)
-            if isinstance(exported, BiEncoder):
-                scores = exported.encode(texts[:5]) @ exported.encode(texts[:5]).T
+            exported = imported(ranker_kind(ranker).onnx)(str(folder), export_in(folder))
+            if isinstance(exported, OnnxEncoder):
+                scores = exported.encode_documents(texts[:5]) @ exported.encode_documents(texts[:5]).T
                 expected = (
                     BiEncoder.load(str(folder)).encode(texts[:5]) @ BiEncoder.load(str(folder)).encode(texts[:5]).T
                 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from structformer.cli import Output, base_url_option, common_options, default_option, seconds
 from structformer.errors import UsageError, WorkspaceError
-from structformer.extras import TORCH, require
+from structformer.extras import TORCH, are_installed, require
 
 from structformer_serve.commands.serve import (
     check_packages,
@@ -91,11 +91,12 @@ def command(
         raise click.UsageError("--watch looks at files; a website has none")
     place = Workspace(workspace)
     if base_model or query_model:
-        require("--base-model" if base_model else "--query-model", *TORCH)
-        from structformer.models import usable_base, usable_pair
+        from structformer.models import usable_base, usable_pair, why_not
 
         if base_model:
-            usable_base(base_model)  # a wrong one fails before anything is read
+            base = usable_base(base_model)  # a wrong one fails before anything is read
+            if not are_installed(*TORCH) and (why := why_not(base.location)):
+                require(f"--base-model {base_model} ({why})", *TORCH)
         usable_pair(place, base_model, query_model)
     title, threads = values.pop("title"), values["threads"]
     logs = values["logs"] or values["log_queries"]

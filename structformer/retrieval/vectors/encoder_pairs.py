@@ -7,11 +7,12 @@ import numpy as np
 
 from structformer.corpus import Corpus
 from structformer.errors import ModelError
-from structformer.extras import TORCH, require
 from structformer.graph import ReferenceGraph
 from structformer.models.base import BaseModel
 from structformer.models.chosen_base import choose_base, chosen_base, keep_base, usable_pair
 from structformer.retrieval.documents.units import shard_units
+from structformer.retrieval.vectors.encoder_names import UNTRAINED
+from structformer.retrieval.vectors.encoder_places import load_encoder
 from structformer.retrieval.vectors.reading import evenly
 from structformer.workspace import Workspace
 
@@ -39,10 +40,8 @@ def check_pair(workspace: Workspace, base: BaseModel, queries: BaseModel) -> Non
     """Encode passages of the corpus by both. Raises ModelError where their vectors differ in length, or most of those
     by the query model are nearest to another passage than their own.
     """
-    require("a query model", *TORCH)
-    from structformer.models.bi_encoder import BiEncoder
-
-    asking, reading = BiEncoder.load(queries.location), BiEncoder.load(base.location)
+    what = "a query model by"
+    asking, reading = (load_encoder(workspace, UNTRAINED, each.location, what) for each in (queries, base))
     if asking.dimensions != reading.dimensions:
         raise ModelError(
             f"{queries.name} makes vectors of {asking.dimensions} numbers and {base.name} of {reading.dimensions}: "

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from structformer.errors import ModelError
-from structformer.extras import TORCH, require
+from structformer.extras import TORCH, are_installed, require
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.chosen_base import chosen_base, chosen_query_model
-from structformer.models.kinds import RankerKind, ranker_kind
+from structformer.models.kinds import RankerKind, imported, ranker_kind
+from structformer.models.onnx_encoder import torch_is_quicker, why_not
 from structformer.models.registry import PASSAGE_ENCODER, model_folder, read_record, trained_models
 from structformer.models.sentence_modules import modules_mark
 from structformer.retrieval.vectors.encoder_names import ENCODER, UNTRAINED
@@ -118,16 +119,31 @@ def encoder_kind(workspace: Workspace, name: str) -> RankerKind:
     return ranker_kind("bi-encoder" if name == UNTRAINED else read_record(workspace, name).kind)
 
 
-def load_encoder(workspace: Workspace, name: str, location: str, what: str) -> Any:
-    """An encoder of texts. what: its use, for the message that torch is missing. Raises ModelError, MissingPackage."""
+def load_encoder(
+    workspace: Workspace, name: str, location: str, what: str, *, passages: str = "", texts: int = 0
+) -> Any:
+    """An encoder of texts: by onnxruntime where its form allows it, unless torch reads so many texts sooner.
+
+    what: its use, for the message that a package is missing. passages: its encoder of documents, if that is another
+    one. texts: how many it is to read. Raises ModelError, MissingPackage.
+    """
     kind = encoder_kind(workspace, name)
-    if kind.needs_torch:
-        require(f"{what} {name}", *TORCH)
-    return kind.load(location)
+    why = ""
+    if kind.exported and not torch_is_quicker(texts):
+        why = why_not(location) or (why_not(passages) if passages else "")
+        if not why:
+            return imported(kind.onnx)(location, passages=passages)
+    needed = [package for package in kind.runtimes if are_installed(package)]
+    if not needed or kind.needs_torch:
+        require(f"{what} {name}{why and f' ({why})'}", *(TORCH if kind.needs_torch else kind.runtimes[:1]))
+    encoder: Any = kind.load(location)
+    if passages:
+        encoder.passages = kind.load(passages)
+    return encoder
 
 
 def load_untrained(place: EncoderPlace) -> BiEncoder:
-    """An untrained encoder, with its encoder of passages if that is another one."""
+    """An untrained encoder by torch, with its encoder of passages if that is another one."""
     from structformer.models.bi_encoder import BiEncoder
 
     encoder = BiEncoder.load(place.queries)
@@ -136,10 +152,17 @@ def load_untrained(place: EncoderPlace) -> BiEncoder:
     return encoder
 
 
-def load_passage_encoder(workspace: Workspace, place: EncoderPlace) -> Any:
-    """The encoder that makes the passages' vectors. Raises ModelError, MissingPackage."""
+def load_passage_encoder(workspace: Workspace, place: EncoderPlace, texts: int) -> Any:
+    """The encoder that makes the passages' vectors. texts: how many. Raises ModelError, MissingPackage."""
     what = "making vectors by the encoder"
     if place.name == UNTRAINED and place.queries != place.passages:
-        require(f"{what} {place.name}", *TORCH)
-        return load_untrained(place)
-    return load_encoder(workspace, place.name, place.passages, what)
+        return load_encoder(workspace, place.name, place.queries, what, passages=place.passages, texts=texts)
+    return load_encoder(workspace, place.name, place.passages, what, texts=texts)
+
+
+def runs_here(workspace: Workspace, name: str) -> bool:
+    """Whether an encoder can make vectors with what is installed. Raises ModelError on an unknown one."""
+    kind = encoder_kind(workspace, name)
+    if are_installed(*TORCH) or not kind.needs_torch:
+        return True
+    return kind.exported and why_not(encoder_place(workspace, name).passages) == ""

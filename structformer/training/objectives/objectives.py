@@ -9,11 +9,13 @@ from typing import Any
 import torch
 
 from structformer.errors import UsageError
-from structformer.models.bi_encoder import BiEncoder, Prompt
-from structformer.models.cross_encoder import LONG_QUERY_TOKENS, QUERY_TOKENS, CrossEncoder
+from structformer.models.bi_encoder import BiEncoder
+from structformer.models.cross_encoder import CrossEncoder
+from structformer.models.first_tokens import LONG_QUERY_TOKENS, QUERY_TOKENS
 from structformer.models.kinds import ranker_kind
 from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.models.losses import Takes
+from structformer.models.plain_tokenizer import Prompt
 from structformer.models.sentence_modules import DOCUMENT, QUERY
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries

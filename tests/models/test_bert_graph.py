@@ -1,0 +1,163 @@
+"""BERT and XLM-R by onnxruntime from their own files: the vectors and scores that torch gives, and refusals."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from structformer.errors import ModelError
+from structformer.models.bert_graph import bert_graph
+from structformer.models.bi_encoder import BiEncoder
+from structformer.models.cross_encoder import CrossEncoder
+from structformer.models.onnx_encoder import OnnxCrossEncoder, OnnxEncoder, why_not
+from structformer.models.onnx_wire import FLOAT, model, node, outer_files, outer_tensor
+from structformer.models.scratch import make_scratch_model
+
+TEXTS = ["a loop that does not slip", "", "Rope, " * 300, "the knot [PAD] of a sailor", "oar"]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bert")
+    make_scratch_model(
+        lambda: ["ropes and knots of a sailor slip", *TEXTS], folder, size="tiny", seed=0, vocabulary=300
+    )
+    return folder
+
+
+@pytest.fixture
+def xlmr(bert: Path, tmp_path: Path) -> Path:
+    from transformers import AutoTokenizer, XLMRobertaConfig, XLMRobertaModel
+
+    tokenizer = AutoTokenizer.from_pretrained(bert)
+    torch.manual_seed(1)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    config = XLMRobertaConfig(vocab_size=len(tokenizer), type_vocab_size=2, max_position_embeddings=600, **sizes)
+    config.pad_token_id = tokenizer.pad_token_id
+    XLMRobertaModel(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    settings = json.loads((tmp_path / "config.json").read_text())
+    settings["pad_token_id"] = tokenizer.pad_token_id
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    return tmp_path
+
+
+def compared(folder: Path) -> None:
+    ours, theirs = OnnxEncoder(str(folder)), BiEncoder.load(str(folder))
+    seen: tuple[dict, dict] = ({}, {})
+    for encoder, tokens in zip((ours, theirs), seen, strict=True):
+        vectors = encoder.encode_documents_with_tokens(TEXTS, tokens.__setitem__)
+        assert vectors.shape == (len(TEXTS), ours.dimensions)
+    for place in range(len(TEXTS)):
+        np.testing.assert_allclose(seen[0][place], seen[1][place], atol=1e-4)
+    np.testing.assert_allclose(ours.encode_documents(TEXTS), theirs.encode_documents(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(ours.encode_queries(TEXTS), theirs.encode_queries(TEXTS), atol=1e-5)
+
+
+def test_bert_gives_the_vectors_that_torch_gives(bert):
+    compared(bert)
+
+
+def test_weights_of_16_bits_are_read(bert, tmp_path):
+    from transformers import AutoModel
+
+    shutil.copytree(bert, tmp_path / "half")
+    AutoModel.from_pretrained(bert).to(torch.bfloat16).save_pretrained(tmp_path / "half")
+    compared(tmp_path / "half")
+
+
+def test_xlm_r_counts_positions_from_its_padding_token_on(xlmr):
+    compared(xlmr)
+
+
+def test_prompts_layers_and_pooling_are_read_as_by_torch(bert, tmp_path):
+    from dataclasses import replace
+
+    from structformer.models.pooling import SentenceHead
+    from structformer.models.sentence_modules import PLAIN
+
+    encoder = BiEncoder.load(str(bert))
+    modules = replace(
+        PLAIN, pooling=("cls", "mean"), include_prompt=False, prompts={"query": "ask: ", "document": "p: "}
+    )
+    encoder.head = SentenceHead(modules, (), torch)
+    encoder.save(tmp_path)
+    assert OnnxEncoder(str(tmp_path)).dimensions == 2 * encoder.model.config.hidden_size
+    compared(tmp_path)
+
+
+@pytest.mark.parametrize("form", ["bert", "roberta"])
+def test_a_published_cross_encoder_scores_as_by_torch(form, bert, xlmr, tmp_path):
+    from transformers import AutoModelForSequenceClassification
+
+    source, target = bert if form == "bert" else xlmr, tmp_path / "ranker"
+    torch.manual_seed(2)
+    AutoModelForSequenceClassification.from_pretrained(source, num_labels=1).save_pretrained(target)
+    shutil.copy(source / "tokenizer.json", target)
+    shutil.copy(source / "tokenizer_config.json", target)
+    asked, texts = ["does a loop slip"] * len(TEXTS), TEXTS
+    expected = CrossEncoder.load(str(target)).score(asked, texts)
+    np.testing.assert_allclose(OnnxCrossEncoder(str(target)).score(asked, texts), expected, atol=1e-5)
+
+
+def test_8_bits_move_vectors_a_little(bert):
+    import onnxruntime
+
+    small = bert_graph(str(bert), int8=True)
+    session = onnxruntime.InferenceSession(small.data, providers=["CPUExecutionProvider"])
+    ids = np.arange(5, 25, dtype=np.int64)[None]
+    given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+    [found] = session.run(None, given)
+    own = BiEncoder.load(str(bert)).model(torch.from_numpy(ids)).last_hidden_state.detach().numpy()
+    cosines = (found * own).sum(-1) / np.linalg.norm(found, axis=-1) / np.linalg.norm(own, axis=-1)
+    assert 0.995 < cosines.min() < 0.999999
+
+
+def test_another_form_is_left_to_torch_and_says_why(bert, tmp_path):
+    shutil.copytree(bert, tmp_path / "other")
+    config = json.loads((bert / "config.json").read_text())
+    for change in ({"model_type": "modernbert"}, {"hidden_act": "silu"}, {"position_embedding_type": "relative_key"}):
+        (tmp_path / "other" / "config.json").write_text(json.dumps({**config, **change}))
+        assert why_not(str(tmp_path / "other"))
+    assert why_not(str(bert)) == ""
+
+
+def test_damaged_weights_are_refused_in_one_line(bert, tmp_path):
+    for name, size in (("cut", -100), ("head", 40), ("empty", 0)):
+        folder = tmp_path / name
+        shutil.copytree(bert, folder)
+        whole = (bert / "model.safetensors").read_bytes()
+        (folder / "model.safetensors").write_bytes(whole[:size])
+        with pytest.raises(ModelError, match=r"model\.safetensors is damaged") as refused:
+            OnnxEncoder(str(folder))
+        assert "\n" not in str(refused.value)
+    config = json.loads((bert / "config.json").read_text())
+    shutil.copytree(bert, tmp_path / "wide")
+    (tmp_path / "wide" / "config.json").write_text(json.dumps({**config, "hidden_size": 2 * config["hidden_size"]}))
+    with pytest.raises(ModelError, match="other sizes"):
+        OnnxEncoder(str(tmp_path / "wide"))
+
+
+@pytest.mark.parametrize("outside", ["../secret.bin", "/etc/passwd", "a/../../secret.bin"])
+def test_a_graph_that_asks_for_files_outside_its_folder_is_refused(bert, outside, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(bert, folder)
+    (folder / "model.safetensors").unlink()
+    (folder / "onnx").mkdir()
+    (tmp_path / "secret.bin").write_bytes(bytes(400))
+    made = model(
+        [node("Identity", ["stolen"], "last_hidden_state")],
+        [outer_tensor("stolen", FLOAT, (10, 10), outside, 0, 400)],
+        [("input_ids", 7, ("texts", "tokens")), ("attention_mask", 7, ("texts", "tokens"))],
+        [("last_hidden_state", FLOAT, ("texts", 10))],
+    )
+    (folder / "onnx" / "model.onnx").write_bytes(made)
+    assert outer_files(folder / "onnx" / "model.onnx") == {outside}
+    with pytest.raises(ModelError, match="outside of its folder") as refused:
+        OnnxEncoder(str(folder))
+    assert "\n" not in str(refused.value)
+    (folder / "onnx" / "model.onnx").write_bytes(made[:50])
+    with pytest.raises(ModelError, match="is not an ONNX file"):
+        OnnxEncoder(str(folder))
