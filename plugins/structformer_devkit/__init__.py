@@ -7,8 +7,9 @@ from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
     from structformer_devkit.formats import RULES, Broken, Sample, check_format, mark_problems
+    from structformer_devkit.site_generators import check_site_generator
 
-__all__ = ["RULES", "Broken", "Sample", "check_format", "mark_problems"]
+__all__ = ["RULES", "Broken", "Sample", "check_format", "check_site_generator", "mark_problems"]
 __getattr__ = lazy_names(__name__)
 
 

@@ -34,7 +34,7 @@ class Checked:
     remarks: list[str] = field(default_factory=list)
 
 
-_CHECKED = ("format", "task", "ranker", "stage", "search engine", "command")
+_CHECKED = ("format", "task", "ranker", "stage", "search engine", "site generator", "command")
 
 
 class _Commands(click.Group):
@@ -78,6 +78,7 @@ def _names(app: click.Command) -> dict[str, Collection[str]]:
         "command": app.list_commands(click.Context(app)) if isinstance(app, click.Group) else (),
         "engine": engines,
         "measure": own_measures(),
+        "site generator": plugins.site_generators,
     }
 
 
@@ -121,6 +122,10 @@ def _checked(kind: str, name: str, given: Sequence[str], app: click.Command) -> 
             return _format(name, given)
         case "search engine":
             return _search_engine(name, given)
+        case "site generator":
+            from structformer_devkit.site_generators import SITE_GENERATOR_RULES, check_site_generator
+
+            rules, broken = SITE_GENERATOR_RULES, check_site_generator(load_plugins().site_generators[name])
         case "task":
             from structformer_devkit.tasks import TASK_RULES, check_task
 

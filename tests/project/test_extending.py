@@ -222,7 +222,17 @@ def test_the_guide_has_an_example_for_everything_that_can_be_added():
     headings = {heading for heading, _ in examples()}
     assert {
         f"Adding a {what}"
-        for what in ("format", "sampling task", "ranker", "loss", "search stage", "search engine", "measure", "command")
+        for what in (
+            "format",
+            "site generator",
+            "sampling task",
+            "ranker",
+            "loss",
+            "search stage",
+            "search engine",
+            "measure",
+            "command",
+        )
     } | {"Adding an engine"} <= headings
 
 
