@@ -30,7 +30,7 @@ from structformer.sampling import (
     Task,
     left_out,
 )
-from structformer.text import section_passages
+from structformer.text import function_words, section_passages
 from structformer.workspace import Workspace
 
 _KINDS = frozenset({LinkKind.HYPERLINK.value, LinkKind.XREF.value, LinkKind.CITATION.value})
@@ -38,13 +38,37 @@ _LONGEST = 64  # words of an anchor text, as the released scripts cut them
 _MOST_TARGETS = 4  # documents that an anchor text with something to say leads to
 _MOST_SOURCES, _FEW_DOCUMENTS = 0.1, 40  # share of the documents that have a link of the site's frame; when it counts
 _FILE = "links.sqlite"
-# Texts that say what one does with a link, not what is behind it.
-_FUNCTIONAL = frozenset(
-    "about above article back below click continue contents details document documentation download edit en english "
-    "example examples faq figure file find full further go guide help here home homepage index info information "
-    "instructions learn link list login main manual menu more next note official offsite original overview page pdf "
-    "previous prev read reference register reply return save search section see show sign site source start table "
-    "these this top tutorial up view visit web website".split()
+_AROUND = ".,:;!?()[]»«\"'→←>…。、：！？「」（）"  # of a word of a link
+# Words that say what one does with a link, not what is behind it: a text of these alone says nothing. Names that pages
+# have ("Search", "Login", "Examples") are not among them.
+_OF_LINKS = frozenset(
+    "about above article back below click continue download edit en english file find full further go here home "
+    "homepage learn link more next official offsite original our page pdf previous prev read return see show sign site "
+    "source these this top up view visit web website".split()
+)
+# The same as whole phrases: German, French, Spanish, Italian, Portuguese, Dutch, Polish, Swedish, Czech, Turkish,
+# Russian, Ukrainian, Chinese, Japanese, Korean.
+_PHRASES = frozenset(
+    phrase
+    for phrases in """hier|hier klicken|klicken sie hier|mehr|mehr erfahren|mehr lesen|weiter|weiterlesen|zurück
+    herunterladen|startseite|siehe|siehe oben|nach oben|bearbeiten|quelle|ici|cliquez ici|lire la suite|en savoir plus
+    voir|voir plus|suivant|précédent|retour|accueil|télécharger|haut de page|modifier|source|aquí|haga clic aquí
+    clic aquí|leer más|más información|ver más|siguiente|anterior|volver|inicio|descargar|editar|fuente|qui|clicca qui
+    leggi tutto|leggi di più|scopri di più|avanti|indietro|successivo|precedente|scarica|modifica|fonte|aqui
+    clique aqui|leia mais|saiba mais|próximo|voltar|início|baixar|transferir|klik hier|lees meer|meer informatie
+    volgende|vorige|terug|downloaden|bewerken|bron|tutaj|kliknij tutaj|czytaj więcej|dalej|wstecz|następny|poprzedni
+    strona główna|pobierz|edytuj|źródło|här|klicka här|läs mer|nästa|föregående|tillbaka|hem|ladda ner|redigera|källa
+    zde|klikněte zde|více|číst dál|další|předchozí|zpět|domů|stáhnout|upravit|zdroj|buraya tıklayın|devamını oku
+    daha fazla|sonraki|önceki|geri|ana sayfa|indir|düzenle|kaynak|здесь|тут|нажмите здесь|подробнее|читать далее|далее
+    вперёд|назад|следующая|предыдущая|на главную|главная|скачать|править|источник|натисніть тут|докладніше|далі
+    головна|завантажити|点击这里|點擊這裡|这里|這裡|此处|此處|查看更多|更多|阅读更多|閱讀更多
+    了解更多|了解詳情|下一页|下一頁|上一页|上一頁|返回|首页
+    首頁|下载|下載|编辑|編輯|来源|來源|ここ|こちら|ここをクリック|こちらをクリック
+    詳細はこちら|詳しくはこちら
+    続きを読む|もっと見る|次へ|前へ|戻る|ホーム|トップ
+    ダウンロード|編集|出典|여기|여기를 클릭|자세히 보기|더 보기|더보기|다음|이전|뒤로|홈
+    다운로드|편집|출처""".splitlines()
+    for phrase in phrases.strip().split("|")
 )
 
 
@@ -105,21 +129,21 @@ def write_links(ground: Ground, folder: Path) -> None:
 _SURVEY = Survey("links", write_links, lambda folder: Links(folder / _FILE))
 
 
-def functional(text: str, links: Links, documents: int, stop_words: frozenset[str]) -> str:
-    """Why an anchor text does not say what is behind it, "" where it does.
+def functional(text: str, title: str, links: Links, documents: int, stop_words: frozenset[str]) -> str:
+    """Return why an anchor text does not say what is behind it, "" if it does. title: of the page that it leads to.
 
     Anchor-DR leaves out anchors of headers and footers and within one site, single letters and numbers, then by a list
     of phrases and by length (64 words at most), then what a classifier does not take for a search query; of the rest it
     draws five a page (its released scripts). A corpus is one site, so nothing goes for that; readers leave headers and
-    footers out already, and a text that a tenth of the documents or more have is taken for what is left of them. Words
-    of those phrases and of their kind, stop words, numbers and addresses alone say nothing. In the place of the
-    classifier a text goes that leads to five documents or more, as no query does that asks for one. All others are
-    taken, however many a page has.
+    footers out already, and a text that a tenth of the documents or more have is taken for what is left of them.
+    Phrases of that kind in fifteen languages, words of links, stop words, numbers and addresses alone say nothing,
+    unless they are the page's own title. In the place of the classifier a text goes that leads to five documents or
+    more, as no query does that asks for one. All others are taken, however many a page has.
     """
-    words = as_anchor(text).split()
-    saying = [word.strip(".,:;!?()[]»«\"'→←>") for word in words]
-    saying = [word for word in saying if any(map(str.isalpha, word)) and word not in _FUNCTIONAL | stop_words]
-    if len("".join(saying)) < 2 or all("://" in word or word.startswith("www.") for word in saying):
+    words = [stripped for word in as_anchor(text).split() if (stripped := word.strip(_AROUND))]
+    saying = [word for word in words if any(map(str.isalpha, word)) and word not in _OF_LINKS | stop_words]
+    silent = len("".join(saying)) < 2 or all("://" in word or word.startswith("www.") for word in saying)
+    if as_anchor(text) != as_anchor(title) and (silent or " ".join(words) in _PHRASES):
         return "functional"
     if word_count(text) > _LONGEST:
         return "too long"
@@ -136,14 +160,16 @@ def anchor_retrieval(here: Neighbourhood, rng: Random, census: Census) -> Iterat
     the contrastive task). Each text and page once in the corpus, from the first document that has them.
     """
     links: Links = here.surveyed
-    stop_words = left_out(here.view.options.stop_words)
+    chosen = here.view.options.stop_words
+    stop_words = left_out(chosen) if chosen else function_words([here.view.document.language or ""])
     seen: set[tuple[str, int]] = set()
     for reference in here.references:
         key = (as_anchor(reference.text), reference.target)
         if not here.pages.title(reference.target) or reference.target == here.number or not key[0] or key in seen:
             continue
         seen.add(key)
-        if reason := functional(reference.text, links, here.pages.count, stop_words):
+        title = here.pages.title(reference.target)
+        if reason := functional(reference.text, title, links, here.pages.count, stop_words):
             census.drop("anchor-dr", reason)
             continue
         named = links.anchor(reference.text)

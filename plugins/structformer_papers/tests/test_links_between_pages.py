@@ -59,6 +59,41 @@ def test_words_of_the_released_list_numbers_and_single_letters_say_nothing(tmp_p
     assert found.manifest["census"]["dropped"]["anchor-dr"] == {"functional": len(texts)}
 
 
+def anchors_of(folder: Path, links: dict[str, str], pages: dict[str, str]) -> tuple[set[str], int]:
+    """The anchor texts of a page's links that are queries, and how many are functional."""
+    said = "\n\n".join(f"There it is: [{text}]({target}). {FILLER}" for text, target in links.items())
+    write_pages(folder / "pages", {**pages, "links.md": f"# Links\n\n{said}\n"})
+    ingest(folder / "pages", folder / "w", workers=1)
+    drawn = sample(folder / "w", ["anchor-dr"], options=SamplingOptions(min_words=5, negatives=1), workers=1)
+    return {each.queries[0] for each in drawn}, drawn.manifest["census"]["dropped"]["anchor-dr"].get("functional", 0)
+
+
+def test_phrases_of_links_say_nothing_in_other_languages_either(tmp_path):
+    phrases = (
+        "Télécharger|Lire la suite|Accueil|Mehr erfahren|Startseite|点击这里|下载|首页|こちら|Подробнее|Leer más".split(
+            "|"
+        )
+    )
+    kept, functional = anchors_of(
+        tmp_path, {**dict.fromkeys(phrases, "oar.md"), "la rame": "oar.md"}, {"oar.md": PAGES["oar.md"]}
+    )
+    assert (kept & {"la rame", *phrases}, functional) == ({"la rame"}, len(phrases))
+
+
+def test_a_pages_own_title_and_names_of_pages_are_no_phrases(tmp_path):
+    names = ("Search", "Login", "Index", "Examples", "Help", "Register", "Home", "Download")
+    pages = {f"{name}.md": f"# {name}\n\nOf {name} there is much to say. {FILLER}\n" for name in names}
+    links = {
+        **{name: f"{name}.md" for name in names},
+        "Examples of use": "Help.md",
+        "Contents": "Home.md",
+        "home": "Help.md",
+    }
+    kept, functional = anchors_of(tmp_path, links, pages)
+    assert kept == {*names, "Examples of use", "Contents"}
+    assert functional == 1  # "home", which is not the title of the page behind it
+
+
 def test_no_page_that_has_the_same_name_or_says_it_is_a_negative(tmp_path):
     pages = {
         **PAGES,
