@@ -8,8 +8,10 @@ would read it.
 What a killed command left is removed by the next one that writes to the same place. It is known by its name, which has
 a digest of the target's, and by a lock in it that nobody holds any more."""
 
+import errno
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +34,7 @@ from structformer.workspace.workspace import FORMAT, MARKER, Workspace
 
 RECORD = ".structformer-output.json"  # in a folder that was written: the names of its files
 _FORMAT = "structformer output"
+_MOUNTED = (errno.EBUSY, errno.EXDEV)  # what a rename says of a mount point
 _LOCK, _MADE, _REPLACED = "lock", "made", "replaced"  # in a temporary folder
 _BEGINNING_SECONDS = 5.0  # in which who made a temporary folder has locked it
 _SHOWN = 3
@@ -85,7 +88,12 @@ def new_file(target: Path, workspace: Read = None, *, force: bool = False) -> It
         yield made
         fsync_tree(temporary)
         if force:
-            os.replace(made, target)
+            try:
+                os.replace(made, target)
+            except OSError as error:
+                if error.errno not in _MOUNTED:
+                    raise
+                shutil.copyfile(made, target)
             return
         try:
             os.link(made, target)  # unlike a rename, never over a file that came to be there meanwhile
@@ -114,9 +122,25 @@ def new_folder(
             write_json(made / RECORD, {"format": _FORMAT, "files": names})
         fsync_tree(temporary)
         check_folder(target, workspace, force=force, own=own)
-        if target.is_dir() and any(target.iterdir()):
-            os.replace(target, temporary / _REPLACED)
-        os.replace(made, target)  # over an empty folder too, and over nothing else
+        try:
+            if target.is_dir() and any(target.iterdir()):
+                os.replace(target, temporary / _REPLACED)
+            os.replace(made, target)  # over an empty folder too, and over nothing else
+        except OSError as error:
+            if error.errno not in _MOUNTED:
+                raise
+            _fill(target, made)
+
+
+def _fill(target: Path, made: Path) -> None:
+    """Move what was made into a folder that cannot be replaced, as a container's volume, in the place of what a command
+    wrote there before. The record comes first, so that a command that is killed meanwhile can be run again.
+    """
+    for path in target.iterdir():
+        remove(path)
+    for path in sorted(made.iterdir(), key=lambda path: (path.name != RECORD, path.name)):
+        shutil.move(path, target / path.name)
+    fsync_tree(target)
 
 
 def check_place(target: Path, workspace: Read = None) -> None:

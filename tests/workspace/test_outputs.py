@@ -235,6 +235,50 @@ def test_a_full_disk_leaves_the_old_file_and_one_line(made, tmp_path):
     assert (tmp_path / "records.jsonl").read_text() == "old"
 
 
+def test_a_mounted_folder_is_filled_and_filled_again(tmp_path):
+    """As containers have them: it cannot be replaced."""
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", volume], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("mounting needs root")
+    try:
+        for number in (1, 2):
+            with new_folder(volume, force=number == 2) as folder:
+                (folder / "deep").mkdir()
+                (folder / "deep" / f"{number}.txt").write_text("written")
+            assert [path.name for path in volume.rglob("*.txt")] == [f"{number}.txt"]
+        (volume / "thesis.txt").write_text("four years of work")
+        with pytest.raises(UsageError, match="did not write"), new_folder(volume, force=True):
+            pass
+        assert list(tmp_path.iterdir()) == [volume]
+    finally:
+        subprocess.run(["umount", volume], check=True)
+
+
+def test_a_mounted_file_is_written_over(tmp_path):
+    (tmp_path / "real.txt").touch()
+    target = tmp_path / "target.txt"
+    target.write_text("old")
+    if subprocess.run(["mount", "--bind", tmp_path / "real.txt", target], capture_output=True, check=False).returncode:
+        pytest.skip("mounting needs root")
+    try:
+        with new_file(target, force=True) as file:
+            file.write_text("new")
+        assert target.read_text() == "new"
+    finally:
+        subprocess.run(["umount", target], check=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="ulimit")
+def test_too_few_file_handles_are_one_line(made):
+    for handles in (16, 20, 24):
+        command = [sys.executable, "-m", "structformer", "index", "-w", made / "w", "--encoder", "none"]
+        limited = ["sh", "-c", f'ulimit -n {handles}; exec "$@"', "sh", *map(str, command)]
+        done = subprocess.run(limited, capture_output=True, text=True, check=False)
+        assert "Traceback" not in done.stderr, handles
+
+
 def test_where_nothing_can_be_written_the_target_is_named(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(WorkspaceError, match=r"file(/more)? cannot be written"), new_file(tmp_path / "file/more/x"):
