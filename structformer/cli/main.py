@@ -203,4 +203,9 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         click.echo(f"error: out of memory{f' ({error})' if str(error) else ''}".partition("\n")[0], err=True)
         code = 1
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of libraries in Rust, which is no Exception
+            raise
+        click.echo("error: a library gave up; it may lack memory, or files that may be open (ulimit -n)", err=True)
+        code = 1
     sys.exit(code)

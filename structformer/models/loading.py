@@ -208,3 +208,5 @@ def _model_errors(location: str, what: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, RuntimeError, TypeError) as error:
         raise ModelError(f"no {what} can be loaded from {location}: {error}") from error
+    except LookupError as error:
+        raise ModelError(f"no {what} can be loaded from {location}: its files lack {error}") from error

@@ -22,6 +22,9 @@ _DIGEST = "digest"
 _TEMPORARY = ".structformer-tmp-"
 descriptors: dict[str, int] = {}  # of folders whose paths are not UTF-8
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_KILLED = "index writer was killed"  # by an error of files that tantivy does not tell
+_ADVICE = "; if few files may be open, or memory is short, allow more (ulimit -n)"
+_OF_FILES = ("Read-only file system", "os error", "Too many open files", "acquire Lockfile", _KILLED)
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -85,15 +88,15 @@ def writing_errors(path: Path, *, full_alone: bool = False) -> Iterator[None]:
         raise
     except Exception as error:
         # safetensors, tantivy and tokenizers have errors of their own; pyarrow's of files are OSErrors.
-        of_own = any(text in str(error) for text in ("Read-only file system", "os error"))
-        of_files = isinstance(error, OSError | sqlite3.Error) or of_own
+        of_files = isinstance(error, OSError | sqlite3.Error) or any(text in str(error) for text in _OF_FILES)
         if not (is_full(error) or (of_files and not full_alone)):
             raise
         place = Path(getattr(error, "filename", None) or path)
         if any(is_temporary(part) for part in place.parts):
             place = path  # what it was to become
         reason = getattr(error, "strerror", None) or str(error)
-        advice = "; make room there and run the command again" if is_full(error) else ""
+        advice = _ADVICE if getattr(error, "errno", 0) == errno.EMFILE or _KILLED in reason else ""
+        advice = "; make room there and run the command again" if is_full(error) else advice
         raise WorkspaceError(f"{place} cannot be written ({reason}){advice}") from error
 
 
