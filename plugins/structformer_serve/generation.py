@@ -148,6 +148,8 @@ class Generation:
         self.what_was_read = what_was_read(workspace)
         index = self.retriever.opened.index
         self.facets: list[Facet] = open_facets(index.folder, index.manifest["facets"])
+        self._languages = [str(index.manifest["language"]), *index.manifest["languages"][1:]]
+        self._offered: dict[Any, tuple[list[Facet], str]] = {}
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self.document = lru_cache(_DOCUMENTS)(self.corpus.document_at)  # whole, by its number
@@ -194,10 +196,22 @@ class Generation:
         ids = chain.from_iterable(each.to_pylist() for each in self.retriever.documents.column_batches("id"))
         return Shelves(ids, self.corpus.navigation.ranks)
 
-    @property
-    def language(self) -> str:
-        """The language of most documents."""
-        return str(self.retriever.opened.index.manifest["language"])
+    def offered(self, access: Filter) -> tuple[list[Facet], str]:
+        """Return the facets that tell apart the documents that somebody may see, and the language of most of these."""
+        seen = self.seen(access)
+        if seen.whole:
+            return self.facets, self._languages[0]
+        key = (self.deleted, access.key)
+        if key not in self._offered:
+            if len(self._offered) >= _FILTERS:
+                self._offered.clear()
+            matching, mask = self.retriever.opened.metadata.matching, seen.documents
+            facets = [facet for facet in self.facets if facet.tells(mask)]
+            # Where a corpus has several languages, the index says each document's.
+            several = self._languages if len(self._languages) > 1 else []
+            counts = {code: int((mask & matching((), {"language": code})).sum()) for code in several}
+            self._offered[key] = facets, max(counts, key=counts.__getitem__, default=self._languages[0])
+        return self._offered[key]
 
     @property
     def searches_by_meaning(self) -> bool:

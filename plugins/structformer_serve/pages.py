@@ -143,7 +143,7 @@ class PageMaker:
             "root": self.root,
             "ask": self.ask,
             "own_icon": self.service.icon.is_own,
-            "language": self.service.current.language,
+            "language": self.service.current.offered(access.where)[1],
             "query": query,
             "reading": False,
             "first": False,

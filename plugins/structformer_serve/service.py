@@ -253,7 +253,7 @@ class SearchService:
             [ranking] = retriever.opened.run([query], pipeline, allowed)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
         why = _explained(current, pipeline, ranking, seen, request.q) if request.explain else lambda hit: None
-        found = [self._document(current, hit, why) for hit in hits]
+        found = [self._document(current, hit, why, access) for hit in hits]
         owners = retriever.opened.owners
         documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
         distinct = set(retriever.opened.copies.first_of_each[list(documents)].tolist())
@@ -270,7 +270,7 @@ class SearchService:
             translations=len(distinct) - pages,
             milliseconds=round(1000 * (time.perf_counter() - begun), 1),
             hits=found,
-            facets=[] if request.typing else _facets(current, documents),
+            facets=[] if request.typing else _facets(current, documents, access),
         )
         return answer, documents
 
@@ -302,13 +302,15 @@ class SearchService:
         found = current.links.most_linked(current.seen(access.where).documents, count)
         return DocumentList(current.retriever.documents, np.array(found, np.int64))
 
-    def _document(self, current: Generation, hit: Hit, why: Callable[[Hit], Why | None]) -> FoundDocument:
+    def _document(
+        self, current: Generation, hit: Hit, why: Callable[[Hit], Why | None], access: Access
+    ) -> FoundDocument:
         number = current.number(hit.document_id) or 0
         its = current.retriever.documents[number]
         return FoundDocument(
             **_found(hit, why).model_dump(),
             document_title=its.title or hit.document_id,
-            language=_language(current, number, its.values()),
+            language=_language(current, number, its.values(), access),
             sections=[_found(each, why) for each in hit.sections],
             also_at=[_copy(place, hit.document_id) for place in hit.also_at],
             also_in=[_translation(each) for each in hit.also_in],
@@ -336,7 +338,7 @@ class SearchService:
                 )
                 for place, (section, path) in enumerate(document.root.walk_with_path())
             ],
-            language=_language(current, number, metadata),
+            language=_language(current, number, metadata, access),
             linked_from=self._linked_from(current, number, access),
             related=self._related(current, number, access),
             newest=_newest(current, number, access),
@@ -596,10 +598,10 @@ def read_address(document_id: str, section: int) -> str:
     return f"/read/{quote(document_id, safe='/')}" + (f"#s{section}" if section else "")
 
 
-def _facets(current: Generation, documents: Collection[int]) -> list[FacetCounts]:
+def _facets(current: Generation, documents: Collection[int], access: Access) -> list[FacetCounts]:
     return [
         FacetCounts(name=facet.name, values=[FacetCount(value=value, count=count) for value, count in counts])
-        for facet in current.facets
+        for facet in current.offered(access.where)[0]
         if (counts := facet.counts(documents))
     ]
 
@@ -658,11 +660,11 @@ def _section_title(current: Generation, document: int, section: int) -> str:
     return next((unit.title for unit in units if unit.section == section), "")
 
 
-def _language(current: Generation, number: int, metadata: Mapping[str, Any]) -> str:
-    """The language of a document: its own, else that in which it is a translation, else that of most."""
+def _language(current: Generation, number: int, metadata: Mapping[str, Any], access: Access) -> str:
+    """The language of a document: its own, else that in which it is a translation, else that of most that are seen."""
     own = metadata.get("language")
     its = current.retriever.opened.translations.language(number)
-    return own if isinstance(own, str) and own else its or current.language
+    return own if isinstance(own, str) and own else its or current.offered(access.where)[1]
 
 
 def default_title(workspace: Workspace) -> str:

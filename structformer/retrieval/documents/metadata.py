@@ -95,6 +95,12 @@ class Facet:
         counted = [(value, int(np.count_nonzero(bits & (1 << bit)))) for bit, value in enumerate(self.values)]
         return sorted(((value, count) for value, count in counted if count), key=lambda item: (-item[1], item[0]))
 
+    def tells(self, documents: Mask) -> bool:
+        """Whether it tells some of these documents apart, as the facets of an index do all."""
+        bits = self.bits[: len(documents)][documents[: len(self.bits)]]
+        several = int(np.bitwise_or.reduce(bits, initial=0)).bit_count() >= 2
+        return several and np.count_nonzero(bits) >= _SHARE * np.count_nonzero(documents)
+
 
 class MetadataWriter:
     """Writes both files of an index as its documents pass by."""
