@@ -14,6 +14,7 @@ WIDTH = 100
 def helps(command: click.Command, name: str, parent: click.Context | None = None) -> list[tuple[str, str]]:
     """A command's name and help, and those of the commands below it."""
     context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH, max_content_width=WIDTH)
+    context.meta["structformer.all"] = True
     found = [(context.command_path, command.get_help(context))]
     if isinstance(command, click.Group):
         for below in command.list_commands(context):

@@ -16,4 +16,4 @@ __getattr__ = lazy_names(__name__)
 @hookimpl
 def structformer_commands(app: Any) -> None:
     help_line = "The installed plugins; check one, or begin your own."
-    app.add_lazy("plugins", "structformer_devkit.command:command", help_line, "Plugins")
+    app.add_lazy("plugins", "structformer_devkit.command:command", help_line, "More")

@@ -20,16 +20,16 @@ __all__ = ["Exported", "WordVectors", "export", "learn_word_vectors", "read_word
 __getattr__ = lazy_names(__name__)
 
 _COMMANDS = {
-    "inspect": "Show what was read of a file, a folder or the corpus: tree, links.",
-    "graph": "The links between documents: statistics, dead links, export.",
-    "export": "Export a model for onnxruntime, the Examples or the corpus.",
-    "push": "Send a model and its card to the hub.",
-    "pull": "Fetch a model from the hub into the workspace.",
-    "models": "Encoders that are known to serve well as --base-model.",
+    "inspect": ("Read", "Show what was read of a file, a folder or the corpus."),
+    "graph": ("Read", "Show the links between documents: statistics, dead links."),
+    "export": ("Share", "Export a model for onnxruntime, the Examples or the corpus."),
+    "push": ("Share", "Send a model and its card to the hub."),
+    "pull": ("Share", "Fetch a model from the hub into the workspace."),
+    "models": ("More", "Encoders that are known to serve well as --base-model."),
 }
 
 
 @hookimpl
 def structformer_commands(app: Any) -> None:
-    for name, help_line in _COMMANDS.items():
-        app.add_lazy(name, f"structformer_exports.commands.{name}:command", help_line, "Exchange")
+    for name, (section, help_line) in _COMMANDS.items():
+        app.add_lazy(name, f"structformer_exports.commands.{name}:command", help_line, section)

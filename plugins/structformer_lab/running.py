@@ -248,7 +248,8 @@ def _limits(row: ExperimentRow, how: RowTraining) -> list[float | None]:
 def said_limits(limits: Sequence[float | None]) -> str:
     """Time limits of trainings in words."""
     seconds = sorted({limit for limit in limits if limit is not None})
-    times = [f"{limit / 60:g} minutes" if limit >= 60 else f"{limit:g} seconds" for limit in seconds]
+    counts = [(limit / 60, "minute") if limit >= 60 else (limit, "second") for limit in seconds]
+    times = [f"{count:g} {unit}{'' if count == 1 else 's'}" for count, unit in counts]
     if not times:
         return "each training takes all its steps, however long"
     some = ", others all their steps, however long" if None in limits else ""

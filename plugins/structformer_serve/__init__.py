@@ -15,16 +15,16 @@ __all__ = ["Served", "ServerOptions", "export_site", "serve", "up"]
 __getattr__ = lazy_names(__name__)
 
 _COMMANDS = {
-    "up": "From files to a search page, which gets better while it is used.",
-    "serve": "Serve the search: a page, an API, MCP, a box for other sites.",
-    "ask": "Answer a question from the documents, by a language model of yours.",
-    "mcp": "Give assistants the search over standard input and output.",
-    "feedback": "What people searched for on the page, as a report and as judgements.",
-    "gaps": "What people ask and the documents do not answer.",
+    "up": ("Serve", "From files to a search page, which gets better while it is used."),
+    "serve": ("Serve", "Serve the search: a page, an API, MCP, a box for other sites."),
+    "mcp": ("Serve", "Serve the search to assistants over MCP (stdio)."),
+    "ask": ("Search", "Answer a question from the documents, by a language model."),
+    "feedback": ("Measure", "Report what people searched for, and write judgements from it."),
+    "gaps": ("Measure", "Show what people ask and the documents do not answer."),
 }
 
 
 @hookimpl
 def structformer_commands(app: Any) -> None:
-    for name, help_line in _COMMANDS.items():
-        app.add_lazy(name, f"structformer_serve.commands.{name}:command", help_line, "Search page")
+    for name, (section, help_line) in _COMMANDS.items():
+        app.add_lazy(name, f"structformer_serve.commands.{name}:command", help_line, section)

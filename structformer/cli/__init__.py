@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from structformer.cli.brief import BriefCommand, completed
     from structformer.cli.common import (
         Number,
         Output,
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from structformer.cli.training_view import of_first_process, print_result, watched
 
 __all__ = [
-    "PROGRESS_LINES", "Number", "Output", "OutputPath", "WorkspacePath", "as_text", "base_url_option",
-    "check_corpus", "chosen_options", "common_options", "default_option", "force_option", "judged", "judged_option",
-    "named", "of_first_process", "opened", "path_option", "print_result", "printable", "read_option_file",
-    "save_config", "search_options", "seconds", "several_option", "show", "show_hits", "show_search", "stale_option",
-    "table", "threads_option", "training_flags", "watched",
+    "PROGRESS_LINES", "BriefCommand", "Number", "Output", "OutputPath", "WorkspacePath", "as_text",
+    "base_url_option", "check_corpus", "chosen_options", "common_options", "completed", "default_option",
+    "force_option", "judged", "judged_option", "named", "of_first_process", "opened", "path_option", "print_result",
+    "printable", "read_option_file", "save_config", "search_options", "seconds", "several_option", "show",
+    "show_hits", "show_search", "stale_option", "table", "threads_option", "training_flags", "watched",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

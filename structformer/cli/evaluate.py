@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from structformer.cli.brief import BriefCommand
 from structformer.cli.common import (
     Number,
     Output,
@@ -51,7 +52,11 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-@click.command("evaluate")
+@click.command(
+    "evaluate",
+    cls=BriefCommand,
+    main="--queries --qrels --beir --held-out-structure --pipeline --run --against --measures --at-least --output",
+)
 @judged_option
 @click.option(
     "--held-out-structure",

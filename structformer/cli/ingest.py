@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from structformer.cli.brief import BriefCommand
 from structformer.cli.common import (
     Number,
     Output,
@@ -55,7 +56,11 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@click.command("ingest")
+@click.command(
+    "ingest",
+    cls=BriefCommand,
+    main="--add --replace --dry-run --format --include --exclude --theme --base-url --url-rule --fresh",
+)
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--add", is_flag=True, help="Read PATH beside what the corpus came from so far.")
 @click.option(

@@ -21,15 +21,18 @@ from structformer.lazy_names import named_object
 # Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that
 # reason.
 COMMANDS = {
-    "ingest": "Read documents into the workspace's corpus and reference graph.",
-    "sample": "Draw training Examples from the corpus.",
-    "train": "Train a ranker on the Examples, within the time given.",
-    "index": "Index the corpus for search.",
-    "search": "Search the index.",
-    "evaluate": "Compare pipelines on judged queries or on held-out structure.",
-    "merge": "Put together what parts of ingest, sample or index made.",
-    "check": "Compare every file of the workspace with what was written.",
+    "ingest": ("Read", "Read documents into the workspace's corpus and reference graph."),
+    "index": ("Search", "Index the corpus for search."),
+    "search": ("Search", "Search the index."),
+    "train": ("Learn", "Train a ranker on the corpus's structure, in the time given."),
+    "sample": ("Learn", "Draw training Examples from the corpus."),
+    "evaluate": ("Measure", "Compare pipelines on judged queries or on held-out structure."),
+    "merge": ("More", "Merge the results of --part runs."),
+    "check": ("More", "Compare every file of the workspace with what was written."),
 }
+# Headings of `--help` in their order, plugins' own behind "Share"; those that it only lists the names of.
+_SECTIONS = ("Read", "Search", "Serve", "Learn", "Measure", "Share")
+_NAMES_ONLY = ("Research", "More")
 
 _INTERRUPTED = "interrupted"
 _PATIENCE = 0.6  # seconds that an interrupted command has to tidy up by itself
@@ -52,8 +55,8 @@ class LazyGroup(click.Group):
         super().__init__(*arguments, **values)
         self._lazy: dict[str, LazyCommand] = {}
         self._extensions: dict[str, list[str]] = {}
-        for name, help_line in COMMANDS.items():
-            self.add_lazy(name, f"structformer.cli.{name}:command", help_line)
+        for name, (section, help_line) in COMMANDS.items():
+            self.add_lazy(name, f"structformer.cli.{name}:command", help_line, section)
 
     def add_lazy(self, name: str, target: str, help_line: str, section: str = "Commands") -> None:
         """Add a command that is imported when it runs. target: "package.module:attribute" of a click command;
@@ -82,9 +85,16 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, then upload what it changed in a workspace that is kept elsewhere."""
+        from structformer.cli.brief import meant_option
         from structformer.cli.common import upload
 
-        result = super().invoke(ctx)
+        try:
+            result = super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if meant := meant_option(error):
+                message = f"No such option {error.option_name!r}. Did you mean {meant!r}?"
+                raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from error
+            raise
         upload(ctx)
         return result
 
@@ -98,17 +108,33 @@ class LazyGroup(click.Group):
                 raise
             raise click.UsageError(f"{error.message} Did you mean {near!r}?", ctx) from error
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        from structformer.cli.brief import show_all
+
+        return super().parse_args(ctx, show_all(ctx, args))
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands below their headings, without blank lines, so that they fit a screen."""
+        from structformer.cli.brief import shows_all
+
         self._add_plugin_commands()
-        sections: dict[str, list[tuple[str, str]]] = {}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in _SECTIONS}
         for name, command in self._lazy.items():
             sections.setdefault(command.section, []).append((name, command.help_line))
         for name, added in sorted(self.commands.items()):
             if name not in self._lazy:
-                sections["Commands"].append((name, added.get_short_help_str(formatter.width)))
-        for title, rows in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
+                sections.setdefault("Commands", []).append((name, added.get_short_help_str(formatter.width)))
+        width = max(len(name) for rows in sections.values() for name, _ in rows)
+        formatter.write_paragraph()
+        for title, rows in sorted(sections.items(), key=lambda item: item[0] in _NAMES_ONLY):
+            if rows and title in _NAMES_ONLY and not shows_all(ctx):
+                formatter.write_text(f"{title}: {', '.join(sorted(name for name, _ in rows))}")
+            elif rows:
+                formatter.write_text(f"{title}:")
+                with formatter.indentation():
+                    formatter.write_dl([(name.ljust(width), line) for name, line in rows])
+        if not shows_all(ctx):
+            formatter.write_text("A line on each, and all options of a command: --help --all")
 
     def _add_plugin_commands(self) -> None:
         if not getattr(self, "_plugins_asked", False):
@@ -124,11 +150,8 @@ def app() -> None:
     """Turn a structured corpus into a custom retriever, without annotations.
 
     \b
-    structformer ingest ./docs      read the documents
-    structformer train              learn from their structure
-    structformer index              make them searchable
+    structformer up ./docs          read, index and train, with a search page
     structformer search "how do I"  search
-    structformer up ./docs          all of it, and a page
     """
 
 

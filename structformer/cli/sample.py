@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from structformer.cli.brief import BriefCommand, completed
 from structformer.cli.common import (
     Number,
     Output,
@@ -29,8 +30,32 @@ if TYPE_CHECKING:
 _DOCS = field_docs("sampling.example", "SamplingOptions")
 
 
-@click.command("sample")
-@click.option("--tasks", metavar="LIST", help="Tasks, comma-separated.  [default: Wikiformer's four, ict and ovs]")
+def task_names() -> list[str]:
+    """Return the names of all tasks."""
+    from structformer.sampling.tasks import tasks
+
+    return list(tasks())
+
+
+def listed_tasks() -> dict[str, list[tuple[str, str]]]:
+    """Return all tasks with the paper that each is from, for `--help --all`."""
+    from structformer.sampling.tasks import tasks
+
+    return {"Tasks": [(name, task.source or "no paper") for name, task in tasks().items()]}
+
+
+@click.command(
+    "sample",
+    cls=BriefCommand,
+    main="--tasks --show --negatives --negatives-from --min-words --draws --held-out --llm --workers",
+    more=listed_tasks,
+)
+@click.option(
+    "--tasks",
+    metavar="LIST",
+    shell_complete=completed(task_names),
+    help="Tasks, comma-separated.  [default: Wikiformer's four, ict and ovs]",
+)
 @click.option("--show", type=click.IntRange(0), default=0, help="Print this many Examples of each task.")
 @click.option("--negatives", metavar="N|all", help=_DOCS["negatives"].help)
 @click.option("--min-words", type=click.IntRange(0), help=_DOCS["min_words"].help)
@@ -87,9 +112,7 @@ def command(
 ) -> int:
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its reference graph.
 
-    srr, rwi, ati, ltm: Wikiformer's four tasks. rqp, qdm, rdp, acm: HARP's, from hyperlinks. ict, bfs, wlp, rop: the
-    classics. bprop: B-PROP's. ares-hard, ares-strict, ares-titles: ARES's.
-    written: a language model's questions."""
+    --help --all lists the tasks with their sources."""
     from structformer.engines.job_parts import Part
     from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention
     from structformer.sampling.draw_examples import draw_samples

@@ -1,17 +1,23 @@
 """`structformer search`."""
 
 import os
+import sys
 from pathlib import Path
 
 import click
 
+from structformer.cli.brief import meant_option
 from structformer.cli.common import Output, common_options
 from structformer.cli.hits_view import show_search
 from structformer.cli.searching import opened, search_options, stale_option
 
 
 def as_text(query: tuple[str, ...]) -> str:
-    """The query of a command line, whose bytes may be of another encoding."""
+    """Return the query of a command line, whose bytes may be of another encoding; that of standard input for "-"."""
+    if query == ("-",):
+        if not (text := " ".join(sys.stdin.buffer.read().decode("utf-8", "replace").split())):
+            raise click.UsageError("standard input has no query")
+        return text
     return os.fsencode(" ".join(query)).decode("utf-8", "replace")
 
 
@@ -22,7 +28,7 @@ class _Search(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            if error.possibilities:
+            if error.possibilities or meant_option(error):
                 raise
             how = f"For a query that begins with a dash: {ctx.command_path} -- {error.option_name}"
             raise click.NoSuchOption(error.option_name, f"{error.message} {how}", ctx=ctx) from error
@@ -46,7 +52,7 @@ def command(
     workspace: Path,
     out: Output,
 ) -> int:
-    """Search the index for QUERY and show the best sections.
+    """Search the index for QUERY and show the best sections. A QUERY of "-" is read from standard input.
 
     Says so when nothing is found with confidence: gibberish, another language, what the corpus is not about."""
     from structformer.retrieval.hits import parse_filter

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from structformer.cli.brief import BriefCommand, completed
 from structformer.cli.common import (
     Number,
     Output,
@@ -19,6 +20,7 @@ from structformer.cli.common import (
     several_option,
     with_options,
 )
+from structformer.cli.sample import listed_tasks, task_names
 from structformer.cli.training_view import of_first_process, print_result, watched
 from structformer.models.kinds import RankerKind, imported, ranker_kind, ranker_kinds
 from structformer.text.field_docs import field_docs
@@ -118,23 +120,42 @@ def check_corpus(workspace: Path, settings: Sequence[str], *, recipe: str | None
 
 
 _SIDE = (
-    "What of a bi-encoder is trained. query: on questions drawn from the corpus and the score that the search uses; "
-    "nothing is indexed again. both: passages too, on Examples.  [default: query on a CPU, both with --recipe, "
-    "--task-mix and the like]"
+    "What of a bi-encoder is trained. query: on questions drawn from the corpus; nothing is indexed again. both: "
+    "passages too, on Examples.  [default: query on a CPU, both with --recipe, --task-mix and the like]"
 )
 
 
-@click.command("train")
+def _names_of_recipes() -> list[str]:
+    from structformer.training.recipes import recipe_names
+
+    return recipe_names()
+
+
+def _recipes_and_tasks() -> dict[str, list[tuple[str, str]]]:
+    """Recipes and tasks with a line on each, for `--help --all`."""
+    from structformer.training.recipes import read_recipe
+
+    recipes = [(name, read_recipe(name).description) for name in _names_of_recipes()]
+    return {"Recipes": recipes, **listed_tasks()}
+
+
+@click.command(
+    "train",
+    cls=BriefCommand,
+    main="--recipe --ranker --side --task-mix --base-model --max-time --name --set --resume --dry-run",
+    more=_recipes_and_tasks,
+)
 @click.option(
     "--recipe",
     metavar="NAME",
-    help="docs, ict, wikiformer, harp, prop, bprop, ares, seal, insent, condenser, cocondenser, retromae, dupmae, "
-    "cotmae, ict-mlm, wlp-mlm, or a TOML file.",
+    shell_complete=completed(_names_of_recipes),
+    help="A named set of options, such as docs or wikiformer (--help --all lists them), or a TOML file.",
 )
 @click.option(
     "--ranker",
     metavar="KIND",
     cls=RankersOption,
+    shell_complete=completed(ranker_kinds),
     describe=lambda kinds: (
         f"{', '.join(kinds)}, or a plugin's. A bi-encoder finds; a cross-encoder reorders what "
         "was found.  [default: bi-encoder]"
@@ -144,6 +165,7 @@ _SIDE = (
 @click.option(
     "--task-mix",
     metavar="MIX",
+    shell_complete=completed(task_names),
     help="Tasks and weights, as srr=1,ict=3; sources of questions, as opening=1.  [default: by ranker]",
 )
 @path_option(
@@ -253,7 +275,10 @@ def _train_static(
     name = asked.pop("name") or STRUCTURE
     flags = {parameter.name: parameter.opts[-1] for parameter in ctx.command.params} | {"max_seconds": "--max-time"}
     if meaningless := [flags[key] for key, value in asked.items() if value is not None]:
-        raise UsageError(f"{', '.join(meaningless)} mean nothing to a {ranker}, which is learned from the corpus alone")
+        verb = "means" if len(meaningless) == 1 else "mean"
+        raise UsageError(
+            f"{', '.join(meaningless)} {verb} nothing to a {ranker}, which is learned from the corpus alone"
+        )
     options = StructureOptions(
         parse_mix(task_mix) if task_mix else None,
         learning=LearningOptions(**{_STATIC_FLAGS[key]: value for key, value in learning.items()}),

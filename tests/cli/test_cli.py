@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -300,9 +301,63 @@ def test_every_command_has_help_with_the_common_options(run):
         "export",
         "check",
     ):
-        shown = run(command, "--help").out
+        shown = run(command, "--help", "--all").out
         for option in ("--workspace", "--config", "--quiet", "--verbose", "--json"):
             assert option in shown, (command, option)
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["ingest"], ["train"], ["sample"], ["evaluate"], ["up"], ["serve"], ["finetune"]]
+)
+def test_help_fits_a_screen_and_all_of_it_is_a_word_away(run, command):
+    brief = run(*command, "--help").out
+    assert len(brief.splitlines()) <= 40
+    assert len(brief) < len(run(*command, "--help", "--all").out)
+    assert "--help --all" in brief
+
+
+def test_help_groups_the_commands_and_lists_recipes_and_tasks_with_their_sources(run):
+    shown = run("--help").out
+    assert re.findall(r"^(\w+):", shown, re.MULTILINE) == [
+        "Usage", "Options", "Read", "Search", "Serve", "Learn", "Measure", "Share", "More", "Research",
+    ]  # fmt: skip
+    assert re.search(r"^Research: agent, distill, experiment", shown, re.MULTILINE)
+    for command in ("train", "sample"):
+        assert re.search(r"^  srr +Su et al., Wikiformer", run(command, "--help", "--all").out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong", "meant"),
+    [
+        ("search", "--top-k", "-k"),
+        ("search", "--limit", "-k"),
+        ("search", "--filter", "--where"),
+        ("evaluate", "--metrics", "--measures"),
+        ("train", "--batch-size", "--batch"),
+        ("serve", "--no-browser", "--no-open"),
+    ],
+)
+def test_an_option_of_other_tools_is_answered_with_ours(run, command, wrong, meant):
+    refused = run(command, *(["rope"] if command == "search" else []), wrong, "5")
+    assert refused.code == 2
+    assert f"No such option '{wrong}'. Did you mean '{meant}'?" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("train --recipe co", ["cocondenser", "condenser", "cotmae"]),
+        ("sample --tasks ict,sr", ["ict,srr"]),
+        ("train --ranker cross", ["cross-encoder"]),
+    ],
+)
+def test_values_are_completed(words, expected):
+    environment = {"_STRUCTFORMER_COMPLETE": "bash_complete", "COMP_WORDS": f"structformer {words}", "COMP_CWORD": "3"}
+    code = "from structformer.cli.main import main; main()"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, check=True, capture_output=True, text=True
+    )
+    assert [line.removeprefix("plain,") for line in shown.stdout.split()] == expected
 
 
 def test_the_page_of_options_is_the_docstrings_of_the_options():

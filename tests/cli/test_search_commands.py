@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import subprocess
@@ -45,6 +46,13 @@ def test_index_takes_as_many_cores_as_it_is_given(harbour):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("1 thread\n")
+
+
+def test_a_query_may_come_from_standard_input(run, harbour, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"mend the\nmast\n")))
+    assert run("search", "-", "-w", harbour, "--pipeline", "lexical", "--json").json["query"] == "mend the mast"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n")))
+    assert "standard input has no query" in run("search", "-", "-w", harbour).err
 
 
 def test_search_explains_groups_and_filters(run, harbour):

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 from structformer.cli import (
+    BriefCommand,
     Output,
     check_corpus,
     chosen_options,
@@ -18,7 +19,11 @@ from structformer.cli import (
 )
 
 
-@click.command("distill")
+@click.command(
+    "distill",
+    cls=BriefCommand,
+    main="--teacher --student --task-mix --base-model --name --max-time --set --resume --dry-run",
+)
 @default_option("--teacher", "cross-encoder", "A trained cross-encoder of the workspace.")
 @default_option(
     "--student",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 from structformer.cli import (
+    BriefCommand,
     Output,
     check_corpus,
     chosen_options,
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
     from structformer.training import Judge
 
 
-@click.command("finetune")
+@click.command(
+    "finetune",
+    cls=BriefCommand,
+    main="--queries --qrels --triples --model --name --base-model --max-time --set --resume --dry-run",
+)
 @path_option("--queries", "Queries: BEIR JSON lines, or lines of id, tab, text.")
 @path_option("--qrels", "Judgements: BEIR's or TREC's lines.")
 @path_option(

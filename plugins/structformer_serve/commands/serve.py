@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from structformer.cli import Number, Output, common_options, default_option
+from structformer.cli import BriefCommand, Number, Output, common_options, default_option
 
 if TYPE_CHECKING:
     from structformer_serve.http.listening import Listening
@@ -138,7 +138,11 @@ def log_requests(wanted: bool) -> None:
     log.handlers = [handler]
 
 
-@click.command("serve")
+@click.command(
+    "serve",
+    cls=BriefCommand,
+    main="--open --ask --host --port --title --host-name --cors --tokens --feedback --pipeline",
+)
 @serving_options
 @server_threads_option("Searches at once.")
 @click.option(
@@ -151,6 +155,7 @@ def log_requests(wanted: bool) -> None:
 @default_option(
     "--export/--no-export", True, "Export the encoder for onnxruntime first, so that the server needs no torch."
 )
+@default_option("--open/--no-open", False, "Open the page in a browser.", name="open_page")
 @common_options
 @click.pass_context
 def command(
@@ -159,6 +164,7 @@ def command(
     workspace: Path,
     pipelines: tuple[str, ...],
     export: bool,
+    open_page: bool,
     out: Output,
     **values: Any,
 ) -> None:
@@ -184,6 +190,8 @@ def command(
         out.json({"address": address, "index": service.current.id})
         out.result(f"{address}  (MCP: {address}mcp, API: {address}openapi.json; Ctrl-C ends it)")
         say_who_may_ask(out, options)
+        if open_page:
+            click.launch(address)
 
     run(Application(service, options), ready, on)
 

@@ -10,7 +10,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
-from structformer.cli import Output, base_url_option, common_options, default_option, seconds
+from structformer.cli import BriefCommand, Output, base_url_option, common_options, default_option, seconds
 from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
 
@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 _KEPT = "what is done is kept, and the same command goes on from there"
 
 
-@click.command("up")
+@click.command(
+    "up",
+    cls=BriefCommand,
+    main="--train --watch --open --base-model --base-url --ask --host --port --title --feedback",
+)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @default_option("--train", "5m", "How long to train on the documents: 90s, 5m, none.", name="train_time")
 @click.option("--watch", is_flag=True, help="Read again what changes, and search it at once.")
