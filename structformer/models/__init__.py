@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         ranker_kind,
         ranker_kinds,
     )
-    from structformer.models.known_encoders import KNOWN, MULTILINGUAL, PAIRS, another_encoder
+    from structformer.models.known_encoders import KNOWN, MULTILINGUAL, PAIRS, RERANKERS, another_encoder
     from structformer.models.length_batches import length_buckets
     from structformer.models.loading import load_encoder, load_tokenizer
     from structformer.models.losses import LOSSES, Loss, Takes
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KNOWN", "LOSSES", "MINILM_LICENCE", "MINILM_RELEASE", "MINILM_SIZE", "MULTILINGUAL", "PAIRS",
-    "RECORD", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Loss",
+    "RECORD", "RERANKERS", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Loss",
     "ModelRecord", "Ranker", "RankerKind", "RankerOptions", "Takes", "another_encoder", "base_for",
     "checked_model", "compare_minilm", "export_onnx", "exported", "imported", "length_buckets", "load_encoder",
     "load_tokenizer", "make_scratch_model", "model_file", "model_folder", "model_kind",

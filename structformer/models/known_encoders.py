@@ -38,11 +38,36 @@ class KnownEncoder:
     """The prompt that its makers ask for; `document` likewise."""
     document: str = ""
     pooling: str = "mean"
-    """Either "mean" or "cls"."""
+    """One of "mean", "cls" and "lasttoken"."""
     retrieval: float | None = None
     """How well it finds; None if no figure is certain."""
     source: str = ""
     """What that figure is, and who says so."""
+    without_torch: bool = True
+    """Whether onnxruntime runs it here, since it is of BERT's or XLM-R's form."""
+    measured: bool = False
+    """Whether docs/benchmarks.md has figures of it."""
+    note: str = ""
+    """What else is to be known before it is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownReranker:
+    """A published cross-encoder, for `rerank:NAME`; none was measured here."""
+
+    name: str
+    megabytes: int
+    languages: str
+    licence: str
+    without_torch: bool
+
+
+RERANKERS = (
+    KnownReranker("cross-encoder/ms-marco-MiniLM-L6-v2", 91, "en", "Apache-2.0", True),
+    KnownReranker("cross-encoder/ettin-reranker-17m-v1", 68, "en", "Apache-2.0", False),
+    KnownReranker("cross-encoder/ettin-reranker-32m-v1", 128, "en", "Apache-2.0", False),
+    KnownReranker("ibm-granite/granite-embedding-reranker-english-r2", 298, "en", "Apache-2.0", False),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +89,10 @@ KNOWN = {
     each.name: each
     for each in (
         KnownEncoder(
-            "sentence-transformers/all-MiniLM-L6-v2", 91, 384, "en", "Apache-2.0", retrieval=41.95, source=_MTEB
+            *("sentence-transformers/all-MiniLM-L6-v2", 91, 384, "en", "Apache-2.0"),
+            retrieval=41.95,
+            source=_MTEB,
+            measured=True,
         ),
         KnownEncoder("Snowflake/snowflake-arctic-embed-xs", 90, 384, "en", "Apache-2.0", _BGE, "", "cls", 50.15, _MTEB),
         KnownEncoder("Snowflake/snowflake-arctic-embed-s", 133, 384, "en", "Apache-2.0", _BGE, "", "cls", 51.98, _MTEB),
@@ -74,8 +102,31 @@ KNOWN = {
         KnownEncoder("BAAI/bge-small-en-v1.5", 133, 384, "en", "MIT", _BGE, "", "cls", 51.68, _MTEB_OF_OTHERS),
         KnownEncoder("BAAI/bge-base-en-v1.5", 438, 768, "en", "MIT", _BGE, "", "cls", 53.25, _MTEB_OF_OTHERS),
         KnownEncoder("intfloat/e5-small-v2", 133, 384, "en", "MIT", *_E5, "mean", 49.04, _MTEB_OF_OTHERS),
-        KnownEncoder("intfloat/multilingual-e5-small", 471, 384, "many", "MIT", *_E5, "mean", 59.95, _C_MTEB),
+        KnownEncoder(
+            *("intfloat/multilingual-e5-small", 471, 384, "many", "MIT", *_E5, "mean", 59.95, _C_MTEB), measured=True
+        ),
         KnownEncoder("intfloat/multilingual-e5-base", 1112, 768, "many", "MIT", *_E5, "mean", 61.63, _C_MTEB),
+        KnownEncoder(
+            *("ibm-granite/granite-embedding-small-english-r2", 95, 384, "en", "Apache-2.0"),
+            pooling="cls",
+            without_torch=False,
+        ),
+        KnownEncoder(
+            *("ibm-granite/granite-embedding-97m-multilingual-r2", 194, 384, "many", "Apache-2.0"),
+            pooling="cls",
+            without_torch=False,
+        ),
+        KnownEncoder(
+            *("google/embeddinggemma-300m", 1211, 768, "many", "Gemma"),
+            without_torch=False,
+            note="its maker's terms have to be accepted on the hub",
+        ),
+        KnownEncoder(
+            *("microsoft/harrier-oss-v1-270m", 536, 640, "many", "MIT"),
+            pooling="lasttoken",
+            without_torch=False,
+            note="queries go behind an instruction, as its card says",
+        ),
     )
 }
 

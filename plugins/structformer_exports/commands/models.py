@@ -2,9 +2,13 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from structformer.cli import Output, common_options
+
+if TYPE_CHECKING:
+    from structformer.models.known_encoders import KnownEncoder, KnownReranker
 
 
 @click.command("models")
@@ -13,21 +17,25 @@ def command(workspace: Path, out: Output) -> None:
     """Sentence encoders that are known to serve well as `--base-model NAME`, from the hub: megabytes of weights,
     dimensions, languages, licence, a figure with its source where one is known, and the prompts that go before texts.
     Figures of other sources are of other tests. Any other that sentence-transformers loads
-    will do too. Then pairs: a query model that encodes queries into the vector space of a larger base.
+    will do too. Then pairs: a query model that encodes queries into the vector space of a larger base; and rerankers,
+    for `--pipeline "hybrid >> rerank:NAME"`. "no torch": onnxruntime runs it; "measured": here, in docs/benchmarks.md.
     """
-    from structformer.models import KNOWN, PAIRS
+    from structformer.models import KNOWN, PAIRS, RERANKERS
 
     smaller = {pair.documents: pair.queries for pair in PAIRS}
-    out.json([{**asdict(each), "query_model": smaller.get(each.name, "")} for each in KNOWN.values()])
+    encoders = [
+        {**asdict(each), "kind": "encoder", "query_model": smaller.get(each.name, "")} for each in KNOWN.values()
+    ]
+    out.json([*encoders, *({**asdict(each), "kind": "reranker"} for each in RERANKERS)])
     width = max(map(len, KNOWN))
     said = [*(each.source for each in KNOWN.values()), *(pair.source for pair in PAIRS)]
     sources = list(dict.fromkeys(filter(None, said)))
     for each in KNOWN.values():
-        languages = "English" if each.languages == "en" else "many languages"
         figure = _figure(each.retrieval, sources, each.source)
-        out.result(
-            f"{each.name:{width}} {each.megabytes:5} MB {each.dimensions:4}  {languages:14}  {each.licence:10}{figure}"
-        )
+        measured = "  measured" if each.measured else ""
+        out.result(f"{each.name:{width}} {_facts(each, f'{each.dimensions:4}')}{measured}{figure}")
+        if each.note:
+            out.result(f"    {each.note}")
         prompts = {"queries": each.query, "passages": each.document}
         if before := ", ".join(f'{of} "{prompt}"' for of, prompt in prompts.items() if prompt):
             out.result(f"    before {before}")
@@ -35,7 +43,16 @@ def command(workspace: Path, out: Output) -> None:
         out.result(
             f"--base-model {pair.documents} --query-model {pair.queries}{_figure(pair.retrieval, sources, pair.source)}"
         )
+    for reranker in RERANKERS:
+        out.result(f"{'rerank:' + reranker.name:{width}} {_facts(reranker, '    ')}")
     out.say("\n" + "\n".join(f"[{number}] {source}" for number, source in enumerate(sources, 1)))
+
+
+def _facts(model: "KnownEncoder | KnownReranker", dimensions: str) -> str:
+    """Size, languages, licence, and what runs a model here."""
+    languages = "English" if model.languages == "en" else "many languages"
+    runs = "no torch" if model.without_torch else "torch"
+    return f"{model.megabytes:5} MB {dimensions}  {languages:14}  {model.licence:10}  {runs:8}"
 
 
 def _figure(retrieval: float | None, sources: list[str], source: str) -> str:
