@@ -12,7 +12,11 @@ SOURCES := pyproject.toml plugins/pyproject.toml constraints.txt
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: $(SOURCES) | $(BIN)/python
+$(VENV)/.light: $(SOURCES) | $(BIN)/python
+	$(INSTALL) -e '.[serve]'
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.light
 	$(INSTALL) -e '.[offline]' -e ./plugins
 	touch $@
 
@@ -21,8 +25,11 @@ $(VENV)/.dev: $(SOURCES) | $(BIN)/python
 	touch $@
 
 ## Four real manuals and questions that people wrote about them: read, index, search, train, compare. Fetched once, into .demo.
-demo: $(VENV)/.demo
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.light
+	$(BIN)/structformer pull minilm
+	$(BIN)/python examples/demo.py search
+	$(MAKE) $(VENV)/.demo
+	$(BIN)/python examples/demo.py train
 
 ## The papers' zero-shot and fine-tuned tables with BERT-base, in about an hour on one GPU; without one it measures and
 ## says how long that would take. ARGS goes to the script: make papers-small ARGS="--hours 3 --seeds 5".
@@ -61,7 +68,7 @@ audit: | $(BIN)/python
 locked: | $(BIN)/python
 	$(PIP) --require-hashes -r constraints-hashed.txt
 	$(PIP) --no-index --no-deps --no-build-isolation -e . -e ./plugins
-	touch $(VENV)/.demo $(VENV)/.dev
+	touch $(VENV)/.light $(VENV)/.demo $(VENV)/.dev
 
 clean:
 	rm -rf $(VENV) $(DOCS_VENV) build/docs .demo .mypy_cache .ruff_cache .pytest_cache
