@@ -2,13 +2,10 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 from structformer.cli import Output, common_options
-
-if TYPE_CHECKING:
-    from structformer.models.known_encoders import KnownEncoder, KnownReranker
 
 
 @click.command("models")
@@ -48,7 +45,7 @@ def command(workspace: Path, out: Output) -> None:
     out.say("\n" + "\n".join(f"[{number}] {source}" for number, source in enumerate(sources, 1)))
 
 
-def _facts(model: "KnownEncoder | KnownReranker", dimensions: str) -> str:
+def _facts(model: Any, dimensions: str) -> str:
     """Size, languages, licence, and what runs a model here."""
     languages = "English" if model.languages == "en" else "many languages"
     runs = "no torch" if model.without_torch else "torch"
