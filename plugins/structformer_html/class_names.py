@@ -16,7 +16,7 @@ _NO_LANGUAGES = NO_LANGUAGES | frozenset("undefined auto numberlines lineanchors
 
 
 def note_kind(name: str, words: Sequence[str], role: str, rules: Rules) -> str | None:
-    """Return what kind of note an element is: "" if it does not say; None if it is no note."""
+    """Return what kind of note an element is: "" if it does not say; None if it is not a note."""
     if role in _NOTE_ROLES:
         return _NOTE_ROLES[role]
     if name not in _NOTE_ELEMENTS:

@@ -92,8 +92,8 @@ def formula_image(classes: str, rules: Rules) -> MarkKind | None:
 
 def role_of(element: Attributes) -> str:
     """Return the role of an element, as ARIA names it: of books, what EPUB says it is."""
-    kinds = (element.get("epub:type") or "").split()
-    return f"doc-{kinds[0]}" if kinds else element.get("role") or ""
+    kinds = element.get("epub:type")
+    return f"doc-{kinds.split()[0]}" if kinds and kinds.strip() else element.get("role") or ""
 
 
 def is_aside_of_content(element: Attributes, rules: Rules) -> bool:
@@ -110,4 +110,5 @@ def is_aside_of_content(element: Attributes, rules: Rules) -> bool:
 
 def is_note_mark(element: Attributes) -> bool:
     """Whether a link is the mark of a note."""
-    return element.get("role") == "doc-noteref" or "noteref" in (element.get("epub:type") or "").split()
+    kinds = element.get("epub:type")
+    return element.get("role") == "doc-noteref" or (bool(kinds) and "noteref" in (kinds or "").split())

@@ -43,7 +43,7 @@ _DOCTYPE = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>)?(?>\s+|<!--.*?-->)*+<(?:!doctype html|html)\b", re.IGNORECASE | re.DOTALL
 )
 _REFRESH = re.compile(r"[0-5](?:\.\d*)?\s*[;,\s]\s*(?:url\s*=\s*)?[\"']?([^\"'\s]+)[\"']?", re.IGNORECASE)
-_SOFT_HYPHEN = re.compile("\xad|&shy;|&#173;|&#xad;", re.IGNORECASE)
+_SOFT_HYPHEN = re.compile("\xad|&(?:shy|SHY|#173|#[xX][aA][dD]);")
 _MOST_OF_REDIRECT = 300  # characters
 _FIRST_WORDS = 40  # characters
 _WHOLE = "head > noscript, body, html > frameset"
@@ -110,7 +110,8 @@ class HtmlFormat:
         text, floods = without_attribute_floods(text)
         if floods:
             source.warn(f"{floods} tag{'s' * (floods > 1)} with over a thousand attributes: the first ones kept")
-        text = _SOFT_HYPHEN.sub("", text)
+        if "\xad" in text or "&" in text:
+            text = _SOFT_HYPHEN.sub("", text)
         text, is_deep = without_deep_tags(text)
         if is_deep:
             source.warn(f"nested over {MAX_DEPTH} elements deep: tags below that are left out")

@@ -57,7 +57,10 @@ def is_list_of_contents(roots: list[LexborNode], text: str, rules: Rules) -> boo
     """Whether most of what a page says is a list of contents, which then is its content."""
     if "toc" not in text and "table-of-contents" not in text:
         return False
-    listed = sum(_length(each) for root in roots for each in outermost(root.css(_CONTENTS)))
+    lists = outermost([each for root in roots for each in root.css(_CONTENTS)])
+    if not lists:
+        return False
+    listed = sum(map(_length, lists))
     navigation = sum(_length(each) for root in roots for each in root.css(rules.navigation))
     return listed > _ALL_CONTENTS * max(1, sum(_length(root) for root in roots) - navigation)
 

@@ -128,18 +128,18 @@ class Page:
         self._row_is_lost = False  # a heading in a cell has closed it
         self._after_image: str | None = None
         self._classes: dict[str, int] = {}
-        self._zones: list[_Zone] = []
+        self.zones: list[_Zone] = []
         self._related = 0  # zones that list related pages
         self.has_unnamed_notes = False
         self._term_is_see_also = False
         self._in_term: list[str] | None = None
         self.in_heading = self.heading_has_text = False
-        self._heading_element = ""
+        self.heading_element = ""
         self._inside = {"article": int(content), "svg": 0, "thead": 0}  # how many of each are open
         self._is_contents = contents
         self._furniture_classes = self.words.furniture.union(more_furniture, () if contents else CONTENTS_CLASSES)
-        self._starts: dict[str, Callable[[str, Attributes], None]] = {
-            **dict.fromkeys(PARAGRAPHS, lambda name, element: self._paragraph()),
+        self.starts: dict[str, Callable[[str, Attributes], None]] = {
+            **dict.fromkeys(PARAGRAPHS, self._paragraph),
             **dict.fromkeys((*BLOCKS, *BLOCK_LINES), self._block),
             **dict.fromkeys(SPANS, self._span),
             **dict.fromkeys(SCRIPTS, lambda name, element: builder.open_script(SCRIPTS[name])),
@@ -162,7 +162,7 @@ class Page:
             "dt": self._term,
             "dd": self._definition,
         }
-        self._ends: dict[str, Callable[[], None]] = {
+        self.ends: dict[str, Callable[[], None]] = {
             **dict.fromkeys((*PARAGRAPHS, "details"), self._paragraph),
             **{name: partial(self._end_block, kind) for name, kind in BLOCKS.items()},
             **{name: partial(self._end_block_line, kind) for name, kind in BLOCK_LINES.items()},
@@ -283,7 +283,7 @@ class Page:
     @property
     def in_note(self) -> bool:
         """Whether the innermost element that says what it is makes a note."""
-        return bool(self._zones) and self._zones[-1].mark is MarkKind.NOTE
+        return bool(self.zones) and self.zones[-1].mark is MarkKind.NOTE
 
     def precede(self, text: str) -> None:
         """The text that comes after the image that comes next, which may repeat what the image says."""
@@ -297,34 +297,34 @@ class Page:
         return linked > MOSTLY_LINKS * len(" ".join(node.text(deep=True).split()))
 
     def start(self, name: str, element: Attributes) -> None:
-        if not element and not self._zones:
-            if (handler := self._starts.get(name)) is not None:
+        if not element and not self.zones:
+            if (handler := self.starts.get(name)) is not None:
                 handler(name, element)
             return
         if (identifier := element.get("id")) is not None:
             self._ids.append(identifier)
-        if self._zones:
-            self._zones[-1].depth += 1
+        if self.zones:
+            self.zones[-1].depth += 1
         role, classes = role_of(element), element.get("class")
         if role or (
             classes
             and not self._preformatted
-            and (self._zones or (self._classes.get(classes) or self._classified(classes)) & _SAYS_SOMETHING)
+            and (self.zones or (self._classes.get(classes) or self._classified(classes)) & _SAYS_SOMETHING)
         ):
             self._zone(name, classes or "", role)
         if role == "heading" and name not in HEADINGS and "alert-heading" not in (classes or "").split():
             level = element.get("aria-level") or ""
             self._open_heading(int(level) if _LEVEL.fullmatch(level) else 2)
-            self._heading_element = name
-        elif (handler := self._starts.get(name)) is not None:
+            self.heading_element = name
+        elif (handler := self.starts.get(name)) is not None:
             handler(name, element)
 
     def end(self, name: str) -> None:
-        if self._heading_element == name:
+        if self.heading_element == name:
             self._end_heading()
-        elif (handler := self._ends.get(name)) is not None:
+        elif (handler := self.ends.get(name)) is not None:
             handler()
-        if self._zones:
+        if self.zones:
             self._end_zone()
 
     def _zone(self, name: str, classes: str, role: str) -> None:
@@ -345,7 +345,7 @@ class Page:
             if "math" in words and name in ("span", "div"):
                 shown = name == "div" or "display" in words
                 self._formula_due = MarkKind.FORMULA if shown else MarkKind.FORMULA_SPAN
-                self._zones.append(_Zone(self._formula_due))
+                self.zones.append(_Zone(self._formula_due))
                 return
             if name == "span" and not self.words.side_notes.isdisjoint(words):
                 self.text(" (")
@@ -357,15 +357,15 @@ class Page:
         if "highlight-" in classes or "language-" in classes:
             if name in ("div", "figure"):
                 self._open_zone(_Zone(language=language_around(classes, self._rules)))
-        elif self._zones and name in ("p", "div"):
-            around = self._zones[-1].mark
+        elif self.zones and name in ("p", "div"):
+            around = self.zones[-1].mark
             if around is MarkKind.NOTE and is_note_title(words, self._rules):
                 self._open_zone(_Zone(MarkKind.TITLE))
             elif around is MarkKind.FIGURE and "caption" in words:
                 self._open_zone(_Zone(MarkKind.CAPTION))
 
     def _open_zone(self, zone: _Zone) -> None:
-        self._zones.append(zone)
+        self.zones.append(zone)
         self._related += zone.related
         if zone.mark is not None:
             self._builder.open_mark(zone.mark, zone.detail)
@@ -374,19 +374,19 @@ class Page:
 
     def _end_zone(self) -> None:
         """The end of an element in a zone, or of the zone."""
-        zone = self._zones[-1]
+        zone = self.zones[-1]
         if zone.depth:
             zone.depth -= 1
             return
-        self._zones.pop()
+        self.zones.pop()
         self._related -= zone.related
         if zone.closing:
             self.text(zone.closing)
         if zone.mark is not None:
             self._builder.close_mark(zone.mark)
             self._formula_due = None
-        if self._zones:
-            self._zones[-1].depth -= 1
+        if self.zones:
+            self.zones[-1].depth -= 1
 
     def text(self, text: str) -> None:
         if "\u200b" in text:
@@ -421,7 +421,7 @@ class Page:
             self._builder.add_anchor(identifier)
         self._ids.clear()
 
-    def _paragraph(self) -> None:
+    def _paragraph(self, name: str = "", element: Attributes | None = None) -> None:
         """A block begins or ends, which in preformatted text is a line."""
         self._builder.line() if self._preformatted else self._builder.paragraph()
 
@@ -507,7 +507,7 @@ class Page:
 
     def _details(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()
-        if not self._zones or self._zones[-1].depth:  # else its class has said what kind of note it is
+        if not self.zones or self.zones[-1].depth:  # else its class has said what kind of note it is
             self._open_zone(_Zone(MarkKind.NOTE, "details"))
 
     def _line(self, name: str, element: Attributes) -> None:
@@ -523,8 +523,8 @@ class Page:
         kind: MarkKind | None = MarkKind.TABLE
         if self._preformatted or (element and element.get("role") in _LAYOUT_ROLES):
             kind = None
-        elif self._zones and self._zones[-1].depth == 1:
-            kind = self._zones[-1].table
+        elif self.zones and self.zones[-1].depth == 1:
+            kind = self.zones[-1].table
         is_line = not self.words.line_tables.isdisjoint((element.get("class") or "").split())
         kind = None if is_line else kind
         self._tables.append(_Table(kind, is_line=is_line))
@@ -578,14 +578,14 @@ class Page:
 
     def _end_heading(self) -> None:
         self._flush_ids()
-        self._heading_element = ""
+        self.heading_element = ""
         self.in_heading = False
         if self._builder.close_heading() is None:
             return
         # A heading closes all marks. What surrounds it goes on below it: a note that has a heading,
         # preformatted text.
-        if self._zones and self._zones[-1].mark is MarkKind.NOTE:
-            self._open_mark(MarkKind.NOTE, self._zones[-1].detail)
+        if self.zones and self.zones[-1].mark is MarkKind.NOTE:
+            self._open_mark(MarkKind.NOTE, self.zones[-1].detail)
         self._code_due = bool(self._preformatted)
         self._row_is_lost = bool(self._tables)
 
@@ -594,7 +594,7 @@ class Page:
         self._preformatted += 1
         if self._preformatted == 1:
             self._close_mark(MarkKind.CODE_SPAN)  # <code> around it
-            around = self._zones[-1].language if self._zones else ""
+            around = self.zones[-1].language if self.zones else ""
             self._language = _language(element, self._rules) or around
             self._code_due = True
 

@@ -31,8 +31,10 @@ class TableBuilder(TreeBuilder):
         """
         if first:
             self.line()
-        else:
+        elif self._cells:
             self.text(" | ")
+        else:
+            super().text(" | ")
         self._cells.append(_Cell(as_lines))
 
     def close_cell(self) -> bool:
@@ -55,11 +57,17 @@ class TableBuilder(TreeBuilder):
                 break
             cell.has_text, cell.due, cell.line_ends = True, 0, 0
 
+    # The next three are called for nearly every element: they have no call of super().
     def line(self) -> None:
-        self._break(1) if self._cells else super().line()
+        self._break(1) if self._cells else TreeBuilder.line(self)
 
     def paragraph(self) -> None:
-        self._break(2) if self._cells else super().paragraph()
+        if self._cells:
+            self._break(2)
+        elif self._heading is None:
+            self._body.due = "\n\n"
+        else:
+            self._heading.separate(" ")
 
     def text(self, text: str) -> None:
         if self._cells and text.strip():
@@ -69,7 +77,7 @@ class TableBuilder(TreeBuilder):
     def flow(self, text: str) -> None:
         if self._cells and text.strip():
             self._settle()
-        super().flow(text)
+        (self._heading or self._body).flow(text)
 
     def marked_text(self, kind: MarkKind, text: str) -> None:
         if self._cells and text.strip():

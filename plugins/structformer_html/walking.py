@@ -58,6 +58,7 @@ def _walk(root: LexborNode, page: Page, linked: "_Linked") -> None:
     menus = _Menus(root)
     callouts = page.words.callouts
     start, end, say, span_text = page.start, page.end, page.text, page.span_text
+    starts, ends, zones = page.starts, page.ends, page.zones
     above: list[tuple[LexborNode, str]] = []
     node = root
     while True:
@@ -85,14 +86,17 @@ def _walk(root: LexborNode, page: Page, linked: "_Linked") -> None:
                 if name in _TOLD_BEFORE:
                     name, attributes = _tell_before(node, name, attributes, page)
                 code = _numbered_code(node) if name == "table" else None
-                start(name if code is None else "-", attributes)
+                if attributes or zones:
+                    start(name if code is None else "-", attributes)
+                elif code is None and (handler := starts.get(name)) is not None:  # the most of what start() does
+                    handler(name, attributes)
                 if code is not None:
                     above.append((node, "-"))
                     node = code
                     continue
                 if child is None:
                     end(name)
-                elif name in HEADINGS and (inner := _inner_headings(node)):
+                elif name in HEADINGS and (child.next or child.child) and (inner := _inner_headings(node)):
                     _walk_nested(node, inner, page, linked)
                 elif name in MEDIA and menus.are_closed(node):
                     for each in node.css("[src]"):
@@ -110,7 +114,10 @@ def _walk(root: LexborNode, page: Page, linked: "_Linked") -> None:
                 node = following
                 break
             node, name = above.pop()
-            end(name)
+            if zones or page.heading_element:
+                end(name)
+            elif (ending := ends.get(name)) is not None:  # the most of what end() does
+                ending()
         else:
             return
 
@@ -131,7 +138,7 @@ def _is_left_out(
         or (attributes and page.may_be_menu(name, attributes) and menus.holds(node))
         or (name == "header" and page.may_skip_header and is_page_header(node))
         or (name == "a" and _is_link_to_skip(node, attributes, page))
-        or (page.may_number_lines(attributes) and _holds_numbers(node) and page.keeps_place(attributes))
+        or (attributes and page.may_number_lines(attributes) and _holds_numbers(node) and page.keeps_place(attributes))
         or (
             name == "button" and (page.in_code or (page.heading_has_text if page.in_heading else _is_beside_code(node)))
         )
@@ -378,8 +385,13 @@ def _text_after(node: LexborNode) -> str:
 
 
 def _has_titles_only(row: LexborNode) -> bool:
-    tags = {cell.tag for cell in row.iter()}
-    return "th" in tags and "td" not in tags
+    cell, has_title = row.child, False
+    while cell is not None:
+        if (tag := cell.tag) == "td":
+            return False
+        has_title |= tag == "th"
+        cell = cell.next
+    return has_title
 
 
 def _inner_headings(heading: LexborNode) -> list[LexborNode]:

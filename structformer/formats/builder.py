@@ -556,8 +556,9 @@ def mark_see_also(root: Section) -> None:
         elif section.links and "ee also" in section.text:
             for link in section.links:
                 if link.kind in _PLAIN_KINDS and link.end > link.start:
-                    before = section.text[max(0, link.start - _SEE_ALSO_REACH) : link.start]
-                    if _SEE_ALSO_BEFORE.search(before):
+                    line = section.text.rfind("\n", 0, link.start) + 1
+                    before = section.text[max(line, link.start - _SEE_ALSO_REACH) : link.start]
+                    if "ee also" in before and _SEE_ALSO_BEFORE.search(before):
                         link.kind = LinkKind.SEE_ALSO
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +16,7 @@ from structformer.document import Document
 from structformer.errors import ReadError
 from structformer.plugins import hookimpl, load_plugins
 
+import structformer_html
 from conftest import write_pages
 from reading import outline
 
@@ -27,6 +31,18 @@ title = ".acme-name"
 notes = ["acme-tip"]
 note_titles = ["acme-label"]
 """
+
+
+def test_the_reader_names_no_generator_and_none_of_their_words():
+    generators = load_plugins().site_generators
+    rules = [generator.html for generator in generators.values()]
+    lists = (
+        value for each in rules for field in fields(each) if isinstance(value := getattr(each, field.name), frozenset)
+    )
+    words = {word for value in lists for word in value if re.search(r"[-_]\w{4}", word)} | set(generators) - {"github"}
+    for path in Path(structformer_html.__file__).parent.glob("*.py"):
+        text = path.read_text(encoding="utf-8").lower()
+        assert [word for word in sorted(words) if re.search(rf"\b{re.escape(word)}\b", text)] == [], path
 
 
 def changed_by(change: Any) -> Iterator[None]:
