@@ -36,8 +36,17 @@ _TITLE = re.compile(r"(?:(?://|:)[^\n]*\n|\s*\n)*+(?:= \S|\S[^\n]*\n={4,}\s*(?:\
 _SIGNATURE = b"-----BEGIN PGP"
 
 
+# Of a page's source, what is no text: comments, attributes, conditions and the targets of macros.
+_NOT_TEXT = re.compile(
+    r"^/{4,}\n.*?\n/{4,}$|^//[^\n]*|^:[\w!-]+:[^\n]*|^(?:if|endif|include)\w*::[^\n]*|^\[[^\[\]\n]*\]$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
 class AsciiDocFormat:
     """Reads a file, and what it includes, to one Document."""
+
+    not_text = _NOT_TEXT
 
     name = "asciidoc"
     suffixes = (".adoc", ".asciidoc")

@@ -56,8 +56,17 @@ def _check_theme(text: str) -> None:
     load_plugins().theme(text)
 
 
+# Of a page's source, what is no text: elements that are not shown or are the site's, links (menus), comments, tags.
+_NOT_TEXT = re.compile(
+    r"<(script|style|nav|head|footer|header|template|svg|a)\b.*?</\1\s*>|<!--.*?-->|<[^<>]*>", re.DOTALL | re.IGNORECASE
+)
+
+
 class HtmlFormat:
     """Main content, headings, links, anchors and text of a page."""
+
+    not_text = _NOT_TEXT
+    text_begins = "</head"
 
     name = "html"
     suffixes = (".html", ".htm", ".xhtml", ".xht", ".shtml")

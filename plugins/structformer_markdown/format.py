@@ -113,8 +113,18 @@ _SLUG = "slug:"  # before the names of places that a heading's words give; what 
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
 
 
+# Of a page's source, what is no text: front matter, comments, tags, addresses, directives and their options.
+_NOT_TEXT = re.compile(
+    r"\A(---|\+\+\+)\n.*?\n\1\n|<(script|style)\b.*?</\2>|<!--.*?-->|<[^<>\n]*>|\]\([^()\n]*\)|\{[{%].*?[%}]\}|^[ \t]*import [^\n]*$"
+    r"|^:::+[^\n]*(?:\n[ \t]{4,}[^\n]*)*",
+    re.DOTALL | re.MULTILINE,
+)
+
+
 class MarkdownFormat:
     """CommonMark + GFM, front matter, raw HTML, footnotes, definition lists, attribute lists, wiki-links."""
+
+    not_text = _NOT_TEXT
 
     name = "markdown"
     suffixes = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".livemd", ".cheatmd")

@@ -13,9 +13,17 @@ from structformer.formats import SourceFile, TreeBuilder, link_names, name_refer
 from structformer_org.blocks import Blocks
 from structformer_org.including import lines_of, parts
 
+# Of a page's source, what is no text: comments, keywords, drawers.
+_NOT_TEXT = re.compile(
+    r"^[ \t]*#(?:[ \t][^\n]*|\+(?!begin|end)[^\n]*)$|^[ \t]*:PROPERTIES:\n.*?^[ \t]*:END:$",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+
 
 class OrgFormat:
     """Reads a file, and what it includes, to one Document."""
+
+    not_text = _NOT_TEXT
 
     name = "org"
     suffixes = (".org",)

@@ -79,8 +79,17 @@ _LONG_NUMBER = re.compile(r"^([ \t]*(?:\.\. \[|\()?)(?=\d{1000})", re.MULTILINE)
 _CATALOGUE = re.compile(r'^msgid "', re.MULTILINE)  # of translations (gettext), which quote the pages
 
 
+# Of a page's source, what is no text: comments, the first lines of directives and their options, roles, addresses.
+_NOT_TEXT = re.compile(
+    r"^\.\. (?![a-z-]+::)[^\n]*(?:\n[ \t]+[^\n]*)*|^[ \t]*\.\. [^\n]*\n(?:[ \t]+:[^\n]*\n)*|:[\w-]+:`|<[^<>\n]*>`",
+    re.MULTILINE,
+)
+
+
 class RstFormat:
     """Sections, targets, references and text, of plain reStructuredText and of Sphinx's."""
+
+    not_text = _NOT_TEXT
 
     name = "rst"
     suffixes = (".rst", ".rest")

@@ -43,8 +43,14 @@ def _check_namespaces(text: str) -> None:
         raise UsageError(f"namespaces={text}: write numbers, as in 0,4, or all")
 
 
+# Of a page's source, what is no text: comments, tags, templates, the targets of links.
+_NOT_TEXT = re.compile(r"<!--.*?-->|<ref\b.*?</ref>|\{\{[^{}]*\}\}|<[^<>]*>|\[\[[^\[\]|]*\|", re.DOTALL)
+
+
 class WikitextFormat:
     """Pages, dumps and WikiExtractor output."""
+
+    not_text = _NOT_TEXT
 
     name = "wikitext"
     suffixes = (".wiki", ".mediawiki", ".wikitext")

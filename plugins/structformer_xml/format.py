@@ -77,8 +77,14 @@ _FIRST = re.compile(  # behind instructions, remarks and a DOCTYPE with what it 
 )
 
 
+# Of a document's source, what is no text: comments, instructions, declarations, tags.
+_NOT_TEXT = re.compile(r"<!--.*?-->|<\?.*?\?>|<!DOCTYPE.*?>|<[^<>]*>", re.DOTALL)
+
+
 class XmlFormat:
     """JATS, DocBook, TEI, DITA, and any other vocabulary by its titles or by a mapping of the user's."""
+
+    not_text = _NOT_TEXT
 
     name = "xml"
     suffixes = (".xml", ".nxml", ".dbk", ".docbook", ".dita", ".ditamap", ".tei", ".jats")

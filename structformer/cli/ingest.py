@@ -273,6 +273,10 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
         f"{links['resolved']} of {inside} links within the corpus resolved, {links['external']} lead outside, "
         f"{to_files}{report.see_also_edges} see-also edges"
     )
+    if report.lossy_files:
+        files = "1 file" if report.lossy_files == 1 else f"{report.lossy_files} files"
+        path, message = report.lossy[0]
+        out.note(f"{files} may have been read in part; most of all {printable(path)}: {printable(message)}")
     _say_site(out, report.site, report.settings_above)
     out.say(f"report: {reports / 'report.html'}")
     following = "train" if are_installed(*TORCH) else "index"

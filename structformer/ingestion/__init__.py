@@ -8,10 +8,23 @@ if TYPE_CHECKING:
     from structformer.ingestion.accounting import Fate
     from structformer.ingestion.direct import read
     from structformer.ingestion.ingesting import ingest
+    from structformer.ingestion.losses import find_losses, text_of
     from structformer.ingestion.report import IngestReport
     from structformer.ingestion.source_kinds import Fetched, SourceKind, kind_of
     from structformer.ingestion.walk import FileFilter
     from structformer.ingestion.warc import page_name
 
-__all__ = ["Fate", "Fetched", "FileFilter", "IngestReport", "SourceKind", "ingest", "kind_of", "page_name", "read"]
+__all__ = [
+    "Fate",
+    "Fetched",
+    "FileFilter",
+    "IngestReport",
+    "SourceKind",
+    "find_losses",
+    "ingest",
+    "kind_of",
+    "page_name",
+    "read",
+    "text_of",
+]
 __getattr__ = lazy_names(__name__)

@@ -63,6 +63,8 @@ def write_ingest_page(
             for document, target in listed
         ],
         messages=messages,
+        lossy=report.lossy,
+        lossy_files=report.lossy_files,
         more=max(0, report.message_count - len(messages)),
     )
     write_bytes(folder / "report.html", page)

@@ -29,6 +29,7 @@ from structformer.ingestion.archives import (
     unpack,
 )
 from structformer.ingestion.included_files import Taken, place, what_it_takes
+from structformer.ingestion.losses import find_losses, is_compared, text_of
 from structformer.ingestion.unpacking_limits import Budget
 from structformer.plugins import Plugins
 
@@ -108,7 +109,9 @@ class Reader:
     def piece(self, path: str, data: bytes, format: Format, why: str = "") -> Reading:
         """A piece of a stream of documents."""
         own = Outcome(path, format.name, why)
-        return Reading([own], lambda _: self._consume(SourceFile(split_compression(path)[0], data), own, format))
+        return Reading(
+            [own], lambda _: self._consume(SourceFile(split_compression(path)[0], data), own, format, compared=False)
+        )
 
     def _file(self, own: Outcome, location: Path, outcomes: list[Outcome]) -> Iterator[Document]:
         path, format_name = own.path, own.format
@@ -151,12 +154,17 @@ class Reader:
         outcome.why = why
         yield from self._consume(source, outcome, detected)
 
-    def _consume(self, source: SourceFile, outcome: Outcome, format: Format) -> Iterator[Document]:
+    def _consume(
+        self, source: SourceFile, outcome: Outcome, format: Format, *, compared: bool = True
+    ) -> Iterator[Document]:
         outcome.format = format.name
+        texts: list[str] = []
         try:
             for document in format.read(source, self._options):
                 outcome.documents += 1
                 outcome.characters += sum(len(section.text) + len(section.title) for section in document.sections())
+                if compared and is_compared(format):
+                    texts.append(text_of(document))
                 yield document
         except UsageError:  # a wrong option is the request's fault, not the file's
             raise
@@ -176,6 +184,8 @@ class Reader:
             outcome.status = Status.DAMAGED
         if outcome.status is Status.READ and not outcome.documents and not source.aliases:
             outcome.status = Status.EMPTY
+        if texts:
+            outcome.messages += map(str, find_losses(source.read(), texts, format))
         outcome.bytes += len(source.read())
         outcome.messages += source.warnings
         outcome.dependencies |= source.dependencies

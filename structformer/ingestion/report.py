@@ -10,11 +10,13 @@ from structformer.corpus.rows import Row
 from structformer.corpus.shards import path_order
 from structformer.corpus.site import Site
 from structformer.ingestion.accounting import Account, Accounted, Fate, by_file, of_file, of_ignored
+from structformer.ingestion.losses import lost_words
 from structformer.ingestion.reading import ARCHIVE, Status
 from structformer.ingestion.survey import Ignored
 
 MAX_MESSAGES = 200  # held in memory; report.jsonl has all
 _INSIDE = ("seconds", "settings_above")  # what the report as JSON has elsewhere, or not at all
+_MOST_LOSSY = 20
 OUTSIDE = " is not included: it is outside of the ingested folder"  # as formats say it
 
 
@@ -36,6 +38,9 @@ class IngestReport:
     message_count: int = 0
     not_followed: int = 0
     """Inclusions of files that lie outside of what was read."""
+    lossy: list[tuple[str, str]] = field(default_factory=list)
+    """The files most of whose words are in no document, the worst first, each with the message that says so."""
+    lossy_files: int = 0
     bytes: int = 0
     characters: int = 0
     seconds: float = 0.0
@@ -58,6 +63,7 @@ class IngestReport:
             **{name: dict(sorted(values[name].items())) for name in ("statuses", "formats", "reasons")},
             "ignored_suffixes": dict(self.ignored_suffixes.most_common(20)),
             "messages": [{"file": path, "message": message} for path, message in self.messages],
+            "lossy": [{"file": path, "message": message} for path, message in self.lossy],
             "account": self.account.as_dict(),
             "site": site,
         }
@@ -112,6 +118,12 @@ def _count(report: IngestReport, row: Row) -> None:
         report.formats[row["format"]] += row["documents"]
         if row["status"] in (Status.READ, Status.DAMAGED):
             report.reasons[f"{row['format']}: {row['why']}"] += 1
+    worst = max(row["messages"] or [""], key=lost_words)
+    if lost_words(worst):
+        report.lossy_files += 1
+        report.lossy.append((row["path"], worst))
+        report.lossy.sort(key=lambda lossy: -lost_words(lossy[1]))
+        del report.lossy[_MOST_LOSSY:]
     report.bytes += row["bytes"]
     report.characters += row["characters"]
     for message in row["messages"]:

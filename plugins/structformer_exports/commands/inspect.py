@@ -1,5 +1,6 @@
 """`structformer inspect`."""
 
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -19,6 +20,7 @@ _SHOWN = 60  # characters of a block
 @click.option("--links", is_flag=True, help="Links with kind, anchor text and target.")
 @click.option("--text", is_flag=True, help="The sections' texts.")
 @click.option("--blocks", is_flag=True, help="The parts of the texts: paragraphs, lists, tables, code, notes.")
+@click.option("--losses", is_flag=True, help="Regions of a file whose words are in no document.")
 @click.option("--format", "format_", metavar="NAME", help="Read files as this format.  [default: detected]")
 @click.option("--suggest-mapping", is_flag=True, help="Propose a mapping (TOML) for the vocabulary of an XML file.")
 @path_option("--mapping", "A vocabulary of your own for XML, as TOML.")
@@ -30,6 +32,7 @@ def command(
     links: bool,
     text: bool,
     blocks: bool,
+    losses: bool,
     format_: str | None,
     suggest_mapping: bool,
     mapping: Path | None,
@@ -42,6 +45,9 @@ def command(
     """
     if suggest_mapping:
         click.echo(_suggested_mapping(source, format_ or "xml"), nl=False)
+        return
+    if losses:
+        _show_losses(source, format_, workspace, out)
         return
     total = 0
     shown: list[dict[str, Any]] = []
@@ -60,6 +66,25 @@ def command(
         out.note(f"only the first {limit} documents are shown; --limit N shows more")
     if not total:
         out.note("no documents")
+
+
+def _show_losses(source: str | None, format: str | None, workspace: Path, out: Output) -> None:
+    from structformer.errors import UsageError
+    from structformer.ingestion import find_losses, text_of
+    from structformer.plugins import load_plugins
+
+    if source is None or not Path(source).is_file():
+        raise UsageError("--losses compares a file with what is read of it: name a file")
+    documents = [*_documents(source, format, workspace, {}, sys.maxsize)]
+    losses: list[str] = []
+    if documents:
+        read_by = load_plugins().format(documents[0].source.format)
+        losses = [*map(str, find_losses(Path(source).read_bytes(), map(text_of, documents), read_by))]
+    out.json(losses)
+    for loss in losses:
+        out.result(loss)
+    if not losses:
+        out.result("no region of words is lost")
 
 
 def _documents(
