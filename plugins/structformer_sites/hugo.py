@@ -26,7 +26,7 @@ def _read(name: str, text: str) -> SiteFacts | None:
 
 
 def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
-    return by_weight(files.pages, "weight", ("linkTitle", "linktitle"), "_index")
+    return by_weight(files.pages, "weight", ("linkTitle", "linktitle"))
 
 
 HUGO = SiteGenerator(

@@ -71,25 +71,29 @@ def nested(
                     yield f"{before}{target}" if isinstance(before, str) else target, name
 
 
-def by_weight(pages: Sequence[SitePage], key: str, title_keys: Sequence[str], index: str) -> Iterator[NavEntry]:
-    """Return pages ordered within their folders by a number of their front matter, a folder by that of its index page.
+def by_weight(pages: Sequence[SitePage], key: str, title_keys: Sequence[str] = ()) -> Iterator[NavEntry]:
+    """Return pages ordered within their folders by a number of their front matter. A folder has the number of its index
+    page; one without an index page, the least of its own pages.
 
-    key: of the number, with points for tables in tables; 0 counts as none. index: the stem of an index page."""
+    key: of the number, with points for tables in tables; 0 counts as none."""
     weights = {page.path: number_of(page.metadata, key) for page in pages}
-    of_folder = {
-        page.path.rpartition("/")[0]: weights[page.path]
-        for page in pages
-        if without_suffix(page.path).rpartition("/")[2] == index
-    }
+    of_folder: dict[str, float] = {}
+    for page in pages:
+        folder = page.path.rpartition("/")[0]
+        of_folder[folder] = min(of_folder.get(folder, inf), weights[page.path])
+    of_folder |= {page.path.rpartition("/")[0]: weights[page.path] for page in pages if _is_index(page.path)}
 
     def place(page: SitePage) -> list[tuple[float, str]]:
         *folders, name = page.path.split("/")
         steps = [(of_folder.get(above, inf), part) for above, part in zip(prefixes(folders), folders, strict=True)]
-        own = -inf if without_suffix(name) == index else weights[page.path]
-        return [*steps, (own, "" if own == -inf else page.title or name)]
+        return [*steps, (-inf, "") if _is_index(name) else (weights[page.path], page.title or name)]
 
     for page in sorted(pages, key=place):
         yield NavEntry(page.path, next((text for each in title_keys if (text := text_at(page.metadata, each))), ""))
+
+
+def _is_index(path: str) -> bool:
+    return without_suffix(path).rpartition("/")[2] in ("_index", "index")
 
 
 def prefixes(parts: Sequence[str]) -> list[str]:

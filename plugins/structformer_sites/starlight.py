@@ -43,7 +43,7 @@ def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
 
 
 def _generated(pages: list[SitePage]) -> Iterator[NavEntry]:
-    return by_weight(pages, "sidebar.order", ("sidebar.label",), "index")
+    return by_weight(pages, "sidebar.order", ("sidebar.label",))
 
 
 STARLIGHT = SiteGenerator(

@@ -18,5 +18,5 @@ ZOLA = SiteGenerator(
     "Zola",
     settings=("config.toml", "zola.toml"),
     read=_read,
-    navigation=lambda files: by_weight(files.pages, "weight", (), "_index"),
+    navigation=lambda files: by_weight(files.pages, "weight"),
 )

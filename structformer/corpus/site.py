@@ -50,6 +50,7 @@ class Site:
     """What precedes the colon in links to other sites: "python" in python:slice."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "outside", tuple(self.outside))  # a list in JSON
         if self.base_url:
             _check_address(self.base_url)
         if self.rule not in RULES:

@@ -78,7 +78,8 @@ def found_site(sources: Sequence[Source], theme: str = "", *, above: bool = True
             for generator, name, facts in _settings(folder):
                 if outside:
                     read.append(way + name)
-                if (placed := _placed(facts, folder, given, source, generator, name)) is None:
+                placed = _placed(facts, folder, given, source, generator, name) if facts is not None else None
+                if placed is None:
                     continue
                 best = best or placed
                 if placed.site.base_url:
@@ -110,14 +111,15 @@ def _is_anybodys(folder: Path) -> bool:
     return True
 
 
-def _settings(folder: Path) -> Iterator[tuple[SiteGenerator, str, SiteFacts]]:
-    """Return what each of the settings in a folder says, with its generator and its name."""
+def _settings(folder: Path) -> Iterator[tuple[SiteGenerator, str, SiteFacts | None]]:
+    """Return what each of the settings in a folder says, with its generator and its name; None if the file is not that
+    generator's.
+    """
     for generator in load_plugins().site_generators.values():
         for name in generator.settings:
             text = text_of(folder, name, _SETTINGS_BYTES)
-            facts = generator.read(name, text) if text is not None and generator.read is not None else None
-            if facts is not None:
-                yield generator, name, facts
+            if text is not None and generator.read is not None:
+                yield generator, name, generator.read(name, text)
 
 
 def text_of(folder: Path, name: str, limit: int) -> str | None:
