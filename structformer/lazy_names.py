@@ -9,7 +9,7 @@ from typing import Any
 
 
 def named_object(place: str) -> Any:
-    """What "package.module:attribute" names."""
+    """Return the object that "package.module:attribute" names."""
     module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(module), attribute)
 

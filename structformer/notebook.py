@@ -1,4 +1,4 @@
-"""What notebooks show of our objects: small tables and trees as HTML, without scripts, in the notebook's own colours;
+"""HTML of our objects in notebooks: small tables and trees as HTML, without scripts, in the notebook's own colours;
 and bars of progress below a cell.
 
 All that comes from a corpus is escaped, and sizes are bounded: the first rows, and how many more there are."""

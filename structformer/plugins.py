@@ -159,7 +159,7 @@ class Plugins:
             self.manager.unregister(name=plugin.name)
 
     def supplied(self, hook: str, what: str, kind: type[T], taken: Collection[str] = ()) -> dict[str, tuple[T, str]]:
-        """What plugins supply by a hook: objects by name, each with its plugin's name. A plugin that raises, or
+        """Return what plugins supply by a hook: objects by name, each with its plugin's name. A plugin that raises, or
         supplies what is not of the kind or has a name that is taken, is disabled and says why in `installed`.
         A second call with the same names taken returns the first one's result.
         """

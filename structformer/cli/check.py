@@ -47,7 +47,7 @@ def command(workspace: Path, out: Output) -> int:
 
 
 def _bases(workspace: Path) -> dict[str, str]:
-    """What the vectors of the index are by; nothing where it cannot be opened."""
+    """Describe the encoders of the index's vectors; nothing if it cannot be opened."""
     from structformer.retrieval.index import Index
     from structformer.workspace import Workspace
 

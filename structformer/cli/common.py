@@ -1,4 +1,4 @@
-"""What the commands share: the common options, the configuration file, printing, progress."""
+"""Shared by the commands: the common options, the configuration file, printing, progress."""
 
 import json
 import math

@@ -91,7 +91,7 @@ def show_search(
 
 
 def _training(retriever: Retriever, pipeline: Pipeline) -> str:
-    """What training on the documents came to; "" of a pipeline that has no part in it."""
+    """Describe the result of training on the documents; "" if the pipeline does not use it."""
     from structformer.retrieval.training_verdicts import training_verdict
     from structformer.retrieval.vectors.encoder_names import ENCODER, UNTRAINED
 
@@ -99,7 +99,7 @@ def _training(retriever: Retriever, pipeline: Pipeline) -> str:
 
 
 def _witness(retriever: Retriever, query: str, pipeline: Pipeline) -> Callable[[H], str]:
-    """What the score's `described` is the cosine of."""
+    """Say which vectors the score `described` compares."""
     witness = retriever.witnesses(query, pipeline)
 
     def remark(hit: H) -> str:

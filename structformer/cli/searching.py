@@ -1,4 +1,4 @@
-"""What commands that search share: the options that say what is searched and how, and the opened index.
+"""Shared by the commands that search: the options that say what is searched and how, and the opened index.
 
 For plugins' commands too."""
 

@@ -1,4 +1,4 @@
-"""What training commands show: the plan, a live view on a terminal or a line now and then, the result."""
+"""Output of the training commands: the plan, a live view on a terminal or a line now and then, the result."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class _View:
         return due
 
     def render(self, measure: str) -> Any:
-        """What is shown. measure: of the held-out score."""
+        """Take the measure of the held-out score."""
         from rich.console import Group
         from rich.padding import Padding
         from rich.progress_bar import ProgressBar
@@ -171,7 +171,7 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
 
 
 def _next(result: TrainingResult, workspace: Path) -> str:
-    """What to do with the model: a bi-encoder is indexed, the others order what was found."""
+    """Name the next command: a bi-encoder is indexed, the others order what was found."""
     from structformer.models.kinds import ranker_kind
     from structformer.retrieval.registry import stage_kind
     from structformer.retrieval.vectors.encoder_names import ENCODER

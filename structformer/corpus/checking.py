@@ -23,7 +23,7 @@ class Problem:
 
 
 def check_workspace(workspace: str | Path | Workspace) -> list[Problem]:
-    """What is not as it was written, whatever was compared before; empty when all is well. Raises WorkspaceError when
+    """List the files that are not as they were written, whatever was compared before. Raises WorkspaceError when
     the folder is not a workspace.
     """
     workspace = Workspace(workspace)
@@ -32,7 +32,7 @@ def check_workspace(workspace: str | Path | Workspace) -> list[Problem]:
 
 
 def damage(workspace: str | Path | Workspace) -> WorkspaceError | None:
-    """What a library's own error while a workspace was read is explained by: the damaged file, with what to do; None
+    """Explain a library's error while a workspace was read by the damaged file, with what to do; None
     where all is as it was written.
     """
     workspace = Workspace(workspace)

@@ -1,4 +1,4 @@
-"""What is asked where nobody has judged a query: documents' openings, each answered by the rest of its document.
+"""Queries made if none are judged: documents' openings, each answered by the rest of its document.
 
 Of all pseudo-queries tried, openings rank ways to search most as people's queries do (docs/reference/trials.md). What
 holds the opening may not answer it, so that a way to search is asked for what a document says elsewhere; that is why
@@ -198,8 +198,8 @@ def _static_cosines(
 
 
 def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[str, list[PseudoQuery]]]:
-    """What may be asked, with a title, the best first: openings of held-out documents; all questions of these
-    documents; openings of every other document; openings of all, which trained encoders have read.
+    """Return the questions that may be asked, with a title, the best first: openings of held-out documents; all
+    questions of these documents; openings of every other document; openings of all, which trained encoders have read.
     """
     corpus = Corpus.open(retriever.workspace)
     graph = ReferenceGraph.open(retriever.workspace, corpus)

@@ -177,7 +177,7 @@ class Evaluation:
         return list(dict.fromkeys(name for row in self.rows for name in row.against))
 
     def note(self) -> str:
-        """What the columns mean."""
+        """Describe the columns."""
         parts = [f"95 %: bootstrap interval of {self.measures[0]}."]
         if self.compared():
             parts.append(

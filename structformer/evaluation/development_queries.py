@@ -25,7 +25,7 @@ def named_development(workspace: str | Path | Workspace, options: TrainingOption
 
 
 def development_digests(workspace: str | Path | Workspace, options: TrainingOptions) -> dict[str, str]:
-    """What decides those queries and candidates: digests of the files and of the corpus, by option."""
+    """Return what determines those queries and candidates: digests of the files and of the corpus, by option."""
     if options.dev_queries is None:
         return {}
     paths = {name: getattr(options, name) for name in ("dev_queries", "dev_qrels", "dev_candidates")}

@@ -81,7 +81,7 @@ def _query(result: Evaluation, query: str, one: Row, two: Row, measure: str) -> 
 
 
 def texts_of(found: Difference, documents: IndexedDocuments, count: int) -> dict[str, str]:
-    """What the documents named in the first `count` wins and losses say, by id: their overviews."""
+    """Return the overviews, by id, of the documents in the first `count` wins and losses."""
     shown = [*found.wins[:count], *found.losses[:count]]
     wanted = {document for each in shown for document in (*(name for name, _, _ in each.relevant), *each.tops)}
     return {document.id: document.overview for document in documents if document.id in wanted}

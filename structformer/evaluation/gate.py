@@ -50,7 +50,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What a search must hold."""
+    """Bounds that a search must keep."""
 
     bounds: tuple[Bound, ...] = ()
     earlier: Earlier | None = None

@@ -64,7 +64,7 @@ def parse_measure(name: str) -> Any:
 
 
 def _computed(measures: Sequence[Any], scored: Sequence[Any], evaluator: Any) -> list[Any]:
-    """What each query has. Raises UsageError where the tool that computes a measure fails."""
+    """Return the score of each query. Raises UsageError where the tool that computes a measure fails."""
     try:
         return list(evaluator.iter_calc(scored))
     except (AssertionError, TypeError, ValueError, ArithmeticError, OSError, CalledProcessError) as error:

@@ -27,7 +27,7 @@ _TEXTS = 15  # words of a document beside a difference
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """What to compare, on what, and what must hold."""
+    """A comparison to make: pipelines, queries, bounds."""
 
     judged: Sequence[tuple[str, Judgements]] = ()
     """Judged queries, each with a title. Without them, and without `held_out_structure`, openings are asked."""
@@ -66,7 +66,7 @@ class ReportRequest:
 
 @dataclass(slots=True)
 class Report:
-    """What an evaluation came to."""
+    """The results of an evaluation."""
 
     folder: Path
     """Where the runs, report.json, report.md and report.html are."""
@@ -219,7 +219,7 @@ def _openings_compared(workspace: Workspace, say: Callable[[str], object]) -> Ca
 
 
 def _checks(results: Sequence[Evaluation], asked_for: Gate, checked: str, seed: int) -> list[tuple[str, str, Check]]:
-    """What the gate says of the checked pipeline in each of the results."""
+    """Return the gate's verdict on the checked pipeline in each of the results."""
     return [
         (result.title, row.label, each)
         for result in results

@@ -7,6 +7,7 @@ looked for to take their place, and not found. `python tests/project/test_bounds
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +58,10 @@ PATTERNS = {
     "readers": 680,
 }  # fmt: skip
 MOST_MODULES, MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 290, 12, 30  # of the core
+PLAIN = (
+    "cli", "corpus", "evaluation", "did_you_mean.py", "errors.py", "lazy_names.py", "notebook.py", "plugins.py",
+    "upserting.py",
+)  # fmt: skip
 RULE = (
     "over their bounds: {}. Look for lines to delete or to simplify first. Raise a bound in tests/project/test_bounds.py "
     "only in a commit of its own that says which lines were looked for and not found."
@@ -137,6 +142,20 @@ def test_bounds_of_folders_hold():
     assert len(list(CORE.rglob("*.py"))) <= MOST_MODULES
     for folder in {path.parent for path in CORE.rglob("*.py")}:
         assert len(list(folder.glob("*.py"))) <= (MOST_IN_THE_HALL if folder == CORE else MOST_IN_A_FOLDER), folder
+
+
+def docstrings(folder: Path) -> Iterator[tuple[str, str]]:
+    """(place, first line) of the docstrings of a package or a module."""
+    for path in folder.rglob("*.py") if folder.is_dir() else [folder]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node)):
+                yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}", text.partition("\n")[0]
+
+
+def test_docstrings_of_these_packages_say_what_is_done():
+    """They begin with a verb or a noun. A package joins PLAIN when it is clean, and does not leave it."""
+    for name in PLAIN:
+        assert not [place for place, line in docstrings(CORE / name) if line.startswith("What ")], name
 
 
 if __name__ == "__main__":
