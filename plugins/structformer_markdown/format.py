@@ -32,11 +32,12 @@ from structformer.text import github_slug
 
 from structformer_html import has_prose
 from structformer_markdown import directives
-from structformer_markdown.dialects import chosen_names, docfx, liquid, plain_markdown
-from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS
+from structformer_markdown.dialects import chosen_names, docfx, liquid, plain_markdown, syntaxes
+from structformer_markdown.dialects.containers import Container
+from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS, SPOKEN
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code, whole_example
 from structformer_markdown.front_matter import home_page, shown, split_front_matter
-from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, parse
+from structformer_markdown.grammar import EXTENDED, MAX_NESTING, SYNTAXES, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
 from structformer_markdown.raw_html import SCRIPTS, RawHtml
@@ -71,6 +72,7 @@ _CODE_OF = re.compile(r"\A#![a-z][\w+-]* (?=\S)|(?<=\S)\{:[a-z]+\}\Z")
 _ROLE = re.compile(r"\{([\w:+-]+)\}$")
 _NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
 _GROUP = re.compile(r"\([\w.-]+\)/")
+_MYST = frozenset({"myst"})
 _KEYS = re.compile(r"[,;\s]+")
 _MARKED_ROLES = {
     "math": MarkKind.FORMULA_SPAN,
@@ -170,16 +172,17 @@ class MarkdownFormat:
             source.warn(warning)
         if not metadata and (block := _TITLE_BLOCK.match(text)) is not None:
             metadata, body_start = _title_block(block[0]), block.end()
-        strict = options.get("flavor", "gfm") == "commonmark"
+        strict, names = options.get("flavor", "gfm") == "commonmark", frozenset[str]()
         body = text[body_start:]
         if not strict:
             body = with_includes(body, source)
             if options.get("dialect") != "none" and liquid.is_template(metadata.get("title"), body, source):
                 source.warn("a template that its site fills in: not a document")
                 return
-            body = plain_markdown(body, source, options.get("dialect"))
+            names = syntaxes(body, source.path, options.get("dialect"))
+            body = plain_markdown(body, source, names)
         builder = TreeBuilder()
-        env: dict[str, Any] = {"references": {}} if strict else {EXTENDED: True, "references": {}}
+        env: dict[str, Any] = {"references": {}} if strict else {EXTENDED: True, SYNTAXES: names, "references": {}}
         if source.path.lower().endswith(".mdx"):
             env[UNINDENTED] = True
         if "|" in body and not strict and any(source.above(each, _FARTHEST_BOOK) for each in _LOOSE_TABLES):
@@ -187,7 +190,7 @@ class MarkdownFormat:
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
             reader = _Reader(builder, source, extended=not strict)
-            reader.within["references"] = env["references"]
+            reader.within |= {"references": env["references"], SYNTAXES: names | {"myst"}}
             _read_summary(metadata, reader, builder)
             reader.read(parse(body, env))
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
@@ -379,7 +382,7 @@ class _Reader:
         self._html = RawHtml(builder, marked=extended)
         self._list_depth = 0
         self._quotes: list[MarkKind] = []
-        self._nested = 0
+        self._nested = self._tabs = 0  # directives, and groups of tabs, around
         self._of_terms = False  # in a glossary, whose terms are places
         self._anchors: list[str] = []  # of what comes next
         self.names: list[str] = []  # of the document, by what is in it
@@ -407,9 +410,15 @@ class _Reader:
                     elif self._anchors and not self._builder.in_heading:
                         self._label([])
                     self._content(token.content, token.children)
-            elif self._nested and kind in ("heading_open", "heading_close"):
-                # In a directive, where it is a line and no section of the page.
-                (self._open if kind == "heading_open" else self._close)(MarkKind.STRONG)
+            elif kind == "container_open" or kind == "container_close":
+                self._container(token.meta["container"], tokens, index)
+            elif (self._nested or self._tabs) and kind in ("heading_open", "heading_close"):
+                # In a directive or as the label of a tab, where it is a line and no section of the page.
+                if kind == "heading_open":
+                    _heading_attributes(tokens[index + 1])
+                    self._open(MarkKind.STRONG)
+                else:
+                    self._close(MarkKind.STRONG)
             elif kind == "heading_open":
                 self._heading(token, tokens[index + 1])
             elif kind == "heading_close":
@@ -425,8 +434,28 @@ class _Reader:
                 (self._builder.line if in_cell else self._block)()
                 self._code(token)
                 (self._builder.line if in_cell else self._block)()
-            else:
+            elif kind != "lead":
                 self._structure(tokens, index)
+
+    def _container(self, container: Container, tokens: list[Token], index: int) -> None:
+        """The beginning or the end of a container of colons."""
+        step = tokens[index].nesting
+        self._tabs += step * container.has_tabs
+        if not container.is_note:
+            self._block()
+        elif step < 0:
+            self._close(MarkKind.NOTE)
+        else:
+            self._open(MarkKind.NOTE, container.kind)
+            following, first = tokens[index + 1], (tokens[index].map or [0])[0]
+            if container.kind in SPOKEN and following.type != "alert_title_open":
+                self._builder.text(f"{container.kind.capitalize()}: ")
+                if following.type == "paragraph_open" and following.map and following.map[0] == first + 1:
+                    following.type = "lead"  # the words go on
+                else:
+                    self._block()
+        for name in container.ids if step > 0 else ():
+            self._builder.add_anchor(name)
 
     def _html_fence(self, token: Token) -> bool:
         """Raw HTML between fences (Pandoc, Quarto), which is read as HTML. False where it is none."""
@@ -581,7 +610,7 @@ class _Reader:
             self._glossary(content)
         else:
             around, self._of_terms = self._of_terms, name == "glossary"
-            self.read(parse(plain_markdown(content, self._source, "myst"), {**self.within}))
+            self.read(parse(plain_markdown(content, self._source, _MYST), {**self.within}))
             self._of_terms = around
         self._nested -= 1
 
@@ -723,13 +752,9 @@ class _Reader:
     def _heading(self, opening: Token, inline: Token) -> None:
         explicit = [*self._anchors, *([str(opening.attrs["id"])] if opening.attrs.get("id") else [])]
         self._anchors.clear()
+        explicit += _heading_attributes(inline)
         children = inline.children or []
         last = children[-1] if children else inline
-        if last.type in ("text", "inline"):
-            last.content = _UNNUMBERED.sub("", last.content)
-            if (found := HEADING_ATTRIBUTES.search(last.content)) is not None:
-                explicit += names_in(found[0])
-                last.content = last.content[: found.start()]
         for beside in (children[0] if children else inline, last) if self._extended and ":" in inline.content else ():
             if beside.type in ("text", "inline") and _EMOJI.search(beside.content):
                 explicit.append(github_slug(_plain(children or [inline])))
@@ -883,6 +908,18 @@ class _Reader:
                 self._builder.text(span.text)
             else:
                 self._builder.link_text(span.target, span.text)
+
+
+def _heading_attributes(inline: Token) -> list[str]:
+    """Take the attributes off a heading's words; returns the names that they give it."""
+    last = (inline.children or [inline])[-1]
+    if last.type not in ("text", "inline"):
+        return []
+    last.content = _UNNUMBERED.sub("", last.content)
+    if (match := HEADING_ATTRIBUTES.search(last.content)) is None:
+        return []
+    last.content = last.content[: match.start()]
+    return names_in(match[0])
 
 
 def _alert(tokens: list[Token], opening: int) -> str:

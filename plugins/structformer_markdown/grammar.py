@@ -17,6 +17,7 @@ from mdit_py_plugins.attrs import attrs_block_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote.index import footnote_def
 
+from structformer_markdown.dialects.containers import ENDS, container
 from structformer_markdown.formulas import MARKS as FORMULA_MARKS
 from structformer_markdown.formulas import formula_block, formula_span, line_of
 from structformer_markdown.tables import table
@@ -27,6 +28,7 @@ _MAX_INLINE_NESTING = 8
 
 
 EXTENDED = "extended"  # key of the environment: whether bare URLs are links and formulas are not Markdown
+SYNTAXES = "syntaxes"  # the same: the names of the dialects that the page is in
 UNINDENTED = "unindented"  # the same: whether indented lines are no code, as in MDX
 _URL_SCHEME = re.compile(r"(?<![A-Za-z0-9])(?:https?|ftp)$")
 _URL = re.compile(r"://[^\s<>\[\]|`\\]*[^\s<>\[\]|`\\?!.,:*_~'\")]")
@@ -46,8 +48,12 @@ def parse(text: str, env: dict[str, Any]) -> list[Token]:
     extra = tuple(name for name, (mark, pattern) in _EXTRA.items() if mark in text and pattern.search(text))
     if EXTENDED in env and any(mark in text for mark in FORMULA_MARKS):
         extra += ("formulas",)
+    if "containers" in env.get(SYNTAXES, ()) or (":::{" in text and "myst" in env.get(SYNTAXES, ())):
+        extra += ("containers",)
+    env[ENDS] = {}
     tokens = _grammar(unused, extra).parse(text, env)
     if any(token.level >= MAX_NESTING - 4 for token in tokens):
+        env[ENDS] = {}
         tokens = _grammar(unused, (*extra, "too_deep")).parse(text, env)
     return tokens
 
@@ -84,6 +90,10 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
     if "formulas" in extra:
         parser.block.ruler.before(
             "table_after_heading", "formulas", formula_block, {"alt": ["paragraph", "reference", "blockquote"]}
+        )
+    if "containers" in extra:
+        parser.block.ruler.before(
+            "fence", "containers", container, {"alt": ["paragraph", "reference", "blockquote", "list"]}
         )
     if "too_deep" in extra:
         parser.block.ruler.before("code", "too_deep", _too_deep)

@@ -54,18 +54,21 @@ def chosen_names(chosen: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def plain_markdown(text: str, source: SourceFile, chosen: str | None = None) -> str:
-    """The text without the marks of site generators, which are recognised by the page itself unless they are chosen."""
-    if chosen is None:
-        lines = "\n" + text  # so that every line begins after a line break
-        found = [dialect for dialect in DIALECTS if dialect.recognised(lines, source.path)]
-    else:
-        names = chosen_names(chosen)
-        found = [dialect for dialect in DIALECTS if dialect.name in names]
-    if not found:
+def syntaxes(text: str, path: str, chosen: str | None = None) -> frozenset[str]:
+    """Return the names of the dialects of a page: those that are chosen, else those that its text shows."""
+    if chosen is not None:
+        return chosen_names(chosen) - {"none"}
+    lines = "\n" + text  # so that every line begins after a line break
+    return frozenset(dialect.name for dialect in DIALECTS if dialect.recognised(lines, path))
+
+
+def plain_markdown(text: str, source: SourceFile, names: frozenset[str]) -> str:
+    """Return the text without the marks of these dialects, but for those that the grammar reads."""
+    changes = [dialect.plain for dialect in DIALECTS if dialect.name in names]
+    if not changes:
         return text
     page = Page(source)
     text = page.without_code(text)
-    for dialect in found:
-        text = dialect.plain(text, page)
+    for change in changes:
+        text = change(text, page)
     return page.restored(text)

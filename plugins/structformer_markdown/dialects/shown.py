@@ -6,7 +6,7 @@ from structformer_markdown.dialects.page import Page
 from structformer_markdown.inline_text import names_in
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp")
-_SPOKEN = frozenset(
+SPOKEN = frozenset(
     "note tip info warning danger caution important hint attention error example question success "
     "failure bug abstract seealso".split()
 )
@@ -26,7 +26,7 @@ def note(kind: str, title: str, indent: str = "") -> str:
     name = kind_of(kind)
     title = _HEADING.sub("", title)  # it is none of the page's
     begins = f"{indent}<!--structformer-note {name} title-->" if title else f"{indent}<!--structformer-note {name}-->"
-    first = title or (f"{name.capitalize()}:" if name in _SPOKEN else "")
+    first = title or (f"{name.capitalize()}:" if name in SPOKEN else "")
     return f"{begins}\n{indent}{first}" + (f"\n{indent.rstrip()}" if title else "") if first else begins
 
 
@@ -37,11 +37,6 @@ def kind_of(kind: str) -> str:
     kind = kind if len(kind) <= _LONGEST_KIND else ""
     found = _KIND.match(re.sub(r"[.#]?[\w:-]*=.*", "", kind))
     return found[1].lower() if found is not None else ""
-
-
-def is_spoken(kind: str) -> bool:
-    """Whether a kind is one of those that are read out: "Note: ..."."""
-    return kind in _SPOKEN
 
 
 def arguments(text: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -918,7 +919,7 @@ def test_an_unknown_dialect_is_refused_in_words():
 def test_hostile_pages_take_linear_time(unit):
     text = f"<Aa> {{% {{{{ ::: {unit * 20_000} end"
     start = time.process_time()
-    plain_markdown(text, SourceFile("a.mdx", b""), ",".join(dialect.name for dialect in DIALECTS))
+    plain_markdown(text, SourceFile("a.mdx", b""), frozenset(dialect.name for dialect in DIALECTS))
     assert time.process_time() - start < 4
 
 
@@ -1270,3 +1271,41 @@ def test_a_name_that_is_written_comes_before_the_words_of_a_heading():
     assert "label:knots" in named.names
     assert "label:knots" not in worded.names
     assert "slug:label:knots" in worded.names
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "> ```\n> x = 1\n\n",  # the quote ends its code
+        "- a\n\n  ```\n  x = 1\n\n",  # the item does
+        "<!--\n```\n-->\n\n",
+    ],
+)
+def test_code_ends_where_what_is_around_it_ends(around):
+    found = page(f"# T\n\n{around}:::tip\nMind.\n:::\n\nAfter.\n")
+    assert [found.root.text[mark.start : mark.end] for mark in found.root.marks if mark.kind is MarkKind.NOTE] == [
+        "Tip: Mind."
+    ]
+
+
+def test_what_is_open_in_a_container_ends_with_it():
+    found = page("# T\n\n:::note\n```\nx = 1\n:::\n\n::: tip\n<div>\nMind.\n:::\nAfter.\n")
+    assert found.root.text == "Note: \n\nx = 1\n\nTip:\n\nMind.\n\nAfter.".replace("Note: ", "Note:")
+
+
+def test_containers_that_nothing_ends_take_linear_time():
+    calls: list[str] = []
+    for count in (50, 100):
+        text = ":::a\n```\n" * count
+        profiled: list[int] = [0]
+
+        def count_calls(frame: object, event: str, _: object, profiled: list[int] = profiled) -> None:
+            profiled[0] += event in ("call", "c_call")
+
+        sys.setprofile(count_calls)
+        try:
+            page(text)
+        finally:
+            sys.setprofile(None)
+        calls.append(str(profiled[0]))
+    assert int(calls[1]) < 3 * int(calls[0])
