@@ -5,7 +5,6 @@ first needed.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -37,6 +36,8 @@ from structformer.retrieval.loading import (
     model_fingerprint,
     untrained_scorer,
 )
+from structformer.retrieval.named_pages import is_called, put_first, put_named_first
+from structformer.retrieval.query_parts import parts_of
 from structformer.retrieval.rankings.hybrid_score import FusionWeights, fusion_weights
 from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
@@ -44,7 +45,7 @@ from structformer.retrieval.vectors.encoder_names import DEFAULT, ENCODER, STRUC
 from structformer.retrieval.vectors.encoder_places import encoder_kind, encoder_place, trained_encoder
 from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.text.stop_words import function_words
-from structformer.text.words import Asked, asked, spaced
+from structformer.text.words import spaced
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,9 +60,6 @@ VectorsOf = Callable[[Index, str], Path]
 SECTIONS, DOCUMENTS = "sections", "documents"  # what a stage scores
 _BATCHES_KEPT = 16  # of 256 queries: 6 MB
 WHOLE = 1_000_000  # characters of a document that are counted
-_TITLES = 10  # documents of a ranking whose titles are looked at
-_TITLE_IS_RIGHT = 0.9  # how likely a document is right whose title the query is
-_SITE_NAME = re.compile(r"\s(?:[—–|·:-]|::)\s")
 
 
 class OpenedIndex:
@@ -150,41 +148,25 @@ class OpenedIndex:
         for stage in pipeline.stages:
             if stage.kind.needs is not None:
                 stage.kind.needs(self, stage)
-        parts = [self._asked(self.curated.expanded(query), documents) for query in queries]
-        rankings = [Ranking(each.text, name=name) for each, name in zip(parts, names or [""] * len(parts), strict=True)]
-        plain = [ranking for ranking, its in zip(rankings, parts, strict=True) if not its.phrases and not its.without]
+        parts = [parts_of(self, self.curated.expanded(query), documents) for query in queries]
+        rankings = [
+            Ranking(each.text, name=name, absent_phrases=each.absent)
+            for each, name in zip(parts, names or [""] * len(parts), strict=True)
+        ]
+        plain = [ranking for ranking, each in zip(rankings, parts, strict=True) if each.units is None]
         self._run_stages(pipeline, plain, documents)
-        for ranking, its in zip(rankings, parts, strict=True):
-            if its.phrases or its.without:
-                self._run_among(pipeline, ranking, its, documents)
+        for ranking, each in zip(rankings, parts, strict=True):
+            if each.units is not None:
+                self._run_among(pipeline, ranking, each.units, documents)
         for ranking, query in zip(rankings, queries, strict=True):
-            self._title_first(ranking, query)
+            put_named_first(self, ranking, query, documents)
             self.pin(ranking, query, documents)
         return rankings
-
-    def _title_first(self, ranking: Ranking, query: str) -> None:
-        """Of the documents that were found first, put those before all others whose title the query is."""
-        asked, best = _title(query), dict[int, int]()  # of each document its best unit
-        for unit, _ in ranking.ranked if asked else ():
-            best.setdefault(int(self.owners[unit]), unit)
-            if len(best) == _TITLES:
-                break
-        titled = [unit for document, unit in best.items() if self._is_called(document, asked)]
-        if not titled:
-            return
-        _put_first(ranking, titled)
-        if ranking.likely is not None:
-            ranking.likely = max(ranking.likely, _TITLE_IS_RIGHT)
-
-    def _is_called(self, document: int, title: str) -> bool:
-        """Whether a document has this title, with the site's name behind it or without."""
-        its: str = self.documents.value(document, "title")
-        return title in (_title(its), _title(_SITE_NAME.split(its)[0]))
 
     def is_title_of(self, query: str, name: str) -> bool:
         """Whether a query is the title of the document of this id, which puts that before others."""
         number = self.document_number(name)
-        return number is not None and self._is_called(number, _title(query))
+        return number is not None and is_called(self, number, query)
 
     @cached_property
     def curated(self) -> Curated:
@@ -210,7 +192,7 @@ class OpenedIndex:
         if number is None or (documents is not None and number not in documents):
             return
         first = next((unit for unit, _ in ranking.ranked if self.owners[unit] == number), self.units_of(number)[0])
-        _put_first(ranking, [first])
+        put_first(ranking, [first])
         ranking.likely = 1.0
 
     def _run_stages(self, pipeline: Pipeline, rankings: list[Ranking], documents: Allowed | None) -> None:
@@ -226,29 +208,8 @@ class OpenedIndex:
             return stage
         return replace(stage, options=(*stage.options, ("k", stage.k * self.copies.of_a_page)))
 
-    def _asked(self, query: str, documents: Allowed | None) -> Asked:
-        """A query's parts, where they are what they look like: of `find -name` the corpus has `-name` itself, and what
-        nobody has in so many words is looked for word by word.
-        """
-        its = asked(query)
-        if any(self._holding(f"-{word}", documents).any() for word in its.without if " " not in word):
-            return Asked(query)
-        held = [phrase for phrase in its.phrases if self._holding(phrase, documents).any()]
-        return its if len(held) == len(its.phrases) else its._replace(phrases=())
-
-    def _holding(self, text: str, documents: Allowed | None) -> Mask:
-        """(units,) whether each may be found and has a text as it is written."""
-        found = np.zeros(len(self.units), bool)
-        found[self.lexical.holding(text)] = True
-        return found if documents is None else found & documents.units
-
-    def _run_among(self, pipeline: Pipeline, ranking: Ranking, its: Asked, documents: Allowed | None) -> None:
+    def _run_among(self, pipeline: Pipeline, ranking: Ranking, units: Mask, documents: Allowed | None) -> None:
         """Rank the units that have all phrases, of documents without what is not wanted."""
-        units = np.ones(len(self.units), bool) if documents is None else documents.units.copy()
-        for phrase in its.phrases:
-            units &= self._holding(phrase, documents)
-        for word in its.without:
-            units &= ~np.isin(self.owners, self.owners[self._holding(word, documents)])
         left = np.zeros(len(self.documents), bool)
         left[self.owners[units]] = True
         hidden = (documents.names, documents.sources) if documents is not None else (None, None)
@@ -430,15 +391,3 @@ class OpenedIndex:
         there = [file for file in nearest_files(files[0]) if self.index.has(file)]
         path, *_ = [self.index.path(file) for file in (*files, *there)]
         return TokenIndex(path, ranker, self.owners)
-
-
-def _put_first(ranking: Ranking, units: Sequence[int]) -> None:
-    """Put units before all others, in this order, with scores above the best."""
-    best = ranking.ranked[0][1] if ranking.ranked else 0.0
-    first = [(unit, best + len(units) - place) for place, unit in enumerate(units)]
-    ranking.ranked = [*first, *(each for each in ranking.ranked if each[0] not in units)]
-
-
-def _title(text: str) -> str:
-    """A title or a query as titles are compared: C++ is not C."""
-    return " ".join(text.casefold().split()).strip(" ?!.,:;\"'“”")

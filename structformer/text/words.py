@@ -126,6 +126,8 @@ class Asked(NamedTuple):
     """What was in quotes."""
     without: tuple[str, ...] = ()
     """What had a minus before it."""
+    is_quoted: bool = False
+    """Whether the query is nothing but phrases."""
 
 
 def asked(query: str) -> Asked:
@@ -139,7 +141,7 @@ def asked(query: str) -> Asked:
     if not spaced(text) and not names_of(text):
         return Asked(query)
     its = (tuple(dict.fromkeys(each for each in listed if spaced(each)))[:_MOST_PARTS] for listed in (phrases, without))
-    return Asked(text.strip(), *its)
+    return Asked(text.strip(), *its, is_quoted=bool(phrases) and not bare_words(_OPERATOR.sub("", query)))
 
 
 class CutText(NamedTuple):

@@ -77,6 +77,11 @@ class Unit:
         return f"{self.document_id}#{self.anchor}"
 
     @property
+    def whole(self) -> str:
+        """All that is found by words: the titles above, then the text."""
+        return "\n".join((*(self.path or (self.title,)), self.text))
+
+    @property
     def ranker_text(self) -> str:
         """What rankers read: the path on a line of its own, then the passage."""
         return with_path(" ".join(self.path), self.text)

@@ -24,6 +24,10 @@ class Ranking:
     """How likely the first document is one that was asked for, between 0 and 1 (doubt.py); None where the pipeline
     cannot tell.
     """
+    absent_phrases: tuple[str, ...] = ()
+    """Phrases in quotes that no page has: their words were searched for."""
+    absent_name: str = ""
+    """The name that the query is, where no page has the whole of it."""
 
     def add(self, stage: str, ranked: Ranked) -> None:
         """Take a stage's order over."""

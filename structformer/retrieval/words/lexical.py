@@ -9,13 +9,15 @@ import numpy.typing as npt
 
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.documents.document_filter import Names as LinkNames
+from structformer.retrieval.documents.page_places import asked_places, page_places
 from structformer.retrieval.documents.units import IndexedDocument, Unit
+from structformer.retrieval.hits import web_address
 from structformer.retrieval.rankings.ranking import in_order
 from structformer.retrieval.words.coverage import Coverage
 from structformer.retrieval.words.names import Names
 from structformer.retrieval.words.rows import DOCUMENT_FIELDS, EXACT, FIELDS, INCOMING, NAMES, Begun, Rows, RowWriter
 from structformer.text.lexical_analysis import lone_characters, query_terms
-from structformer.text.words import RUN, CutText, cut_text, cut_together, spaced, written_words
+from structformer.text.words import RUN, CutText, bare_words, cut_text, cut_together, spaced, written_words
 
 __all__ = ["DOCUMENT_FIELDS", "FIELDS", "Begun", "LexicalIndex", "LexicalWriter", "document_text"]
 _OWN = {field: weight for field, weight in FIELDS.items() if field != INCOMING}
@@ -41,7 +43,8 @@ class LexicalWriter:
             self._units.add(_unit_words(unit, title, text), number, language)
             whole += title, text
         its = cut_together(whole)
-        self._documents.add({"text": its.spaced, EXACT: its.words}, number, language)
+        places = page_places(document.id, web_address(document.values()))
+        self._documents.add({"text": its.spaced, EXACT: its.words}, number, language, places)
 
     def close(self) -> None:
         """Commit both."""
@@ -129,9 +132,23 @@ class LexicalIndex:
     def _average_called(self) -> float:
         return self._units.average_words(INCOMING)
 
-    def holding(self, text: str) -> list[int]:
-        """The units that have a text as it is written, whatever its case and its marks of Unicode's."""
-        return self._names.holding(text)
+    def holding(self, text: str, stored: Callable[[int], str]) -> list[int]:
+        """The units that have a text as it is written, whatever its case and its marks of Unicode's. stored: the whole
+        text of a unit, in which a phrase with small words is looked up: these have no places in the index.
+        """
+        rows = self._names.holding(text)
+        if not self._names.has_small_words(text):
+            return rows
+        words = f" {bare_words(text)} "
+        return [row for row in rows if words in f" {bare_words(stored(row))} "]
+
+    def documents_at(self, query: str) -> tuple[list[int], str]:
+        """The documents whose path, file name or address a query is, and the anchor that it names."""
+        if len(query.split()) != 1:
+            return [], ""
+        places, anchor = asked_places(query)
+        found = (self._documents.at_place(place) for place in places)
+        return next(filter(None, found), []), anchor
 
     def presence(self, query: str, units: Sequence[int]) -> npt.NDArray[np.float32]:
         """(units,) how much of a query each of these units has as it is typed: the share of its names, as wholes, and

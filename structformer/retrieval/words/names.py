@@ -25,6 +25,7 @@ _CODE = re.compile("[a-z][A-Z]|[A-Za-z]{2}[0-9]|[A-Z][0-9]{2}")  # a word that c
 _WHOLE, _AMONG_WORDS = 12.0, 4.0  # what a query's only name counts beside its words; what those in a longer query do
 _SENTENCE = 4  # words, function words apart, that hardly stand in this order by chance
 _KEPT_WORDS = 20_000
+_LOOKED_UP = 2000  # rows in whose text a phrase of small words is looked up
 
 
 class Names:
@@ -77,14 +78,26 @@ class Names:
             )
         if telling:
             return tantivy.Query.term_query(self._rows.schema, EXACT, telling[0][1])
+        fields = ("text", "title", "path")
         terms = self._rows.analyzer.analyze(" ".join(words))
-        each = [tantivy.Query.term_query(self._rows.schema, "text", term) for term in terms]
+        each = [
+            either(tantivy.Query.term_query(self._rows.schema, field, term) for field in fields)
+            for term in dict.fromkeys(terms)
+        ]
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, its) for its in each]) if each else None
 
-    def holding(self, text: str, rows: Collection[int] | None = None) -> list[int]:
-        """The rows, of all or of these, that have a text as it is written."""
+    def holding(self, text: str) -> list[int]:
+        """The rows that have a text as it is written; of one with small words the first that may have it."""
         query = self.literal(text)
-        return [] if query is None else list(self._rows.weighed([(query, 1.0)], rows))
+        if query is None:
+            return []
+        many = _LOOKED_UP if self.has_small_words(text) else max(1, self._rows.searcher.num_docs)
+        return [row for row, _ in self._rows.ranked(query, many)]
+
+    def has_small_words(self, text: str) -> bool:
+        """Whether a text of several words has function words, whose places the index does not know."""
+        words = bare_words(text).split()
+        return len(words) > 1 and len(self._rows.telling(text)) < len(words[:LONGEST_PHRASE])
 
     def known(self, chunk: str) -> tuple[str, int]:
         """The name that a chunk of a query is; else, of the longest parts of it that are names here, as they are

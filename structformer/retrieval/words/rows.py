@@ -39,6 +39,7 @@ from structformer.text.words import bare_words, names_of, spaced
 INCOMING = "incoming"  # what others call a section; not all that is in the index may be known to who asks
 FIELDS: dict[str, float] = {"title": 0.1, "path": 0.1, "text": 0.75, "exact": 0.25, "names": 0.25, INCOMING: 0.2}
 DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
+_PLACE = "place"  # where a document is: its path, file name and address
 EXACT, NAMES = "exact", "names"
 # How fields are cut that have words as they stand; the others have their other forms too, and are stemmed.
 CUTS: dict[str, Cut] = {EXACT: bare_words, NAMES: names_of}
@@ -78,6 +79,7 @@ def _schema(fields: dict[str, float]) -> tantivy.Schema:
         builder.add_text_field(field, tokenizer_name=field, index_option=option)
     builder.add_unsigned_field("number", stored=True, fast=True, indexed=True)
     builder.add_unsigned_field("document", indexed=True)
+    builder.add_text_field(_PLACE, tokenizer_name="raw", index_option="basic")
     return builder.build()
 
 
@@ -94,11 +96,14 @@ class RowWriter:
         self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)  # one thread keeps the order and so the ties
         self.count = 0
 
-    def add(self, words: dict[str, str], of_document: int, language: str) -> None:
+    def add(self, words: dict[str, str], of_document: int, language: str, places: Sequence[str] = ()) -> None:
+        """Append a row with each field's words. places: where its document is."""
         document = tantivy.Document()
         for field, its in words.items():
             by_language = self._several and field not in CUTS
             document.add_text(field, stemmed_words(its, language) if by_language else its)
+        for place in places:
+            document.add_text(_PLACE, place)
         document.add_unsigned("number", self.count)
         document.add_unsigned("document", of_document)
         self._writer.add_document(document)
@@ -209,6 +214,12 @@ class Rows:
         return any(self.searcher.doc_freq("text", term) for term in terms) or self.lone.is_in(
             "text", lone_characters(word)
         )
+
+    def at_place(self, place: str) -> list[int]:
+        """The rows of a path, file name or address, in order."""
+        count = self.searcher.doc_freq(_PLACE, place)
+        asked = tantivy.Query.term_query(self.schema, _PLACE, place, "basic")
+        return [row for row, _ in self.ranked(asked, count)] if count else []
 
     def average_words(self, field: str) -> float:
         """Mean number of words of a field, as the scores have it."""

@@ -1,0 +1,67 @@
+"""Pages whose title, file name or address a query is: they come before all others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from structformer.retrieval.documents.document_filter import Allowed
+from structformer.retrieval.rankings.ranking import Ranking
+
+if TYPE_CHECKING:
+    from structformer.retrieval.opened import OpenedIndex
+
+_LOOKED_AT = 10  # documents of a ranking whose titles are looked at; documents of one file name
+_IS_RIGHT = 0.9  # how likely a document is right whose name the query is
+_SITE_NAME = re.compile(r"\s(?:[—–|·:-]|::)\s")
+_JOINTS = str.maketrans("", "", " -")
+
+
+def put_named_first(opened: OpenedIndex, ranking: Ranking, query: str, documents: Allowed | None) -> None:
+    """Put the documents first whose file name or address the query is; of those that were found first, then those whose
+    title it is.
+    """
+    best = dict[int, int]()  # of each document its best unit
+    for unit, _ in ranking.ranked:
+        best.setdefault(int(opened.owners[unit]), unit)
+    places, anchor = opened.lexical.documents_at(query)
+    named = [place for place in places if documents is None or place in documents]
+    order = {document: place for place, document in enumerate(best)}
+    named = sorted(named, key=lambda document: order.get(document, len(order)))[:_LOOKED_AT]
+    titled = [document for document in list(best)[:_LOOKED_AT] if is_called(opened, document, query)]
+    units = [_unit_at(opened, document, anchor, best) for document in dict.fromkeys((*named, *titled))]
+    if units:
+        put_first(ranking, units)
+        if ranking.likely is not None:
+            ranking.likely = max(ranking.likely, _IS_RIGHT)
+
+
+def _unit_at(opened: OpenedIndex, document: int, anchor: str, best: dict[int, int]) -> int:
+    """The unit of a document at an anchor, else its best, else its first one."""
+    first, last = opened.units_of(document)
+    at_anchor = (unit for unit in range(first, last) if opened.units.value(unit, "anchor") == anchor)
+    return next(at_anchor, best.get(document, first)) if anchor else best.get(document, first)
+
+
+def is_called(opened: OpenedIndex, document: int, query: str) -> bool:
+    """Whether a document has this title, with the site's name behind it or without, in one word or in several."""
+    asked, title = comparable(query), str(opened.documents.value(document, "title"))
+    ways = {comparable(title), comparable(_SITE_NAME.split(title)[0])} if asked else set()
+    return asked in ways or (len(asked.split()) == 1 and _joined(asked) in map(_joined, ways))
+
+
+def _joined(title: str) -> str:
+    return title.translate(_JOINTS)
+
+
+def put_first(ranking: Ranking, units: Sequence[int]) -> None:
+    """Put units before all others, in this order, with scores above the best."""
+    best = ranking.ranked[0][1] if ranking.ranked else 0.0
+    first = [(unit, best + len(units) - place) for place, unit in enumerate(units)]
+    ranking.ranked = [*first, *(each for each in ranking.ranked if each[0] not in units)]
+
+
+def comparable(text: str) -> str:
+    """A title or a query as titles are compared: C++ is not C."""
+    return " ".join(text.casefold().split()).strip(" ?!.,:;\"'“”")
