@@ -19,7 +19,7 @@ from structformer.storage.files import read_json, writing_errors
 from structformer.storage.seal import seal, seal_of
 from structformer.workspace import Workspace
 
-FORMAT_VERSION = 12
+FORMAT_VERSION = 13
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 
 

@@ -32,6 +32,7 @@ def put_named_first(opened: OpenedIndex, ranking: Ranking, query: str, documents
     titled = [document for document in list(best)[:_LOOKED_AT] if is_called(opened, document, query)]
     units = [_unit_at(opened, document, anchor, best) for document in dict.fromkeys((*named, *titled))]
     if units:
+        ranking.absent_name = ""
         put_first(ranking, units)
         if ranking.likely is not None:
             ranking.likely = max(ranking.likely, _IS_RIGHT)

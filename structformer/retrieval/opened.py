@@ -39,6 +39,7 @@ from structformer.retrieval.loading import (
 from structformer.retrieval.named_pages import is_called, put_first, put_named_first
 from structformer.retrieval.query_parts import parts_of
 from structformer.retrieval.rankings.hybrid_score import FusionWeights, fusion_weights
+from structformer.retrieval.rankings.doubt import PARTS_OF_A_NAME
 from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
@@ -159,6 +160,9 @@ class OpenedIndex:
             if each.units is not None:
                 self._run_among(pipeline, ranking, each.units, documents)
         for ranking, query in zip(rankings, queries, strict=True):
+            ranking.absent_name = self.lexical.absent_name(ranking.query)
+            if ranking.absent_name and ranking.likely is not None:
+                ranking.likely *= PARTS_OF_A_NAME
             put_named_first(self, ranking, query, documents)
             self.pin(ranking, query, documents)
         return rankings

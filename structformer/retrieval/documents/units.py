@@ -106,8 +106,8 @@ class IndexedDocument:
 def document_units(
     document: Document, number: int, incoming: dict[tuple[int, int], list[str]] | None = None
 ) -> Iterator[Unit]:
-    """The units of one document. A section without text of its own, or with nothing but see-also links, gives none;
-    every document gives at least one.
+    """The units of one document: the passages of its sections. A heading without text of its own gives one that lists
+    the headings below it, see-also links alone give none, and every document gives at least one.
     """
     sections = list(document.root.walk_with_path())
     for position, (section, path) in enumerate(sections):
@@ -116,6 +116,8 @@ def document_units(
             pieces = [Passage(" ".join(other.title for other, _ in sections))]
         elif not pieces and position == 0:
             pieces = [Passage("")]  # the title alone can be what is looked for
+        elif not pieces and section.title and not section.text.strip():
+            pieces = [Passage("\n".join(child.title for child in section.children))]
         titles = [document.title, *(step.title for step in path[1:])]
         if len(titles) > 1 and titles[0] == titles[1]:
             del titles[0]  # a page of several level-1 headings is called after the first of them

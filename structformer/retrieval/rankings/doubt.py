@@ -17,6 +17,7 @@ _PRESENT = PARTS.index("present")
 _SAYS = np.array([name not in ("present", "called") for name in PARTS])
 _COUNTS = 0.01  # the least weight of a part that has a say
 _EVEN, _POWER = 0.92, 1.2  # of a search by words: where both outcomes are as likely, and how soon that changes
+PARTS_OF_A_NAME = 0.3  # what is left of the likelihood where no page has the whole of the name that is asked for
 _NEXT = 9  # documents that the first one is compared with
 
 

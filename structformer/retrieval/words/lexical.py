@@ -53,10 +53,11 @@ class LexicalWriter:
 
 
 def _unit_words(unit: Unit, title: CutText, text: CutText) -> dict[str, str]:
-    both = cut_together((title, text))
+    path = cut_text("\n".join(unit.path))
+    both = cut_together((path if unit.path else title, text))  # the titles above are words of the passage
     return {
         "title": title.spaced,
-        "path": spaced(" ".join(unit.path)),
+        "path": path.spaced,
         "text": text.spaced,
         EXACT: both.words,
         NAMES: both.names,
@@ -141,6 +142,10 @@ class LexicalIndex:
             return rows
         words = f" {bare_words(text)} "
         return [row for row in rows if words in f" {bare_words(stored(row))} "]
+
+    def absent_name(self, query: str) -> str:
+        """The name that a query is, if no unit has the whole of it; else ""."""
+        return self._names.absent(query)
 
     def documents_at(self, query: str) -> tuple[list[int], str]:
         """The documents whose path, file name or address a query is, and the anchor that it names."""

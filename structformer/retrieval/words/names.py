@@ -23,8 +23,10 @@ _RARE = 3  # rows that have a name which a question asks about
 _NO_PROSE = re.compile(r"[^\w\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[^\W\d][\w-]*(?:[_=@:\\$%]|->|\.(?=[^\W\d]{2}))|[/$%#@~]\w")
 _CODE = re.compile("[a-z][A-Z]|[A-Za-z]{2}[0-9]|[A-Z][0-9]{2}")  # a word that cannot be prose either
 _WHOLE, _AMONG_WORDS = 12.0, 4.0  # what a query's only name counts beside its words; what those in a longer query do
+_PART_LETTERS = 3  # of each half of a word that others write in two
 _SENTENCE = 4  # words, function words apart, that hardly stand in this order by chance
 _KEPT_WORDS = 20_000
+_AROUND = "?!.,;:()[]'\"`“”"
 _LOOKED_UP = 2000  # rows in whose text a phrase of small words is looked up
 
 
@@ -49,8 +51,9 @@ class Names:
             words, (name, _) = bare_words(chunk), self.known(chunk)
             ways = [name] if name else [*self.whole_spellings(chunk), *self.whole_spellings(query), *codes]
             named = names_of(chunk) or spaced(chunk) != words or (" " in words and not RUN.search(chunk))
-            if (named or (len(chunks) > 1 and not ways)) and words != bare_words(name):
+            if (named or (len(chunks) > 1 and not ways)) and words != bare_words(name) and not self._hides_words(chunk):
                 ways.append(chunk)  # the words in a longer name, with an apostrophe, or among function words
+            ways += self._parted_word(chunk)
             its = [*filter(None, map(self.literal, ways))]
             return tantivy.Query.boost_query(tantivy.Query.disjunction_max_query(its), _WHOLE) if its else None
         known = [self.known(chunk) for chunk in chunks if len(chunk) <= LONGEST and _NO_PROSE.match(chunk)]
@@ -94,10 +97,40 @@ class Names:
         many = _LOOKED_UP if self.has_small_words(text) else max(1, self._rows.searcher.num_docs)
         return [row for row, _ in self._rows.ranked(query, many)]
 
+    def _hides_words(self, chunk: str) -> bool:
+        """Whether all but one word of a chunk are function words: `back-up` is no other way to say "back"."""
+        return self.has_small_words(chunk) and len(self._rows.telling(chunk)) < 2
+
+    def _parted_word(self, word: str) -> list[str]:
+        """A word that rows have, and the two words that others write for it: `filesystem`, "file system"."""
+        word = normal(word)
+        if not word.isalnum() or len(word) > LONGEST_PHRASE or not self._rows.searcher.doc_freq(EXACT, word):
+            return []
+        count = self._rows.searcher.doc_freq
+        pairs = ((word[:at], word[at:]) for at in range(_PART_LETTERS, len(word) - _PART_LETTERS + 1))
+        ways = [f"{one} {other}" for one, other in pairs if count(EXACT, one) and count(EXACT, other)]
+        held = [way for way in ways if self._rows.telling(way) == way.split() and self.holding(way)]
+        return [word, *held] if held else []
+
     def has_small_words(self, text: str) -> bool:
         """Whether a text of several words has function words, whose places the index does not know."""
         words = bare_words(text).split()
         return len(words) > 1 and len(self._rows.telling(text)) < len(words[:LONGEST_PHRASE])
+
+    def absent(self, query: str) -> str:
+        """The name that a query is, but for function words, if no row has it whole in any spelling; else "". Not what
+        has a whole name in it, as `deck.toml:12` has.
+        """
+        chunks = [chunk for chunk in query.split()[:LONGEST_PHRASE] if names_of(chunk) or self._rows.telling(chunk)]
+        name = chunks[0].strip(_AROUND) if len(chunks) == 1 else ""
+        words = bare_words(name).split()
+        if len(words) < 2 or RUN.search(name) or not (_NO_PROSE.match(name) or any(map(str.isdigit, name))):
+            return ""
+        if self._held(names_of(name).split()) or self.whole_spellings(name):
+            return ""
+        if any(self._held([normal(word)]) for word in WRITTEN.findall(name) if _CODE.search(word)):
+            return ""
+        return "" if self.holding(name) else name
 
     def known(self, chunk: str) -> tuple[str, int]:
         """The name that a chunk of a query is; else, of the longest parts of it that are names here, as they are
