@@ -5,10 +5,12 @@ Needs structformer[haystack].
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
-from structformer.retrieval import Filter, Retriever
+from structformer.retrieval import Filter, Hit, Hits, Retriever
+from structformer.workspace import Workspace
 
 from structformer_exports.hit import content, metadata
 
@@ -19,8 +21,9 @@ class StructformerRetriever:
     runs.
     """
 
-    def __init__(self, workspace: str = ".structformer", top_k: int = 10, pipeline: str | None = None) -> None:
-        self.workspace = workspace
+    def __init__(self, workspace: str | Path = ".structformer", top_k: int = 10, pipeline: str | None = None) -> None:
+        self.workspace = str(workspace)
+        self._absolute = Workspace(workspace)  # at once: the current folder may change before the index is opened
         self.top_k = top_k
         self.pipeline = pipeline
         self._retriever: Retriever | None = None
@@ -28,7 +31,7 @@ class StructformerRetriever:
     def warm_up(self) -> None:
         """Open the index. Raises WorkspaceError when it is missing, broken or older than the corpus."""
         if self._retriever is None:
-            self._retriever = Retriever.open(self.workspace)
+            self._retriever = Retriever.open(self._absolute)
 
     def to_dict(self) -> dict[str, Any]:
         """For Haystack's serialisation."""
@@ -56,12 +59,17 @@ class StructformerRetriever:
         assert self._retriever is not None
         k = self.top_k if top_k is None else top_k
         wanted = Filter(tuple(paths or ()), {**_equal(filters), **(where or {})})
-        hits = self._retriever.search(query, k, self.pipeline, where=wanted) if k and query.strip() else []
+        hits = self._retriever.search(query, k, self.pipeline, where=wanted) if k and query.strip() else Hits()
         return {
             "documents": [
-                Document(id=hit.address, content=content(hit), meta=metadata(hit), score=hit.score) for hit in hits
+                Document(id=hit.address, content=content(hit), meta=metadata(hit, hits), score=hit.score)
+                for hit in hits
             ]
         }
+
+
+def _document(hit: Hit, hits: Hits) -> Document:
+    return Document(id=hit.address, content=content(hit), meta=metadata(hit, hits), score=hit.score)
 
 
 def _equal(filters: dict[str, Any] | None) -> dict[str, Any]:

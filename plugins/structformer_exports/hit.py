@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from structformer.retrieval import Hit
+from structformer.retrieval import Hit, Hits
 from structformer.text import with_path
 
 
 def content(hit: Hit) -> str:
-    """The passage with its breadcrumb in front, so that it can be read alone."""
-    return with_path(hit.breadcrumb, hit.text)
+    """The passage with its breadcrumb in front, so that it can be read alone; code in fences."""
+    return with_path(hit.breadcrumb, hit.fenced)
 
 
-def metadata(hit: Hit) -> dict[str, Any]:
+def metadata(hit: Hit, hits: Hits) -> dict[str, Any]:
     """Where the passage is and what it scored; the document's own metadata first. source, where frameworks look for an
-    address: the section's on its site, else its document's id and its anchor.
+    address: the section's on its site, else its document's id and its anchor. likely, confident: of the whole search.
     """
     return {
         **hit.metadata,
@@ -24,4 +24,6 @@ def metadata(hit: Hit) -> dict[str, Any]:
         "source": hit.url or hit.address,
         "score": hit.score,
         "scores": dict(hit.scores),
+        "likely": hits.likely,
+        "confident": hits.confident,
     }

@@ -1,5 +1,6 @@
 """LangChain: `StructformerRetriever(workspace="...")` is a BaseRetriever. Needs structformer[langchain]."""
 
+from pathlib import Path
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -16,17 +17,24 @@ class StructformerRetriever(BaseRetriever):
     --pipeline` has it.
     """
 
-    workspace: str = ".structformer"
+    workspace: str | Path = ".structformer"
     k: int = 10
     pipeline: str | None = None
     paths: tuple[str, ...] = ()
     where: dict[str, str] = {}  # noqa: RUF012 (pydantic copies it)
     _retriever: Retriever = PrivateAttr()
 
+    def __init__(self, workspace: str | Path = ".structformer", **options: Any) -> None:
+        super().__init__(workspace=workspace, **options)
+
     def model_post_init(self, context: Any, /) -> None:
         """Open the index. Raises WorkspaceError when it is missing, broken or older than the corpus."""
         self._retriever = Retriever.open(self.workspace)
 
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        hits = self._retriever.search(query, self.k, self.pipeline, where=Filter(self.paths, self.where))
-        return [Document(page_content=content(hit), metadata=metadata(hit), id=hit.address) for hit in hits]
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+    ) -> list[Document]:
+        """Search. k: as in `invoke(query, k=3)`; None: the retriever's own."""
+        wanted = Filter(self.paths, self.where)
+        hits = self._retriever.search(query, self.k if k is None else k, self.pipeline, where=wanted)
+        return [Document(page_content=content(hit), metadata=metadata(hit, hits), id=hit.address) for hit in hits]

@@ -32,7 +32,8 @@ class StructformerRetriever(BaseRetriever):
         hits = self._retriever.search(query_bundle.query_str, self._k, self._pipeline, where=self._where)
         return [
             NodeWithScore(
-                node=TextNode(id_=f"{hit.address}/{number}", text=content(hit), metadata=metadata(hit)), score=hit.score
+                node=TextNode(id_=f"{hit.address}/{number}", text=content(hit), metadata=metadata(hit, hits)),
+                score=hit.score,
             )
             for number, hit in enumerate(hits)
         ]

@@ -75,7 +75,7 @@ class Asking:
         """The events of an answer: `refused` alone, or `sections`, then `text` as it comes and `done`; `error` in the
         place of what cannot be had. found: what the search found for it.
         """
-        sections = self.sections(found, access) if found.confident else []
+        sections = self.sections(found, access) if found.confident or request.anyway else []
         if not sections:
             yield "refused", {"message": REFUSAL}
             return

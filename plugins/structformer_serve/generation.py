@@ -133,7 +133,7 @@ class Generation:
     def __init__(self, workspace: Workspace, pipelines: Mapping[str, str] | None = None) -> None:
         self.id = state_of(workspace)
         self.retriever = Retriever.open(workspace)
-        self.corpus = Corpus.open(workspace)
+        self.corpus = self.retriever.opened.index.corpus
         self.deleted: frozenset[int] = frozenset()
         self._compared = self.corpus.fingerprint  # the corpus in which deleted documents were last looked for
         self._graph = ReferenceGraph.open(workspace, self.corpus)
@@ -160,6 +160,7 @@ class Generation:
         # Found now: the models may be others by the time that an answer says how it was found.
         names = {pipeline.encoder for pipeline in self.pipelines.values()} - {""}
         self.static = frozenset(name for name in names if not encoder_kind(workspace, name).pretrained)
+        self.hide_deleted(Corpus.open(workspace))
 
     def _warm(self) -> None:
         """Load what the first request would wait for, but for what is only compared with."""

@@ -65,6 +65,9 @@ class AskRequest(_Question):
     before: Annotated[str, StringConstraints(max_length=MAX_QUERY)] = Field(
         default="", description="The question that this one follows up: it is searched for and sent too."
     )
+    anyway: bool = Field(
+        default=False, description="Ask the model too if the search is not confident; what it reads are the nearest."
+    )
 
 
 class SectionRequest(_Request):
@@ -199,6 +202,9 @@ class SearchAnswer(BaseModel):
     confident: bool = Field(description="False where the first hit may well not be what was asked for.")
     likely: float | None = Field(
         default=None, description="How likely the first hit's document is right, 0 to 1; null where that is not known."
+    )
+    absent_phrases: list[str] = Field(
+        default=[], description="Phrases in quotes that no page has: pages with their words were searched for."
     )
     documents: int = Field(description="Documents among the candidates; of copies and translations one is counted.")
     copies: int = Field(description="Documents among the candidates that are copies of others.")

@@ -265,6 +265,7 @@ class SearchService:
             pipeline=str(pipeline),
             confident=is_confident(ranking.likely),
             likely=ranking.likely,
+            absent_phrases=list(ranking.absent_phrases),
             documents=pages,
             copies=len(documents) - len(distinct),
             translations=len(distinct) - pages,

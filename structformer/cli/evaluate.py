@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,7 +106,7 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--output", "folder", type=OutputPath(), help="Another folder for runs and reports.")
 @click.option("--force", is_flag=True, help="Write over an earlier evaluation of that name or folder.")
 @default_option("--seed", 0, "Seed of the randomisation test.", type=int)
-@stale_option
+@partial(stale_option, default="refuse")
 @common_options
 @click.pass_context
 def command(

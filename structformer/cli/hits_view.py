@@ -49,6 +49,7 @@ def show_search(
     filtered = "" if hits else why_none(retriever.opened, where)
     lost = not (hits and confident) and not filtered
     helps = help_with(retriever.opened, query, retriever.allowed(where)) if lost else Help()
+    phrases: tuple[str, ...] = getattr(hits, "absent_phrases", ())
     out.json(
         {
             "query": query,
@@ -58,11 +59,15 @@ def show_search(
             "likely": None if likely is None else round(likely, 3),
             "did_you_mean": helps.meant,
             "missing": list(helps.missing),
+            "absent_phrases": list(phrases),
             **(also or {}),
             "hits": [hit.as_dict() for hit in hits],
         }
     )
-    if hits and not confident:
+    if hits and phrases:
+        quoted = ", ".join(f'"{printable(phrase)}"' for phrase in phrases)
+        out.result(f"no page has this phrase: {quoted}; pages with its words:\n")
+    elif hits and not confident:
         out.result("nothing found with confidence; the nearest:\n")
     scores = explain or out.verbose
     if scores and remark is None:

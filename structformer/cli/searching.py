@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structformer.cli.common import Output, default_option, several_option, with_options
+from structformer.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from structformer.retrieval import Pipeline, Retriever
@@ -37,22 +38,28 @@ def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def stale_option(function: Callable[..., Any]) -> Callable[..., Any]:
+def stale_option(function: Callable[..., Any], default: str = "use") -> Callable[..., Any]:
     """--if-stale: what to do with an index that is older than the corpus."""
     return default_option(
         "--if-stale",
-        "refuse",
+        default,
         "What to do when the index is older than the corpus.",
-        type=click.Choice(["refuse", "rebuild"]),
+        type=click.Choice(["use", "refuse", "rebuild"]),
     )(function)
 
 
 def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
-    """Rebuild an index that is older than the corpus, where that is asked for."""
+    """Rebuild an index that is older than the corpus, refuse it, or say that it is used. Raises WorkspaceError."""
     from structformer.retrieval.index import is_stale
     from structformer.retrieval.indexing import build_index
 
-    if if_stale == "rebuild" and is_stale(workspace):
+    if not is_stale(workspace):
+        return
+    if if_stale == "refuse":
+        raise WorkspaceError(f"the index in {workspace} is of an earlier corpus: run `structformer index` again")
+    if if_stale == "use":
+        out.note("a newer corpus waits: run `structformer index` to search it too")
+    else:
         out.note("the index is older than the corpus: indexing again")
         with out.stages() as progress:
             build_index(workspace, progress=progress, say=out.note)

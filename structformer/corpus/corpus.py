@@ -66,6 +66,15 @@ class Corpus:
         return cls.at(workspace, folder, hold)
 
     @classmethod
+    def indexed(cls, workspace: str | Path | Workspace) -> Corpus:
+        """Open the corpus that the current index was made of, which a newer one may wait beside. Raises
+        WorkspaceError.
+        """
+        workspace = Workspace(workspace)
+        folder, hold = workspace.hold("corpus", workspace.indexed("corpus"))
+        return cls.at(workspace, folder, hold)
+
+    @classmethod
     def at(cls, workspace: Workspace, folder: Path, hold: Hold | None = None) -> Corpus:
         """A generation of the corpus by its folder. Raises WorkspaceError."""
         manifest = Sealed(folder, _AGAIN, workspace.stamps).json("manifest.json")

@@ -119,10 +119,14 @@ class ReferenceGraph:
 
     @classmethod
     def open(cls, workspace: str | Path | Workspace, corpus: Corpus | None = None) -> ReferenceGraph:
-        """Open a workspace's graph. Raises WorkspaceError when it is missing or belongs to another corpus."""
+        """Open the graph of a workspace's corpus, or of the one that the index was made of. Raises WorkspaceError when
+        it is missing or belongs to another corpus.
+        """
         workspace = Workspace(workspace)
         corpus = corpus or Corpus.open(workspace)
         sealed, hold = workspace.sealed("graph")
+        if sealed.json("manifest.json").get("corpus") != corpus.fingerprint and workspace.indexed("graph"):
+            sealed, hold = workspace.sealed("graph", workspace.indexed("graph"))
         manifest = sealed.json("manifest.json")
         expected = {"format_version": ("version", FORMAT_VERSION), "corpus": ("corpus", corpus.fingerprint)}
         for name, (what, value) in expected.items():

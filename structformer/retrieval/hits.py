@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from html import escape
@@ -9,8 +10,12 @@ from typing import Any
 from urllib.parse import quote
 
 from structformer import notebook
+from structformer.document import MarkKind
 from structformer.errors import UsageError
 from structformer.retrieval.rankings.ranking import is_confident
+from structformer.text.passages import Stretch
+
+_TICKS = re.compile("`+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,20 @@ class Hit:
     """With grouping, the document's translations among what was found."""
     is_code: bool = False
     """Whether the snippet is code, whose line ends matter."""
+    stretches: tuple[Stretch, ...] = ()
+    """What of the text is not prose."""
+
+    @property
+    def fenced(self) -> str:
+        """The text with its code in fences, as Markdown has it."""
+        text, end = "", 0
+        for kind, start, stop in self.stretches:
+            if kind == MarkKind.CODE:
+                code = self.text[start:stop]
+                fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(code)), default=0))
+                text += f"{self.text[end:start]}{fence}\n{code.strip(chr(10))}\n{fence}"
+                end = stop
+        return text + self.text[end:]
 
     @property
     def breadcrumb(self) -> str:
@@ -79,7 +98,9 @@ class Hit:
     def as_dict(self) -> dict[str, Any]:
         """The hit as JSON types."""
         return {
-            **{each.name: getattr(self, each.name) for each in fields(self)},  # metadata as it is: it may be deep
+            **{
+                each.name: getattr(self, each.name) for each in fields(self) if each.name != "stretches"
+            },  # metadata as it is: it may be deep
             "also_at": [asdict(place) for place in self.also_at],
             "also_in": [asdict(place) for place in self.also_in],
             "breadcrumb": self.breadcrumb,
@@ -94,16 +115,26 @@ class Hits(list[Hit]):
 
     query, pipeline: what was asked, and how. likely: how likely the first hit's document is one that was asked for,
     between 0 and 1; None of pipelines that cannot tell. confident: that it is likely enough, as the command line and
-    the page say it; False when there is no hit.
+    the page say it; False when there is no hit. absent_phrases: phrases in quotes that no page has, whose words were
+    searched for; absent_name: the query, if it is one name that no page has whole.
     """
 
     def __init__(
-        self, hits: Iterable[Hit] = (), *, query: str = "", pipeline: str = "", likely: float | None = None
+        self,
+        hits: Iterable[Hit] = (),
+        *,
+        query: str = "",
+        pipeline: str = "",
+        likely: float | None = None,
+        absent_phrases: tuple[str, ...] = (),
+        absent_name: str = "",
     ) -> None:
         super().__init__(hits)
         self.query = query
         self.pipeline = pipeline
         self.likely = likely
+        self.absent_phrases = absent_phrases
+        self.absent_name = absent_name
         self.confident = is_confident(likely) and bool(self)
 
     def _repr_html_(self) -> str:

@@ -3,7 +3,7 @@ more. `indexing` makes it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from structformer.storage.seal import seal, seal_of
 from structformer.workspace import Workspace
 
 FORMAT_VERSION = 13
+_TRIES = 20  # to open an index with its corpus, while others write
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 
 
@@ -29,22 +30,33 @@ class Index:
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        """Raises WorkspaceError if there is no index, it is of another version or of an earlier corpus, or one of its
-        files has changed.
+        """Raises WorkspaceError if there is no index, it is of another version, the corpus that it was made of is gone,
+        or one of its files has changed.
         """
         self.workspace = workspace
-        self._sealed, self._hold = workspace.sealed("index")
-        self.folder = self._sealed.folder
-        self.manifest: dict[str, Any] = self._sealed.json("manifest.json")
+        for _ in range(_TRIES):  # a newer one may be published between the two
+            self._sealed, self._hold = workspace.sealed("index")
+            self.folder = self._sealed.folder
+            self.manifest: dict[str, Any] = self._sealed.json("manifest.json")
+            with suppress(WorkspaceError):
+                self._graph = workspace.hold("graph", workspace.indexed("graph"))
+            self.corpus = Corpus.indexed(workspace)
+            if self.manifest["corpus"] == self.corpus.fingerprint:
+                break
         if self.manifest.get("format_version") != FORMAT_VERSION:
             raise WorkspaceError(f"the index in {workspace} is of another version: run `structformer index` again")
-        if self.manifest["corpus"] != Corpus.open(workspace).fingerprint:
+        if self.manifest["corpus"] != self.corpus.fingerprint:
             raise WorkspaceError(f"the index in {workspace} is of an earlier corpus: run `structformer index` again")
         self._sealed.paths(
             name
             for name in self._sealed.names()
             if name.startswith(("units.", "documents.", "facets.", "lexical/", COPIES, TRANSLATIONS))
         )
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a newer corpus waits for an index of its own."""
+        return bool(self.manifest["corpus"] != Corpus.open(self.workspace).fingerprint)
 
     def path(self, name: str) -> Path:
         """The path of a file of the index, compared with what was written. Raises WorkspaceError."""
@@ -133,7 +145,7 @@ def has_vectors(workspace: Workspace, encoders: Iterable[str | EncoderPlace]) ->
         index = Index(workspace)
     except WorkspaceError:
         return False
-    return all(index.has_vectors(each) for each in encoders)
+    return not index.is_stale and all(index.has_vectors(each) for each in encoders)
 
 
 def is_stale(workspace: str | Path | Workspace) -> bool:

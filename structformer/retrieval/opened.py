@@ -38,8 +38,8 @@ from structformer.retrieval.loading import (
 )
 from structformer.retrieval.named_pages import is_called, put_first, put_named_first
 from structformer.retrieval.query_parts import parts_of
-from structformer.retrieval.rankings.hybrid_score import FusionWeights, fusion_weights
 from structformer.retrieval.rankings.doubt import PARTS_OF_A_NAME
+from structformer.retrieval.rankings.hybrid_score import FusionWeights, fusion_weights
 from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF

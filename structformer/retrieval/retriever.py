@@ -39,17 +39,17 @@ AnyPipeline = str | Pipeline | Stage
 class Retriever:
     """Searches a workspace's index. Models are loaded when a pipeline first needs them; threads may share it."""
 
-    def __init__(self, workspace: Workspace, opened: OpenedIndex | None = None) -> None:
-        """opened: the workspace's index, where it is open already."""
-        self.workspace = workspace
-        self.opened = opened or OpenedIndex(workspace, _made_vectors)
+    def __init__(self, workspace: str | Path | Workspace = ".structformer", opened: OpenedIndex | None = None) -> None:
+        """Open a workspace's index, as `open` does. opened: the index, if it is open already."""
+        self.workspace = Workspace(workspace)
+        self.opened = opened or OpenedIndex(self.workspace, _made_vectors)
         self.units = self.opened.units
         self.documents = self.opened.documents
 
     @classmethod
     def open(cls, workspace: str | Path | Workspace = ".structformer") -> Retriever:
         """Open a workspace's index. Raises WorkspaceError when it is missing, changed or older than the corpus."""
-        return cls(Workspace(workspace))
+        return cls(workspace)
 
     @classmethod
     def of(cls, opened: OpenedIndex) -> Retriever:
@@ -87,7 +87,14 @@ class Retriever:
             if not foreseen and (found := damage(self.workspace)) is not None:
                 raise found from error
             raise
-        return Hits(hits, query=query, pipeline=str(used), likely=ranking.likely)
+        return Hits(
+            hits,
+            query=query,
+            pipeline=str(used),
+            likely=ranking.likely,
+            absent_phrases=ranking.absent_phrases,
+            absent_name=ranking.absent_name,
+        )
 
     async def asearch(
         self,
@@ -295,6 +302,7 @@ class Retriever:
             metadata,
             section=unit.section,
             is_code=shown.is_code,
+            stretches=unit.stretches,
         )
 
 

@@ -37,6 +37,8 @@ def slips(word: str) -> int:
 def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> Help:
     """What helps with a query. seen: the documents that may be found, None for all."""
     allowed = None if seen is None or seen.whole else seen
+    if name := opened.lexical.absent_name(asked(query).text):
+        return Help([name])
     unsaid = function_words(opened.languages.codes)
     words = dict.fromkeys(word for word in WRITTEN.findall(asked(query).text) if normal(word) not in unsaid)
     missing = [word for word in list(words)[:_MOST_WORDS] if not _held(opened, word, allowed)]

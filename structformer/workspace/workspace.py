@@ -14,8 +14,10 @@
     parts/            what parts of a command have made, until they are merged
     cache/, logs/     what can be made again; what trackers write
 
-What is published is a new generation, made visible by replacing workspace.json. A reader holds the generation that it
-opened (`hold`), and one that is neither current nor held is deleted by the next writer. Nothing else in the folder is
+What is published is a new generation, made visible by replacing workspace.json, which also says of which generations of
+the corpus and its graph the index was made: while a newer corpus has no index yet, readers have this whole pair. A
+reader holds the generation that it opened (`hold`), and one that is neither current, nor in that pair, nor held is
+deleted by the next writer. Nothing else in the folder is
 ever deleted or replaced."""
 
 from __future__ import annotations
@@ -111,11 +113,19 @@ def _wrong_state(value: Mapping[str, Any]) -> str | None:
     """
     current, kept, sources = value.get("current"), value.get("kept"), value.get("sources", [])
     beside = value.get("beside", {})  # not there before sets of Examples stood side by side
+    pair = value.get("indexed", {})  # nor this before indexes named their corpus
+    if not isinstance(pair, dict):
+        return f"has {pair!r} as the generations that the index was made of"
     if not isinstance(current, dict) or not isinstance(kept, dict) or not isinstance(sources, list):
         return "lacks `current`, `kept` or `sources`"
     if not isinstance(beside, dict):
         return f"has {beside!r} as the generations that stand side by side"
-    for part, names in [*((part, [name]) for part, name in current.items()), *kept.items(), *beside.items()]:
+    for part, names in [
+        *((part, [name]) for part, name in current.items()),
+        *kept.items(),
+        *beside.items(),
+        *((part, [name]) for part, name in pair.items()),
+    ]:
         if part not in ADVICE:
             return f"names {part!r} as a part, where only {', '.join(ADVICE)} may be"
         if not isinstance(names, list):
@@ -352,6 +362,11 @@ class Workspace:
         staying = set(state.get("beside", {}).get(part, [])) & set(state["kept"].get(part, []))
         return [self.path / part / name for name in sorted({*staying, *current}, key=int)]
 
+    def indexed(self, part: str) -> str | None:
+        """The generation of the corpus or the graph that the current index was made of; None if it does not say."""
+        generation: str | None = self.state().get("indexed", {}).get(part)
+        return generation
+
     def kept(self, part: str) -> list[Path]:
         """The folders of a part's generations that are not deleted yet: the current one, and those that were held."""
         return [self.path / part / generation for generation in self.state()["kept"].get(part, [])]
@@ -362,8 +377,10 @@ class Workspace:
         """
         while True:
             folder = self.folder(part) if generation is None else self.path / part / generation
+            was_held = (self.path.resolve(), part, folder.name) in _holds
             held = self._held(part, folder.name)
-            if generation is not None and folder not in self.beside(part):
+            staying = was_held or generation is None or generation == self.indexed(part) or folder in self.beside(part)
+            if not staying:
                 raise WorkspaceError(f"{folder} was deleted meanwhile: run the command again")
             if generation is not None or self.folder(part) == folder:
                 return folder, held  # else it was replaced, and maybe deleted, before it was held
@@ -498,6 +515,7 @@ class Workspace:
         kept: dict[str, list[str]] = {}
         for part, generations in state["kept"].items():
             wanted = {state["current"].get(part), *state.get("beside", {}).get(part, [])}
+            wanted.add(state.get("indexed", {}).get(part))
             for generation in generations:
                 if generation in wanted or self._is_held(part, generation):
                     kept.setdefault(part, []).append(generation)
@@ -578,6 +596,8 @@ class Workspace:
         changes: dict[str, Any] = {"beside": beside} if beside else {}
         if publication.sources is not None:
             changes["sources"] = list(map(self._described, publication.sources))
+        if "index" in publication.folders:
+            changes["indexed"] = {part: current[part] for part in ("corpus", "graph") if part in current}
         state.pop("beside", None)
         self._write_state({**state, "current": current, "kept": kept, **changes})
 

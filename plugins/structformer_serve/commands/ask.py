@@ -12,10 +12,12 @@ from structformer_serve.commands.serve import ask_options, check_packages
 
 @click.command("ask")
 @click.argument("question")
+@click.option("--anyway", is_flag=True, help="Ask the model too if nothing found is confident.")
 @ask_options
 @common_options
 def command(
     question: str,
+    anyway: bool,
     ask: str,
     ask_model: str,
     workspace: Path,
@@ -23,7 +25,7 @@ def command(
 ) -> int:
     """Answer QUESTION from the documents by the language model at --ask, with the sections that say so.
 
-    Exit code 1 where nothing found is confident, so that no model is asked, or where the model cannot be asked."""
+    Exit code 1 if nothing found is confident, so that no model is asked without --anyway, or if it cannot be asked."""
     check_packages()
     from pydantic import ValidationError
 
@@ -37,7 +39,7 @@ def command(
         raise click.UsageError("--ask URL says which model to ask, for example http://localhost:11434/v1")
     model = language_model(ask, ask_model)
     try:
-        asked = AskRequest(q=question)
+        asked = AskRequest(q=question, anyway=anyway)
         request = search_request(asked)
     except ValidationError as error:
         raise click.UsageError(f"QUESTION: {error.errors()[0]['msg']}") from None

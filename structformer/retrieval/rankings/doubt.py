@@ -10,12 +10,17 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from structformer.document import word_count
 from structformer.retrieval.rankings.hybrid_score import PARTS, Floats, FusionWeights
 
 _COEFFICIENTS = (-4.95, 2.27, 0.2, 0.95, 2.71)  # of 1, agreement, lead, presence, what is held
 _PRESENT = PARTS.index("present")
 _SAYS = np.array([name not in ("present", "called") for name in PARTS])
 _COUNTS = 0.01  # the least weight of a part that has a say
+# What each word of a question beyond six adds to the logit, up to fourteen: a sentence in one's own words is never held
+# whole. Chosen on five sites, and the same for any search.
+_PER_WORD, _SHORT, _LONG = 0.15, 6, 14
+_FEW = 3  # documents; fewer say nothing about a lead
 _EVEN, _POWER = 0.92, 1.2  # of a search by words: where both outcomes are as likely, and how soon that changes
 PARTS_OF_A_NAME = 0.3  # what is left of the likelihood where no page has the whole of the name that is asked for
 _NEXT = 9  # documents that the first one is compared with
@@ -29,6 +34,7 @@ def likely_right(
     held: float,
     weights: FusionWeights,
     *,
+    query: str = "",
     in_pairs: bool = False,
 ) -> float:
     """Between 0 and 1; 0 where nothing was found. It grows with
@@ -37,7 +43,8 @@ def likely_right(
     - its lead over the mean of the next nine, in units of the score,
     - how much of the query its best passage has, by how rare the words are (not of a script without spaces, whose
       pairs of characters are often of two words: in_pairs),
-    - and how much of it one document has: of what the corpus does not tell of, none has all the words.
+    - how much of it one document has: of what the corpus does not tell of, none has all the words,
+    - and its length, since the longer a question the less of it any page has.
 
     parts: (candidates, parts); totals: (candidates,) the hybrid's score; owners: (candidates,) their documents,
     ascending; first: the first document; held: the most of the query that a document has (`LexicalIndex.coverage`).
@@ -49,17 +56,23 @@ def likely_right(
     says = parts[:, _SAYS & (weights.as_array() > _COUNTS)]
     scores, counted = np.maximum.reduceat(totals, starts), np.maximum.reduceat(says, starts, axis=0)
     ranks = 1 + (counted > counted[place]).sum(0)
-    telling = counted[place] > says.min(0)  # a part in which it has nothing does not agree
+    # A part in which it has nothing does not agree; a sole candidate is the least too.
+    telling = counted[place] > (says.min(0) if len(starts) >= _FEW else 0.0)
     agreement = float(np.where(telling, 1 / ranks, 0.0).mean())
     best = int(np.where(owners == first, totals, -np.inf).argmax())
     present = held if in_pairs else float(parts[best, _PRESENT])
     others = np.sort(np.delete(scores, place))[::-1][:_NEXT]
     unit = float(np.linalg.norm(weights.as_array())) or 1.0
     lead = (float(scores[place]) - float(others.mean())) / unit if len(others) > 1 else 0.0
-    return 1 / (1 + math.exp(-float(np.dot(_COEFFICIENTS, (1.0, agreement, lead, present, held)))))
+    logit = float(np.dot(_COEFFICIENTS, (1.0, agreement, lead, present, held))) + _allowance(query)
+    return 1 / (1 + math.exp(-logit))
 
 
-def likely_by_words(share: float) -> float:
+def _allowance(query: str) -> float:
+    return _PER_WORD * max(0, min(word_count(query), _LONG) - _SHORT)
+
+
+def likely_by_words(share: float, query: str) -> float:
     """The same of a search by words alone, by the share of the query that its first unit has (`LexicalIndex.share`)."""
-    grown = float(share**_POWER)
+    grown = float(share**_POWER) * math.exp(_allowance(query))
     return grown / (grown + _EVEN)

@@ -209,7 +209,9 @@ def _weighed(
     held = opened.lexical.coverage(ranking.query, documents)
     first = int(index.owners[found[0][0]]) if found else 0
     in_pairs = RUN.search(ranking.query) is not None
-    ranking.likely = likely_right(table, totals, index.owners[numbers], first, held, weights, in_pairs=in_pairs)
+    ranking.likely = likely_right(
+        table, totals, index.owners[numbers], first, held, weights, query=ranking.query, in_pairs=in_pairs
+    )
     return found
 
 

@@ -20,7 +20,7 @@ def _likely(opened: OpenedIndex, stage: Stage, ranking: Ranking) -> float | None
     if stage.option("of") == DOCUMENTS:
         return None
     share = opened.lexical.share(ranking.query, *ranking.ranked[0]) if ranking.ranked else 0.0
-    return None if share is None else likely_by_words(share)
+    return None if share is None else likely_by_words(share, ranking.query)
 
 
 def _of_documents(opened: OpenedIndex, query: str, k: int, units: Ranked, documents: Collection[int] | None) -> Ranked:

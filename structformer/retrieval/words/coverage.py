@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import tantivy
 
@@ -9,9 +10,32 @@ from structformer.retrieval.words.bm25 import idf
 from structformer.retrieval.words.names import Names
 from structformer.retrieval.words.rows import EXACT, INCOMING, LONGEST_PHRASE, NAMES, Rows, any_of, either
 from structformer.text.lexical_analysis import query_terms, weighed_terms
-from structformer.text.words import RUN, bare_words, names_of
+from structformer.text.words import RUN, WRITTEN, bare_words, names_of
 
+_COMPOUNDING = frozenset(("da", "de", "et", "fi", "hu", "is", "nb", "nl", "nn", "no", "sv"))
+_LETTERS = 4  # of each part of a compound
+_AN_ACTION = 0.4  # the weight of a missing word that may be a verb: it has more synonyms than a name
 _CALLED = 1000  # units that are looked at for what others call them
+
+
+class _Said(NamedTuple):
+    """A word of a query."""
+
+    terms: list[str]
+    rows: int
+    """How many have it."""
+    weight: float = 1.0
+
+
+def _may_be_action(word: str, query: str) -> bool:
+    """Whether a word may say what is done rather than what it is done to: one in small letters that comes first, or
+    stands beside words with a capital, as German's verbs do.
+    """
+    words = WRITTEN.findall(query)
+    place = next((at for at, each in enumerate(words) if each == word), None)
+    if place is None or any(map(str.isdigit, word)):
+        return False
+    return place == 0 or any(each[:1].isupper() for each in words)
 
 
 class Coverage:
@@ -35,24 +59,27 @@ class Coverage:
         """The most that a row has of a query's words, in any form, function words apart, weighed by idf, as a share; 1
         of a query without such words.
         """
-        atoms = [(self._any(terms), idf(found, self._rows.searcher.num_docs)) for terms, found in self._said(query)]
+        atoms = [(self._any(word.terms), self._worth(word)) for word in self._said(query)]
         best = self._rows.run(any_of(atoms), 1, documents) if atoms else []
         return best[0][1] / sum(weight for _, weight in atoms) if best else float(not atoms)
 
     def share(self, query: str, row: int, score: float) -> float:
         """A row's score as a share of the idf of a query's words, function words apart: 0 where no row has any of them,
-        at least 1 where this one has all, or there are none. A word that no row has is as rare as one that one row has.
+        at least 1 where this one has all, or there are none.
         """
         said = self._said(query)
-        counts = [found for _, found in said]
-        worth = sum(idf(max(found, 1), self._rows.searcher.num_docs) for found in counts)
-        share = score / worth if any(counts) else float(not counts)
-        if not counts or share >= 1:
+        worth = sum(map(self._worth, said))
+        share = score / worth if any(word.rows for word in said) else float(not said)
+        if not said or share >= 1:
             return share
         its = [tantivy.Query.term_query(self._rows.schema, "number", row)]
-        its += [self._any(terms, ("title", "path", "text")) for terms, _ in said]
+        its += [self._any(word.terms, ("title", "path", "text")) for word in said]
         has_all = self._rows.run(tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in its]), 1, None)
         return 1.0 if has_all else share
+
+    def _worth(self, word: _Said) -> float:
+        """A word that no row has is as rare as one that one row has."""
+        return word.weight * idf(max(word.rows, 1), self._rows.searcher.num_docs)
 
     def called(self, query: str, documents: Collection[int]) -> Iterator[tuple[str, float, list[int]]]:
         """The query's terms without function words, what each is worth, and the rows that others call so: of these
@@ -64,21 +91,40 @@ class Coverage:
                 rows = [row for row, _ in self._rows.run(asked, _CALLED, documents if count > _CALLED else None)]
                 yield term, weight * idf(self._rows.searcher.doc_freq("text", term), self._rows.searcher.num_docs), rows
 
-    def _said(self, query: str) -> list[tuple[list[str], int]]:
-        """The terms of each of a query's words, function words apart, and how many rows have it. Of a script without
-        spaces no pair of characters that is rarer than those on both sides: it is of two words.
+    def _said(self, query: str) -> list[_Said]:
+        """A query's words, function words apart. Of a script without spaces no pair of characters that is rarer than
+        those on both sides: it is of two words. A compound that no row has is there in its parts.
         """
         terms = {word: query_terms(self._rows.analyzer, word) for word in self._rows.telling(query)}
-        counts = {
-            word: max(self._rows.searcher.doc_freq("text", its) for its in them) for word, them in terms.items() if them
-        }
+        counts = {word: self._count(them) for word, them in terms.items() if them}
         words = bare_words(query).split()[:LONGEST_PHRASE]
         for before, pair, after in zip(words, words[1:], words[2:], strict=False):
             if pair not in counts or before[1:] + after[:1] != pair or not RUN.fullmatch(pair):
                 continue
             if counts[pair] < min(counts.get(before, math.inf), counts.get(after, math.inf)):
                 terms.pop(pair, None)
-        return [(terms[word], count) for word, count in counts.items() if word in terms]
+        said = []
+        for word, count in counts.items():
+            if word in terms and count:
+                said.append(_Said(terms[word], count))
+            elif word in terms:
+                parts = [_Said(each, self._count(each)) for each in self._parts(word)]
+                said += parts or [_Said(terms[word], 0, _AN_ACTION if _may_be_action(word, query) else 1.0)]
+        return said
+
+    def _count(self, terms: Iterable[str]) -> int:
+        return max(self._rows.searcher.doc_freq("text", term) for term in terms)
+
+    def _parts(self, word: str) -> list[list[str]]:
+        """The terms of both parts of a compound, as even as may be: `Kontaktformular`, with a letter between or not."""
+        joins = len(word) <= LONGEST_PHRASE and not _COMPOUNDING.isdisjoint(self._rows.languages)
+        places = range(_LETTERS, len(word) - _LETTERS + 1) if joins else range(0)
+        for at in sorted(places, key=lambda place: abs(2 * place - len(word))):
+            for first in (word[:at], word[: at - 1]):
+                parts = [query_terms(self._rows.analyzer, part) for part in (first, word[at:])]
+                if len(first) >= _LETTERS and all(part and self._count(part) for part in parts):
+                    return parts
+        return []
 
     def _any(self, terms: Iterable[str], fields: Sequence[str] = ("text",)) -> tantivy.Query:
         each = [tantivy.Query.term_query(self._rows.schema, field, term) for field in fields for term in terms]

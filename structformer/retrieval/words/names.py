@@ -2,7 +2,7 @@
 
 import re
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, product
 

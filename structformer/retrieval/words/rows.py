@@ -167,6 +167,7 @@ class Rows:
                 f"the lexical index in {folder} cannot be opened ({error}): run `structformer index` again"
             ) from error
         self.schema = index.schema
+        self.languages = languages
         self._fields = fields
         self._folder = folder
         self.lone = LoneCharacters(self.searcher, self.schema)
