@@ -18,10 +18,11 @@ _PRESENT = PARTS.index("present")
 _SAYS = np.array([name not in ("present", "called") for name in PARTS])
 _COUNTS = 0.01  # the least weight of a part that has a say
 # What each word of a question beyond six adds to the logit, up to fourteen: a sentence in one's own words is never held
-# whole. Chosen on five sites, and the same for any search.
-_PER_WORD, _SHORT, _LONG = 0.15, 6, 14
+# whole. With a pretrained encoder and without one, which also begins lower; chosen on five sites, and on two.
+_PER_WORD, _PER_WORD_ALONE, _ALONE = 0.15, 0.12, -0.29
+_SHORT, _LONG = 6, 14  # words
 _FEW = 3  # documents; fewer say nothing about a lead
-_EVEN, _POWER = 0.92, 1.2  # of a search by words: where both outcomes are as likely, and how soon that changes
+_EVEN, _POWER = 1.4, 1.2  # of a search by words: where both outcomes are as likely, and how soon that changes
 PARTS_OF_A_NAME = 0.3  # what is left of the likelihood where no page has the whole of the name that is asked for
 _NEXT = 9  # documents that the first one is compared with
 
@@ -64,15 +65,16 @@ def likely_right(
     others = np.sort(np.delete(scores, place))[::-1][:_NEXT]
     unit = float(np.linalg.norm(weights.as_array())) or 1.0
     lead = (float(scores[place]) - float(others.mean())) / unit if len(others) > 1 else 0.0
-    logit = float(np.dot(_COEFFICIENTS, (1.0, agreement, lead, present, held))) + _allowance(query)
+    logit = float(np.dot(_COEFFICIENTS, (1.0, agreement, lead, present, held)))
+    logit += _ALONE + _allowance(query, _PER_WORD_ALONE) if weights.static_alone else _allowance(query, _PER_WORD)
     return 1 / (1 + math.exp(-logit))
 
 
-def _allowance(query: str) -> float:
-    return _PER_WORD * max(0, min(word_count(query), _LONG) - _SHORT)
+def _allowance(query: str, per_word: float) -> float:
+    return per_word * max(0, min(word_count(query), _LONG) - _SHORT)
 
 
 def likely_by_words(share: float, query: str) -> float:
     """The same of a search by words alone, by the share of the query that its first unit has (`LexicalIndex.share`)."""
-    grown = float(share**_POWER) * math.exp(_allowance(query))
+    grown = float(share**_POWER) * math.exp(_allowance(query, _PER_WORD_ALONE))
     return grown / (grown + _EVEN)
