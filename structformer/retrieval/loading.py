@@ -26,7 +26,7 @@ from structformer.models.registry import (
     trained_models,
 )
 from structformer.models.sentence_modules import OtherForm
-from structformer.retrieval.index import has_vectors
+from structformer.retrieval.index import Index
 from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
 from structformer.retrieval.vectors.encoder_places import encoder_kind, encoder_place, load_encoder
 from structformer.workspace import Workspace
@@ -81,7 +81,7 @@ def query_encoder_folder(workspace: Workspace, name: str) -> Path:
 
 def searches_without_torch(workspace: Workspace, name: str) -> bool:
     """Whether the index has an encoder's vectors, and queries are encoded by an export, or need none."""
-    if not has_vectors(workspace, [name]):
+    if not Index(workspace).has_vectors(name):
         return False
     kind = encoder_kind(workspace, name)
     if not kind.needs_torch or (kind.exported and exported(query_encoder_folder(workspace, name)) is not None):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from structformer.retrieval.documents.document_filter import Allowed
+from structformer.retrieval.documents.page_places import asked_places
 from structformer.retrieval.rankings.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ def put_named_first(opened: OpenedIndex, ranking: Ranking, query: str, documents
     best = dict[int, int]()  # of each document its best unit
     for unit, _ in ranking.ranked:
         best.setdefault(int(opened.owners[unit]), unit)
-    places, anchor = opened.lexical.documents_at(query)
-    named = [place for place in places if documents is None or place in documents]
+    places, anchor = asked_places(query)
+    at_places = opened.lexical.documents_at(places)
+    named = [document for document in at_places if documents is None or document in documents]
     order = {document: place for place, document in enumerate(best)}
     named = sorted(named, key=lambda document: order.get(document, len(order)))[:_LOOKED_AT]
     titled = [document for document in list(best)[:_LOOKED_AT] if is_called(opened, document, query)]

@@ -22,7 +22,9 @@ def page_places(document_id: str, address: str) -> list[str]:
 
 
 def asked_places(query: str) -> tuple[list[str], str]:
-    """The places that a query of one word may mean, the longest first, and the anchor in it."""
+    """The places that a query may mean, if it is one word, the longest first, and the anchor in it."""
+    if len(query.split()) != 1:
+        return [], ""
     query = query.strip(_QUOTED)
     is_address = query.startswith(("http://", "https://"))
     path, _, anchor = query.partition("#")

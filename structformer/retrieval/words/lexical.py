@@ -1,6 +1,6 @@
 """The lexical first stage: BM25 in embedded tantivy indexes, one of the units and one of whole documents."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.documents.document_filter import Names as LinkNames
-from structformer.retrieval.documents.page_places import asked_places, page_places
+from structformer.retrieval.documents.page_places import page_places
 from structformer.retrieval.documents.units import IndexedDocument, Unit
-from structformer.retrieval.hits import web_address
 from structformer.retrieval.rankings.ranking import in_order
 from structformer.retrieval.words.coverage import Coverage
 from structformer.retrieval.words.names import Names
@@ -43,7 +42,7 @@ class LexicalWriter:
             self._units.add(_unit_words(unit, title, text), number, language)
             whole += title, text
         its = cut_together(whole)
-        places = page_places(document.id, web_address(document.values()))
+        places = page_places(document.id, str(document.values().get("url", "")))
         self._documents.add({"text": its.spaced, EXACT: its.words}, number, language, places)
 
     def close(self) -> None:
@@ -147,13 +146,9 @@ class LexicalIndex:
         """The name that a query is, if no unit has the whole of it; else ""."""
         return self._names.absent(query)
 
-    def documents_at(self, query: str) -> tuple[list[int], str]:
-        """The documents whose path, file name or address a query is, and the anchor that it names."""
-        if len(query.split()) != 1:
-            return [], ""
-        places, anchor = asked_places(query)
-        found = (self._documents.at_place(place) for place in places)
-        return next(filter(None, found), []), anchor
+    def documents_at(self, places: Iterable[str]) -> list[int]:
+        """The documents at the first of these paths, file names and addresses that has any."""
+        return next(filter(None, map(self._documents.at_place, places)), [])
 
     def presence(self, query: str, units: Sequence[int]) -> npt.NDArray[np.float32]:
         """(units,) how much of a query each of these units has as it is typed: the share of its names, as wholes, and

@@ -1,0 +1,105 @@
+"""What people paste finds its page, and is not answered surely by something else: quotes, versions, codes, paths."""
+
+from __future__ import annotations
+
+import pytest
+from structformer import Retriever, index, ingest
+
+PAGES = {
+    "errors.md": "# Errors\n\nThere is no reader mapped for the id: check the registration of the reader.\n",
+    "json.md": "# JSON\n\nA json file holds json values. Files of json are small.\n",
+    "log.md": "# Log\n\n## v2.3.1\n\n### Fixes\n\nThe rack was mended.\n\n## v2.3.10\n\n### Fixes\n\nThe rack was mended.\n",
+    "code.md": "# CVE-2031-1234\n\nMended in the anchor.\n",
+    "ships/set-up.md": "# Before you sail\n\nHoist the sail.\n",
+    "other.md": "# Links\n\nRead `ships/set-up.md`, set up the file.\n",
+    "be.md": "# To be or not to be\n\nThat is asked.\n",
+    "being.md": "# Being\n\nThe list is to be sorted, or it is not, and has to be read.\n",
+    "copies.md": "# Copies\n\nMake a backup of the ship.\n",
+    "back.md": "# Back\n\nGo back, then up.\n",
+    "disk.md": "# File system\n\nWhere files are.\n",
+    "mount.md": "# Mount\n\nMount a filesystem; a file system is a filesystem. The filesystem is mounted.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def retriever(tmp_path_factory: pytest.TempPathFactory) -> Retriever:
+    top = tmp_path_factory.mktemp("typed")
+    for name, text in PAGES.items():
+        path = top / "docs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    ingest([top / "docs"], top / "w")
+    index(top / "w", encoders=[])
+    return Retriever(top / "w")
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ('There is no reader mapped for the id "json"', "errors.md"),  # the quoted word is the asker's own
+        ("reader mapped -v json registration", "errors.md"),  # an option, and no wish
+        ("v2.3.1", "log.md"),
+        ('"v2.3.1"', "log.md"),
+        ("ships/set-up.md", "ships/set-up.md"),
+        ("set-up.md", "ships/set-up.md"),
+        ("https://example.org/docs/ships/set-up.html#sails", "ships/set-up.md"),
+        ('"to be or not to be"', "be.md"),
+        ("back-up", "copies.md"),
+        ("filesystem", "disk.md"),
+    ],
+)
+def test_what_is_pasted_finds_its_page(retriever, query, first):
+    assert retriever.search(query, 3)[0].document_id == first
+
+
+def test_a_heading_without_text_is_a_result_and_a_version_is_not_another(retriever):
+    hits = retriever.search("v2.3.1", 5)
+    assert hits[0].path == ("Log", "v2.3.1")
+    assert hits[0].text == "Fixes"
+    assert hits.confident
+
+
+def test_the_neighbour_of_a_code_is_no_sure_answer(retriever):
+    assert retriever.search("CVE-2031-1234").confident
+    unknown = retriever.search("CVE-2031-1235")
+    assert not unknown.confident
+    assert unknown.absent_name == "CVE-2031-1235"
+
+
+def test_a_phrase_that_no_page_has_is_named(retriever):
+    hits = retriever.search('"rack of the ship"')
+    assert hits
+    assert hits.absent_phrases == ("rack of the ship",)
+    assert retriever.search('"make a backup"').absent_phrases == ()
+
+
+def test_the_only_passage_that_may_be_found_is_not_doubted_for_that(tmp_path):
+    (tmp_path / "a.md").write_text("# Signs\n\nThe walrus operator assigns.\n", encoding="utf-8")
+    ingest([tmp_path / "a.md"], tmp_path / "w")
+    index(tmp_path / "w", encoders=[])
+    assert Retriever(tmp_path / "w").search("walrus operator").confident
+
+
+def test_code_of_a_hit_can_be_had_in_fences(tmp_path):
+    (tmp_path / "a.md").write_text("# Oars\n\nRow:\n\n```sh\nrow --fast\n```\n\nDone.\n", encoding="utf-8")
+    ingest([tmp_path / "a.md"], tmp_path / "w")
+    index(tmp_path / "w", encoders=[])
+    [hit] = Retriever(tmp_path / "w").search("row")
+    assert hit.fenced == "Row:\n\n```\nrow --fast\n```\n\nDone."
+
+
+def test_the_last_whole_pair_of_corpus_and_index_answers_until_the_next_one_is_there(tmp_path):
+    page = tmp_path / "docs" / "a.md"
+    page.parent.mkdir()
+    page.write_text("# Anchors\n\nDrop the anchor.\n", encoding="utf-8")
+    ingest([page.parent], tmp_path / "w")
+    index(tmp_path / "w", encoders=[])
+    for text in ("# Sails\n\nHoist the sail.\n", "# Oars\n\nRow.\n"):
+        page.write_text(text, encoding="utf-8")
+        ingest([page.parent], tmp_path / "w")
+        retriever = Retriever(tmp_path / "w")
+        assert [hit.title for hit in retriever.search("anchor")] == ["Anchors"]
+        assert [document.title for document in retriever.opened.index.corpus.documents()] == ["Anchors"]
+        assert retriever.opened.index.is_stale
+    index(tmp_path / "w", encoders=[])
+    assert [hit.title for hit in Retriever(tmp_path / "w").search("row")] == ["Oars"]
