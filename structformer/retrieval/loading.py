@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from structformer.errors import ModelError
+from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
 from structformer.models.base import resolve_base_model
 from structformer.models.first_tokens import MAX_TOKENS
@@ -81,7 +81,10 @@ def query_encoder_folder(workspace: Workspace, name: str) -> Path:
 
 def searches_without_torch(workspace: Workspace, name: str) -> bool:
     """Whether the index has an encoder's vectors, and queries are encoded by an export, or need none."""
-    if not Index(workspace).has_vectors(name):
+    try:
+        if not Index(workspace).has_vectors(name):
+            return False
+    except WorkspaceError:
         return False
     kind = encoder_kind(workspace, name)
     if not kind.needs_torch or (kind.exported and exported(query_encoder_folder(workspace, name)) is not None):
