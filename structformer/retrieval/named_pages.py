@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.documents.page_places import asked_places
+from structformer.retrieval.query_parts import Searched
 from structformer.retrieval.rankings.ranking import Ranking
-
-if TYPE_CHECKING:
-    from structformer.retrieval.opened import OpenedIndex
 
 _LOOKED_AT = 10  # documents of a ranking whose titles are looked at; documents of one file name
 _IS_RIGHT = 0.9  # how likely a document is right whose name the query is
@@ -19,7 +16,7 @@ _SITE_NAME = re.compile(r"\s(?:[—–|·:-]|::)\s")
 _JOINTS = str.maketrans("", "", " -")
 
 
-def put_named_first(opened: OpenedIndex, ranking: Ranking, query: str, documents: Allowed | None) -> None:
+def put_named_first(opened: Searched, ranking: Ranking, query: str, documents: Allowed | None) -> None:
     """Put the documents first whose file name or address the query is; of those that were found first, then those whose
     title it is.
     """
@@ -40,14 +37,14 @@ def put_named_first(opened: OpenedIndex, ranking: Ranking, query: str, documents
             ranking.likely = max(ranking.likely, _IS_RIGHT)
 
 
-def _unit_at(opened: OpenedIndex, document: int, anchor: str, best: dict[int, int]) -> int:
+def _unit_at(opened: Searched, document: int, anchor: str, best: dict[int, int]) -> int:
     """The unit of a document at an anchor, else its best, else its first one."""
     first, last = opened.units_of(document)
     at_anchor = (unit for unit in range(first, last) if opened.units.value(unit, "anchor") == anchor)
     return next(at_anchor, best.get(document, first)) if anchor else best.get(document, first)
 
 
-def is_called(opened: OpenedIndex, document: int, query: str) -> bool:
+def is_called(opened: Searched, document: int, query: str) -> bool:
     """Whether a document has this title, with the site's name behind it or without, in one word or in several."""
     asked, title = comparable(query), str(opened.documents.value(document, "title"))
     ways = {comparable(title), comparable(_SITE_NAME.split(title)[0])} if asked else set()

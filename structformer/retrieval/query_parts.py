@@ -7,18 +7,31 @@ stand so in the corpus, and a minus only before a plain word among plain words."
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from structformer.retrieval.documents.document_filter import Allowed, Mask
+from structformer.retrieval.documents.units import IndexedDocuments, Units
+from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.text.words import Asked, asked
-
-if TYPE_CHECKING:
-    from structformer.retrieval.opened import OpenedIndex
 
 _PLAIN = re.compile(r"[^\W\d_]{3,}[?.!,]?")  # a word without signs and digits, of three letters or more
 _MOST_PLAIN = 8  # words of a query in which a minus is meant
+
+
+class Searched(Protocol):
+    """An opened index, as far as queries are looked up in it."""
+
+    units: Units
+    documents: IndexedDocuments
+    lexical: LexicalIndex
+
+    @property
+    def owners(self) -> npt.NDArray[np.int64]: ...
+
+    def units_of(self, document: int) -> tuple[int, int]: ...
 
 
 class Parts(NamedTuple):
@@ -31,7 +44,7 @@ class Parts(NamedTuple):
     """The phrases that no unit has."""
 
 
-def parts_of(opened: OpenedIndex, query: str, documents: Allowed | None) -> Parts:
+def parts_of(opened: Searched, query: str, documents: Allowed | None) -> Parts:
     """The query's text, and the units that have its phrases, of documents without what is not wanted."""
     parts = asked(query)
     if not parts.phrases and not parts.without:
@@ -55,7 +68,7 @@ def parts_of(opened: OpenedIndex, query: str, documents: Allowed | None) -> Part
     return Parts(parts.text, units if documents is None else units & documents.units, absent)
 
 
-def _is_meant(opened: OpenedIndex, parts: Asked, without: dict[str, Mask], documents: Allowed | None) -> bool:
+def _is_meant(opened: Searched, parts: Asked, without: dict[str, Mask], documents: Allowed | None) -> bool:
     """Whether words with a minus are not wanted: of `find -name` the corpus has `-name` itself, and what is pasted has
     signs, or options that no page has.
     """
@@ -68,7 +81,7 @@ def _is_meant(opened: OpenedIndex, parts: Asked, without: dict[str, Mask], docum
     return all((" " in word or _PLAIN.fullmatch(word)) and mask.any() for word, mask in without.items())
 
 
-def holding(opened: OpenedIndex, text: str, documents: Allowed | None) -> Mask:
+def holding(opened: Searched, text: str, documents: Allowed | None) -> Mask:
     """(units,) whether each may be found and has a text as it is written."""
     mask = np.zeros(len(opened.units), bool)
     mask[opened.lexical.holding(text, lambda unit: opened.units[unit].whole)] = True
