@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -22,6 +23,7 @@ from structformer.engines.engine import Work
 # same.
 _CLOCK_FACTOR, _CLOCK_SECONDS = 10.0, 10.0
 _LOOK_SECONDS = 0.5  # between looks at the clock
+_MOST_LOSSES = 3  # workers at one item of a task
 _IDLE_SECONDS = 30.0  # that a worker waits for its next task
 _TIME_SIGNALS = {-int(getattr(signal, name)) for name in ("SIGPROF", "SIGXCPU") if hasattr(signal, name)}
 
@@ -235,7 +237,10 @@ class Crew:
         self.stopped = False
 
     def perform(self, task: Any) -> Any:
-        """The task's result. Raises its error, and Stopped."""
+        """Return the task's result. Raises its error, Stopped, and WorkspaceError if workers end at an item however
+        often it is left out, as while its result is written.
+        """
+        losses: Counter[str] = Counter()
         while True:
             worker, waited = self._take()
             try:
@@ -243,6 +248,9 @@ class Crew:
             except (EOFError, OSError):
                 self._end(worker)
                 if worker.item is not None:
+                    losses[str(worker.item)] += 1
+                    if losses[str(worker.item)] > _MOST_LOSSES:
+                        raise errors.WorkspaceError(f"{worker.item}: its worker process {worker.reason()}") from None
                     task = self._work.lost(task, worker.item, worker.reason())
                 elif not waited:  # it may have died while it did
                     raise errors.WorkspaceError(f"a worker process could not run: it {worker.reason()}") from None

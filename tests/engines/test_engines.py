@@ -17,6 +17,7 @@ import pytest
 from structformer.corpus import Corpus
 from structformer.engines import Work, get_engine, perform
 from structformer.engines.pool import end_workers
+from structformer.errors import WorkspaceError
 from structformer.ingestion import ingest
 
 from conftest import write_pages
@@ -79,6 +80,12 @@ def test_the_item_that_kills_a_kept_process_is_lost(kept):
     first = perform(work, "before")
     assert perform(work, "dies") != first
     assert lost == [("dies", "ended its worker process (status 7)")]
+
+
+def test_workers_that_end_at_an_item_again_and_again_end_the_work(kept):
+    """As one that dies while it writes what it made, whatever is left out of that."""
+    with pytest.raises(WorkspaceError, match=r"dies: its worker process ended .*status 7"):
+        perform(kept(lost=lambda task, item, reason: task), "dies")
 
 
 def test_kept_processes_are_no_more_than_tasks_at_once_and_end_when_none_comes(kept, monkeypatch):
