@@ -85,6 +85,8 @@ class LookTask:
     """Whether there is no other file that it could take from."""
     lost: tuple[tuple[str, str], ...] = ()
     """Files that cost a worker its life, and how."""
+    together: bool = False
+    """Whether the time of one file is that of all, as it is until they exceed it: saying each begun file costs more."""
 
 
 def looked_at(
@@ -102,6 +104,7 @@ def looked_at(
         for each in tasks:
             yield from look(each, started)
         return
+    tasks = (replace(each, together=True) for each in tasks)
     work = Work(
         "structformer.ingestion.looking:look",
         workers=workers or os.cpu_count() or 1,
@@ -119,6 +122,8 @@ def look(task: LookTask, started: Started) -> list[Looked]:
     plugins, neighbours = load_plugins(), neighbours_in(task.survey, task.sources, task.limits, task.wanted)
     lost, options = dict(task.lost), dict(task.options)
     looked: list[Looked] = []
+    if task.together:
+        started("several files")
     for found, is_source in task.files:
         location = str(found.location)
         if found.path in lost:
@@ -126,7 +131,8 @@ def look(task: LookTask, started: Started) -> list[Looked]:
                 (found, SurveyedFile(found.path, location, "", problem=lost[found.path], unreadable=True), None)
             )
             continue
-        started(found.path)
+        if not task.together:
+            started(found.path)
         file = _surveyed(found, task.format, plugins, options)
         # A file that is named with its format, or alone, is believed.
         if isinstance(file, str) and is_source and (task.format or len(task.sources) == 1):
@@ -145,6 +151,8 @@ def _takes(file: SurveyedFile, neighbours: SourceFiles, plugins: Plugins, limits
 
 
 def _without_lost(task: LookTask, path: Any, reason: str) -> LookTask:
+    if task.together:
+        return replace(task, together=False)
     return replace(task, lost=(*task.lost, (str(path), f"{reason}: skipped")))
 
 
