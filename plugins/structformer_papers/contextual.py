@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, islice
-from operator import itemgetter
+from itertools import count, groupby, islice
+from operator import attrgetter, itemgetter
 from random import Random
 
 import numpy as np
@@ -20,7 +20,7 @@ import torch
 from structformer.errors import UsageError
 from structformer.models import BiEncoder, RankerOptions, length_buckets
 from structformer.sampling import Example
-from structformer.training import Objective, Prepared, Reading, TokenBatch, in_order
+from structformer.training import Objective, Prepared, Reading, TokenBatch, and_others, in_order
 
 LONGEST_WINDOW = 8192  # tokens
 CONTEXT = 0.25  # of a window's tokens: what is before it in the document, as far as it fits
@@ -201,16 +201,16 @@ class InSeNTObjective(Objective):
     ranker: ContextualEncoder
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
-        windows: list[list[str]] = []
-        passages: list[_Passage] = []
-        positives = []
-        for number, example in enumerate(examples):
-            own, others = self._texts(example)
-            positives.append(len(passages) + own.index(example.documents[0]))
-            for window in (own, *([text] for text in others)):
-                document = example.document_id if window is own else ""
-                passages += [_Passage(len(windows), at, number, document, text) for at, text in enumerate(window)]
-                windows.append(window)
+        passages = self._passages(examples)
+        windows = [[passage.text for passage in own] for _, own in groupby(passages, attrgetter("window"))]
+        positives = [
+            next(
+                at
+                for at, passage in enumerate(passages)
+                if passage.example == number and passage.text == example.documents[0]
+            )
+            for number, example in enumerate(examples)
+        ]
         asked, prompt = [example.queries[0] for example in examples], self.ranker.prompts["query"]
         queries = self.ranker.encode_tokens(asked, [self._query_tokens] * len(asked), [prompt] * len(asked))
         read = [Window(ids, [(prompt.skipped, len(ids))]) for ids in queries["input_ids"]]
@@ -223,6 +223,25 @@ class InSeNTObjective(Objective):
             **_negatives(examples, passages, positives),
         }
         return Prepared(list(examples), [], {"texts": self._batches(encoded, rng)}, places, len(passages))
+
+    def beside(self, prepared: Prepared, others: Sequence[Sequence[Example]]) -> None:
+        positives = prepared.places["positives"].tolist()
+        passages = self._passages(prepared.examples)
+        for examples in others:
+            passages += [replace(passage, example=-1) for passage in self._passages(examples)]
+        prepared.places |= _negatives(prepared.examples, passages, positives)
+        prepared.places["gathered"] = torch.tensor(1)
+
+    def _passages(self, examples: Sequence[Example]) -> "list[_Passage]":
+        """What a chunk's queries are compared with, the passages of one window after another."""
+        passages: list[_Passage] = []
+        number_of_window = count()
+        for number, example in enumerate(examples):
+            own, others = self._texts(example)
+            for window in (own, *([text] for text in others)):
+                document, at_window = example.document_id if window is own else "", next(number_of_window)
+                passages += [_Passage(at_window, at, number, document, text) for at, text in enumerate(window)]
+        return passages
 
     def _texts(self, example: Example) -> tuple[list[str], list[str]]:
         """(the texts of the Example's document that fit into a window, the positive among them, in the order of their
@@ -248,7 +267,10 @@ class InSeNTObjective(Objective):
         vectors = in_order(prepared.batches["texts"], rows["texts"])
         places = {name: place.to(vectors.device) for name, place in prepared.places.items()}
         queries = vectors[: len(prepared.examples), 0]
-        scores = queries @ vectors[places["passages"][:, 0], places["passages"][:, 1]].T * SCALE
+        candidates = vectors[places["passages"][:, 0], places["passages"][:, 1]]
+        if "gathered" in places:
+            candidates = and_others(candidates)
+        scores = queries @ candidates.T * SCALE
         right = scores.gather(1, places["positives"][:, None])[:, 0]
 
         def loss(counted: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 torch.
 """
 
-from structformer.models import Card, Defaults, RankerKind
+from structformer.models import Card, Defaults, Loss, RankerKind, Takes
 
 MASKED_AUTOENCODER = RankerKind(
     "masked-autoencoder",
@@ -24,6 +24,7 @@ CONTEXTUAL = RankerKind(
     model="structformer_papers.contextual:ContextualEncoder",
     objective="structformer_papers.contextual:InSeNTObjective",
     losses=("insent",),
+    own_losses=(Loss("insent", Takes.TEXTS, gathers=True, relative=True),),
     mix={"ict": 3.0, "srr": 1.0, "ati": 0.25},
     cpu=Defaults(8, 5e-5, 96),
     gpu=Defaults(64, 5e-5, 256),

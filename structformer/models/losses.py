@@ -31,6 +31,10 @@ class Loss:
     (queries, documents) truth of what may be a negative."""
     needs_teacher: bool = False
     has_margin: bool = False
+    gathers: bool = False
+    """Can take negatives from the other devices too, with one vector a text."""
+    relative: bool = False
+    """Depends on the differences of scores alone, so that what equal scores lose is what chance loses."""
     of_cosines: bool = False
     """Compares scores with 1 and 0, so that they are to be cosines."""
 
@@ -48,14 +52,14 @@ class Loss:
 LOSSES = {
     loss.name: loss
     for loss in (
-        Loss("infonce", Takes.BATCH, f"{_LOSSES}:info_nce"),
-        Loss("softmax", compute=f"{_LOSSES}:group_softmax"),
-        Loss("hinge", compute=f"{_LOSSES}:pairwise_hinge", has_margin=True),
-        Loss("softmax-hinge", compute=f"{_LOSSES}:softmax_hinge", has_margin=True),
+        Loss("infonce", Takes.BATCH, f"{_LOSSES}:info_nce", gathers=True, relative=True),
+        Loss("softmax", compute=f"{_LOSSES}:group_softmax", relative=True),
+        Loss("hinge", compute=f"{_LOSSES}:pairwise_hinge", has_margin=True, relative=True),
+        Loss("softmax-hinge", compute=f"{_LOSSES}:softmax_hinge", has_margin=True, relative=True),
         Loss("margin-mse", compute=f"{_LOSSES}:margin_mse", needs_teacher=True),
         Loss("kl", compute=f"{_LOSSES}:distilled_kl", needs_teacher=True),
         Loss("pointwise", compute=f"{_LOSSES}:pointwise"),
-        Loss("negative-query", Takes.TWO_QUERIES, f"{_LOSSES}:group_softmax"),
+        Loss("negative-query", Takes.TWO_QUERIES, f"{_LOSSES}:group_softmax", relative=True),
         Loss("mse", compute=f"{_LOSSES}:target_mse", of_cosines=True),
         Loss("condenser", Takes.TEXTS),
         Loss("cocondenser", Takes.TEXTS, "structformer.training.objectives.condenser:span_contrast"),

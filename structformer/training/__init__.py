@@ -5,6 +5,7 @@ from structformer.training.judged.candidates import JudgedCandidates, candidate_
 from structformer.training.judged.development import DocumentTexts, judged_candidates, relevant_documents
 from structformer.training.judged.judging import Judge
 from structformer.training.objectives.condenser import CondenserObjective
+from structformer.training.objectives.gathering import and_others
 from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
 from structformer.training.objectives.objectives import Objective, ObjectiveOptions
 from structformer.training.options import BOTH, Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
@@ -23,7 +24,7 @@ __all__ = [
     "BOTH", "DEVELOPMENT", "IGNORED", "Checkpoints", "CondenserObjective", "DocumentTexts", "Judge",
     "JudgedCandidates", "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "Prepared",
     "Reading", "RunMode", "Source", "TokenBatch", "TrainingOptions", "TrainingPlan", "TrainingResult",
-    "TrainingStep", "candidate_documents", "in_order",
+    "TrainingStep", "and_others", "candidate_documents", "in_order",
     "judged_candidates", "learning_rate", "made_by_first", "memory_errors", "read_optimizer", "read_recipe",
     "read_state", "read_weights", "recipe_names", "relevant_documents", "scratch_model", "train_ranker",
     "training_options", "unfinished_options", "write_report",

@@ -91,6 +91,8 @@ class TrainingOptions:
     """Tokens of documents; by ranker and device."""
     hard_negatives: int = 0
     """Negatives of each group beside the batch's documents."""
+    gather: bool = False
+    """Negatives of the batch come from all devices, not from a query's own alone (bi-encoder with infonce, insent)."""
     group_size: int = 8
     """Pairs of a group that are scored, the positive among them."""
     precision: str | None = None

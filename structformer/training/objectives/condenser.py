@@ -13,6 +13,7 @@ from structformer.errors import ModelError, UsageError
 from structformer.models.sentence_modules import model_file
 from structformer.sampling import Example
 from structformer.training.data.batching import Prepared, Reading, TokenBatch, in_order
+from structformer.training.objectives.gathering import of_all
 from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead, Masker
 from structformer.training.objectives.objectives import BiEncoderObjective, ObjectiveOptions, Teacher
 
@@ -110,42 +111,12 @@ def span_contrast(
     """
     with torch.autocast(first.device.type, enabled=False):
         spans = torch.stack([first.float(), second.float()], 1)  # (pairs, 2, dimensions)
-        others, documents = (_of_all(spans), _of_all(owned_by)) if together else (spans, owned_by)
+        others, documents = (of_all(spans), of_all(owned_by)) if together else (spans, owned_by)
         every = others.flatten(0, 1)
         own = owned_by.repeat_interleave(2)[:, None] == documents.repeat_interleave(2)[None]
         products = (spans.flatten(0, 1) @ every.T).masked_fill(own, float("-inf"))
         right = (spans[:, :1] * spans[:, 1:]).sum(-1).expand(-1, 2).flatten()
         return (torch.logsumexp(torch.cat([right[:, None], products], 1), 1) - right).view(-1, 2).mean(1)
-
-
-def _of_all(rows: torch.Tensor) -> torch.Tensor:
-    """The rows of all processes, in their order; each may have another number of them."""
-    counts = _gathered(torch.tensor([len(rows)], device=rows.device))[:, 0].tolist()
-    padded = torch.cat([rows, rows.new_zeros(max(counts) - len(rows), *rows.shape[1:])])
-    return torch.cat([part[:count] for part, count in zip(_gathered(padded), counts, strict=True)])
-
-
-def _gathered(rows: torch.Tensor) -> torch.Tensor:
-    found: torch.Tensor = _Gathered.apply(rows)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _Gathered(torch.autograd.Function):
-    """(processes, ...): a tensor of each process. Its gradient is the sum over the processes, as each of them has a
-    part of the loss.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, rows: torch.Tensor) -> torch.Tensor:
-        parts = [torch.empty_like(rows) for _ in range(torch.distributed.get_world_size())]
-        torch.distributed.all_gather(parts, rows.contiguous())
-        return torch.stack(parts)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-        summed = gradient.contiguous()
-        torch.distributed.all_reduce(summed)
-        return summed[torch.distributed.get_rank()]
 
 
 def _number(name: str) -> int:

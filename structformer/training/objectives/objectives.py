@@ -20,6 +20,7 @@ from structformer.models.sentence_modules import DOCUMENT, QUERY
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries
 from structformer.training.data.batching import Batching, Prepared, Reading, TokenBatch, in_order, token_batches
+from structformer.training.objectives.gathering import and_others
 from structformer.training.objectives.losses import batch_documents, group_softmax, negatives_allowed
 from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead, Masker
 
@@ -124,6 +125,12 @@ class Objective(torch.nn.Module, ABC):
     def kept(self, weights: Mapping[str, torch.Tensor]) -> dict[str, dict[str, torch.Tensor]]:
         """What of the objective's trained weights is saved beside the ranker: tensors by name, by their file's name."""
         return {}
+
+    def beside(self, prepared: Prepared, others: Sequence[Sequence[Example]]) -> None:
+        """Take the documents of other processes' chunks among the negatives of a prepared one. Raises UsageError on an
+        objective that cannot.
+        """
+        raise UsageError(f"gather means nothing to the loss {self.loss} of a {self.ranker.kind}")
 
     @property
     def longest(self) -> int:
@@ -271,6 +278,18 @@ class BiEncoderObjective(Objective):
         encoded = self.ranker.encode_tokens([text for text, _, _ in distinct], tokens_of, prompts)
         return Prepared(list(examples), sizes, {"texts": self._batches(encoded, rng)}, places, pairs)
 
+    def beside(self, prepared: Prepared, others: Sequence[Sequence[Example]]) -> None:
+        if self.minimised.takes is not Takes.BATCH:
+            super().beside(prepared, others)
+        own, *rest = (_of_one_query(examples) for examples in (prepared.examples, *others))
+        documents, owners = batch_documents(own, self._hard_negatives)
+        for examples in rest:
+            texts, ids = batch_documents(examples, self._hard_negatives)
+            documents, owners = documents + texts, owners + ids
+        if own:
+            prepared.places["allowed"] = negatives_allowed(own, documents, owners, own=self._hard_negatives)
+        prepared.places["gathered"] = torch.tensor(len(own) and len(batch_documents(own, self._hard_negatives)[0]))
+
     def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
         moved = batch.to(self.model.device)
         hidden = self.model(**moved.features).last_hidden_state
@@ -297,9 +316,13 @@ class BiEncoderObjective(Objective):
         self, queries: torch.Tensor, documents: torch.Tensor, places: dict[str, torch.Tensor], prepared: Prepared
     ) -> torch.Tensor:
         count, candidates = len(places["in_batch"]), places["allowed"].shape[1] if "allowed" in places else 0
+        negatives = documents[:candidates]
+        if "gathered" in places:
+            candidates = int(places["gathered"])
+            negatives = and_others(documents[:candidates])  # all processes ask, also one without a query of this kind
         parts: list[torch.Tensor] = []
         if count:
-            scores = queries[:count] @ documents[:candidates].T * SCALE
+            scores = queries[:count] @ negatives.T * SCALE
             parts.append(self.minimised.function(scores, places["allowed"]))
         if len(places["over_queries"]):
             parts.append(group_softmax((queries[count:] * documents[candidates:]).sum(-1) * SCALE, prepared.sizes))
@@ -356,6 +379,11 @@ class LateInteractionObjective(Objective):
         if self.minimised.of_cosines:
             scale = 1 if self.ranker.options.mean else 1 / self.ranker.options.query_tokens
         return self._group_losses(scores * scale, prepared)
+
+
+def _of_one_query(examples: Sequence[Example]) -> list[Example]:
+    """Those whose documents are told apart, not their queries."""
+    return [example for example in examples if len(set(example.queries)) == 1]
 
 
 def _repeated(numbers: Sequence[int], sizes: Sequence[int]) -> list[int]:

@@ -21,6 +21,7 @@ from accelerate import Accelerator
 
 from structformer.errors import ModelError
 from structformer.models.kinds import Ranker
+from structformer.sampling import Example
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.data.batching import Prepared
 from structformer.training.data.example_order import ExampleOrder
@@ -225,8 +226,17 @@ class Run:
 
     def _prepare(self, step: int, chunk: int, places: Sequence[Place]) -> Prepared:
         # A share of a step so small that a device gets none of it takes the step's first Example at no weight.
-        examples = self.order.examples(places or [(next(iter(self.order.counts)), 0)])
-        return self._objective.prepare(examples, Random(chunk_seed(self.options.seed, step, chunk)))
+        def examples_of(places: Sequence[Place]) -> list[Example]:
+            return self.order.examples(places or [(next(iter(self.order.counts)), 0)])
+
+        prepared = self._objective.prepare(examples_of(places), Random(chunk_seed(self.options.seed, step, chunk)))
+        if self.options.gather and self.plan.processes > 1:
+            taken = [
+                chunk % self.options.accumulation + first for first in range(0, self._chunks, self.options.accumulation)
+            ]
+            others = [self.order.chunk(step, other, self._chunks) for other in taken if other != chunk]
+            self._objective.beside(prepared, [examples_of(places) for places in others])
+        return prepared
 
     def _gradients(self, step: int, loader: Loader) -> _Stats:
         """Gradients of one step's chunks on this process."""

@@ -66,7 +66,8 @@ EVERY_TRAINING = (
 )
 DEVELOPMENT = ("dev_queries", "dev_qrels", "dev_workspace", "dev_candidates")
 BOTH_SIDES = (
-    *("loss", "margin", "group_size", "mlm", "mask_side", "whole_words", "hard_negatives", "teacher", "train_words"),
+    *("loss", "margin", "group_size", "mlm", "mask_side", "whole_words", "hard_negatives", "gather"),
+    *("teacher", "train_words"),
     *("max_pairs", "pair_query_tokens", "document_tokens", "size", "similarity", "mean_max_sim", "sep_last"),
     *("dimensions", "pooling"),
     *("sampling", "train_from", *DEVELOPMENT),
@@ -94,6 +95,11 @@ CONCERNS = (
         "negatives of the batch (a bi-encoder or late interaction with the loss infonce)",
         ("hard_negatives",),
         lambda its: its.foreign or its.loss.takes is Takes.BATCH,
+    ),
+    Concern(
+        "negatives of the batch of rankers with one vector a text",
+        ("gather",),
+        lambda its: its.apart and its.loss.gathers,
     ),
     Concern(
         "losses over groups",
