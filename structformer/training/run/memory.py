@@ -25,19 +25,22 @@ _LAYER_BYTES, _ATTENTION_BYTES, _INPUT_BYTES = 100, 12, 4
 _HALF_LAYER_BYTES = 50
 _WORD_BYTES = 12  # of each word of the vocabulary, for a masked token
 _UNSAID = 8 << 30  # bytes of a machine whose system does not say how many it has
+_MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
-def fitted(objective: Objective, *, half: bool = False) -> Batching:
-    """The objective's batching with what the device's memory allows: given batches are all that is kept, else as many
-    tokens as half of the memory holds. half: layers compute in 16 bits.
+def fitted(objective: Objective, *, half: bool = False, free_alone: bool = False) -> Batching:
+    """Return the objective's batching with what the device's memory allows: given batches are all that is kept, else as
+    many tokens as half of the memory holds. half: layers compute in 16 bits; free_alone: of a CPU's memory what other
+    processes leave free, so that what is kept may differ from run to run.
     """
     batching = objective.batching
     if batching.batch_tokens is not None:
         return replace(batching, kept_tokens=batching.batch_tokens)
     device = objective.model.device
     layer_bytes = _HALF_LAYER_BYTES if half and device.type != "cpu" else _LAYER_BYTES
-    room = int(_SHARE * _memory(device) / _bytes_per_token(objective, layer_bytes, on_cpu=device.type == "cpu"))
+    token_bytes = _bytes_per_token(objective, layer_bytes, on_cpu=device.type == "cpu")
+    room = int(_SHARE * _memory(device, free_alone=free_alone) / token_bytes)
     tokens = min(default_batch_tokens(batching.device), room)
     return replace(batching, batch_tokens=tokens, kept_tokens=room)
 
@@ -56,11 +59,14 @@ def _bytes_per_token(objective: Objective, layer_bytes: int, *, on_cpu: bool) ->
     return kept + objective.guessed * _WORD_BYTES * words
 
 
-def _memory(device: torch.device) -> float:
+def _memory(device: torch.device, *, free_alone: bool) -> float:
     """The bytes of a device's memory, of a CPU's what this process's share of it is."""
     if device.type == "cuda":
         return float(torch.cuda.get_device_properties(device).total_memory)
     found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else _UNSAID)
+    with suppress(OSError, StopIteration):  # not on Linux
+        lines = _MEMINFO.read_text(encoding="utf-8").splitlines() if free_alone else ()
+        found = min(found, next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")))
     with suppress(OSError, ValueError):  # there is no such file, or no limit in it
         found = min(found, float(_CGROUP.read_text(encoding="utf-8")))
     return found / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))

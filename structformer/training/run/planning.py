@@ -56,9 +56,12 @@ def measure(
     development: DevelopmentSet | Judge | None,
     options: TrainingOptions,
     processes: int = 1,
+    *,
+    one_example: bool = False,
 ) -> tuple[Measured, DevelopmentSet | Judge | None]:
     """Run one process's part of a few steps without learning from it, and score the untrained ranker on the development
-    set, or on as much of it as the time allows, which is returned too.
+    set, or on as much of it as the time allows, which is returned too. one_example: measure one Example of each step
+    and multiply, in the memory of that one.
     """
     objective.train()
     autocast = partial(torch.autocast, device, torch.bfloat16, enabled=settings.precision == "bf16")
@@ -73,15 +76,18 @@ def measure(
     for step in range(_MEASURED_STEPS):
         begun = time.monotonic()
         chunk = order.chunk(step, 0, options.accumulation * processes)
-        prepared = objective.prepare(order.examples(chunk or order.places(step)[:1]), Random(step))
+        places = chunk or order.places(step)[:1]
+        taken = places[:1] if one_example else places
+        share = len(places) // len(taken) * options.accumulation  # of a step, that is measured
+        prepared = objective.prepare(order.examples(taken), Random(step))
         torch.manual_seed(chunk_seed(options.seed, step, 0))
         with memory_errors(_BEFORE):
             learn(learning, prepared, nullcontext)
         objective.zero_grad(set_to_none=True)
         if device == "cuda":
             torch.cuda.synchronize()  # else what a step asks of the GPU would be in the next one's time
-        times.append((time.monotonic() - begun) * options.accumulation)
-        pairs.append(prepared.pairs * options.accumulation * processes)
+        times.append((time.monotonic() - begun) * share)
+        pairs.append(prepared.pairs * share * processes)
         if options.max_seconds is not None and measured_enough(times, device, options.max_seconds):
             break
     # The first step also warms the caches up, so it counts only where there is no time for a second.

@@ -243,7 +243,9 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     if options.gradient_checkpointing:
         checkpoint_layers(ranker)
     if accelerator.distributed_type != "FSDP":
-        objective.batching = fitted(objective, half=accelerator.mixed_precision != "no")
+        objective.batching = fitted(
+            objective, half=accelerator.mixed_precision != "no", free_alone=request.mode.dry_run
+        )
     elif options.batch_tokens is not None:
         raise UsageError("--batch-tokens does not go with FSDP: lower --batch and raise --accumulation")
     else:
@@ -280,6 +282,7 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
         development,
         options,
         ground.accelerator.num_processes,
+        one_example=request.mode.dry_run,
     )
     return Judging(development, judged_by, shares, measured.base_ranks, weights_of(start.ranker.model)), measured
 
