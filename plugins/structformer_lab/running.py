@@ -24,7 +24,9 @@ from structformer.training import (
     Source,
     TrainingOptions,
     candidate_documents,
+    ended_with,
     made_by_first,
+    read_log,
     relevant_documents,
     scratch_model,
     train_ranker,
@@ -119,6 +121,7 @@ def run_experiment(
                     )
             settled = replace(row, pipeline=filled(row.pipeline, places), finetune=filled_values(row.finetune, places))
             _trained(workspace, settled, training.of_row(row, rows), learned, detail)
+            caveats += _last_losses(workspace, row)
         except (ModelError, MissingPackage) as error:
             if isinstance(error, MissingPackage) and not error.packages.isdisjoint(TORCH):
                 raise  # no row can do without
@@ -157,6 +160,18 @@ def run_experiment(
         )
 
     return made_by_first(compared)
+
+
+def _last_losses(workspace: Workspace, row: ExperimentRow) -> list[str]:
+    """What a row's trainings ended with, beside what chance loses."""
+    asked = {row.model: row.train is not None, f"{row.model}-finetuned": row.finetune is not None}
+    logs = {name: read_log(workspace.model(name) / "training.jsonl") for name, trained in asked.items() if trained}
+    fine = f"{row.model}-finetuned"
+    return [
+        f"{row.label}{', fine-tuned' if name == fine else ''}: {last}."
+        for name, log in logs.items()
+        if (last := ended_with(log))
+    ]
 
 
 def _check_options(workspace: Workspace, rows: Sequence[ExperimentRow], training: RowTraining) -> None:

@@ -146,6 +146,7 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
     """Print a run's result."""
     from structformer.models.held_out_verdict import verdict
     from structformer.models.registry import taken_by_itself
+    from structformer.training.report.logs import ended_with, read_log
 
     if not of_first_process():
         return
@@ -160,8 +161,9 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
     if result.development:
         scores = ", ".join(f"{_share(share)} {score:.3f}" for share, score in result.development.items())
         out.result(f"{result.plan.measure} on {result.judged_by}: {scores}")
-        if result.kept < 1:
-            out.result(f"kept: {result.kept:.0%} of the way from the base to the trained weights, which did best")
+        out.result(_best(result))
+    if last := ended_with(read_log(result.folder / "training.jsonl")):
+        out.result(last)
     by_itself = taken_by_itself(result.plan.ranker, result.folder.name)
     out.result(verdict(result.judged, by_itself=by_itself, query_side=result.side == "query"))
     if result.steps == result.plan.steps:
@@ -187,6 +189,15 @@ def _next(result: TrainingResult, workspace: Path) -> str:
     if first:
         return f'structformer search -w {workspace} --pipeline {first}:{name} "your question"'
     return f'structformer search -w {workspace} --pipeline "hybrid:base >> rerank:{name}" "your question"'
+
+
+def _best(result: TrainingResult) -> str:
+    """Which weights did best, the base's among them, and which are saved."""
+    kept = "the trained weights" if result.kept == 1 else f"{result.kept:.0%} of the way to the trained weights"
+    base, best = result.development.get(0.0, 0.0), result.development.get(result.kept, 0.0)
+    if base > best:
+        return f"the base did best ({base:.3f}); saved: {kept} ({best:.3f}), the best of what was trained"
+    return f"saved: {kept}, which did best ({best:.3f})"
 
 
 def _share(share: float) -> str:

@@ -17,6 +17,8 @@ from structformer.text.passages import Passage, as_typed, section_passages, with
 from structformer.text.sentence_splitting import sentences
 
 _MIN_WORDS = 5
+_HELD_OUT = "queries of held-out documents"
+_FEWEST_QUERIES = 20  # that judge a training
 _SMALLEST_TO_HOLD_OUT = 40
 _MAX_HELD_OUT = 300
 
@@ -106,6 +108,8 @@ class DevelopmentSet:
     passages: list[str]
     relevant: list[frozenset[int]]
     """For each query the numbers of passages; any of them answers it."""
+    asked: str = _HELD_OUT
+    """What the queries are."""
 
     def reduced(self, share: float) -> DevelopmentSet:
         """About that share of the queries, their passages, and that share of the others."""
@@ -119,29 +123,37 @@ class DevelopmentSet:
             self.queries[:kept],
             [self.passages[number] for number in chosen],
             [frozenset(places[number] for number in numbers) for numbers in self.relevant[:kept]],
+            self.asked,
         )
 
 
 def development_set(
-    corpus: Corpus, *, seed: int, share: float, queries: int = 150, pool: int = 400
+    corpus: Corpus, *, seed: int, share: float, queries: int = 150, pool: int = 400, openings: bool = False
 ) -> DevelopmentSet | None:
     """Sentences and paths of held-out documents against their passages, among other passages of the corpus.
 
     A sentence is taken out of its passage, and a passage that a path asks for has no path in front, so that no query
-    is answered by its own words. None when fewer than 20 queries can be made.
+    is answered by its own words. openings: documents' first sentences alone, which are most like what people ask, or
+    where there are too few all sentences: a ranker that reads both would know what a path asks for by the path that is
+    missing. None when fewer than 20 queries can be made.
     """
     rng = Random(f"development/{seed}")
     cases: list[tuple[str, str]] = []
+    first: list[tuple[str, str]] = []
     others: list[str] = []
     seen = 0
     for document in corpus.documents():
         held_out = is_held_out(document.id, seed, share)
         view = DocumentView(document, SamplingOptions())
+        opened = False
         for number, section in enumerate(view.sections):
             for passage in section_passages(section):
                 path, piece = view.path_text(number), passage.text
                 if held_out:
-                    cases += _cases(path, passage, rng)
+                    cases += _cases("" if openings else path, path, passage, rng)
+                    if not opened and (asked := _askable(passage)):
+                        opened = True
+                        first.append(_without(path, piece, asked[0]))
                     continue
                 # Reservoir sampling: an even choice in constant memory.
                 seen += 1
@@ -149,23 +161,35 @@ def development_set(
                     others.append(with_path(path, piece))
                 elif (place := rng.randrange(seen)) < pool:
                     others[place] = with_path(path, piece)
+    if openings := openings and len(first) >= _FEWEST_QUERIES:
+        cases = first
     cases = rng.sample(cases, min(queries, len(cases)))
-    if len(cases) < 20:
+    if len(cases) < _FEWEST_QUERIES:
         return None
     taken = [passage for _, passage in cases]
     return DevelopmentSet(
         [query for query, _ in cases],
         taken + others[: max(0, pool - len(taken))],
         [frozenset({number}) for number in range(len(cases))],
+        "openings of held-out documents" if openings else _HELD_OUT,
     )
 
 
-def _cases(path: str, passage: Passage, rng: Random) -> list[tuple[str, str]]:
+def _cases(asked: str, path: str, passage: Passage, rng: Random) -> list[tuple[str, str]]:
+    """(query, passage): of a path that asks, and of a sentence."""
     piece = passage.text
-    found = [(path, piece)] if word_count(piece) >= _MIN_WORDS else []
-    typed = map(as_typed, sentences(passage.prose))
-    candidates = [query for query in typed if _MIN_WORDS <= word_count(query) <= 40]
-    if candidates:
-        sentence = rng.choice(candidates)
-        found.append((sentence, with_path(path, piece.replace(sentence, " ", 1).strip())))
+    found = [(asked, piece)] if asked and word_count(piece) >= _MIN_WORDS else []
+    if candidates := _askable(passage):
+        found.append(_without(path, piece, rng.choice(candidates)))
     return found
+
+
+def _askable(passage: Passage) -> list[str]:
+    """A passage's sentences that may be queries."""
+    typed = map(as_typed, sentences(passage.prose))
+    return [query for query in typed if _MIN_WORDS <= word_count(query) <= 40]
+
+
+def _without(path: str, piece: str, sentence: str) -> tuple[str, str]:
+    """A sentence and the passage that it is taken out of."""
+    return sentence, with_path(path, piece.replace(sentence, " ", 1).strip())

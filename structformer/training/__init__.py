@@ -10,6 +10,7 @@ from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
 from structformer.training.objectives.objectives import Objective, ObjectiveOptions
 from structformer.training.options import BOTH, Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
 from structformer.training.recipes import read_recipe, recipe_names, training_options
+from structformer.training.report.logs import ended_with, read_log
 from structformer.training.report.page import write_report
 from structformer.training.request import RunMode, Source
 from structformer.training.run.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
@@ -24,8 +25,8 @@ __all__ = [
     "BOTH", "DEVELOPMENT", "IGNORED", "Checkpoints", "CondenserObjective", "DocumentTexts", "Judge",
     "JudgedCandidates", "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "Prepared",
     "Reading", "RunMode", "Source", "TokenBatch", "TrainingOptions", "TrainingPlan", "TrainingResult",
-    "TrainingStep", "and_others", "candidate_documents", "in_order",
-    "judged_candidates", "learning_rate", "made_by_first", "memory_errors", "read_optimizer", "read_recipe",
+    "TrainingStep", "and_others", "candidate_documents", "ended_with", "in_order",
+    "judged_candidates", "learning_rate", "made_by_first", "memory_errors", "read_log", "read_optimizer", "read_recipe",
     "read_state", "read_weights", "recipe_names", "relevant_documents", "scratch_model", "train_ranker",
     "training_options", "unfinished_options", "write_report",
 ]  # fmt: skip

@@ -26,10 +26,11 @@ from structformer.models.first_tokens import Frame, first_tokens
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_tokenizer
 from structformer.sampling import Example, Samples
+from structformer.training import RunMode, train_ranker
 from structformer.training.data.batching import Prepared
 from structformer.training.data.example_order import ExampleOrder
 from structformer.training.data.loader import Loader
-from structformer.training.objectives.objectives import Objective
+from structformer.training.objectives.objectives import CrossEncoderObjective, Objective
 from structformer.training.options import TrainingOptions
 from structformer.training.report.logs import read_log
 from structformer.training.report.reporting import ModelArithmetic, peak_of
@@ -408,3 +409,19 @@ def test_pairs_are_counted_step_by_step():
     assert {pairs: steps_of_pairs(pairs, order, 8) for pairs in wanted} == wanted
     assert steps_of_pairs(10, order, 2) == 3
     assert steps_of_pairs(100, order, 8, 2) == 2
+
+
+def test_a_dry_run_measures_one_example_and_multiplies(corpus, monkeypatch):
+    measured: list[int] = []
+    prepare = CrossEncoderObjective.prepare
+
+    def watched(self, examples, rng):
+        measured.append(len(examples))
+        return prepare(self, examples, rng)
+
+    monkeypatch.setattr(CrossEncoderObjective, "prepare", watched)
+    options = replace(TINY, ranker="cross-encoder", groups=8, mix={"srr": 1.0})
+    plan = train_ranker(corpus, options, RunMode(dry_run=True)).plan
+    assert set(measured) == {1}
+    assert plan.groups == 8
+    assert plan.pairs_per_second * plan.seconds_per_step == pytest.approx(8 * 3, rel=0.05)  # three sections of a page

@@ -53,6 +53,16 @@ class JudgedCandidates:
         """(queries,) each by itself."""
         return np.arange(len(self.queries), dtype=np.int64)
 
+    def given_ranks(self) -> Ranks:
+        """(queries,) the rank from 1 of each one's best relevant candidate in the order of the candidates."""
+        return np.array(
+            [
+                1 + next((at for at, place in enumerate(places) if place in relevant), _NOT_FOUND)
+                for places, relevant in zip(self.candidates, self.relevant, strict=True)
+            ],
+            np.int64,
+        )
+
     def ranks(self, ranker: Ranker) -> Ranks:
         """(queries,) the rank from 1 of each one's best relevant candidate; ties count against it."""
         # A text that is a candidate of many queries is encoded once.

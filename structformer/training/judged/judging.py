@@ -3,19 +3,25 @@ base weights.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy.sparse import csr_array
 
 from structformer.models.held_out_verdict import Judged
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
+from structformer.text.lexical_analysis import analyzer
+from structformer.text.words import spaced
 
-_CANDIDATES = 20  # passages per query of held-out structure that a cross-encoder scores
+_CANDIDATES = 20  # of BM25's first passages of a query of held-out structure, which a cross-encoder puts in order
 _MAX_DEV_QUERIES = 60  # such queries that it is asked
+
+_K1, _B = 1.2, 0.75  # of BM25, as Lucene has them
 
 _TOP = 10
 _STANDARD_ERRORS = 1.96  # of a 95 % interval
@@ -23,6 +29,14 @@ _STANDARD_ERRORS = 1.96  # of a 95 % interval
 Ranks = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Weights = dict[str, torch.Tensor]
+
+
+@runtime_checkable
+class GivenOrder(Protocol):
+    """Held-out questions whose candidates come in an order."""
+
+    def given_ranks(self) -> Ranks:
+        """(questions,) the rank from 1 of each one's right answer in it."""
 
 
 class Judge(Protocol):
@@ -47,16 +61,38 @@ class Judge(Protocol):
 def ranks_on(ranker: Ranker, task: DevelopmentSet | Judge) -> Ranks:
     """(queries,) the rank from 1 of each query's relevant passage on a development set (any of a judged document's).
 
-    A ranker that reads query and document together, too slow for the whole pool, orders the relevant passage among
-    _CANDIDATES others."""
+    A ranker that reads query and document together, too slow for the whole pool, orders BM25's first _CANDIDATES, of
+    which the last makes place for a relevant passage where none has it."""
     if not isinstance(task, DevelopmentSet):
         return task.ranks(ranker)
     if ranker_kind(ranker.kind).joint:
-        asked = range(min(_MAX_DEV_QUERIES, len(task.queries)))
-        return np.array([_candidate_rank(ranker, task, number) for number in asked], np.int64)
+        return np.array(
+            [
+                _rank(ranker.score([task.queries[query]] * len(given), [task.passages[each] for each in given]), right)
+                for query, (given, right) in enumerate(_given(task))
+            ],
+            np.int64,
+        )
     scores = ranker.score_all(task.queries, task.passages)
     found = [min(_rank(scores[query], passage) for passage in relevant) for query, relevant in enumerate(task.relevant)]
     return np.array(found, np.int64)
+
+
+def given_ranks(task: DevelopmentSet | Judge) -> Ranks | None:
+    """Return (queries,) the ranks in the order that a reranker is given; None if the task has no such order."""
+    if isinstance(task, DevelopmentSet):
+        return np.array([1 + right for _, right in _given(task)], np.int64)
+    return task.given_ranks() if isinstance(task, GivenOrder) else None
+
+
+def _given(task: DevelopmentSet) -> Iterator[tuple[list[int], int]]:
+    """For each query the passages that a reranker is given, best first, and the place of the best relevant one."""
+    queries = task.queries[:_MAX_DEV_QUERIES]
+    for order, relevant in zip(order_by_words(queries, task.passages), task.relevant, strict=False):
+        given = order[:_CANDIDATES].tolist()
+        if not relevant.intersection(given):
+            given[-1] = min(relevant)
+        yield given, next(place for place, number in enumerate(given) if number in relevant)
 
 
 def question_weights(ranks: Ranks, task: DevelopmentSet | Judge) -> Floats:
@@ -143,17 +179,36 @@ def development_score(ranker: Ranker, task: DevelopmentSet | Judge) -> float:
     return mean_gain(ranks_on(ranker, task), task)
 
 
-def _candidate_rank(ranker: Ranker, task: DevelopmentSet, query: int) -> int:
-    relevant = min(task.relevant[query])
-    step = max(1, len(task.passages) // _CANDIDATES)
-    others = [(relevant + 1 + step * number) % len(task.passages) for number in range(_CANDIDATES)]
-    numbers = [relevant, *(number for number in dict.fromkeys(others) if number not in task.relevant[query])]
-    return _rank(ranker.score([task.queries[query]] * len(numbers), [task.passages[number] for number in numbers]), 0)
-
-
 def _rank(scores: npt.NDArray[np.float32], relevant: int) -> int:
     """The rank from 1 of the relevant item; ties count against it."""
     return int((scores >= scores[relevant]).sum())
+
+
+def order_by_words(queries: Sequence[str], texts: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return (queries, texts) int64: for each query the numbers of the texts, best first, ties in their order.
+
+    Source: Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", eq. 3.15, with Lucene's weight of
+    words, which is never below 0.
+    """
+    cut = analyzer("en")
+    words = [Counter(cut.analyze(spaced(text))) for text in texts]
+    known = {word: number for number, word in enumerate(dict.fromkeys(word for each in words for word in each))}
+    rows = np.repeat(np.arange(len(texts)), [len(each) for each in words])
+    columns = np.fromiter((known[word] for each in words for word in each), np.int64, len(rows))
+    counts = np.fromiter((count for each in words for count in each.values()), np.float64, len(rows))
+    lengths = np.bincount(rows, counts, len(texts))
+    holding = np.bincount(columns, minlength=len(known))
+    rarity = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5))
+    relative = 1 - _B + _B * lengths / max(1e-9, lengths.mean())
+    weights = rarity[columns] * counts * (_K1 + 1) / (counts + _K1 * relative[rows])
+    table = csr_array((weights, (rows, columns)), shape=(len(texts), len(known)))
+    asked = np.zeros((len(known), len(queries)))
+    for number, query in enumerate(queries):
+        for word in cut.analyze(spaced(query)):
+            if word in known:
+                asked[known[word], number] += 1
+    scores = (table @ asked).T
+    return np.argsort(-scores, axis=1, kind="stable")
 
 
 def weights_of(model: torch.nn.Module) -> Weights:

@@ -53,6 +53,7 @@ class Objective(torch.nn.Module, ABC):
 
     processes = 1  # that take their steps together, once a run has begun
     guessed = MASKED_SHARE  # of the tokens, by the head for masked words; one that is guessed twice counts twice
+    chance: torch.Tensor | None = None  # (Examples,) what equal scores lose of what was read last; None: unknown
     taught = ""  # the kind of ranker whose losses it knows; "" for its ranker's
 
     def __init__(
@@ -111,6 +112,10 @@ class Objective(torch.nn.Module, ABC):
         for (name, _), (row, _) in zip(batches, read, strict=True):
             rows[name].append(row)
         losses = self.combined(prepared, rows)
+        if self.minimised.relative:
+            with torch.no_grad():
+                equal = {name: [torch.zeros_like(row) for row in parts] for name, parts in rows.items()}
+                self.chance = self.combined(prepared, equal)
         masked = [each for _, each in read if each is not None]
         if not masked:
             return losses, None

@@ -11,7 +11,7 @@ from structformer.models.base import MINILM_HUB
 from structformer.models.kinds import ranker_kind
 from structformer.models.known_encoders import KNOWN
 from structformer.models.registry import ModelRecord
-from structformer.training.report.logs import losses_of, read_log
+from structformer.training.report.logs import ended_with, losses_of, read_log
 
 _BARS = "▁▂▃▄▅▆▇█"
 _POINTS = 40
@@ -100,11 +100,14 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def _curves(path: Path) -> str:
-    rows = []
-    for name, losses in losses_of(read_log(path)).items():
+    rows, log = [], read_log(path)
+    for name, losses in losses_of(log).items():
         points = _means([loss for _, loss in losses])
         rows.append([name, f"{points[0]:.3f}", f"`{_sparkline(points)}`", f"{points[-1]:.3f}"])
-    return _table(["loss", "first", "", "last"], rows) if rows else "No steps were run."
+    if not rows:
+        return "No steps were run."
+    last = ended_with(log)
+    return f"{_table(['loss', 'first', '', 'last'], rows)}\n\n{last[0].upper()}{last[1:]}."
 
 
 def _means(values: list[float]) -> list[float]:

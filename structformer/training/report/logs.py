@@ -1,9 +1,15 @@
 """The record of a run's steps, as JSON lines."""
 
 import json
+import math
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
+
+_END = 0.2  # of a run's steps, whose losses are its last ones
+_LEAST = 0.02  # of what chance loses, that learning takes away at least
 
 
 class StepLog:
@@ -39,3 +45,51 @@ def losses_of(log: list[dict[str, Any]]) -> dict[str, list[tuple[int, float]]]:
         for name, value in line["losses"].items():
             found.setdefault(name, []).append((line["step"], value))
     return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class LastLoss:
+    """The mean loss of a task over a run's last fifth."""
+
+    name: str
+    loss: float
+    chance: float | None
+    """What equal scores of all candidates lose there: the logarithm of their number, or the margin; None if unknown."""
+    error: float
+    """The standard error of the difference to it."""
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether it is not below what chance loses, by two standard errors and by a fiftieth of that."""
+        return self.chance is not None and self.loss > self.chance - max(2 * self.error, _LEAST * self.chance)
+
+    def __str__(self) -> str:
+        """The figures, as "srr 1.380 (chance 1.386)"."""
+        return f"{self.name} {self.loss:.3f}" + ("" if self.chance is None else f" (chance {self.chance:.3f})")
+
+
+def last_losses(log: list[dict[str, Any]]) -> list[LastLoss]:
+    """Return the last losses of a run by task, those of masked words too."""
+    chances = {(line["step"], name): value for line in log for name, value in line.get("chance", {}).items()}
+    first = len(log) - max(1, round(_END * len(log)))
+    found = []
+    for name, points in losses_of(log[first:]).items():
+        known = [(value, chances[step, name]) for step, value in points if (step, name) in chances]
+        gains = [chance - value for value, chance in known]
+        error = stdev(gains) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
+        chance = fmean(chance for _, chance in known) if known else None
+        found.append(LastLoss(name, fmean(value for _, value in points), chance, error))
+    return found
+
+
+def ended_with(log: list[dict[str, Any]]) -> str:
+    """Return a run's last losses in words, and whether nothing was learned; "" for a run without steps."""
+    last = last_losses(log)
+    if not last:
+        return ""
+    compared = [each for each in last if each.chance is not None]
+    said = f"losses at the end: {', '.join(map(str, last))}"
+    unlearned = [each.name for each in compared if each.is_chance]
+    if compared and len(unlearned) == len(compared):
+        return f"learned nothing in {len(log)} steps; {said}"
+    return said + (f"; nothing learned of {', '.join(unlearned)}" if unlearned else "")

@@ -11,7 +11,7 @@ from structformer.notebook import box, note
 from structformer.pages import curve, render
 from structformer.sampling import tasks
 from structformer.storage.files import read_json, write_bytes
-from structformer.training.report.logs import losses_of, read_log
+from structformer.training.report.logs import ended_with, losses_of, read_log
 from structformer.workspace import Workspace, new_file
 
 _WINDOW = 0.05  # of the run, over which the line is a mean
@@ -43,11 +43,18 @@ def run_html(folder: Path, measure: str) -> str:
     """The run in a model's folder. measure: of the held-out score."""
     log = read_log(folder / "training.jsonl")
     record = folder / RECORD
-    verdict = ModelRecord(**read_json(record)).verdict if record.exists() else "This run is not finished."
+    verdict = _said(read_json(record) if record.exists() else None, log)
     scored = [(line["step"], line["development"]) for line in log if "development" in line]
     parts = [str(curve(scored, scored, "step", f"held-out {measure}"))] if scored else []
     parts += [str(curve(points, points, "step", f"loss, {name}")) for name, points in losses_of(log).items()]
     return box(f"Training run {folder.name}", note(verdict), *parts)
+
+
+def _said(record: dict[str, Any] | None, log: list[dict[str, Any]]) -> str:
+    """The verdict on a run, and the losses that it ended with."""
+    verdict = "This run is not finished." if record is None else ModelRecord(**record).verdict
+    last = ended_with(log)
+    return f"{verdict} {last[0].upper()}{last[1:]}." if last else verdict
 
 
 def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) -> bytes:
@@ -76,7 +83,7 @@ def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) 
         "training.html",
         title=f"Training run: {model}",
         about="Thin: each step. Bold: the mean of a twentieth of the run.",
-        verdict="This run is not finished." if record is None else ModelRecord(**record).verdict,
+        verdict=_said(record, log),
         figures=_figures(log, training),
         sections=sections,
         options=_shown(chosen),

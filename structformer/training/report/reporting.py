@@ -43,6 +43,8 @@ class StepReport:
     """Counted from 1."""
     losses: dict[str, float]
     """Means by task."""
+    chance: dict[str, float]
+    """The same of equal scores, by task; without those of which it is not known."""
     learning_rate: float
     gradient_norm: float | None
     pairs: int
@@ -104,6 +106,8 @@ class Reporter:
         self._idle += report.idle
         if self._log is not None:
             told = {name: getattr(report, name) for name in _IN_FILE}
+            if report.chance:
+                told["chance"] = report.chance
             self._log.add(**told, seconds=round(report.seconds, 4), idle=round(report.idle, 4), **_known(report))
 
     def judged(self, step: int, score: float) -> None:

@@ -198,12 +198,13 @@ class Run:
         norm = self.accelerator.clip_grad_norm_(self.module.parameters(), _MAX_GRADIENT_NORM)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
-        losses = self._losses(step, stats)
+        losses, chance = self._losses(step, stats)
         ended = time.monotonic()
         pairs, tokens, padded = (int(value) for value in stats.counts[:3])
         return StepReport(
             step=step + 1,
             losses=losses,
+            chance=chance,
             learning_rate=rate,
             gradient_norm=float(norm) if norm is not None else None,
             pairs=pairs,
@@ -258,7 +259,8 @@ class Run:
             with memory_errors(f"at step {step + 1}"):
                 losses, masked = learn(learning, prepared, nullcontext if last else self._alone)
             if places:
-                stats.chunks.append((losses, masked, prepared, places, self._arithmetic.of(prepared)))
+                chance = self._objective.chance
+                stats.chunks.append(_Chunk(losses, masked, chance, prepared, places, self._arithmetic.of(prepared)))
         return stats
 
     def _alone(self) -> AbstractContextManager[Any]:
@@ -282,9 +284,9 @@ class Run:
         weights = [1 / (of_task[each.task] if by_task else whole) if real else 0.0 for each in prepared.examples]
         return torch.tensor(weights, device=self.accelerator.device)
 
-    def _losses(self, step: int, stats: _Stats) -> dict[str, float]:
-        """Return the step's mean losses by task over all processes. Raises ModelError if one is not finite, if no text
-        has a masked word, and if the first step's are all exactly 0, so that nothing can be learned.
+    def _losses(self, step: int, stats: _Stats) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the step's mean losses by task over all processes, and what chance loses. Raises ModelError if one is
+        not finite, if no text has a masked word, and if the first step's are all exactly 0: nothing can be learned.
         """
         table = self.accelerator.reduce(stats.table(), reduction="sum").tolist()
         *stats.counts, bad = table[-1]
@@ -310,7 +312,10 @@ class Run:
                 f"{', '.join(means)}. Each has one document alone, or its negatives are all left out: draw Examples "
                 "with negatives (--task-mix), or use a larger --batch; `structformer sample --show` shows Examples"
             )
-        return means
+        chances = {
+            name: chance / count for name, (*_, chance, count, _) in zip(stats.tasks, table, strict=False) if count
+        }
+        return means, chances
 
     def _kept(self) -> str:
         steps = self.checkpoints.steps()
@@ -367,6 +372,18 @@ def _copied(ranker: Ranker) -> Ranker:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """A chunk that was learned from: of each Example the loss, that of its masked words, and what chance loses."""
+
+    losses: torch.Tensor
+    masked: torch.Tensor | None
+    chance: torch.Tensor | None
+    prepared: Prepared
+    places: Sequence[Place]
+    operations: float
+
+
 class _Stats:
     """What a step counts: losses by task, pairs, tokens, and the first Example whose loss is not a number."""
 
@@ -374,21 +391,23 @@ class _Stats:
         self.tasks = tasks
         self.first_bad = ""
         self.counts: list[float] = [0.0] * 4
-        self.chunks: list[tuple[torch.Tensor, torch.Tensor | None, Prepared, Sequence[Place], float]] = []
+        self.chunks: list[_Chunk] = []
         self._device = device
 
     def table(self) -> torch.Tensor:
-        """(tasks + 2, 5) float: of each task and the masked words sum and number, at last pairs, tokens, padded tokens,
-        the model's operations, bad Examples.
+        """(tasks + 2, 5) float: of each task and the masked words sum and number, of what chance loses too; at last
+        pairs, tokens, padded tokens, the model's operations, bad Examples.
         """
         table = torch.zeros(len(self.tasks) + 2, 5, device=self._device, dtype=torch.float32)
         bad = 0
-        for losses, masked, prepared, places, operations in self.chunks:
-            values = losses.float().tolist()
-            for (name, _), value in zip(places, values, strict=True):
-                row = self.tasks.index(name)
-                table[row, 0] += value
-                table[row, 1] += 1
+        for chunk in self.chunks:
+            masked, prepared = chunk.masked, chunk.prepared
+            values = chunk.losses.float().tolist()
+            rows = [self.tasks.index(name) for name, _ in chunk.places]
+            for column, each in ((0, values), (2, None if chunk.chance is None else chunk.chance.float().tolist())):
+                for row, value in zip(rows, each or (), strict=False):
+                    table[row, column] += value
+                    table[row, column + 1] += 1
             wrong = [number for number, value in enumerate(values) if not math.isfinite(value)]
             if masked is not None:
                 table[-2, 0] += masked.float().sum()
@@ -396,10 +415,10 @@ class _Stats:
                 wrong += [number for number, value in enumerate(masked.tolist()) if not math.isfinite(value)]
             bad += len(wrong)
             if wrong and not self.first_bad:
-                (task, place), example = places[wrong[0]], prepared.examples[wrong[0]]
+                (task, place), example = chunk.places[wrong[0]], prepared.examples[wrong[0]]
                 self.first_bad = f"{task} {place} (document {example.document_id}, section {example.sections[0]})"
             real, padded = prepared.tokens
-            table[-1, :4] += torch.tensor([prepared.pairs, real, padded, operations], device=self._device)
+            table[-1, :4] += torch.tensor([prepared.pairs, real, padded, chunk.operations], device=self._device)
         table[-1, 4] = bad
         return table
 

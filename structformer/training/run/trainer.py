@@ -271,8 +271,9 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
     elif source:
         development, judged_by = source.development, source.judged_by
     else:
-        development = development_set(ground.corpus, seed=manifest["seed"], share=manifest["held_out"])
-        judged_by = "queries of held-out documents"
+        drawn = {"seed": manifest["seed"], "share": manifest["held_out"]}
+        development = development_set(ground.corpus, **drawn, openings=ranker_kind(options.ranker).joint)
+        judged_by = development.asked if development else ""
     shares = shares_to_try(start.ranker, start.base, options, query_side=bool(source and source.passages))
     measured, development = measure(
         start.objective,

@@ -15,6 +15,7 @@ from structformer.training.judged.judging import (
     Weights,
     chosen_apart,
     compared,
+    given_ranks,
     groups_of,
     mean_gain,
     measure_of,
@@ -84,6 +85,8 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
     mix_weights(ranker.model, before, trained, kept)
     scores = {0.0: mean_gain(judging.base_ranks, development), **scores}
     without, against = judging.base_ranks, "the untrained model"
+    if ranker_kind(ranker.kind).joint and (given := given_ranks(development)) is not None:
+        without, against = given, "the order that it changes, BM25's or a given run's,"
     if (encoder := _encoder_without(ranker, base)) is not None:
         found = ranks_on(encoder, development)
         if mean_gain(found, development) > scores[0.0]:
