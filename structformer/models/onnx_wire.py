@@ -65,7 +65,7 @@ def model(
 
 
 def outer_files(path: Path) -> set[str]:
-    """The names of the files beside an ONNX file that its tensors are in. Raises ModelError if it is no such file."""
+    """The names of the files beside an ONNX file that its tensors are in. Raises ModelError if it is not one."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return {name.decode("utf-8") for name in _locations(data, "model", 0, len(data))}
