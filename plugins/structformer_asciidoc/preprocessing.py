@@ -28,7 +28,7 @@ def lines_of(source: SourceFile, attributes: Attributes, taken: set[str], parts:
     and after it set `leveloffset`. A file that is a document by itself is a reference there.
 
     attributes: those that conditions ask for; they change as lines say so. taken: gets the paths of included files.
-    parts: gets those that are included whole and are no documents of their own.
+    parts: gets those that are included whole and are not documents of their own.
     """
     folder, fence = source.path.rpartition("/")[0], ""
     open_files = [(source, iter(_lines(source)))]

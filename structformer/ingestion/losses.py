@@ -1,7 +1,7 @@
 """Find what a reader lost: the words of a file that are in none of its documents, by samples in linear time.
 
 Some words of the source, evenly spread, are looked for in the text that was read. Only if too many are missing is the
-whole file compared, without the marks and regions that its format names as no text (`Format.not_text`).
+whole file compared, without the marks and regions that its format names as not being text (`Format.not_text`).
 """
 
 import re
@@ -51,13 +51,13 @@ def lost_words(message: str) -> int:
 
 
 def is_compared(format: Format) -> bool:
-    """Whether a format says what of its files is no text, so that the rest can be compared with what was read."""
+    """Whether a format says what of its files is not text, so that the rest can be compared with what was read."""
     return hasattr(format, "not_text")
 
 
 def find_losses(data: bytes, documents: Iterable[str], format: Format) -> list[Loss]:
     """Return the regions of a file that are in none of its documents' texts; none of a format that does not say what of
-    its files is no text, and of bytes that are not UTF-8.
+    its files is not text, and of bytes that are not UTF-8.
     """
     not_text: re.Pattern[str] | None = getattr(format, "not_text", None)
     if not_text is None:

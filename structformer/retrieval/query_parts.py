@@ -1,8 +1,8 @@
 """The parts of a query: phrases in quotes and words with a minus, where they look meant.
 
 Pasted lines quote names of their own (`no reader for the id "json"`), and hold options (`-deep`), which hide the page
-that explains the line. So one quoted word binds only where the query is nothing else, several words only where they
-stand so in the corpus, and a minus only before a plain word among plain words."""
+that explains the line. So one quoted word binds only where the query is nothing else, several words only if they
+follow each other in the corpus, and a minus only before a plain word among plain words."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Names:
     def known(self, chunk: str) -> tuple[str, int]:
         """The name that a chunk of a query is; else, of the longest parts of it that are names here, as they are
         written before those with other signs, the one that the fewest rows have; and how many do: "" and 0 where none
-        has. A sign is no part of a name.
+        has. A sign is not part of a name.
         """
         names = {name for name in names_of(chunk).split() if any(map(str.isalnum, name)) or not bare_words(chunk)}
         whole = normal(chunk[:LONGEST])
