@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import zipfile
 from collections.abc import Sequence
@@ -394,8 +395,12 @@ def test_the_same_file_gives_the_same_document(boats):
 
 
 @pytest.fixture
-def without_a_converter(monkeypatch):
-    """Plugins as they load where one of the packages is not installed."""
+def without_a_converter(monkeypatch, tmp_path):
+    """Plugins as they load where one of the packages is not installed, here and in worker processes."""
+    hide = 'import sys\n\nsys.modules["pypdfium2"] = None\n'
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(hide)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     load_plugins.cache_clear()
     yield
