@@ -5,9 +5,7 @@ from structformer.formats import HtmlPages, HtmlRules, SiteGenerator
 BOOSTBOOK = SiteGenerator(
     "boostbook",
     "BoostBook",
-    html=HtmlRules(
-        pages=(HtmlPages("spirit-nav", "body > div.spirit-nav", "body > div:not(.spirit-nav)"),),
-    ),
+    html=HtmlRules(pages=(HtmlPages("spirit-nav", "body > div.spirit-nav", "body > div:not(.spirit-nav)"),)),
 )
 
 DOCBOOK = SiteGenerator(

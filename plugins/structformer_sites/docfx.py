@@ -58,6 +58,4 @@ def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
                 yield entry
 
 
-DOCFX = SiteGenerator(
-    "docfx", "DocFX", settings=("docfx.json",), read=_read, navigation=_navigation, markdown=("docfx",)
-)
+DOCFX = SiteGenerator("docfx", "DocFX", settings=("docfx.json",), read=_read, navigation=_navigation)

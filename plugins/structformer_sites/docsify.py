@@ -13,5 +13,4 @@ DOCSIFY = SiteGenerator(
     settings=(_SIDEBAR,),
     read=lambda name, text: SiteFacts(),
     navigation=lambda files: PageNames(files.pages).entries(links_in(files.text(_SIDEBAR))),
-    markdown=("docsify",),
 )

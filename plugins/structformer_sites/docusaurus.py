@@ -188,7 +188,6 @@ DOCUSAURUS = SiteGenerator(
         note_prefixes=frozenset({"theme-admonition"}),
         note_titles=frozenset({"admonitionHeading"}),
     ),
-    markdown=("mdx", "containers"),
     boxes=(
         SearchBox(
             "Docusaurus",

@@ -5,7 +5,5 @@ from structformer.formats import HtmlRules, SiteGenerator
 DOKKA = SiteGenerator(
     "dokka",
     "Dokka",
-    html=HtmlRules(
-        furniture=frozenset({"copy-popup-wrapper", "tabs-section"}),
-    ),
+    html=HtmlRules(furniture=frozenset({"copy-popup-wrapper", "tabs-section"})),
 )

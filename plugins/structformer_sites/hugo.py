@@ -41,5 +41,4 @@ HUGO = SiteGenerator(
         furniture=frozenset({"feedback--question", "feedback--title", "td-page-meta__lastmod"}),
         line_numbers=frozenset({"lnt", "lntd"}),
     ),
-    markdown=("shortcodes", "liquid"),
 )

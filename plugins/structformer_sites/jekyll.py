@@ -44,8 +44,5 @@ JEKYLL = SiteGenerator(
     read=_read,
     navigation=_navigation,
     position_keys=("nav_order",),
-    html=HtmlRules(
-        line_numbers=frozenset({"rouge-gutter"}),
-    ),
-    markdown=("kramdown", "liquid"),
+    html=HtmlRules(line_numbers=frozenset({"rouge-gutter"})),
 )

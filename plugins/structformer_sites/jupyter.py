@@ -5,7 +5,5 @@ from structformer.formats import HtmlRules, SiteGenerator
 JUPYTER = SiteGenerator(
     "jupyter",
     "Jupyter",
-    html=HtmlRules(
-        furniture=frozenset({"anchor-link"}),
-    ),
+    html=HtmlRules(furniture=frozenset({"anchor-link"})),
 )

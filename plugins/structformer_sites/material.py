@@ -16,14 +16,7 @@ MATERIAL = SiteGenerator(
     boxes=(
         SearchBox(
             "Material for MkDocs",
-            (
-                {
-                    "beside": ".md-header .md-search",
-                    "put": "before",
-                    "look": "button",
-                    "style": "margin:0 .4rem",
-                },
-            ),
+            ({"beside": ".md-header .md-search", "put": "before", "look": "button", "style": "margin:0 .4rem"},),
             own=".md-header .md-search, .md-header__button[for=__search]",
             keys=("s", "f"),
         ),

@@ -37,16 +37,22 @@ def _read_gitbook(name: str, text: str) -> SiteFacts:
     return SiteFacts(rule=FOLDER, pages=(text_of(settings.get("root")),), name=text_of(settings.get("title")))
 
 
+GITBOOK = SiteGenerator(
+    "gitbook",
+    "GitBook",
+    settings=(".gitbook.yaml", "book.json"),
+    read=_read_gitbook,
+    navigation=_navigation,
+    html=HtmlRules(furniture=frozenset({"search-results-title"})),
+)
+
 MDBOOK = SiteGenerator(
     "mdbook",
     "mdBook",
     settings=("book.toml", _SUMMARY),
     read=_read,
     navigation=_navigation,
-    html=HtmlRules(
-        pages=(HtmlPages("mdbook", "#content main", "#content main"),),
-    ),
-    markdown=("mdbook",),
+    html=HtmlRules(pages=(HtmlPages("mdbook", "#content main", "#content main"),)),
     boxes=(
         SearchBox(
             "mdBook",
@@ -62,15 +68,4 @@ MDBOOK = SiteGenerator(
             keys=("s",),
         ),
     ),
-)
-GITBOOK = SiteGenerator(
-    "gitbook",
-    "GitBook",
-    settings=(".gitbook.yaml", "book.json"),
-    read=_read_gitbook,
-    navigation=_navigation,
-    html=HtmlRules(
-        furniture=frozenset({"search-results-title"}),
-    ),
-    markdown=("gitbook",),
 )

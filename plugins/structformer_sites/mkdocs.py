@@ -50,7 +50,6 @@ MKDOCS = SiteGenerator(
     read=_read,
     navigation=_navigation,
     html=HtmlRules(pages=(HtmlPages("col-md-9", "div.col-md-9[role=main]", "div.col-md-9[role=main]"),)),
-    markdown=("mkdocs", "attributes"),
     boxes=(
         SearchBox(
             "MkDocs",

@@ -26,8 +26,5 @@ QUARTO = SiteGenerator(
     settings=("_quarto.yml", "_bookdown.yml"),
     read=_read,
     navigation=_navigation,
-    html=HtmlRules(
-        furniture=frozenset({"anchorjs-link"}),
-    ),
-    markdown=("pandoc",),
+    html=HtmlRules(furniture=frozenset({"anchorjs-link"})),
 )

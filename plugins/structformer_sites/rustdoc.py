@@ -5,7 +5,5 @@ from structformer.formats import HtmlRules, SiteGenerator
 RUSTDOC = SiteGenerator(
     "rustdoc",
     "rustdoc",
-    html=HtmlRules(
-        furniture=frozenset({"rustdoc-breadcrumbs", "test-arrow"}),
-    ),
+    html=HtmlRules(furniture=frozenset({"rustdoc-breadcrumbs", "test-arrow"})),
 )

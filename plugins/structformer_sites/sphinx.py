@@ -87,7 +87,6 @@ SPHINX = SiteGenerator(
         note_titles=frozenset({"sidebar-title", "topic-title"}),
         anchors=frozenset({"toc-backref"}),
     ),
-    markdown=("myst",),
     boxes=(
         SearchBox(
             "Furo",

@@ -58,7 +58,6 @@ STARLIGHT = SiteGenerator(
         note_prefixes=frozenset({"starlight-aside"}),
         note_titles=frozenset({"starlight-aside__title"}),
     ),
-    markdown=("mdx", "containers"),
     boxes=(
         SearchBox(
             "Starlight",

@@ -6,7 +6,6 @@ from dataclasses import fields
 from functools import lru_cache, partial
 from typing import Any
 
-from selectolax.lexbor import LexborHTMLParser
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.formats import (
@@ -74,6 +73,8 @@ def read_theme(text: str) -> SiteGenerator:
 
 def _is_plain(key: str, selector: str) -> bool:
     """Whether Lexbor knows a selector: :-soup-contains() and others need a soup. Raises UsageError if none does."""
+    from selectolax.lexbor import LexborHTMLParser
+
     try:
         LexborHTMLParser("<p>").css(selector)
         return True
@@ -98,6 +99,8 @@ def _mark(selectors: Mapping[str, str], soup: Any) -> None:
 
 def _navigation(files: SiteFiles, selector: str) -> Iterator[NavEntry]:
     """Return the pages that the links of the index page lead to."""
+    from selectolax.lexbor import LexborHTMLParser
+
     known: Mapping[str, str] = {page.path: page.path for page in files.pages}
     for link in LexborHTMLParser(files.text(_INDEX)).css(selector):
         target = split_fragment(link.attributes.get("href") or "")[0]

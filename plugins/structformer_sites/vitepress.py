@@ -35,7 +35,6 @@ VITEPRESS = SiteGenerator(
         notes=frozenset({"custom-block"}),
         note_titles=frozenset({"custom-block-title"}),
     ),
-    markdown=("containers",),
     boxes=(
         SearchBox(
             "VitePress",

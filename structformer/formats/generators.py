@@ -179,8 +179,6 @@ class SiteGenerator:
     position_keys: tuple[str, ...] = ()
     """Keys of front matter that order the pages of a folder by number."""
     html: HtmlRules = field(default_factory=HtmlRules)
-    markdown: tuple[str, ...] = ()
-    """Names of the syntaxes of Markdown that its pages use."""
     boxes: tuple[SearchBox, ...] = ()
     """Places of the search box in its themes."""
     names: Callable[[str, str], Iterable[str]] | None = None
