@@ -1,8 +1,6 @@
-"""Which encoding an HTML page is in: the WHATWG rules (byte-order mark, then the first 1024 bytes' meta), then its
-bytes.
+"""Which encoding an HTML page is in: by its byte-order mark, its meta elements, then its bytes.
 
-Source: HTML Living Standard, "Determining the character encoding" and "Prescan a byte stream to determine its
-encoding"."""
+Source: HTML Living Standard, "Determining the character encoding", "Prescan a byte stream to ..."."""
 
 import codecs
 import re
@@ -12,8 +10,11 @@ import webencodings
 from structformer.formats import SourceFile, decoded, guess_encoding, shown_encoding
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
-_META = re.compile(rb"<meta[\t\n\f\r /]", re.IGNORECASE)
-_TAG = re.compile(rb"</?[a-z][^\t\n\f\r >]*+", re.IGNORECASE)
+# A comment, a meta element's or another's tag up to its attributes, anything else in such brackets.
+_MARKUP = re.compile(
+    rb"<!(?=--)(?:.*?-->|.*)|(?P<tag><(?:(?P<meta>meta)(?=[\t\n\f\r /])|/?[a-z][^\t\n\f\r >]*+))|<[!/?][^>]*+",
+    re.IGNORECASE | re.DOTALL,
+)
 _ATTRIBUTE = re.compile(  # without a name at the end of a tag; none where the bytes end before it does
     rb"""[\t\n\f\r /]*+(?:(?=>)|(?P<name>[^\t\n\f\r />][^\t\n\f\r />=]*+)
     (?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:"(?P<double>[^"]*+)"|'(?P<single>[^']*+)'|(?=>)|
@@ -159,64 +160,38 @@ def _xml_declaration(head: bytes) -> str | None:
 
 
 def prescan(head: bytes) -> str | None:
-    """The encoding that a meta element in the first bytes declares, as its WHATWG name; None without one."""
+    """Return the encoding that a meta element in the first bytes declares, as its WHATWG name; None without one."""
     position = 0
-    while position < len(head):
-        if head.startswith(b"<!--", position):
-            end = head.find(b"-->", position + 2)
-            if end < 0:
-                return None
-            position = end + 3
-        elif (found := _META.match(head, position)) is not None:
-            position, declared = _meta(head, found.end())
-            if declared is not None:
+    while (match := _MARKUP.search(head, position)) is not None:
+        position = match.end()
+        if match["tag"]:
+            attributes, position = _attributes(head, position)
+            if match["meta"] and (declared := _declared(attributes)) is not None:
                 return declared
-        elif (found := _TAG.match(head, position)) is not None:
-            position = found.end()
-            while True:
-                position, name, _ = _attribute(head, position)
-                if name is None:
-                    break
-        elif head[position : position + 2] in (b"<!", b"</", b"<?"):
-            end = head.find(b">", position)
-            if end < 0:
-                return None
-            position = end
-        position += 1
     return None
 
 
-def _meta(head: bytes, position: int) -> tuple[int, str | None]:
-    got_pragma = False
-    need_pragma: bool | None = None
-    charset: str | None = None
-    seen: set[bytes] = set()
-    while True:
-        position, name, value = _attribute(head, position)
-        if name is None:
-            break
-        if name in seen:
-            continue
-        seen.add(name)
-        if name == b"http-equiv":
-            got_pragma = got_pragma or value == b"content-type"
+def _declared(attributes: dict[bytes, bytes]) -> str | None:
+    """Return the encoding that a meta element's attributes declare, in their order."""
+    charset, needs_pragma = None, False
+    for name, value in attributes.items():
+        if name == b"charset":
+            charset, needs_pragma = _label(value), False
         elif name == b"content" and charset is None:
-            said = _CHARSET.search(value)
-            label = said and (said["quoted"] or said["bare"])
-            if label is not None and (found := _label(label)) is not None:
-                charset, need_pragma = found, True
-        elif name == b"charset":
-            charset, need_pragma = _label(value), False
-    if need_pragma is None or (need_pragma and not got_pragma) or charset is None:
-        return position, None
-    return position, charset
+            match = _CHARSET.search(value)
+            label = match and (match["quoted"] or match["bare"])
+            if label is not None and (charset := _label(label)) is not None:
+                needs_pragma = True
+    return None if needs_pragma and attributes.get(b"http-equiv") != b"content-type" else charset
 
 
-def _attribute(head: bytes, position: int) -> tuple[int, bytes | None, bytes]:
-    """The next attribute of a tag: (position after it, its name or None at the tag's end, its value), in lower case."""
-    found = _ATTRIBUTE.match(head, position)
-    if found is None:
-        return len(head), None, b""
-    if found["name"] is None:
-        return found.end(), None, b""
-    return found.end(), found["name"].lower(), (found["double"] or found["single"] or found["bare"] or b"").lower()
+def _attributes(head: bytes, position: int) -> tuple[dict[bytes, bytes], int]:
+    """Return a tag's attributes in lower case, the first of each name, and the position after them."""
+    attributes: dict[bytes, bytes] = {}
+    while (match := _ATTRIBUTE.match(head, position)) is not None:
+        position = match.end()
+        if match["name"] is None:
+            return attributes, position
+        value = match["double"] or match["single"] or match["bare"] or b""
+        attributes.setdefault(match["name"].lower(), value.lower())
+    return attributes, len(head)

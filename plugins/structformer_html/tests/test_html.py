@@ -92,6 +92,7 @@ def test_base_and_canonical_address():
     ("data", "encoding", "title"),
     [
         ('<meta charset="windows-1251"><h1>Привет</h1>'.encode("cp1251"), "windows-1251", "Привет"),
+        ("<!-- page --><meta charset=macintosh><h1>Nœuds</h1>".encode("mac-roman"), "macintosh", "Nœuds"),
         ("<h1>Über</h1>".encode(), "utf-8", "Über"),
         (b"\xff\xfe" + "<h1>Sechzehn</h1>".encode("utf-16-le"), "utf-16le", "Sechzehn"),
         ('<?xml version="1.0" encoding="iso-8859-2"?><html><h1>ł</h1>'.encode("iso8859-2"), "iso-8859-2", "ł"),
