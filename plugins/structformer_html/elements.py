@@ -29,7 +29,11 @@ BLOCKS = {
     "summary": MarkKind.TITLE,
     "ul": MarkKind.LIST,
 }
-BLOCK_LINES = {"li": MarkKind.ITEM, "caption": MarkKind.CAPTION, "figcaption": MarkKind.CAPTION}
+BLOCK_LINES = {
+    **dict.fromkeys(("caption", "figcaption"), MarkKind.CAPTION),
+    "dd": MarkKind.DEFINITION,
+    "li": MarkKind.ITEM,
+}
 SPANS = {
     **dict.fromkeys(("code", "kbd", "samp", "tt"), MarkKind.CODE_SPAN),
     **dict.fromkeys(("em", "i", "cite", "dfn", "var"), MarkKind.EMPHASIS),
@@ -61,10 +65,6 @@ MENU = re.compile(
     r"(?:^|[\s_-])(?:\w*menu\d?|nav\w*|\w*toc\d?|topbar|breadcrumbs?|sidebar)(?=$|[\s_-])",
     re.IGNORECASE,
 )
-MEDIA = frozenset({"audio", "object", "video"})  # what they hold is shown where they are not
-LONGEST_FALLBACK = 500  # characters
-FEWEST_LINKS = 3
-MOST_MENUS = 40  # of a page that are looked at
 RELATED = frozenset({"related", "see-also", "seealso"})
 
 # What a page's first link says that passes over its navigation, in the languages that themes are written in.
@@ -77,8 +77,9 @@ _SKIP_TEXT = re.compile(
 )
 
 
-def is_skip_link(target: str, classes: str, text: str) -> bool:
+def is_skip_link(link: Attributes, text: str) -> bool:
     """Whether a link that precedes all text leads past the navigation to the content of its own page."""
+    target, classes = link.get("href") or "", link.get("class") or ""
     is_near = len(target) > 1 and target.startswith("#")
     return is_near and ("skip" in classes.lower() or _SKIP_TEXT.match(text.strip()) is not None)
 

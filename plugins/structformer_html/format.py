@@ -35,7 +35,7 @@ from structformer_html.parsing import MAX_DEPTH, parse, with_ends, without_attri
 from structformer_html.rules import Rules, rules_of
 from structformer_html.soup import changed
 from structformer_html.tables import TableBuilder
-from structformer_html.templates import has_templates, is_template, split_front_matter, with_title
+from structformer_html.templates import is_template, split_front_matter, with_title
 from structformer_html.walking import read_tree, with_linked_asides
 
 _SEPARATOR = re.compile(r"\s+(?:[|—–·»«:-]|::)\s+")
@@ -56,16 +56,14 @@ def _check_theme(text: str) -> None:
     load_plugins().theme(text)
 
 
-# Of a page's source, what is no text: elements that are not shown or are the site's, links (menus), comments, tags.
-_NOT_TEXT = re.compile(
-    r"<(script|style|nav|head|footer|header|template|svg|a)\b.*?</\1\s*>|<!--.*?-->|<[^<>]*>", re.DOTALL | re.IGNORECASE
-)
-
-
 class HtmlFormat:
     """Main content, headings, links, anchors and text of a page."""
 
-    not_text = _NOT_TEXT
+    # Of a page's source: elements that are not shown or are the site's, links (menus), comments, tags.
+    not_text = re.compile(
+        r"<(script|style|nav|head|footer|header|template|svg|a)\b.*?</\1\s*>|<!--.*?-->|<[^<>]*>",
+        re.DOTALL | re.IGNORECASE,
+    )
     text_begins = "</head"
 
     name = "html"
@@ -90,8 +88,7 @@ class HtmlFormat:
         if not text.strip():
             source.warn("empty: no document")
             return
-        written = text
-        front, text, warning, fill_in = split_front_matter(written, source)
+        front, text, warning, fill_in = split_front_matter(text, source)
         if warning:
             source.warn(warning)
         title = " ".join(str(front.get("title") or "").split())
@@ -105,7 +102,7 @@ class HtmlFormat:
             if head.refresh and _is_redirect(document, head.refresh):
                 _redirect(source, head)
                 return
-            if has_templates(text, document, head.title) and is_template(text, document, head.title):
+            if is_template(text, document, head.title):
                 source.warn("a template that generators fill in: not a document")
                 return
             if ("{{" in text or "{%" in text) and (filled := fill_in(text)) != text:
@@ -140,7 +137,7 @@ class HtmlFormat:
         else:
             roots, content, generator = main_content(root, text, rules)
             roots = with_linked_asides(roots, root) if content != "body" else roots
-        own = () if whole else (rules.theme, *([] if generator is None else [generator.html]))
+        own = () if whole else (rules.theme, *(each.html for each in (generator,) if each is not None))
         for html in own:
             head.take_rules(html, root)
             for dropped in outermost([each for part in roots for each in part.css(html.drop)]) if html.drop else ():
@@ -204,9 +201,7 @@ def _redirect(source: SourceFile, head: _Head) -> None:
 
 
 def _name(document: Document, head: _Head, shape: Callable[[Document, str, bool], None] | None) -> None:
-    """Give a document its title and names. A title element often carries the site's name too; the heading that is the root is then
-    better.
-    """
+    """Give a document its title and names. A title element often has the site's name too: its root's heading is better."""
     root = document.root
     several = any(child.level == 1 for child in root.children)  # the first of which only lends its title to the root
     is_heading = (bool(root.anchors) and not several) and (
@@ -216,21 +211,15 @@ def _name(document: Document, head: _Head, shape: Callable[[Document, str, bool]
         shape(document, head.title, is_heading)
     elif head.has_own_title:
         document.title = head.title
-    else:
-        _choose_title(document, head.title, root.title if is_heading else "")
+    elif head.title and not (is_heading and root.title):
+        document.title = root.title = head.title
+    elif head.title and root.title not in head.title and _SEPARATOR.search(head.title) is None:
+        document.title = head.title
     names = list(path_names(document.source.path))
     for address in (head.metadata.get("canonical"), head.metadata.get("og:url")):
         if isinstance(address, str):
             names += url_names(address)
     document.names = tuple(dict.fromkeys(names))
-
-
-def _choose_title(document: Document, title: str, top: str) -> None:
-    """By the title of the page's head, and the heading that is its root, if one is."""
-    if title and not (top and (top in title or len(_SEPARATOR.split(title)) > 1)):
-        document.title = title
-        if not top:
-            document.root.title = title
 
 
 def _name_notes(document: Document) -> None:

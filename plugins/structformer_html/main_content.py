@@ -1,6 +1,7 @@
 """Which part of a page is its content: by the marks of known site generators, by HTML's own, or all of the body."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from itertools import takewhile
 
 from selectolax.lexbor import LexborNode
 from structformer.formats import SiteGenerator
@@ -67,12 +68,10 @@ def is_list_of_contents(roots: list[LexborNode], text: str, rules: Rules) -> boo
 
 def is_page_header(header: LexborNode) -> bool:
     """Whether a header is a banner: outside of the content, which the page marks, and without a heading of it."""
-    above = header.parent
     top = header
-    while above is not None:
-        if above.tag in OF_CONTENT or above.attributes.get("role") == "main":
+    for top in ancestors(header):
+        if top.tag in OF_CONTENT or top.attributes.get("role") == "main":
             return False
-        top, above = above, above.parent
     return header.css_first(f"{MARKED}, {TITLES}") is None and top.css_first(MARKED) is not None
 
 
@@ -84,12 +83,15 @@ def outermost(nodes: list[LexborNode]) -> list[LexborNode]:
 
 def has_ancestor(node: LexborNode, chosen: Collection[int], stop: int = 0) -> bool:
     """Whether an element is in one of those chosen, looking no further than `stop`."""
+    return any(above.mem_id in chosen for above in takewhile(lambda each: each.mem_id != stop, ancestors(node)))
+
+
+def ancestors(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield the elements that a node is in, the innermost first."""
     above = node.parent
-    while above is not None and above.mem_id != stop:
-        if above.mem_id in chosen:
-            return True
+    while above is not None:
+        yield above
         above = above.parent
-    return False
 
 
 def _length(node: LexborNode) -> int:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
@@ -11,39 +11,15 @@ from structformer.document import LinkKind, MarkKind
 from structformer.formats import OF_MATHML, Script
 from structformer.text import is_see_also
 
+from structformer_html import elements
 from structformer_html.class_names import is_note_title, language, language_around, note_kind
-from structformer_html.elements import (
-    BLOCK_LINES,
-    BLOCKS,
-    FALLBACKS,
-    FURNITURE,
-    FURNITURE_LINKS,
-    FURNITURE_ROLES,
-    HEADINGS,
-    MATHML,
-    MAYBE_FURNITURE,
-    MENU,
-    MENUS,
-    MOSTLY_LINKS,
-    NEVER,
-    PARAGRAPHS,
-    RELATED,
-    SCRIPTS,
-    SPANS,
-    SVG_DESCRIPTIONS,
-    Attributes,
-    formula_image,
-    is_aside_of_content,
-    is_note_mark,
-    is_skip_link,
-    role_of,
-)
+from structformer_html.elements import FURNITURE, HEADINGS, MAYBE_FURNITURE, SPANS, Attributes
 from structformer_html.rules import CONTENTS_CLASSES, Rules
 from structformer_html.tables import TableBuilder
 
 _LEVEL = re.compile("[1-9][0-9]?")
 # of a class
-_IS_KNOWN, _SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES, _MAY_BE_MENU, _IS_LINK_OF_FURNITURE = 1, 2, 4, 8, 16, 32
+_SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES, _MAY_BE_MENU, _IS_LINK_OF_FURNITURE = 1, 2, 4, 8, 16
 _LAYOUT_ROLES = frozenset({"presentation", "none"})
 # By what a table is, what its rows are.
 _ROWS: dict[MarkKind | None, MarkKind] = {MarkKind.TABLE: MarkKind.ROW, MarkKind.LIST: MarkKind.ITEM}
@@ -124,10 +100,10 @@ class Page:
         # Of the elements open in MathML: what their next children are, the last first; how many scripts each opened.
         self._math: list[tuple[list[Script], int]] = []
         self._tables: list[_Table] = []
-        self._is_title_row = False
+        self.is_title_row = False  # whether the row that comes next has column titles only
         self._row_is_lost = False  # a heading in a cell has closed it
-        self._after_image: str | None = None
-        self._classes: dict[str, int] = {}
+        self.after_image: str | None = None  # the text after the image that comes next, which may repeat what it says
+        self._flags = cache(self._classified)
         self.zones: list[_Zone] = []
         self._related = 0  # zones that list related pages
         self.has_unnamed_notes = False
@@ -139,11 +115,11 @@ class Page:
         self._is_contents = contents
         self._furniture_classes = self.words.furniture.union(more_furniture, () if contents else CONTENTS_CLASSES)
         self.starts: dict[str, Callable[[str, Attributes], None]] = {
-            **dict.fromkeys(PARAGRAPHS, self._paragraph),
-            **dict.fromkeys((*BLOCKS, *BLOCK_LINES), self._block),
+            **dict.fromkeys(elements.PARAGRAPHS, self._paragraph),
+            **dict.fromkeys((*elements.BLOCKS, *elements.BLOCK_LINES), self._block),
             **dict.fromkeys(SPANS, self._span),
-            **dict.fromkeys(SCRIPTS, lambda name, element: builder.open_script(SCRIPTS[name])),
-            **dict.fromkeys(MATHML, self._math_start),
+            **dict.fromkeys(elements.SCRIPTS, lambda name, element: builder.open_script(elements.SCRIPTS[name])),
+            **dict.fromkeys(elements.MATHML, self._math_start),
             **dict.fromkeys(HEADINGS, lambda name, element: self._open_heading(HEADINGS[name])),
             **dict.fromkeys(("br", "option"), self._line),
             **dict.fromkeys(("td", "th"), self._cell),
@@ -160,15 +136,14 @@ class Page:
             **dict.fromkeys(("a", "area"), self._anchor),
             **dict.fromkeys(_PRE, self._pre),
             "dt": self._term,
-            "dd": self._definition,
         }
         self.ends: dict[str, Callable[[], None]] = {
-            **dict.fromkeys((*PARAGRAPHS, "details"), self._paragraph),
-            **{name: partial(self._end_block, kind) for name, kind in BLOCKS.items()},
-            **{name: partial(self._end_block_line, kind) for name, kind in BLOCK_LINES.items()},
+            **dict.fromkeys((*elements.PARAGRAPHS, "details"), self._paragraph),
+            **{name: partial(self._end_block, kind) for name, kind in elements.BLOCKS.items()},
+            **{name: partial(self._end_block_line, kind) for name, kind in elements.BLOCK_LINES.items()},
             **{name: partial(self._end_span, kind) for name, kind in SPANS.items()},
-            **dict.fromkeys(SCRIPTS, builder.close_script),
-            **dict.fromkeys(MATHML, self._math_end),
+            **dict.fromkeys(elements.SCRIPTS, builder.close_script),
+            **dict.fromkeys(elements.MATHML, self._math_end),
             **dict.fromkeys(HEADINGS, self._end_heading),
             **dict.fromkeys(("td", "th"), self._end_cell),
             **dict.fromkeys(("script", "annotation"), self._end_tex),
@@ -188,59 +163,56 @@ class Page:
 
     def skips(self, name: str, element: Attributes) -> bool:
         """Whether an element and all in it is not content."""
-        if name in NEVER:
+        if name in elements.NEVER:
             if name == "script" and (element.get("type") or "").startswith("math/tex"):
                 return False  # MathJax's source of a formula
-            return name not in FALLBACKS or self.without_furniture
-        if self._inside["svg"] and name in SVG_DESCRIPTIONS:
+            return name not in elements.FALLBACKS or self.without_furniture
+        if self._inside["svg"] and name in elements.SVG_DESCRIPTIONS:
             return True
         if not element:
             return self.without_furniture and (
                 name in FURNITURE or (name in MAYBE_FURNITURE and not self._inside["article"])
             )
         classes = element.get("class")
-        if classes and (self._classes.get(classes) or self._classified(classes)) & (
-            _IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")
-        ):
+        if classes and self._flags(classes) & (_IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")):
             # In code, classes are a highlighter's; but links that themes add have these.
             return name == "a" or (
                 self.without_furniture and (not self.in_code or not self.words.callouts.isdisjoint(classes.split()))
             )
-        if name == "aside" and is_aside_of_content(element, self._rules):
+        if name == "aside" and elements.is_aside_of_content(element, self._rules):
             return False
         return self.without_furniture and (
             name in FURNITURE
-            or ((element.get("role") or "") in FURNITURE_ROLES and not is_aside_of_content(element, self._rules))
+            or (
+                (element.get("role") or "") in elements.FURNITURE_ROLES
+                and not elements.is_aside_of_content(element, self._rules)
+            )
             or ((element.get("id") or "") in self.words.furniture_ids and not self.in_code)
             or (name in MAYBE_FURNITURE and not self._inside["article"])
         )
 
     def may_be_menu(self, name: str, element: Attributes) -> bool:
         """Whether an element is a menu or a table of contents by its class or id, if it holds links."""
-        if name not in MENUS or not self.without_furniture or self._is_contents or self.in_code:
+        if name not in elements.MENUS or not self.without_furniture or self._is_contents or self.in_code:
             return False
-        classes, identifier = element.get("class"), element.get("id")
-        of_class = classes and (self._classes.get(classes) or self._classified(classes)) & _MAY_BE_MENU
-        return bool(of_class or (identifier and MENU.search(identifier)))
+        of_class = self._flags(element.get("class") or "") & _MAY_BE_MENU
+        return bool(of_class or elements.MENU.search(element.get("id") or ""))
 
     def _classified(self, classes: str) -> int:
-        """What is to be done with elements of a class, found once a page."""
+        """Return what is to be done with elements of a class, as flags."""
         words = classes.split()
         numbers = not self.words.line_numbers.isdisjoint(words)
         signs = not self._rules.signs.isdisjoint(words) or "highlight-" in classes or "language-" in classes
-        found = _IS_KNOWN | _SAYS_SOMETHING * signs | _NUMBERS_LINES * numbers
-        found |= _IS_FURNITURE * (not self._furniture_classes.isdisjoint(words))
-        found |= _IS_LINK_OF_FURNITURE * (not FURNITURE_LINKS.isdisjoint(words))
-        found |= _MAY_BE_MENU * (MENU.search(classes) is not None)
-        self._classes[classes] = found
-        return found
+        flags = _SAYS_SOMETHING * signs | _NUMBERS_LINES * numbers
+        flags |= _IS_FURNITURE * (not self._furniture_classes.isdisjoint(words))
+        flags |= _IS_LINK_OF_FURNITURE * (not elements.FURNITURE_LINKS.isdisjoint(words))
+        return flags | _MAY_BE_MENU * (elements.MENU.search(classes) is not None)
 
     def may_number_lines(self, element: Attributes) -> bool:
         """Whether an element holds numbers of lines of code by its class, or its style, if it holds numbers."""
         if self._preformatted and "user-select:none" in (element.get("style") or ""):
             return True
-        classes = element.get("class")
-        return bool(classes and (self._classes.get(classes) or self._classified(classes)) & _NUMBERS_LINES)
+        return bool(self._flags(element.get("class") or "") & _NUMBERS_LINES)
 
     @property
     def in_code(self) -> bool:
@@ -261,40 +233,27 @@ class Page:
         self._ids += filter(None, (element.get("id"), element.get("name")))
         return True
 
-    def may_skip(self, target: str | None) -> bool:
-        """Whether a link to here can be one that leads past the navigation: it precedes all text."""
-        return self.without_furniture and (target or "").startswith("#") and self._builder.is_empty
-
-    def skips_link(self, element: Attributes, text: str) -> bool:
-        """Whether a link that precedes all text leads past the navigation."""
-        return is_skip_link(element.get("href") or "", element.get("class") or "", text)
+    @property
+    def precedes_text(self) -> bool:
+        """Whether a link here can be one that leads past the navigation."""
+        return self.without_furniture and self._builder.is_empty
 
     @property
     def may_skip_header(self) -> bool:
         """Whether a header here can be the page's own and not its content's."""
         return self.without_furniture and not self._inside["article"]
 
-    def may_be_note(self, name: str, element: Attributes) -> bool:
-        """Whether an element that is left out is text if the page's text links to it."""
-        return self.without_furniture and (
-            name in MAYBE_FURNITURE or element.get("role") in ("complementary", "contentinfo")
-        )
-
     @property
     def in_note(self) -> bool:
         """Whether the innermost element that says what it is makes a note."""
         return bool(self.zones) and self.zones[-1].mark is MarkKind.NOTE
 
-    def precede(self, text: str) -> None:
-        """The text that comes after the image that comes next, which may repeat what the image says."""
-        self._after_image = text
-
     def skips_aside(self, node: LexborNode) -> bool:
         """Whether an aside in the content is a list of links, or says when the page changed, and is not a note."""
-        if not self.without_furniture or is_aside_of_content(node.attributes, self._rules):
+        if not self.without_furniture or elements.is_aside_of_content(node.attributes, self._rules):
             return False
         linked = sum(len(each.text(deep=True).strip()) for each in node.css("a[href], time"))
-        return linked > MOSTLY_LINKS * len(" ".join(node.text(deep=True).split()))
+        return linked > elements.MOSTLY_LINKS * len(" ".join(node.text(deep=True).split()))
 
     def start(self, name: str, element: Attributes) -> None:
         if not element and not self.zones:
@@ -305,14 +264,10 @@ class Page:
             self._ids.append(identifier)
         if self.zones:
             self.zones[-1].depth += 1
-        role, classes = role_of(element), element.get("class")
-        if role or (
-            classes
-            and not self._preformatted
-            and (self.zones or (self._classes.get(classes) or self._classified(classes)) & _SAYS_SOMETHING)
-        ):
-            self._zone(name, classes or "", role)
-        if role == "heading" and name not in HEADINGS and "alert-heading" not in (classes or "").split():
+        role, classes = elements.role_of(element), element.get("class") or ""
+        if role or (classes and not self._preformatted and (self.zones or self._flags(classes) & _SAYS_SOMETHING)):
+            self._zone(name, classes, role)
+        if role == "heading" and name not in HEADINGS and "alert-heading" not in classes.split():
             level = element.get("aria-level") or ""
             self._open_heading(int(level) if _LEVEL.fullmatch(level) else 2)
             self.heading_element = name
@@ -394,7 +349,7 @@ class Page:
         if text in _UNSEEN:
             return
         if self._preformatted and not self._builder.in_heading:
-            self._flush_ids()
+            self.flush_ids()
             if self._code_due and text.strip("\n"):
                 self._open_code()
             self._builder.verbatim(_BETWEEN_WORDS.sub(" ", text) if "\xa0" in text else text)
@@ -403,7 +358,7 @@ class Page:
             self._space()
             return
         if self._ids:
-            self._flush_ids()
+            self.flush_ids()
         self.heading_has_text, self._after_break = self.in_heading, False
         if self._formula_due is not None:
             if text.lstrip().startswith(_TEX_START):
@@ -413,10 +368,8 @@ class Page:
             self._in_term.append(text)
         self._flow(text)
 
-    def finish(self) -> None:
-        self._flush_ids()
-
-    def _flush_ids(self) -> None:
+    def flush_ids(self) -> None:
+        """Name the current section by what has been seen since the last text."""
         for identifier in self._ids:
             self._builder.add_anchor(identifier)
         self._ids.clear()
@@ -432,8 +385,8 @@ class Page:
             self._builder.paragraph()
 
     def _block(self, name: str, element: Attributes) -> None:
-        self._builder.line() if name in BLOCK_LINES else self._builder.paragraph()
-        self._open_mark((BLOCK_LINES if name in BLOCK_LINES else BLOCKS)[name])
+        self._builder.line() if name in elements.BLOCK_LINES else self._builder.paragraph()
+        self._open_mark((elements.BLOCK_LINES if name in elements.BLOCK_LINES else elements.BLOCKS)[name])
 
     def _end_block(self, kind: MarkKind) -> None:
         self._builder.paragraph()
@@ -536,18 +489,14 @@ class Page:
         if self._tables and (kind := self._tables.pop().kind) is not None:
             self._close_mark(kind)
 
-    def expect_titles(self) -> None:
-        """The row that comes next has column titles only."""
-        self._is_title_row = True
-
     def _row(self, name: str, element: Attributes) -> None:
         self._builder.line()
         self._first_cell = True
         if self._tables and (row := _ROWS.get(self._tables[-1].kind)) is not None:
-            is_title = row is MarkKind.ROW and (self._is_title_row or self._inside["thead"] > 0)
+            is_title = row is MarkKind.ROW and (self.is_title_row or self._inside["thead"] > 0)
             self._tables[-1].has_titles |= is_title
             self._open_mark(row, "header" if is_title else "")
-        self._is_title_row = self._row_is_lost = False
+        self.is_title_row = self._row_is_lost = False
 
     def _end_row(self) -> None:
         self._builder.line()
@@ -577,7 +526,7 @@ class Page:
         self.in_heading, self.heading_has_text = True, False
 
     def _end_heading(self) -> None:
-        self._flush_ids()
+        self.flush_ids()
         self.heading_element = ""
         self.in_heading = False
         if self._builder.close_heading() is None:
@@ -623,10 +572,6 @@ class Page:
         self._builder.line()
         self._close_mark(MarkKind.TERM)
 
-    def _definition(self, name: str, element: Attributes) -> None:
-        self._builder.line()
-        self._open_mark(MarkKind.DEFINITION)
-
     def _anchor(self, name: str, element: Attributes) -> None:
         if (identifier := element.get("name")) and name == "a":
             self._ids.append(identifier)
@@ -648,7 +593,7 @@ class Page:
             for _ in range(sum(marks for _, marks in self._links)):
                 self._builder.close_script()
             self._links.clear()
-        marks_note = is_note_mark(element) if element else False
+        marks_note = elements.is_note_mark(element) if element else False
         if marks_note:
             self._builder.open_script(Script.RAISED)
         self._links.append((target is not None, marks_note))
@@ -657,7 +602,7 @@ class Page:
             related = (
                 self._related > 0
                 or self._term_is_see_also
-                or not RELATED.isdisjoint((element.get("rel") or "").lower().split())
+                or not elements.RELATED.isdisjoint((element.get("rel") or "").lower().split())
             )
             self._builder.open_link(self._base(target), LinkKind.SEE_ALSO if related else LinkKind.HYPERLINK)
 
@@ -671,7 +616,7 @@ class Page:
 
     def _embed(self, name: str, element: Attributes) -> None:
         target = element.get("data" if name == "object" else "src")
-        after, self._after_image = self._after_image, None
+        after, self.after_image = self.after_image, None
         if not target:
             return
         if target.startswith("data:"):
@@ -686,7 +631,7 @@ class Page:
             return
         if self._code_due and alt:
             self._open_code()
-        formula = formula_image(element.get("class") or "", self._rules)
+        formula = elements.formula_image(element.get("class") or "", self._rules)
         if formula is None:
             self._builder.add_image(self._base(target), alt)
             return

@@ -36,25 +36,14 @@ def with_title(text: str, title: str) -> str:
     return _PAGE_TITLE.sub(lambda _: html.escape(title), text, count=_MOST_TITLES)
 
 
-def has_templates(text: str, document: Document, title: str) -> bool:
-    """Whether a page may be a template: a quick look, as nearly no page is.
-
-    text: the page as it is written. title: that it says it has."""
-    if "<?php" in text or _has_signs(title):
-        return True
-    return any(_has_signs(section.text) or _has_signs(section.title) for section in document.sections())
-
-
-def _has_signs(text: str) -> bool:
-    # One character is found much faster than two.
-    return ("{" in text and "{{" in text) or ("%" in text and ("{%" in text or "<%" in text))
-
-
 def is_template(text: str, document: Document, title: str) -> bool:
     """Whether a page with template syntax is one to be filled in, and no document: its title is syntax, or half of its
     text, or it has some and lies where generators keep such files. What it shows as code doesn't count.
 
     text: the page as it is written, where PHP can be told from comments. title: that it says it has."""
+    shown = "\n".join((title, *(part for section in document.sections() for part in (section.title, section.text))))
+    if "<?php" not in text and not any(sign in shown for sign in ("{{", "{%", "<%")):  # as nearly always
+        return False
     if _is_filled_in(title or document.title):
         return True
     said = "\n".join(part for section in document.sections() for part in _said(section))

@@ -1,22 +1,14 @@
 """Walks a page's trees of elements in the order of the document, and tells a Page what it comes upon."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import islice, takewhile
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
 
-from structformer_html.elements import (
-    FEWEST_LINKS,
-    HEADINGS,
-    LONGEST_FALLBACK,
-    MEDIA,
-    MOST_MENUS,
-    MOSTLY_LINKS,
-    SOMETIMES_SKIPPED,
-    SPANS,
-    Attributes,
-)
-from structformer_html.main_content import has_ancestor, is_page_header, outermost
+from structformer_html import elements
+from structformer_html.elements import HEADINGS, SPANS, Attributes
+from structformer_html.main_content import ancestors, has_ancestor, is_page_header, outermost
 from structformer_html.page import Page
 
 _DRAWN_TEXT = "svg title, svg desc, svg metadata"  # that no one sees
@@ -26,6 +18,10 @@ _UNSEEN = ", ".join((_DRAWN_TEXT, *(f".{each}" for each in sorted(_FOR_LISTENERS
 _ICONS = frozenset({"i", "img", "svg"})
 _IN_LINES = frozenset({"a", "b", "cite", "em", "i", "small", "span", "strong", "sup"})
 _ASIDES = frozenset({"aside", "footer", "nav"})
+_MEDIA = frozenset({"audio", "object", "video"})  # what they hold is shown where they are not
+_LONGEST_FALLBACK = 500  # characters
+_FEWEST_LINKS = 3
+_MOST_MENUS = 40  # of a page that are looked at
 _DEPTH = 100  # elements that a link is in, as far as they are looked at
 FAR = 10  # texts and elements between an icon and the title that repeats it
 
@@ -35,23 +31,15 @@ def read_tree(roots: list[LexborNode], page: Page) -> None:
     linked = _Linked(roots)
     for root in roots:
         _walk(root, page, linked)
-    page.finish()
+    page.flush_ids()
 
 
 def with_linked_asides(roots: list[LexborNode], root: LexborNode) -> list[LexborNode]:
     """Return the parts of a page that are its content, then the asides beside them that their text links to."""
     linked, inside = _Linked(roots), {each.mem_id for each in roots}
     beside = [each for each in root.css("aside, footer, [role=complementary]") if not has_ancestor(each, inside)]
-    around = {each.mem_id for part in roots for each in _line_to(part)}
+    around = inside.union(above.mem_id for part in roots for above in ancestors(part))
     return [*roots, *outermost([each for each in beside if each.mem_id not in around and linked.holds(each)])]
-
-
-def _line_to(node: LexborNode) -> Iterator[LexborNode]:
-    """An element, and those that it is in."""
-    above: LexborNode | None = node
-    while above is not None:
-        yield above
-        above = above.parent
 
 
 def _walk(root: LexborNode, page: Page, linked: "_Linked") -> None:
@@ -81,7 +69,8 @@ def _walk(root: LexborNode, page: Page, linked: "_Linked") -> None:
             elif name == "i" and attributes.get("class") in callouts:
                 node = _past_number(node)
             elif not above or not (
-                (attributes or name in SOMETIMES_SKIPPED) and _is_left_out(node, name, attributes, page, menus, linked)
+                (attributes or name in elements.SOMETIMES_SKIPPED)
+                and _is_left_out(node, name, attributes, page, menus, linked)
             ):
                 if name in _TOLD_BEFORE:
                     name, attributes = _tell_before(node, name, attributes, page)
@@ -98,7 +87,7 @@ def _walk(root: LexborNode, page: Page, linked: "_Linked") -> None:
                     end(name)
                 elif name in HEADINGS and (child.next or child.child) and (inner := _inner_headings(node)):
                     _walk_nested(node, inner, page, linked)
-                elif name in MEDIA and menus.are_closed(node):
+                elif name in _MEDIA and menus.are_closed(node):
                     for each in node.css("[src]"):
                         if each.mem_id != node.mem_id:
                             start("source", {"src": each.attributes.get("src")})
@@ -131,8 +120,9 @@ def _is_left_out(
         or (name == "aside" and page.skips_aside(node))
         or (name == "footer" and node.parent is not None and node.parent.tag != "blockquote" and page.skips_aside(node))
     )
-    if is_aside:
-        return not (page.may_be_note(name, attributes) and linked.holds(node))
+    if is_aside:  # which is text if the page's text links to it
+        may_be_note = name in elements.MAYBE_FURNITURE or attributes.get("role") in ("complementary", "contentinfo")
+        return not (page.without_furniture and may_be_note and linked.holds(node))
     return bool(
         (name == "span" and page.without_furniture and _is_unseen(node, attributes, page))
         or (attributes and page.may_be_menu(name, attributes) and menus.holds(node))
@@ -196,9 +186,9 @@ def _is_listing(node: LexborNode, attributes: Attributes, page: Page) -> bool:
 def _tell_before(node: LexborNode, name: str, attributes: Attributes, page: Page) -> tuple[str, Attributes]:
     """Tell the page what is around or in an element that begins; gives the name and attributes that it is read by."""
     if name == "tr" and _has_titles_only(node):
-        page.expect_titles()
+        page.is_title_row = True
     elif name == "img" and page.in_note:
-        page.precede(_text_after(node))
+        page.after_image = _text_after(node)
     elif name in HEADINGS and "alert-heading" in (attributes.get("class") or "").split():
         return "div", attributes
     elif name in ("label", "button") and node.prev is not None and node.prev.tag in (name, "input"):
@@ -223,22 +213,22 @@ class _Menus:
 
     def are_closed(self, medium: LexborNode) -> bool:
         """Whether media hold little, as far as this one: what follows one that nothing closes is in it."""
-        self._are_closed = self._are_closed and len(medium.text(deep=True)) <= LONGEST_FALLBACK
+        self._are_closed = self._are_closed and len(medium.text(deep=True)) <= _LONGEST_FALLBACK
         return self._are_closed
 
     def holds(self, node: LexborNode) -> bool:
         """Whether an element holds links, next to nothing else, and not most of what there is."""
-        if node.mem_id == self._root.mem_id or self._looked_at == MOST_MENUS:
+        if node.mem_id == self._root.mem_id or self._looked_at == _MOST_MENUS:
             return False
         self._looked_at += 1
         links = node.css("a[href]")
-        if len(links) < FEWEST_LINKS:
+        if len(links) < _FEWEST_LINKS:
             return False
         if self._size < 0:
             self._size = len(" ".join(self._root.text(deep=True).split()))
         size = len(" ".join(node.text(deep=True).split()))
         linked = sum(len(each.text(deep=True).strip()) for each in links)
-        return MOSTLY_LINKS * size < linked and 2 * size < self._size
+        return elements.MOSTLY_LINKS * size < linked and 2 * size < self._size
 
 
 class _Linked:
@@ -269,26 +259,18 @@ def _is_in_sentence(link: LexborNode) -> bool:
         node = node.parent
     else:
         return False
-    for _ in range(_DEPTH):
-        node = node.parent
-        if node is None or node.tag == "body":
-            return True
-        if node.tag in _ASIDES:
-            return False
-    return False
+    above = list(islice(takewhile(lambda each: each.tag != "body", ancestors(node)), _DEPTH))
+    return len(above) < _DEPTH and _ASIDES.isdisjoint(each.tag for each in above)
 
 
 def _holds_numbers(node: LexborNode, depth: int = 5) -> bool:
     """Whether an element holds numbers and nothing else, a few elements deep at most."""
-    child = node.child
-    while child is not None:
-        if child.tag == "-text":
-            if not all(word.rstrip(".:|").isdecimal() for word in (child.text_content or "").split()):
-                return False
-        elif not depth or not _holds_numbers(child, depth - 1):
-            return False
-        child = child.next
-    return True
+    return all(
+        all(word.rstrip(".:|").isdecimal() for word in (child.text_content or "").split())
+        if child.tag == "-text"
+        else depth and _holds_numbers(child, depth - 1)
+        for child in node.iter(include_text=True)
+    )
 
 
 def _numbered_code(table: LexborNode) -> LexborNode | None:
@@ -304,23 +286,20 @@ def _numbered_code(table: LexborNode) -> LexborNode | None:
 
 
 def _children(node: LexborNode) -> list[LexborNode]:
-    """The first elements in an element, as many as a numbered row of code has and one more."""
-    found: list[LexborNode] = []
-    child = _past_blanks(node.child)
-    while child is not None and len(found) < 3:
-        found.append(child)
-        child = _past_blanks(child.next)
-    return found
+    """Return the first elements in an element, as many as a numbered row of code has and one more."""
+    return list(islice((child for child in node.iter(include_text=True) if not _is_blank(child)), 3))
+
+
+def _is_blank(node: LexborNode) -> bool:
+    """Whether a node is white space or a button."""
+    return node.tag == "button" or (node.tag == "-text" and not (node.text_content or "").strip())
 
 
 def _past_blanks(node: LexborNode | None, *, back: bool = False) -> LexborNode | None:
-    """A node, or the next one that is no white space and no button."""
+    """Return a node, or the next one that is no white space and no button."""
     for _ in range(FAR):
-        blank = node is not None and (
-            node.tag == "button" or (node.tag == "-text" and not (node.text_content or "").strip())
-        )
-        if node is None or not blank:
-            return node
+        if node is None or not _is_blank(node):
+            break
         node = node.prev if back else node.next
     return node
 
@@ -356,7 +335,7 @@ def _is_link_to_skip(link: LexborNode, attributes: Attributes, page: Page) -> bo
         sign = "" if only is None else only.text_content or ""
         if page.skips_sign(attributes, sign):
             return True
-    return page.may_skip(attributes.get("href")) and page.skips_link(attributes, _shown(link))
+    return page.precedes_text and elements.is_skip_link(attributes, _shown(link))
 
 
 def _shown(link: LexborNode) -> str:
@@ -385,13 +364,8 @@ def _text_after(node: LexborNode) -> str:
 
 
 def _has_titles_only(row: LexborNode) -> bool:
-    cell, has_title = row.child, False
-    while cell is not None:
-        if (tag := cell.tag) == "td":
-            return False
-        has_title |= tag == "th"
-        cell = cell.next
-    return has_title
+    tags = {cell.tag for cell in row.iter()}
+    return "th" in tags and "td" not in tags
 
 
 def _inner_headings(heading: LexborNode) -> list[LexborNode]:
