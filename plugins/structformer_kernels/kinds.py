@@ -12,6 +12,7 @@ _kind = partial(
     objective="structformer.training.objectives.objectives:CrossEncoderObjective",
     mix={"ict": 3.0, "srr": 1.0},
     joint=True,
+    options=("pair_query_tokens", "group_size"),
     word_vectors=True,  # of DUET, a list of n-graphs takes their place
     finetuning_rate=None,
 )

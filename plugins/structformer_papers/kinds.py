@@ -16,6 +16,7 @@ MASKED_AUTOENCODER = RankerKind(
     card=Card("SentenceTransformer", 'model.encode_query(["how do I ..."])', "sentence-similarity"),
     first_stage="dense",
     masked_words=True,
+    options=("query_tokens", "pooling"),
     gives_tokens=True,
 )
 
@@ -39,6 +40,7 @@ CONTEXTUAL = RankerKind(
     sentence_encoder=True,
     interpolates=True,
     frozen_words=True,
+    options=("query_tokens", "pooling", "train_words"),
     gives_tokens=True,
     in_batch_negatives=True,
 )

@@ -6,7 +6,7 @@ A kind's classes are named as "module:Class" and imported when they are first ne
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from structformer.did_you_mean import did_you_mean
@@ -139,6 +139,9 @@ class RankerKind:
     """By loss, for losses that have their own."""
     own_losses: tuple[Loss, ...] = ()
     """Those of `losses` that it declares itself."""
+    options: tuple[str, ...] | None = None
+    """Names of the training options that mean something to it and not to every ranker, beside those of its losses;
+    None: its objective may use any."""
 
     def __post_init__(self) -> None:
         checked_name(self.name, "the ranker's name")
@@ -176,6 +179,10 @@ class RankerKind:
             raise UsageError(f"a {self.name} has no loss {name!r}; {did_you_mean(name, self.losses)}")
         declared = {**LOSSES, **{loss.name: loss for loss in self.own_losses}}
         return declared.get(name) or Loss(name, Takes.TEXTS)
+
+    def takes_option(self, option: str, loss: str | None = None) -> bool:
+        """Whether a training option means something to it with a loss, None for the default."""
+        return self.options is None or option in (*self.options, *self.loss(loss).options)
 
     def objective_of(self, loss: str) -> str:
         """The place of the class that minimises a loss."""
@@ -218,6 +225,7 @@ _BUILT_IN = (
         masked_words=True,
         interpolates=True,
         frozen_words=True,
+        options=("query_tokens", "pooling", "train_words", "group_size"),
         gives_tokens=True,
         onnx="structformer.models.onnx_encoder:OnnxEncoder",
         in_batch_negatives=True,
@@ -234,6 +242,7 @@ _BUILT_IN = (
         task_loss="sum",
         joint=True,
         masked_words=True,
+        options=("pair_query_tokens", "mask_side", "group_size"),
         onnx="structformer.models.onnx_encoder:OnnxCrossEncoder",
     ),
     RankerKind(
@@ -241,6 +250,8 @@ _BUILT_IN = (
         model="structformer.models.late_interaction:LateInteraction",
         objective="structformer.training.objectives.objectives:LateInteractionObjective",
         losses=("infonce", *GROUP_LOSSES, "negative-query", "mse"),
+        own_losses=(replace(LOSSES["infonce"], gathers=False),),  # its documents are many vectors, of different numbers
+        options=("similarity", "mean_max_sim", "sep_last", "dimensions"),
         mix={"ict": 3.0, "srr": 1.0, "ati": 0.25},
         cpu=Defaults(16, 5e-5, 160),
         gpu=Defaults(128, 2e-5, 256),

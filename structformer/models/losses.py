@@ -43,6 +43,18 @@ class Loss:
         return {Takes.BATCH: 1, Takes.TWO_QUERIES: 2}.get(self.takes, group_size)
 
     @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the training options that mean something with it and not with every loss."""
+        taken = {
+            "margin": self.has_margin,
+            "teacher": self.needs_teacher,
+            "gather": self.gathers,
+            "hard_negatives": self.takes is Takes.BATCH,
+            "group_size": self.takes is Takes.GROUPS,
+        }
+        return tuple(name for name, holds in taken.items() if holds)
+
+    @property
     def function(self) -> Callable[..., Any]:
         """The function that computes it, imported when it is first needed."""
         function: Callable[..., Any] = named_object(self.compute)

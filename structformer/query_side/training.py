@@ -35,7 +35,7 @@ from structformer.training.judged.judging import Judge
 from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult, TrainingStep
 from structformer.training.request import RunMode, Source
 from structformer.training.run.option_defaults import device_name
-from structformer.training.run.option_rules import Training, asks_for_both_sides, refuse_meaningless
+from structformer.training.run.option_rules import asks_for_both_sides, refuse_meaningless
 from structformer.training.run.trainer import train_ranker
 from structformer.training.run.unfinished import begun_with
 from structformer.workspace import Workspace
@@ -73,7 +73,7 @@ def train(
     side = begun.side or BOTH if begun else trained_side(options, judged=development is not None)
     if side == BOTH:
         return train_ranker(workspace, options, mode)
-    refuse_meaningless(Training(options, QUERY), asdict(begun) if begun else {})
+    refuse_meaningless(options, QUERY, asdict(begun) if begun else {})
     source = _question_source(workspace, options, mode, notebook_progress(progress))
     seen = None if options.max_steps else min(_EPOCHS, max(1.0, _MOST_SEEN / sum(source.samples.counts.values())))
     chosen = replace(

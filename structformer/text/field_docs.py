@@ -54,6 +54,8 @@ def field_docs(module: str, name: str) -> dict[str, FieldDoc]:
 
 
 def _default(value: ast.expr | None, constants: dict[str, Any]) -> Any:
+    if isinstance(value, ast.Call) and value.args:  # a field with its conditions
+        value = value.args[0]
     if isinstance(value, ast.Name):
         return constants.get(value.id)
     try:

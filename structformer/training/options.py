@@ -20,6 +20,13 @@ PRECISIONS = ("bf16", "fp16", "no")
 POOLINGS = ("mean", "cls")
 
 
+def _with(default: Any, **others: Any) -> Any:
+    """Return a field of TrainingOptions that means something with others only: their values, None for one that is not
+    given, ... for any. Besides options these are what `refuse_meaningless` is told: side, judged and drawn.
+    """
+    return field(default=default, metadata=others)
+
+
 @checked_fields(
     max_time="max_seconds", seconds="max_seconds", epochs="max_epochs", steps="max_steps", lr="learning_rate"
 )
@@ -35,32 +42,32 @@ class TrainingOptions:
     base_model: str = "auto"
     """Where training starts: auto, minilm, scratch, a folder, or a hub name (@REVISION: a branch, tag or commit); for
     KNRM, Conv-KNRM and DRMM also a file of word vectors."""
-    size: str = "mini"
+    size: str = _with("mini", side=BOTH, base_model="scratch")
     """Size of a scratch model: tiny, mini, small or base."""
     mix: dict[str, float] | None = None
     """Tasks and their weights; by ranker. Query-side training: its sources opening, link, sentence, and
     anchor, heading, related, log."""
-    questions: int = 30_000
+    questions: int = _with(30_000, side=QUERY)
     """Questions of query-side training at most."""
-    query_log: str | None = None
+    query_log: str | None = _with(None, side=QUERY)
     """A file of people's queries without judgements, for query-side training: a query a line, id and query, or JSON."""
     task_loss: str | None = None
     """sum adds the tasks' mean losses up (Wikiformer, eq. 7), mean takes every Example alike; by ranker."""
-    loss: str | None = None
+    loss: str | None = _with(None, side=BOTH)
     """What is minimised; by ranker."""
-    margin: float = 1.0
+    margin: float = _with(1.0, side=BOTH)
     """Margin of the hinge losses."""
-    mlm: float = 0.0
+    mlm: float = _with(0.0, side=BOTH)
     """Weight of masked language modelling on the same inputs."""
-    mask_side: str = "both"
+    mask_side: str = _with("both", side=BOTH, mlm=...)
     """Which texts of a pair have masked words: both, or the document (PROP, ARES)."""
-    whole_words: bool = False
+    whole_words: bool = _with(False, side=BOTH, mlm=...)
     """Masked words are masked whole, 60 tokens of a text at most (PROP, ARES); in scripts without spaces by tokens."""
     max_seconds: float | None = 600.0
     """Seconds of the whole run, evaluation and saving included; none for no limit."""
     max_steps: int | None = None
     """Steps to run; the same number gives the same weights."""
-    max_pairs: int | None = None
+    max_pairs: int | None = _with(None, side=BOTH)
     """Query-document pairs to train on; the step in which they are reached is the last."""
     max_epochs: float | None = None
     """How often Examples are seen at most, on average: 6 times, questions of query-side training 12 times."""
@@ -76,28 +83,28 @@ class TrainingOptions:
     """Course of the learning rate: linear, cosine, constant, step."""
     warmup: float = 0.1
     """Share of the steps in which the learning rate rises."""
-    step_at: int = 50_000
+    step_at: int = _with(50_000, schedule="step")
     """Schedule step: where the learning rate changes."""
-    step_factor: float = 0.5
+    step_factor: float = _with(0.5, schedule="step")
     """Schedule step: by what it is multiplied."""
     weight_decay: float = 0.01
     """Decay of weights that are matrices."""
     query_tokens: int = 48
     """Tokens of a bi-encoder's queries in training."""
-    pair_query_tokens: int = 30
+    pair_query_tokens: int = _with(30, side=BOTH)
     """Tokens of queries that are read together with a document, at most half of what the ranker reads; LTM's queries
     always have that half."""
-    document_tokens: int | None = None
+    document_tokens: int | None = _with(None, side=BOTH)
     """Tokens of documents; by ranker and device."""
-    hard_negatives: int = 0
+    hard_negatives: int = _with(0, side=BOTH)
     """Negatives of each group beside the batch's documents."""
-    gather: bool = False
+    gather: bool = _with(False, side=BOTH)
     """Negatives of the batch come from all devices, not from a query's own alone (bi-encoder with infonce, insent)."""
-    group_size: int = 8
+    group_size: int = _with(8, side=BOTH)
     """Pairs of a group that are scored, the positive among them."""
     precision: str | None = None
     """bf16, fp16, or no for float32; bf16 where the device has instructions for it."""
-    train_words: bool | None = None
+    train_words: bool | None = _with(None, side=BOTH)
     """Whether a bi-encoder's word vectors are trained too: on a GPU, from scratch and with MLM, but not on a CPU."""
     gradient_checkpointing: bool = False
     """Less memory for a third more time."""
@@ -107,37 +114,37 @@ class TrainingOptions:
     """Padded tokens of one pass through the model; by device."""
     eval_steps: int | None = None
     """Steps between held-out scores; the best is kept."""
-    select_after: int = 0
+    select_after: int = _with(0, eval_steps=...)
     """Look for the best checkpoint after this step."""
     save_steps: int | None = None
     """Steps between checkpoints."""
-    save_seconds: float = 300.0
+    save_seconds: float = _with(300.0, save_steps=None)
     """Seconds between checkpoints, where no steps are given."""
     interpolate: bool = True
     """Try mixtures of the base's and the trained weights, and keep the best."""
-    similarity: str = "cosine"
+    similarity: str = _with("cosine", side=BOTH)
     """Of late interaction's token vectors: cosine, l2 or l2_normalised."""
-    mean_max_sim: bool = False
+    mean_max_sim: bool = _with(False, side=BOTH)
     """Late interaction: the mean over query tokens of the best matches, not their sum."""
-    sep_last: bool = False
+    sep_last: bool = _with(False, side=BOTH)
     """Late interaction: queries end with [SEP], behind the [MASK]s that fill them up."""
-    dimensions: int = 128
+    dimensions: int = _with(128, side=BOTH)
     """Late interaction: length of a token's vector."""
-    pooling: str | None = None
+    pooling: str | None = _with(None, side=BOTH)
     """Of a bi-encoder: mean or cls, in place of what its base's files say (else mean)."""
-    sampling: dict[str, Any] = field(default_factory=dict)
+    sampling: dict[str, Any] = field(default_factory=dict, metadata={"side": BOTH, "drawn": True})
     """Options that the Examples must be drawn with; written as sample.KEY."""
-    teacher: str | None = None
+    teacher: str | None = _with(None, side=BOTH)
     """The trained cross-encoder to distil."""
-    dev_queries: str | None = None
+    dev_queries: str | None = _with(None, side=BOTH, judged=True)
     """A file of judged queries that choose the checkpoint; with dev_qrels."""
-    dev_qrels: str | None = None
+    dev_qrels: str | None = _with(None, side=BOTH, judged=True)
     """The judgements of dev_queries."""
-    dev_workspace: str | None = None
+    dev_workspace: str | None = _with(None, side=BOTH, judged=True)
     """The workspace whose documents dev_qrels judge, if another."""
-    dev_candidates: str | None = None
+    dev_candidates: str | None = _with(None, side=BOTH, judged=True)
     """A TREC run file of dev_queries: the ranker orders each query's first 100 documents; else BM25's."""
-    train_from: str | None = None
+    train_from: str | None = _with(None, side=BOTH, drawn=True)
     """Another workspace, whose Examples are learned from."""
     report_to: tuple[str, ...] = ()
     """Trackers beside training.jsonl: tensorboard, trackio, wandb."""

@@ -20,6 +20,8 @@ from structformer.ingestion import ingest
 from structformer.models.base import THREE_WAYS, packaged_minilm, resolve_base_model
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
+from structformer.models.kinds import ranker_kinds
+from structformer.models.losses import LOSSES
 from structformer.models.registry import read_record
 from structformer.sampling import DevelopmentSet, Example, Samples
 from structformer.sampling.request import parse_mix
@@ -27,7 +29,7 @@ from structformer.sampling.view import nearly_equal, word_set
 from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
 from structformer.training.data.example_order import BLOCK, STRETCH, ExampleOrder, permuted, shuffled
 from structformer.training.objectives.losses import batch_documents, group_softmax, info_nce, negatives_allowed
-from structformer.training.run.option_rules import CONCERNS, EVERY_TRAINING
+from structformer.training.run.option_rules import CONDITIONS
 
 from boats import TINY, boats
 from conftest import write_pages
@@ -297,10 +299,11 @@ def test_an_unknown_ranker_is_a_usage_error():
         TrainingOptions(ranker="oracle")
 
 
-def test_the_table_of_concerns_has_every_option():
-    concerned = {name for concern in CONCERNS for name in concern.options}
-    assert concerned.isdisjoint(EVERY_TRAINING)
-    assert concerned | set(EVERY_TRAINING) == {field.name for field in fields(TrainingOptions)}
+def test_what_kinds_and_losses_take_are_options():
+    names = {field.name for field in fields(TrainingOptions)}
+    declared = {name for kind in ranker_kinds().values() for name in kind.options or ()}
+    assert declared | {name for loss in LOSSES.values() for name in loss.options} <= names
+    assert {other for conditions in CONDITIONS.values() for other in conditions} <= names | {"judged", "drawn"}
 
 
 @pytest.mark.parametrize(
@@ -313,12 +316,16 @@ def test_the_table_of_concerns_has_every_option():
         ({"select_after": 7}, "select_after .* goes with eval_steps"),
         ({"save_steps": 2, "save_seconds": 9.0}, "save_seconds .* goes with checkpoints without save_steps"),
         ({"teacher": "master"}, "teacher .* goes with the losses margin-mse and kl"),
-        ({"hard_negatives": 2, "loss": "softmax"}, "hard_negatives .* goes with negatives of the batch"),
-        ({"hard_negatives": 2, "ranker": "cross-encoder"}, "hard_negatives .* goes with negatives of the batch"),
-        ({"query_tokens": 8, "ranker": "cross-encoder"}, "query_tokens .* goes with the bi-encoder"),
-        ({"train_words": True, "ranker": "cross-encoder"}, "train_words .* goes with rankers whose word vectors"),
-        ({"group_size": 2, "ranker": "late-interaction"}, "group_size .* goes with losses over groups"),
-        ({"dimensions": 16}, "dimensions .* goes with late interaction"),
+        ({"hard_negatives": 2, "loss": "softmax"}, "hard_negatives .* goes with the loss infonce"),
+        ({"hard_negatives": 2, "ranker": "cross-encoder"}, "hard_negatives .* goes with the loss infonce"),
+        ({"query_tokens": 8, "ranker": "cross-encoder"}, "query_tokens .* goes with the rankers bi-encoder"),
+        (
+            {"train_words": True, "ranker": "cross-encoder"},
+            "train_words .* goes with the rankers bi-encoder and contextual",
+        ),
+        ({"group_size": 2, "ranker": "late-interaction"}, "group_size .* goes with .* the losses softmax, hinge"),
+        ({"pooling": "cls", "ranker": "knrm"}, "pooling .* goes with the rankers bi-encoder"),
+        ({"dimensions": 16}, "dimensions .* goes with the ranker late-interaction"),
         ({"dev_queries": "q", "dev_qrels": "r"}, "dev_queries .* or with `development`"),
     ],
 )

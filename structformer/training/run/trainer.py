@@ -45,7 +45,7 @@ from structformer.training.run.option_defaults import (
     make_objective,
     resolve,
 )
-from structformer.training.run.option_rules import Training, refuse_meaningless
+from structformer.training.run.option_rules import refuse_meaningless
 from structformer.training.run.planning import Measured, make_plan, measure, planned_before
 from structformer.training.run.process_turns import Turns
 from structformer.training.run.saving import Trained, save_model
@@ -96,9 +96,9 @@ def _refuse_meaningless(workspace: Workspace, options: TrainingOptions, mode: Ru
             f"a {options.ranker} is learned from the corpus alone, by structformer train --ranker {options.ranker}"
         )
     side = QUERY if source and source.passages else BOTH
-    training = Training(options, side, judged=mode.development is not None, drawn=source is None)
     begun = begun_with(workspace, options) if mode.resume else None
-    refuse_meaningless(training, {**mode.unasked, **(asdict(begun) if begun else {})})
+    unasked = {**mode.unasked, **(asdict(begun) if begun else {})}
+    refuse_meaningless(options, side, unasked, judged=mode.development is not None, drawn=source is None)
 
 
 @dataclass(frozen=True, slots=True)
