@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
 from math import inf
 from typing import Any
 
@@ -18,6 +17,7 @@ from structformer.formats import (
     SitePage,
 )
 
+from structformer_sites.navigation import prefixes
 from structformer_sites.settings import SCRIPTS, address, load, objects, text_of
 
 _SIDEBARS = (*(f"sidebars{suffix}" for suffix in SCRIPTS), "sidebars.json")
@@ -61,7 +61,7 @@ def _docs(value: Any, depth: int = 0) -> dict[str, Any] | None:
 
 def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
     """Return the pages that the sidebars list, and those of generated folders by position, number and name."""
-    folders = {above for page in files.pages for above in _prefixes(page.path)[:-1]}
+    folders = {above for page in files.pages for above in prefixes(page.path.split("/")[:-1])}
     categories = {each: place for each in folders if (place := _category(files, each)) is not None}
     pages = sorted((page for page in files.pages if _SUFFIX.search(page.path)), key=lambda p: _place(p, categories))
     ids: dict[str, SitePage] = {}
@@ -122,14 +122,10 @@ def _position(values: Mapping[str, Any], key: str) -> float | None:
     return float(place) if isinstance(place, int | float) and not isinstance(place, bool) else None
 
 
-def _prefixes(path: str) -> list[str]:
-    return list(accumulate(path.split("/"), "{}/{}".format))
-
-
 def _place(page: SitePage, categories: Mapping[str, float]) -> list[tuple[float, str]]:
     """Return what Docusaurus sorts a page by: at each level the position, then the name."""
     parts = page.path.split("/")
-    folders = zip(_prefixes(page.path)[:-1], parts, strict=False)
+    folders = zip(prefixes(page.path.split("/")[:-1]), parts, strict=False)
     steps = [(categories.get(above, _number(part)), part) for above, part in folders]
     own = _position(page.metadata, "sidebar_position")
     stem = _SUFFIX.sub("", parts[-1]).lower()
@@ -153,7 +149,7 @@ def _names(path: str, target: str) -> Iterator[str]:
     parts = target.strip("/").split("/") if target.startswith("/") and any(map(str.isdigit, target)) else []
     for place in (place for place, part in enumerate(parts) if part[:1].isdigit()):
         below = "/".join((f"version-{parts[place]}", *parts[place + 1 :]))
-        above = ["", *(f"{each}/" for each in _prefixes(path)[:-1])]
+        above = ["", *(f"{each}/" for each in prefixes(path.split("/")[:-1]))]
         yield from (f"{each}{_RELEASED}/{below}" for each in above if not each.endswith(f"{_RELEASED}/"))
 
 

@@ -1,8 +1,6 @@
 """Hugo, and Docsy, its theme for documentation."""
 
-from collections.abc import Iterator
-
-from structformer.formats import FOLDER, HTML, HtmlPages, HtmlRules, NavEntry, SiteFacts, SiteFiles, SiteGenerator
+from structformer.formats import FOLDER, HTML, HtmlPages, HtmlRules, SiteFacts, SiteGenerator
 
 from structformer_sites.navigation import by_weight
 from structformer_sites.settings import address, load, text_of
@@ -25,16 +23,12 @@ def _read(name: str, text: str) -> SiteFacts | None:
     )
 
 
-def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
-    return by_weight(files.pages, "weight", ("linkTitle", "linktitle"))
-
-
 HUGO = SiteGenerator(
     "hugo",
     "Hugo",
     settings=(*_SETTINGS, *(f"config/_default/{name}" for name in _SETTINGS)),
     read=_read,
-    navigation=_navigation,
+    navigation=lambda files: by_weight(files.pages, "weight", ("linkTitle", "linktitle")),
     position_keys=("weight",),
     html=HtmlRules(
         pages=(HtmlPages("td-content", "div.td-content", "div.td-content", name="hugo-docsy"),),

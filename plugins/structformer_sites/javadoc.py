@@ -8,18 +8,8 @@ JAVADOC = SiteGenerator(
     html=HtmlRules(
         pages=(HtmlPages("contentContainer", "div.contentContainer", "div.header, div.contentContainer"),),
         furniture=frozenset(
-            {
-                "NavBarCell1",
-                "NavBarCell1Rev",
-                "NavBarCell2",
-                "NavBarCell3",
-                "bottomNav",
-                "navList",
-                "navListSearch",
-                "subNav",
-                "subNavList",
-                "topNav",
-            }
+            """NavBarCell1 NavBarCell1Rev NavBarCell2 NavBarCell3 bottomNav navList navListSearch subNav subNavList
+            topNav""".split()
         ),
     ),
 )

@@ -9,16 +9,8 @@ MEDIAWIKI = SiteGenerator(
         pages=(HtmlPages("mw-content-text", "#mw-content-text", "#mw-content-text"),),
         title="h1#firstHeading",
         furniture=frozenset(
-            {
-                "mw-cite-backlink",
-                "mw-editsection",
-                "mw-jump-link",
-                "mwe-math-mathml-a11y",
-                "navbox",
-                "navbox-styles",
-                "printfooter",
-                "vertical-navbox",
-            }
+            """mw-cite-backlink mw-editsection mw-jump-link mwe-math-mathml-a11y navbox navbox-styles printfooter
+            vertical-navbox""".split()
         ),
         furniture_ids=frozenset({"catlinks", "mw-navigation"}),
         code_languages=frozenset({"mw-highlight-lang"}),

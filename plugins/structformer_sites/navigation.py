@@ -1,6 +1,4 @@
-"""What the navigations of several generators share: nested lists of pages, lists of links, and finding the page that an
-entry means.
-"""
+"""Nested lists of pages, lists of links, and the page that an entry means, for several generators' navigations."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -61,7 +61,7 @@ def load(name: str, text: str, keys: Sequence[str] = ()) -> dict[str, Any]:
     if suffix == ".py":
         return assignments(text)
     if suffix in (".toml", ".json"):
-        return (_parse_json(text) if suffix == ".json" else parse_toml(text, _MAX_SETTINGS)[0]) or {}
+        return _loaded(json.loads if suffix == ".json" else tomllib.loads, text, _MAX_SETTINGS) or {}
     return parse_yaml(text, _MAX_SETTINGS)[0] or {}
 
 
@@ -80,9 +80,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 def _untagged(loader: Any, tag: str, node: yaml.Node) -> Any:
-    """Return the value under an unknown tag. `!ENV [NAME, default]` has the default, `!ENV NAME` and a name in Python
-    none.
-    """
+    """Return the value under an unknown tag: `!ENV [NAME, default]` has the default, `!ENV NAME` and Python's none."""
     if isinstance(node, yaml.ScalarNode):
         return None if tag == "ENV" or "python/" in tag else node.value
     if isinstance(node, yaml.MappingNode):
@@ -97,9 +95,7 @@ _Loader.add_multi_constructor("tag:", _untagged)
 
 
 def parse_yaml(block: str, most: int = _MAX_VALUES) -> tuple[dict[str, Any] | None, str]:
-    """Return (what a YAML text says, None if that is not a mapping; warning). Of text that is not valid, the plain
-    `key: value` lines count.
-    """
+    """Return (a YAML text's mapping or None, warning). Of text that is not valid, plain `key: value` lines count."""
     try:
         _check_depth(block)
         loaded = yaml.load(block, Loader=_Loader)
@@ -123,16 +119,13 @@ def parse_lines(block: str) -> dict[str, Any]:
 
 def parse_toml(block: str, most: int = _MAX_VALUES) -> tuple[dict[str, Any] | None, str]:
     """Return what a TOML text says, as `parse_yaml` does."""
-    try:
-        return _plain(tomllib.loads(block), most), ""
-    except (tomllib.TOMLDecodeError, ValueError, RecursionError):
-        return None, ""
+    return _loaded(tomllib.loads, block, most), ""
 
 
-def _parse_json(block: str) -> dict[str, Any] | None:
+def _loaded(loads: Callable[[str], Any], block: str, most: int) -> dict[str, Any] | None:
     try:
-        loaded = json.loads(block)
-        return _plain(loaded, _MAX_SETTINGS) if isinstance(loaded, dict) else None
+        loaded = loads(block)
+        return _plain(loaded, most) if isinstance(loaded, dict) else None
     except (ValueError, RecursionError):
         return None
 
@@ -186,9 +179,7 @@ _Token = re.Match[str] | None
 
 
 def _value(tokens: Iterator[re.Match[str]], token: _Token, depth: int) -> tuple[Any, _Token]:
-    """Return a value and the token after it. A computed value is None, and passed over up to the comma or bracket that
-    ends it.
-    """
+    """Return a value and the token after it. A computed value is None and passed over up to its comma or bracket."""
     value: Any = None
     if token is not None and token.lastgroup == "text":
         value, token = _string(token[0]), next(tokens, None)
@@ -261,9 +252,7 @@ def _parsed_python(text: str) -> ast.Module | None:
 
 
 def assignments(text: str) -> dict[str, Any]:
-    """Return what a Python file assigns at its top, in JSON's types: literals, and of joined texts the parts that are
-    written out.
-    """
+    """Return what a Python file assigns at its top, in JSON's types: literals, and literal parts of joined texts."""
     tree = _parsed_python(text[:_LONGEST])
     values: dict[str, Any] = {}
     for node in tree.body if tree is not None else ():

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from structformer.formats import FOLDER, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator, SitePage
+from structformer.formats import FOLDER, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
 
 from structformer_sites.navigation import PageNames, by_weight, nested
 from structformer_sites.settings import SCRIPTS, address, load, text_of
@@ -37,13 +37,9 @@ def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
         if (entry := names.entry(target, title)) is not None and title:
             yield entry
         elif below:
-            yield from _generated(below)
+            yield from by_weight(below, "sidebar.order", ("sidebar.label",))
         elif entry is not None:
             yield entry
-
-
-def _generated(pages: list[SitePage]) -> Iterator[NavEntry]:
-    return by_weight(pages, "sidebar.order", ("sidebar.label",))
 
 
 STARLIGHT = SiteGenerator(
