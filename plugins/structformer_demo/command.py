@@ -44,13 +44,7 @@ class Page:
 @default_option("--pages", 200, "How many pages to read at most.", type=click.IntRange(2))
 @common_options
 @click.pass_context
-def command(
-    ctx: click.Context,
-    folder: Path,
-    pages: int,
-    workspace: Path,
-    out: Output,
-) -> None:
+def command(ctx: click.Context, folder: Path, pages: int, workspace: Path, out: Output) -> None:
     """Try the search on documents that are here already: what installed Python packages say about themselves.
 
     Reads them, learns from them, searches, and compares with BM25 on questions: the line that each package gives as its

@@ -27,9 +27,7 @@ _TRAINED = {"hybrid": "structformer: the same, trained"}
 
 
 def shown_command(*arguments: str, title: bool = True, output: bool = True) -> str:
-    """Run a structformer command and give what it printed. title: show the command; output: show what it prints. Raises
-    WorkspaceError where the command fails.
-    """
+    """Run a command and return its output. title, output: show these. Raises WorkspaceError if it fails."""
     if title:
         click.secho(f"\n$ {shlex.join(['structformer', *arguments])}", bold=True)
     lines = []

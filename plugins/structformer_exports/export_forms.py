@@ -1,6 +1,4 @@
-"""The forms that a corpus, its Examples or a model is exported in, each declared once: the command's options and
-`structformer.export` are made of them.
-"""
+"""The forms of export, each declared once: the command's options and `structformer.export` are made of them."""
 
 from __future__ import annotations
 
@@ -57,8 +55,6 @@ class Exported:
 class Form:
     """A form of export."""
 
-    name: str
-    """In Python."""
     option: str
     """On the command line."""
     help: str
@@ -68,24 +64,30 @@ class Form:
     in_model: bool = False
     """Whether it is written into the model's folder, and takes no target."""
 
+    @property
+    def name(self) -> str:
+        """In Python."""
+        return self.option.removeprefix("--").removeprefix("write-")
+
+
+def _counted(option: str, help: str, what: str, *takes: str) -> Form:
+    """Return a form that dataset_files.py has a function for, which is called with fields of Asked and returns how many
+    it wrote.
+    """
+
+    def write(asked: Asked) -> Exported:
+        export = imported(f"structformer_exports.dataset_files:export_{form.name.replace('-', '_')}")
+        given = {name: getattr(asked, name) for name in (*takes, "force")}
+        return Exported(asked.target, export(asked.workspace.path, asked.target, **given), what)
+
+    form = Form(option, help, write, takes)
+    return form
+
 
 def _onnx(asked: Asked) -> Exported:
     from structformer_exports.onnx_models import export_model
 
     return Exported(export_model(asked.workspace, asked.model, int8=asked.int8), 1, "model")
-
-
-def _counting(function: str, what: str, *takes: str) -> Callable[[Asked], Exported]:
-    """What writes a form by a function of dataset_files.py, which is called with those fields of Asked and says how
-    many it has written.
-    """
-
-    def write(asked: Asked) -> Exported:
-        export = imported(f"structformer_exports.dataset_files:{function}")
-        given = {name: getattr(asked, name) for name in (*takes, "force")}
-        return Exported(asked.target, export(asked.workspace.path, asked.target, **given), what)
-
-    return write
 
 
 def _static(asked: Asked) -> Exported:
@@ -115,66 +117,33 @@ def _site(asked: Asked) -> Exported:
     return Exported(asked.target, made.documents, "documents", remark)
 
 
-_OF_EXAMPLES = ("chosen",)
 FORMS = (
-    Form("onnx", "--onnx", "Write onnx/model.onnx into MODEL's folder.", _onnx, ("model", "int8"), in_model=True),
+    Form("--onnx", "Write onnx/model.onnx into MODEL's folder.", _onnx, ("model", "int8"), in_model=True),
     Form(
-        "static",
         "--static",
         "Write MODEL, a static encoder such as structure, as a folder that needs no workspace; sentence-transformers "
         "loads it too.",
         _static,
         ("model",),
     ),
-    Form(
-        "datasets",
-        "--datasets",
-        "Write the Examples as a folder for datasets.load_dataset.",
-        _counting("export_datasets", "Examples", *_OF_EXAMPLES),
-        _OF_EXAMPLES,
-    ),
-    Form(
-        "training-rows",
-        "--training-rows",
-        "Write the Examples as sentence-transformers' training rows.",
-        _counting("export_training_rows", "rows", *_OF_EXAMPLES),
-        _OF_EXAMPLES,
-    ),
-    Form(
-        "qry-pos-neg",
+    _counted("--datasets", "Write the Examples as a folder for datasets.load_dataset.", "Examples", "chosen"),
+    _counted("--training-rows", "Write the Examples as sentence-transformers' training rows.", "rows", "chosen"),
+    _counted(
         "--qry-pos-neg",
         "Write the Examples as triples in three text files, qry.txt, pos.txt and neg.txt, where line n of each is of "
         "triple n.",
-        _counting("export_qry_pos_neg", "triples", *_OF_EXAMPLES),
-        _OF_EXAMPLES,
+        "triples",
+        "chosen",
     ),
+    _counted("--write-beir", "Write the corpus as a BEIR folder.", "documents", "judgements"),
     Form(
-        "beir",
-        "--write-beir",
-        "Write the corpus as a BEIR folder.",
-        _counting("export_beir", "documents", "judgements"),
-        ("judgements",),
-    ),
-    Form(
-        "site",
         "--site",
         "Write a search page that needs no server: a folder for any web server of files.",
         _site,
         ("base_url", "title"),
     ),
-    Form(
-        "docsearch",
-        "--docsearch",
-        "Write the corpus as DocSearch records, JSON lines.",
-        _docsearch,
-        ("base_url",),
-    ),
-    Form(
-        "word-vectors",
-        "--write-word-vectors",
-        "Learn word vectors from the corpus (word2vec) and write them as text.",
-        _counting("export_word_vectors", "words"),
-    ),
+    Form("--docsearch", "Write the corpus as DocSearch records, JSON lines.", _docsearch, ("base_url",)),
+    _counted("--write-word-vectors", "Learn word vectors from the corpus (word2vec) and write them as text.", "words"),
 )
 
 

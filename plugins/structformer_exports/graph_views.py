@@ -20,16 +20,9 @@ from structformer.workspace import new_file
 from structformer_exports.dataset_files import write_parquet
 
 _LISTED = 20_000
-EXPORT = pa.schema(
-    [
-        ("source", pa.string()),
-        ("source_section", pa.string()),
-        ("target", pa.string()),
-        ("target_section", pa.string()),
-        ("kind", pa.string()),
-        ("text", pa.string()),
-    ]
-)
+_KEYS = (("d0", "node", "title"), ("d1", "node", "id"), ("d2", "edge", "kind"), ("d3", "edge", "text"))
+_COLUMNS = ("source", "source_section", "target", "target_section", "kind", "text")
+EXPORT = pa.schema([(name, pa.string()) for name in _COLUMNS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +89,7 @@ def statistics(workspace: str | Path) -> dict[str, Any]:
 def export_parquet(
     workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None, force: bool = False
 ) -> int:
-    """Write the edge list, ids and paths of titles written out; returns the number of edges. force: write over a file
-    that is there.
-    """
+    """Write the edge list with ids and paths of titles; returns the number of edges. force: also over a file."""
     edges = _rows(ReferenceGraph.open(workspace), kinds)
     with new_file(path, workspace, force=force) as made:
         return write_parquet(made, EXPORT, edges, at_once=_LISTED)
@@ -119,12 +110,7 @@ def export_graphml(
     with new_file(path, workspace, force=force) as made, etree.xmlfile(str(made), encoding="utf-8") as file:
         file.write_declaration()
         with file.element("graphml", nsmap={None: namespace}):
-            for key, where, name in (
-                ("d0", "node", "title"),
-                ("d1", "node", "id"),
-                ("d2", "edge", "kind"),
-                ("d3", "edge", "text"),
-            ):
+            for key, where, name in _KEYS:
                 file.write(etree.Element("key", {"id": key, "for": where, "attr.name": name, "attr.type": "string"}))
             with file.element("graph", edgedefault="directed"):
                 for number, document in enumerate(graph.corpus.documents()):

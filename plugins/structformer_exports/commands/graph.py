@@ -19,11 +19,7 @@ from structformer.cli import (
 )
 
 _SHOWN = 50
-_DEAD = {
-    "dead_anchor": "no such anchor",
-    "ambiguous": "more than one page of this name",
-    "unresolved": "not found",
-}
+_DEAD = {"dead_anchor": "no such anchor", "ambiguous": "more than one page of this name", "unresolved": "not found"}
 
 
 @click.group("graph", context_settings={"help_option_names": ["-h", "--help"]})
@@ -42,12 +38,8 @@ def stats(workspace: Path, out: Output) -> None:
     out.json(found)
     names = ("resolved", "external", "file", "unresolved", "ambiguous", "dead_anchor")
     rows = [[kind, *(str(counts.get(name, 0)) for name in names)] for kind, counts in found["links"].items()]
-    out.result(
-        table(
-            ["links", "resolved", "external", "to other files", "unresolved", "ambiguous", "of these without anchor"],
-            rows,
-        )
-    )
+    titles = ["links", "resolved", "external", "to other files", "unresolved", "ambiguous", "of these without anchor"]
+    out.result(table(titles, rows))
     for name, examples in found["examples"].items():
         for document, target in examples:
             out.result(f"  {name.replace('_', ' ')}: {printable(document)} -> {printable(target)}")
@@ -99,13 +91,7 @@ def check(limit: int, workspace: Path, out: Output) -> int:
 @several_option("--kind", "KIND", "Only links of this kind; may be repeated.", name="kinds")
 @force_option("the file that is there")
 @common_options
-def export(
-    target: Path,
-    kinds: tuple[str, ...],
-    force: bool,
-    workspace: Path,
-    out: Output,
-) -> None:
+def export(target: Path, kinds: tuple[str, ...], force: bool, workspace: Path, out: Output) -> None:
     """Write the graph: FILE.parquet an edge list of sections, FILE.graphml documents and their references."""
     from structformer.errors import UsageError
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -157,16 +158,7 @@ def _as_dict(document: Document) -> dict[str, Any]:
             "spans": [
                 {"kind": mark.kind.value, "start": mark.start, "end": mark.end} for mark in inline_marks(section.marks)
             ],
-            "links": [
-                {
-                    "kind": link.kind.value,
-                    "target": link.target,
-                    "text": link.text,
-                    "start": link.start,
-                    "end": link.end,
-                }
-                for link in section.links
-            ],
+            "links": [{**asdict(link), "kind": link.kind.value} for link in section.links],
         }
         for section, path in document.root.walk_with_path()
     ]

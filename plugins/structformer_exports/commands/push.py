@@ -12,14 +12,7 @@ from structformer.cli import Output, common_options
 @click.option("--public", is_flag=True, help="Make a new repository public.  [default: private]")
 @click.option("--evaluation", default="", metavar="NAME", help="Put the table of this evaluation into the card.")
 @common_options
-def command(
-    model: str,
-    repo: str,
-    public: bool,
-    evaluation: str,
-    workspace: Path,
-    out: Output,
-) -> None:
+def command(model: str, repo: str, public: bool, evaluation: str, workspace: Path, out: Output) -> None:
     """Send MODEL (a name in the workspace) and its card to a hub: huggingface.co, or the one that HF_ENDPOINT names.
 
     The card says what the model learned from, how, and what it scored. Weights remember texts that they were
