@@ -43,9 +43,7 @@ class TitleClassifier:
 
     @classmethod
     def trained(cls, retriever: Retriever, encode: Encode) -> TitleClassifier:
-        """Learned from up to 400 sentences of the index. A corpus without sections gives a classifier that takes every
-        title.
-        """
+        """Learn from up to 400 sentences of the index; without sections it takes every title."""
         rng = Random("title classifier")
         by_document: dict[int, list[int]] = {}
         for number, unit in enumerate(retriever.units):
@@ -223,9 +221,7 @@ class SearchAgent:
         documents: Collection[int] | None = None,
         name: str = "",
     ) -> list[Ranking]:
-        """The rankings of the query and of its subtasks. documents: numbers of those that may be found; name: the
-        query's id, where it has one.
-        """
+        """Rank the query and its subtasks. documents: numbers that may be found; name: the query's id, if any."""
         chosen = self._retriever.pipeline(pipeline)
         first = self._retriever.opened.run([query], chosen, documents, [name])[0]
         queries = [f"{query} {title}" for title in self.titles(query, first, name)]
@@ -254,9 +250,7 @@ class SearchAgent:
         return [title for title in nearest if self._classifier.relevant(query, title)]
 
     def likeness(self, query: str, texts: Sequence[str]) -> list[float]:
-        """For each text the mean cosine over all pairs of a word of the query and a word of the text; -1 where either
-        has none with a vector.
-        """
+        """Return each text's mean cosine over all pairs of a query's and a text's word; -1 without a vector."""
         # The mean of all products of two sets of vectors is the product of their means.
         asked, *means = self._means([query, *texts])
         return [-1.0 if asked is None or mean is None else float(asked @ mean) for mean in means]

@@ -37,9 +37,7 @@ def _agent(opened: OpenedIndex, stage: Stage) -> SearchAgent:
 
 
 def read_titles(path: Path) -> list[str] | dict[str, list[str]]:
-    """Section titles of a file, one a line; or by query id, where every line is `query id<TAB>title`. Raises
-    UsageError.
-    """
+    """Return titles, one a line; by query id if every line is `query id<TAB>title`. Raises UsageError."""
     lines = [line.strip() for line in lines_of(path) if line.strip()]
     if not lines:
         raise UsageError(f"{path} has no titles")

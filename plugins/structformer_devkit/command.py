@@ -113,9 +113,7 @@ def _as_json(checked: Checked) -> dict[str, Any]:
 
 
 def installed(app: click.Command) -> dict[str, list[dict[str, Any]]]:
-    """Everything that is installed, by kind; built-in things have no plugin. app: the command line, whose commands are
-    listed.
-    """
+    """Return all that is installed, by kind; built-in things have no plugin. app: has the commands that are listed."""
     from structformer.engines import Engine
     from structformer.formats import format_options
     from structformer.models import ranker_kinds

@@ -1,6 +1,4 @@
-"""The rules that every format plugin keeps, as checks that can be run against any: by `structformer plugins check`, or
-by pytest.
-"""
+"""The rules that every format plugin keeps, as checks for `structformer plugins check` and for pytest."""
 
 import random
 import traceback
@@ -58,9 +56,7 @@ class Broken:
 
 
 def carried_out(name: str, found: Iterator[Broken]) -> list[Broken]:
-    """What a check finds, as far as it gets: one that cannot be carried out is a rule broken. name: of what is checked.
-    Raises UsageError.
-    """
+    """Return what a check of `name` finds; one that fails is itself a broken rule. Raises UsageError."""
     broken: list[Broken] = []
     try:
         broken.extend(found)
@@ -74,9 +70,7 @@ def carried_out(name: str, found: Iterator[Broken]) -> list[Broken]:
 def check_format(
     format: Format, samples: Iterable[Sample], options: Mapping[str, Any] | None = None, *, seed: int = 0
 ) -> list[Broken]:
-    """Every rule against every sample, and against damaged copies of them; empty when all are kept. An error that many
-    checks meet is said once.
-    """
+    """Return the rules that samples and damaged copies of them break. An error of many checks is said once."""
     broken: list[Broken] = []
     raised: dict[str, list[tuple[str, str]]] = {}  # by the error, the rules and samples that could not be checked
     listed = list(samples)

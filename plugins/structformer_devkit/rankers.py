@@ -28,9 +28,7 @@ RANKER_RULES = (
 
 
 def check_ranker(kind: RankerKind) -> list[Broken]:
-    """Score, save, load and train one step with a tiny random base model; empty when every rule is kept. Of a kind with
-    a `trainer`, that trainer is not run.
-    """
+    """Return the rules that a tiny random model breaks when it scores, is saved and learns. `trainer` is not run."""
     with tempfile.TemporaryDirectory(prefix="structformer-") as folder:
         return carried_out(kind.name, _broken(kind, Path(folder)))
 

@@ -34,9 +34,7 @@ KINDS: Mapping[str, Mapping[str, str]] = {
 
 
 def new_plugin(name: str, folder: Path, kind: str = "format") -> list[Path]:
-    """Write the package below `folder`; returns its files. Raises UsageError on a bad or taken name, or where something
-    is there already.
-    """
+    """Write the package below `folder`; returns its files. Raises UsageError on a bad or taken name or place."""
     if kind not in KINDS:
         raise UsageError(f"no kind of plugin {kind!r}; {did_you_mean(kind, KINDS)}")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", name):

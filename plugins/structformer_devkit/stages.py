@@ -22,9 +22,7 @@ STAGE_RULES = (
 
 
 def check_stage(kind: StageKind) -> list[Broken]:
-    """Run a stage over a small index and look at its rankings; empty when every rule is kept. Stages with a model are
-    not run here.
-    """
+    """Return the rules that a stage breaks on a small index. Stages with a model are not run."""
     if kind.model:
         return []
     with tempfile.TemporaryDirectory(prefix="structformer-") as folder:

@@ -131,9 +131,7 @@ class SearchEngine:
         return tuple(f"{self.name}:{place}" for place in self.places)
 
     def open(self, place: str) -> EngineIndex:
-        """The index in a place. Raises UsageError for what is not a place of this engine, MissingPackage where its
-        package is not installed.
-        """
+        """Open the index in a place. Raises UsageError on a wrong place, MissingPackage without its package."""
         try:
             return self.index(place)
         except ImportError as error:

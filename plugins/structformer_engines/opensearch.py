@@ -1,6 +1,4 @@
-"""OpenSearch and Elasticsearch, by the REST interface that both have from their common past; vectors are where they
-differ.
-"""
+"""OpenSearch and Elasticsearch, by the REST interface that they share; they differ in vectors."""
 
 import base64
 import json
@@ -150,9 +148,7 @@ class _RestIndex(ABC):
     def _ask(
         self, method: str, path: str, body: Any = None, *, lines: list[Any] | None = None, or_none: bool = False
     ) -> dict[str, Any]:
-        """A request's answer. lines: in the place of a body, one JSON value a line. or_none: what is not there is an
-        empty answer.
-        """
+        """Return a request's answer. lines: one JSON value each, for a body. or_none: {} if it is not there."""
         text = "" if body is None else json.dumps(body)
         if lines is not None:
             text = "".join(json.dumps(line) + "\n" for line in lines)

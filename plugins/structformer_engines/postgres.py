@@ -1,6 +1,4 @@
-"""PostgreSQL with the extension pgvector. PostgreSQL has no BM25 of its own: its words are a table of postings, which
-one query sums.
-"""
+"""PostgreSQL with the extension pgvector. It has no BM25: words are a table of postings, which one query sums."""
 
 import json
 import re

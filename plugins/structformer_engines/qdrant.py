@@ -21,9 +21,7 @@ class QdrantIndex:
     """Collections of units, documents and facts in Qdrant."""
 
     def __init__(self, place: str) -> None:
-        """place: a folder, or a server's address with the collections' name behind it. Raises ImportError without
-        qdrant-client.
-        """
+        """place: a folder, or a server's address and collections' name. Raises ImportError without qdrant-client."""
         from qdrant_client import QdrantClient, models
 
         self._models: Any = models

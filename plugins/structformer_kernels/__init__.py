@@ -1,6 +1,4 @@
-"""The papers' neural baselines: KNRM, Conv-KNRM, DRMM and DUET as kinds of rankers, and the command
-`structformer ngraphs`.
-"""
+"""The papers' neural baselines, KNRM, Conv-KNRM, DRMM and DUET, as rankers; `structformer ngraphs`."""
 
 from __future__ import annotations
 

@@ -101,9 +101,7 @@ class DuetModel(torch.nn.Module):
         token_type_ids: torch.Tensor,
         output_hidden_states: bool = False,
     ) -> Any:
-        """(pairs, 1) logits. input_ids: each word's first letters; token_type_ids: its others, twice, and one more in a
-        document.
-        """
+        """(pairs, 1) logits. input_ids: words' first letters; token_type_ids: twice the others, + 1 in documents."""
         words = torch.stack([input_ids, token_type_ids // 2], -1)
         real, of_document = attention_mask.bool(), token_type_ids % 2 == 1
         query = _side(words, real & ~of_document, self.sizes.query_words)

@@ -46,9 +46,7 @@ def commonest_ngraphs(counts: Mapping[str, int], size: int = NGRAPHS) -> list[st
 
 
 def read_ngraphs(path: Path) -> list[str]:
-    """The n-graphs of a file with one in each line, alone or in front of a tab and its number, as the published list
-    has them. Raises UsageError naming the line.
-    """
+    """Read n-graphs, one a line, alone or before a tab and a number. Raises UsageError naming the line."""
     found: dict[str, None] = {}
     for number, line in enumerate(lines_of(path), 1):
         ngraph, _, its_number = (part.strip() for part in line.partition("\t"))

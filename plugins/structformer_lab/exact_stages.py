@@ -1,6 +1,4 @@
-"""`bm25`, `ql`, `tfidf`: exact lexical scores of the units that were found, or of their documents, as the papers use
-them.
-"""
+"""`bm25`, `ql`, `tfidf`: exact lexical scores of found units or their documents, as the papers use them."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -20,9 +18,7 @@ Score = Callable[..., float]  # of a query's words and a text's, of CollectionSt
 
 
 def statistics(opened: OpenedIndex, of: str) -> CollectionStatistics:
-    """Term statistics of the sections' passages, or with "documents" of whole documents, counted when they are first
-    asked for.
-    """
+    """Return term statistics of the sections' passages or of whole "documents", counted at the first call."""
     with _COUNTING:
         counted = _COUNTED.setdefault(opened, {})
         if of not in counted:

@@ -160,9 +160,7 @@ def _of_passages(workspace: Workspace, corpus: Corpus, judged: _Judged) -> Devel
 
 
 def _of_documents(workspace: Workspace, corpus: Corpus, judged: _Judged, run: Run | None) -> JudgedCandidates | None:
-    """Publish Examples of documents. Returns what judges the training. Raises UsageError where no query has both a
-    relevant document and another one.
-    """
+    """Publish Examples of documents; returns what judges the training. Raises UsageError without any to draw."""
     texts_of = {name: judged.queries[name] for name in (*judged.asked, *judged.held)}
     found = candidate_documents(workspace, corpus, texts_of, judged.numbers, run)
     groups = judged_groups(
@@ -250,9 +248,7 @@ def _examples(judged: _Judged, cut: Mapping[str, list[str]], table: PassageTable
 
 
 def passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[str, list[str]], list[str]]:
-    """The passages of some documents by id, and a random choice of the others' passages, evenly drawn in constant
-    memory.
-    """
+    """Return some documents' passages by id, and a random choice of the others' in constant memory."""
     rng = Random(f"judged pool/{seed}")
     found: dict[str, list[str]] = {}
     pool: list[str] = []
@@ -280,9 +276,7 @@ def development_of(
     cut: Mapping[str, list[str]],
     pool: list[str],
 ) -> DevelopmentSet | None:
-    """Queries with the passages of their relevant documents, among a pool of others; None if no document has a
-    passage.
-    """
+    """Return queries with their relevant documents' passages, among a pool of others; None without any passage."""
     texts: list[str] = []
     places: dict[str, range] = {}
     chosen = [name for name in held[:_MAX_ASKED] if any(cut.get(document) for document in relevant[name])]

@@ -35,9 +35,7 @@ class RowTraining:
     """Keys that are set for one row's label."""
 
     def of_row(self, row: ExperimentRow, rows: Sequence[ExperimentRow]) -> RowTraining:
-        """The same with the settings that concern one of the rows. Raises UsageError on a key that there is not, or
-        that rows have values of their own for.
-        """
+        """Return those that concern one of the rows. Raises UsageError on an unknown key, or one that rows set."""
         labels = self.labels.union(*(each.names for each in rows))
         for_all, for_label = [], []
         for setting in self.settings:
@@ -57,9 +55,7 @@ class RowTraining:
         return self._without(self._kept_start(row.train or {}))
 
     def of_finetuning(self, row: ExperimentRow) -> list[str]:
-        """Settings of the row's fine-tuning, which starts from what the row's training made, or from a base that the
-        row names.
-        """
+        """Return settings of the row's fine-tuning, which starts from its trained model or the base that it names."""
         start = _START if row.train is not None else self._kept_start(row.finetune or {})
         return self._without(start | _STRUCTURE)
 
@@ -81,9 +77,7 @@ def shared(options: object, settings: Sequence[str]) -> dict[str, object]:
 
 
 def shared_out(options: TrainingOptions, processes: int) -> TrainingOptions:
-    """The options of each of so many processes: the groups of a step that a row or recipe names stay the same number,
-    where it can be shared.
-    """
+    """Return the options of each of so many processes, with the groups of a step shared among them if they can be."""
     step = (options.groups or 0) * options.accumulation
     if not step or step % processes:
         return options

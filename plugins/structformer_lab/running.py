@@ -210,9 +210,7 @@ def _check_collection(workspace: Workspace, judged: Judgements, run: Path | None
 
 
 def split_queries(judgements: Judgements, seed: int) -> tuple[Judgements, Judgements]:
-    """Half of the judged queries to train on, the other half to judge by; which is which depends on their ids and the
-    seed alone.
-    """
+    """Return half of the judged queries to train on and half to judge by, as their ids and the seed alone say."""
 
     def half(name: str) -> int:
         return hashlib.sha256(f"half/{seed}/{name}".encode()).digest()[0] % 2

@@ -79,9 +79,7 @@ class Links:
         self._database = sqlite3.connect(path)
 
     def anchor(self, text: str) -> dict[int, tuple[int, int]]:
-        """For each document that an anchor text leads to, of five at most: (the documents from which it does, and the
-        first of these).
-        """
+        """Return (documents with this anchor text, the first of them) for at most five documents that it leads to."""
         asked = "SELECT target, sources, first FROM anchors WHERE text = ? LIMIT ?"
         rows = self._database.execute(asked, [as_anchor(text), _MOST_TARGETS + 1])
         return {target: (sources, first) for target, sources, first in rows}
@@ -103,9 +101,7 @@ def as_anchor(text: str) -> str:
 
 
 def write_links(ground: Ground, folder: Path) -> None:
-    """Count the links between documents that are not held out; see-also lists and links of a document to itself are
-    left out.
-    """
+    """Count links between documents that are not held out, but for see-also lists and links to themselves."""
     workspace = Workspace(ground.workspace)
     graph, title = ReferenceGraph.open(workspace, Corpus.open(workspace)), ground.pages.title
     with closing(sqlite3.connect(folder / _FILE)) as database, database:

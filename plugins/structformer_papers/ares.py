@@ -199,9 +199,7 @@ def _title_signs(ground: Ground, surveyed: Surveyed) -> list[tuple[int, ...]]:
 def axiomatic_preference(
     task: str, preference: Preference, here: Neighbourhood, rng: Random, census: Census
 ) -> Iterator[Example]:
-    """Five pseudo-queries drawn as PROP draws word sets, of at most 15 words; two pairs of them, each with the query
-    that the axioms prefer first.
-    """
+    """Draw five pseudo-queries of at most 15 words as PROP does; return two pairs, the one that axioms prefer first."""
     text = here.title_and_head()
     model = document_model(here, text, rng, census, task)
     if model is None:

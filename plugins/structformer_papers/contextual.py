@@ -168,9 +168,7 @@ class ContextualEncoder(BiEncoder):
         return [row[first : len(row) - last] for row in rows]
 
     def _cut(self, lengths: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-        """Windows of a document, by its passages' tokens: (the first passage that is read, the first that is new, the
-        one behind the last).
-        """
+        """Return windows of a document's passages: (first that is read, first that is new, the one after the last)."""
         before, after = self._ends
         room = self.window - len(before)
         costs = [length + len(after) for length in lengths]
@@ -244,9 +242,7 @@ class InSeNTObjective(Objective):
         return passages
 
     def _texts(self, example: Example) -> tuple[list[str], list[str]]:
-        """(the texts of the Example's document that fit into a window, the positive among them, in the order of their
-        sections; those of other documents).
-        """
+        """Return (texts of the Example's document that fit a window, in order, with the positive; the others')."""
         size = self._size(example)
         sections: dict[str, int] = {}
         for text, section in zip(example.documents[:size], example.sections[:size], strict=True):

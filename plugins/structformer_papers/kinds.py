@@ -1,6 +1,4 @@
-"""Kinds of rankers that papers pre-train: their losses, and the tasks that they learn from. Importing this loads no
-torch.
-"""
+"""Kinds of rankers that papers pre-train: their losses and tasks. Importing this loads no torch."""
 
 from structformer.models import Card, Defaults, Loss, RankerKind, Takes
 

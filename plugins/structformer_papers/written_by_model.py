@@ -76,9 +76,7 @@ class AskedSection:
 
 
 def asked_sections(view: DocumentView) -> Iterator[AskedSection]:
-    """The sections of a document whose own text has enough words and is more than links: one without a text of its own
-    would be its children, sent twice.
-    """
+    """Return sections with enough text of their own that is more than links; others would be their children twice."""
     for number, section in enumerate(view.sections):
         if not section.is_link_list and has_words(section.text, view.options.min_words):
             yield AskedSection(number, " › ".join(view.path(number)), view.content(number)[:_CHARACTERS])
@@ -103,9 +101,7 @@ def read_journal(cache: Path) -> dict[str, list[str]]:
 
 
 def questions_of(answer: str) -> list[str]:
-    """The questions of a model's answer, a JSON list of texts, each once, up to three. Nothing of any other answer: a
-    refusal, prose, broken JSON.
-    """
+    """Return up to three distinct questions of an answer that is a JSON list of texts; [] of any other answer."""
     try:
         given = json.loads(answer[answer.find("[") : answer.rfind("]") + 1])
     except (ValueError, RecursionError):

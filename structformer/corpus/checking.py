@@ -23,18 +23,14 @@ class Problem:
 
 
 def check_workspace(workspace: str | Path | Workspace) -> list[Problem]:
-    """List the files that are not as they were written, whatever was compared before. Raises WorkspaceError when
-    the folder is not a workspace.
-    """
+    """List files that are not as they were written. Raises WorkspaceError if the folder is no workspace."""
     workspace = Workspace(workspace)
     workspace.state()
     return list(_problems(workspace))
 
 
 def damage(workspace: str | Path | Workspace) -> WorkspaceError | None:
-    """Explain a library's error while a workspace was read by the damaged file, with what to do; None
-    where all is as it was written.
-    """
+    """Explain a library's error by a damaged file of the workspace, with what to do; None if none is damaged."""
     workspace = Workspace(workspace)
     try:
         problems = check_workspace(workspace) if workspace.exists() else []

@@ -67,9 +67,7 @@ class Corpus:
 
     @classmethod
     def indexed(cls, workspace: str | Path | Workspace) -> Corpus:
-        """Open the corpus that the current index was made of, which a newer one may wait beside. Raises
-        WorkspaceError.
-        """
+        """Open the corpus that the current index was made of, however new the latest is. Raises WorkspaceError."""
         workspace = Workspace(workspace)
         folder, hold = workspace.hold("corpus", workspace.indexed("corpus"))
         return cls.at(workspace, folder, hold)
@@ -129,9 +127,7 @@ class Corpus:
             yield from self.shard_documents(number)
 
     def shard_documents(self, number: int, *, links: bool = True) -> Iterator[Document]:
-        """The documents of one shard; the first has the number `starts[number]`. links=False leaves links and anchors
-        out, which reads faster.
-        """
+        """Read the documents of one shard, from number `starts[number]` on. links=False: faster, without links."""
         for row, section_rows in read_shard(self._compared(self.shards[number]), links=links):
             yield self.navigation.titled(rows_document(row, section_rows))
 

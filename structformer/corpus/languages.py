@@ -33,9 +33,7 @@ def counted_languages(corpus: Corpus) -> dict[str, int]:
 
 
 def that_count(found: Mapping[str, int]) -> list[str]:
-    """The language of most documents first, of the others those that a twentieth of the documents are in. found: how
-    many documents are in each.
-    """
+    """Return the most frequent language, then those of a twentieth of the documents. found: documents by language."""
     ranked = sorted(found, key=lambda code: (-found[code], code))
     least = max(_FEWEST, _SHARE * sum(found.values()))
     return [*ranked[:1], *(code for code in ranked[1:] if found[code] >= least)]

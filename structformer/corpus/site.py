@@ -100,9 +100,7 @@ class Site:
         return there + quote(id, errors="surrogatepass")
 
     def is_beside(self, target: str) -> bool:
-        """Whether a link from the root leads to another site of the same host: it begins with another folder than the
-        addresses of this one.
-        """
+        """Whether a link from the root leads to another site of this host: its first folder is not that of base_url."""
         base = urlsplit(self.base_url).path.strip("/").partition("/")[0]
         return bool(base) and target.startswith("/") and target.strip("/").partition("/")[0] not in ("", base)
 

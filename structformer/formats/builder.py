@@ -372,9 +372,7 @@ class TreeBuilder:
         self._heading_anchors = list(anchors)
 
     def close_heading(self) -> Section | None:
-        """End the heading and return the section it begins; None without an open heading, or if what was taken for one
-        is so long that it is text.
-        """
+        """End the heading and return its section; None if none is open, or if it is so long that it is text."""
         if self._heading is None:
             return None
         heading, self._heading = self._heading, None
@@ -544,9 +542,7 @@ _SEE_ALSO_REACH = 2000  # characters
 
 
 def mark_see_also(root: Section) -> None:
-    """Turn the plain links below every "See also" heading, and those that these words precede in a sentence, into
-    see-also links.
-    """
+    """Turn plain links below a "See also" heading, or after these words in a sentence, into see-also links."""
     for section in root.walk():
         if section is not root and is_see_also(section.title):
             for listed in section.walk():

@@ -65,9 +65,7 @@ def holds_queries(path: str) -> bool:
 
 
 def may_be_document(path: str, head: bytes) -> bool:
-    """Whether a file that no format claims by its suffix may be a document by its content: not what is code by its
-    suffix, its name or its first line.
-    """
+    """Whether a file that no format claims may be a document: no code by its suffix, name or first line."""
     name = without_template(path).rpartition("/")[2].lower()
     stem, dot, suffix = name.rpartition(".")
     if head.startswith(b"#!"):

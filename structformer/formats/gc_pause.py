@@ -1,6 +1,4 @@
-"""Reading makes hundreds of thousands of small objects, none of which Python's garbage collector has anything to do
-with.
-"""
+"""Readers make hundreds of thousands of small objects, in which Python's garbage collector finds nothing."""
 
 import gc
 from collections.abc import Iterator

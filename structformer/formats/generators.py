@@ -188,6 +188,4 @@ class SiteGenerator:
     versions: str = ""
     """The folder of released versions, beside that of the version to come: "versioned_docs"."""
     languages: Callable[[Sequence[str], Sequence[str]], Iterable[Sequence[str]]] | None = None
-    """Return the paths, in parts, that a translated page may translate: given the parts before and after the folder
-    of its language.
-    """
+    """Return paths, in parts, that a page may translate, given the parts before and after its language's folder."""

@@ -1,6 +1,4 @@
-"""Limits: what one file, or one archive, may cost. They are kept by structformer.engines.worker, those of
-archives by structformer.ingestion.unpacking_limits.
-"""
+"""What one file or archive may cost at most; engines.worker and ingestion.unpacking_limits keep to it."""
 
 from dataclasses import dataclass
 

@@ -159,9 +159,7 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
 
 
 def url_names(address: str) -> tuple[str, ...]:
-    """The names of a page on the web: its address without scheme, "www." and query, with and without page suffix and
-    index.
-    """
+    """Return a web page's names: its address without scheme, "www." and query, with and without suffix and index."""
     page, _ = split_fragment(address)
     scheme, found, rest = page.partition("//")
     if not found or scheme.lower() not in ("", "http:", "https:"):

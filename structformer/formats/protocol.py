@@ -10,9 +10,7 @@ from structformer.formats.source import SourceFile
 
 @dataclass(frozen=True, slots=True)
 class FormatOption:
-    """An option of a format: its name, what it does, the values that it takes (any where there are none listed), and a
-    check of a value that raises UsageError.
-    """
+    """An option of a format: name, help, values (any if none are listed), and a check that raises UsageError."""
 
     name: str
     help: str
@@ -78,9 +76,7 @@ class Frame:
 
 @runtime_checkable
 class CutFormat(StreamFormat, Protocol):
-    """A stream whose records stand by themselves, so that a compressed file of several streams can be cut between two
-    of these and each part be read anywhere.
-    """
+    """A stream of independent records: a compressed file of several streams can be read in parts anywhere."""
 
     def frame(self, beginning: bytes) -> Frame | None:
         """The frame of a stream that begins so; None where it is not to be cut. Raises ReadError."""
@@ -91,9 +87,7 @@ class CompositeFormat(Format, Protocol):
     """A format whose files take in others, which then are not documents of their own."""
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a source takes in whole, and those that these take in; not of those that are
-        documents of their own.
-        """
+        """Return paths of files that a source takes in whole, also through others, and that are no documents."""
 
 
 @runtime_checkable
@@ -109,9 +103,7 @@ class ListingFormat(CompositeFormat, Protocol):
     """A format whose files list the pages of a site."""
 
     def pages(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a source lists as documents of their own, whoever takes them in; "*" in a path
-        matches anything.
-        """
+        """Return the paths of files that are documents whoever takes them in; "*" in a path matches anything."""
 
 
 def format_options(format: Format) -> tuple[FormatOption, ...]:

@@ -26,9 +26,7 @@ class Neighbours(Protocol):
     """The other files that a source may take parts from: those of its ingested folder, or of its archive."""
 
     def get(self, path: str) -> bytes | None:
-        """A file's content by its path relative to the root; None when it isn't there, is too large, or lies
-        outside.
-        """
+        """Return a file's content by its path; None if there is none, it is too large, or lies outside the root."""
 
     def find(self, suffix: str) -> list[str]:
         """Paths of all files with that suffix, in order."""
@@ -48,9 +46,7 @@ def _opened_if_regular(path: str, flags: int) -> int:
 
 
 class SourceFile:
-    """One file as a plugin sees it: its path relative to the root, its bytes, its neighbours, and a place for
-    warnings.
-    """
+    """One file as a plugin sees it: its path from the root, its bytes, its neighbours, a place for warnings."""
 
     def __init__(
         self, path: str, data: bytes | None = None, location: Path | None = None, neighbours: Neighbours | None = None
@@ -134,9 +130,7 @@ class SourceFile:
 
 
 def guess_encoding(data: bytes) -> str | None:
-    """The name of a Python codec for bytes that are not UTF-8, and neither declare nor show their encoding; None when
-    nothing tells.
-    """
+    """Guess a Python codec for bytes that are not UTF-8 and do not show their encoding; None if nothing tells."""
     from charset_normalizer import from_bytes
 
     best = from_bytes(data[:262144]).best()

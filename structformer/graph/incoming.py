@@ -85,9 +85,7 @@ def gather(edges: pa.Table, path: Path, bounds: Sequence[int]) -> None:
 
 
 def write_incoming(task: IncomingTask, started: Callable[[str], None]) -> None:
-    """A worker's job: the links to one group, those to a section in order of their sources, a row group for each of its
-    shards.
-    """
+    """Write the links to one group, a row group for each of its shards, in order of their sources. A worker's job."""
     tables = [EDGES.empty_table()]
     for path in task.gathered:
         with pq.ParquetFile(path) as file:
@@ -111,9 +109,7 @@ def _write(path: Path, table: pa.Table, bounds: Sequence[int]) -> None:
 
 
 def read_incoming(path: Path, place: int) -> pa.Table:
-    """The links to one shard's documents, rows of EDGES in order of their targets. place: the shard's in its group.
-    Raises WorkspaceError.
-    """
+    """Return links to the shard at a place of its group, rows of EDGES by target. Raises WorkspaceError."""
     again = ": run `structformer ingest` again"
     with read_errors(path, OSError, pa.ArrowException, advice=again), pq.ParquetFile(path) as file:
         return file.read_row_group(place)

@@ -308,9 +308,7 @@ class NameTables:
         return self._tables[partition]
 
     def _table_of(self, name: str) -> int:
-        """The one table that a name may be in; -1 for most names that are in none: most links of a part of a wiki lead
-        out of it.
-        """
+        """Return the one table that may have a name; -1 for most that none has, as most links out of a wiki."""
         hashed = _hash(name)
         partition = hashed % self._count
         bits = self._bits.get(partition)

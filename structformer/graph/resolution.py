@@ -87,9 +87,7 @@ class ResolveTask:
 
 
 def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resolution:
-    """A worker's job: the edges of one shard's links into a Parquet file, what they say of their targets, and their
-    outcomes.
-    """
+    """Write one shard's edges, and what they say of their targets; return the outcomes of links. A worker's job."""
     corpus = Corpus(Path(), Path(task.shards), [task.shard])
     names = NameTables(Path(task.names))
     resolution = Resolution()
@@ -201,9 +199,7 @@ def _noted(read_by: Format, link: Link, document: Document, tried: list[str]) ->
 
 
 def _untranslated(names: Iterable[str], document_id: str) -> Iterator[str]:
-    """What these names are without the mark of the language of their page, or with that of English: where a site has
-    no translation it shows the original.
-    """
+    """Return names without their page's mark of language, or with English's: sites show the original for these."""
     languages = _languages(document_id)
     for name in names if languages else ():
         path, separator, anchor = name.partition("#")
