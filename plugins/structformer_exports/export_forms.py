@@ -29,6 +29,8 @@ class Asked:
     """Where the site is, whatever its own settings say."""
     title: str = ""
     """Of the page; the names of what was read if it is empty."""
+    language: str = ""
+    """The code of the page's own language; "" for that of most documents."""
     judgements: Judgements | None = None
     """Queries and judgements to write beside the corpus."""
     chosen: Mapping[str, Any] | None = None
@@ -109,7 +111,12 @@ def _site(asked: Asked) -> Exported:
     from structformer_serve import export_site
 
     made = export_site(
-        asked.workspace.path, asked.target, base_url=asked.base_url, title=asked.title, force=asked.force
+        asked.workspace.path,
+        asked.target,
+        base_url=asked.base_url,
+        title=asked.title,
+        code=asked.language,
+        force=asked.force,
     )
     without = "words alone: the index has no vectors of the static encoder"
     how = f"words and meaning (vectors of {made.words} words)" if made.words else without
@@ -140,7 +147,7 @@ FORMS = (
         "--site",
         "Write a search page that needs no server: a folder for any web server of files.",
         _site,
-        ("base_url", "title"),
+        ("base_url", "title", "language"),
     ),
     Form("--docsearch", "Write the corpus as DocSearch records, JSON lines.", _docsearch, ("base_url",)),
     _counted("--write-word-vectors", "Learn word vectors from the corpus (word2vec) and write them as text.", "words"),
@@ -156,6 +163,7 @@ def export(
     model: str | None = None,
     base_url: str = "",
     title: str = "",
+    language: str = "",
     judgements: Judgements | None = None,
     int8: bool = False,
     force: bool = False,
@@ -166,7 +174,7 @@ def export(
     BEIR has them; "datasets", "training-rows" and "qry-pos-neg", the Examples; "word-vectors"; or, of a `model`,
     "static", a folder of its own, and "onnx", beside the model, with `int8` also in 8 bits. target: the folder or file
     to write. base_url: of "site" and "docsearch", where the site is, whatever its own settings say.
-    force: also over an earlier export.
+    language: of "site", the code of the page's own language, as de. force: also over an earlier export.
 
     Raises UsageError on an unknown form, an option that does not go with it, and a target that must not be written;
     WorkspaceError without what is exported."""
@@ -179,11 +187,14 @@ def export(
         raise UsageError(f"{form!r} is written into the model's folder: leave target out")
     if not chosen.in_model and target is None:
         raise UsageError(f"{form!r} is written to a target: name the folder or file")
-    given = {"model": model, "base_url": base_url, "title": title, "judgements": judgements, "int8": int8}
+    given: dict[str, Any] = {"model": model, "base_url": base_url, "title": title, "language": language, "int8": int8}
+    given["judgements"] = judgements
     for name, value in given.items():
         if value and name not in chosen.takes:
             forms = " and ".join(each.name for each in FORMS if name in each.takes)
             raise UsageError(f"{name} goes with {forms}, not with {form!r}")
     place = Workspace(workspace)
-    asked = Asked(place, Path(target or place.path), model or "", base_url, title, judgements, None, int8, force)
+    asked = Asked(
+        place, Path(target or place.path), model or "", base_url, title, language, judgements, None, int8, force
+    )
     return chosen.write(asked)

@@ -351,8 +351,8 @@ class Application:
         try:
             asked = SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
         except ValidationError as error:
-            said = "This cannot be searched for"
-            return _html(await self._in_thread(self._pages.message, access, said, f"{said}: {_reasons(error)}."), 400)
+            name = "no_words" if [each["loc"] for each in error.errors()] == [("q",)] else ""
+            return _html(await self._in_thread(self._pages.message, access, "e400", name or _reasons(error)), 400)
         if COMPARE in given.items():
             answer, comparison = await self._compared(asked, access)
         else:
@@ -376,12 +376,12 @@ class Application:
                 return made
             return _html(await self._in_thread(self._pages.read, access, name))
         except NotThere:
-            said = "Not there", "There is no such document: it may have been removed."
-            return _html(await self._in_thread(self._pages.message, access, *said), 404)
+            return _html(await self._in_thread(self._pages.message, access, "e404", "gone_page"), 404)
 
     async def _failed(self, request: Request, error: Exception) -> Response:
         """What goes wrong as an answer; nothing of a user's is a server error."""
-        return for_browsers(_failure(error), request.scope, self.options.root)
+        code = self.service.language(EVERYTHING).code
+        return for_browsers(_failure(error), request.scope, self.options.root, code)
 
 
 class _Packed(GZipMiddleware):

@@ -16,12 +16,13 @@ from structformer.pages import environment
 from structformer.plugins import load_plugins
 from structformer.workspace import Workspace
 
-_KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-STATIC = {
-    name: _KINDS[PurePath(name).suffix]
-    for name in """page.css box.css page.js search-box.js widget.js box-button.css box-button.js box-places.js
-    copying.js ask.css ask.js answer-markdown.js icon.svg""".split()
-}
+from structformer_serve.language import script_languages
+
+_KINDS = {".css": "text/css", ".js": "text/javascript", ".json": "application/json", ".svg": "image/svg+xml"}
+SPOKEN = script_languages()
+_FILES = """page.css box.css page.js search-box.js widget.js box-button.css box-button.js box-places.js language.js
+    copying.js ask.css ask.js answer-markdown.js icon.svg"""
+STATIC = {name: _KINDS[PurePath(name).suffix] for name in (*SPOKEN, *_FILES.split())}
 _PLACES = "box-places.js"  # made from the site generators
 _ICON_FOLDERS = "", "_static", "static", "static/img", "public", "img", "images", "assets", "assets/images", "favicons"
 _ICON_KINDS = {".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon"}
@@ -35,6 +36,8 @@ def static(name: str) -> bytes:
     """Return a file of the pages."""
     if name == _PLACES:
         return box_places().encode()
+    if name in SPOKEN:
+        return SPOKEN[name]
     return (files("structformer_serve") / "static" / name).read_bytes()
 
 

@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 from structformer.document import Block, MarkKind, Section
 from structformer.text import visible
 
+from structformer_serve.language import ENGLISH, Language
 from structformer_serve.notes import opening
 from structformer_serve.spans import Resolve, Span, leaves, spans_of_leaves
 
@@ -26,18 +27,21 @@ _LONG = 40  # characters of a cell that wants room
 _COLOURED = frozenset("warning caution attention important danger error tip hint".split())  # notes
 
 
-def section_html(section: Section, resolve: Resolve | None = None) -> Markup:
-    """The text of a section. resolve: gives a link's address; without it links are plain text."""
+def section_html(section: Section, resolve: Resolve | None = None, t: Language = ENGLISH) -> Markup:
+    """Return the text of a section. resolve: gives a link's address; without it links are plain text. t: the language
+    of what is said beside the text.
+    """
     blocks = section.blocks
-    writer = _Writer(section.text, spans_of_leaves(section, blocks, resolve, pictures=True))
+    writer = _Writer(section.text, spans_of_leaves(section, blocks, resolve, pictures=True), t)
     writer.blocks(blocks)
     return Markup("").join(writer.parts)
 
 
 class _Writer:
-    def __init__(self, text: str, spans: dict[int, list[Span]]) -> None:
+    def __init__(self, text: str, spans: dict[int, list[Span]], t: Language) -> None:
         self._text = text
         self._spans = spans
+        self._t = t
         self._depth = 0
         self._begins: dict[int, int] = {}  # where leaves begin whose first words are said otherwise
         self.parts: list[Markup] = []
@@ -63,7 +67,7 @@ class _Writer:
                 continue
             self._plain(start, span.start)
             if span.kind is None and not span.address:
-                opening, closing = '<em class="picture">[picture: ', "]</em>"
+                opening, closing = f'<em class="picture">[{self._t("picture")}: ', "]</em>"
             elif span.kind is None:
                 self.parts.append(Markup('<a href="{}">').format(span.address))
                 opening, closing = "", "</a>"
@@ -203,8 +207,11 @@ class _Writer:
             if title is not None:
                 self._block(title)
             elif label:
-                self.parts.append(Markup('<p class="note-title">{}</p>').format(label))
+                self.parts.append(Markup('<p class="note-title">{}</p>').format(self._label(block.detail, label)))
             self.blocks(content)
+
+    def _label(self, kind: str, label: str) -> str:
+        return self._t(name) if (name := kind.lower()) in self._t.notes else label
 
     def _figure(self, block: Block) -> None:
         captions = [child for child in block.children if child.kind is MarkKind.CAPTION]

@@ -72,14 +72,9 @@ class Comparison:
         return self.trained, self.untrained
 
     @property
-    def in_words(self) -> str:
-        """What training moved, in a sentence."""
-        counts = Counter(each.moved for each in self.trained.places)
-        if counts.keys() <= {"same"}:
-            return "Both searches find the same documents in the same order."
-        words = {"new": "new", "up": "moved up", "down": "moved down", "same": "in the same place"}
-        said = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])  # type: ignore[index]
-        return f"Of the first {len(self.trained.places)} documents of the trained search: {said}."
+    def counts(self) -> Counter[Moved]:
+        """How many documents of the trained search were moved how."""
+        return Counter(each.moved for each in self.trained.places)
 
 
 def compared(

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from structformer_serve.schemas import FacetCounts, SearchAnswer, SearchRequest
 from structformer_serve.versions import is_version, newest_first
 
-_LABELS = {"path": "Part"}
+_LABELS = {"lang": "language", "versions": "version", "release": "version"}  # names of strings
 _ESCAPED = re.compile(r"\[([*?[])\]")  # a sign of a pattern, taken literally
 _VERSIONS = frozenset({"version", "versions", "release"})
 _FIRST = {"version": 0, "versions": 0, "release": 0, "language": 1, "lang": 1}  # the others as the answer has them
@@ -56,7 +56,7 @@ def facet_links(answer: SearchAnswer, request: SearchRequest, address: Addresses
                 its.append(setting)
             values.append({"value": value, "count": count, "address": address(path, where), "chosen": chosen})
         if len(values) > 1 or any(value["chosen"] for value in values):
-            found.append({"label": _LABELS.get(facet.name, facet.name.replace("_", " ")), "choices": values})
+            found.append({"label": _LABELS.get(facet.name.lower(), facet.name), "choices": values})
     return found
 
 

@@ -13,12 +13,13 @@ from structformer.text import visible
 
 from structformer_serve.assets import page
 from structformer_serve.blocks_html import section_html
-from structformer_serve.comparison import Comparison, Placed
+from structformer_serve.comparison import Comparison
 from structformer_serve.filters import Addresses, chips, facet_links
 from structformer_serve.generation import BEST, WORDS
 from structformer_serve.http.access import Access
+from structformer_serve.language import Language, language
 from structformer_serve.openapi import example_call
-from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status
+from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status, TranslationOut
 from structformer_serve.service import DocumentList, NotThere, Reading, SearchService, leading, read_address
 from structformer_serve.shelves import folder_label, prefixes
 
@@ -31,11 +32,10 @@ _MORE = 30
 _OTHERS = 2  # sections of a document beside its best
 _ROOM = 4000  # characters of a preview after which no further section begins
 _LONGEST = 20_000  # characters of one section that a preview sets as a page; of a longer one its beginning is text
-_RIGHT_TO_LEFT = frozenset("ar arc arz azb ckb dv fa glk he ks mzn nqo pnb ps sd syr ug ur yi".split())
 COMPARE = ("compare", "1")  # what an address says of a search that is compared
 
 
-def preview(reading: Reading, section: int, root: str) -> dict[str, Any]:
+def preview(reading: Reading, section: int, root: str, t: Language) -> dict[str, Any]:
     """What a template shows of a section beside the results, with what is below it as far as there is room. root: what
     precedes all paths. Raises NotThere.
     """
@@ -50,7 +50,7 @@ def preview(reading: Reading, section: int, root: str) -> dict[str, Any]:
         if room <= 0 or (number > section and len(its_path) <= len(path)):
             break
         room -= len(part.text)
-        parts.append({"title": part.title if number > section else "", "body": _body(reading, number, part, root)})
+        parts.append({"title": part.title if number > section else "", "body": _body(reading, number, part, root, t)})
     return {
         "title": first.title or document.title or document.id,
         "path": [document.title or document.id, *(step.title for step in path[1:-1] if step.title)] if section else [],
@@ -60,10 +60,10 @@ def preview(reading: Reading, section: int, root: str) -> dict[str, Any]:
     }
 
 
-def _body(reading: Reading, number: int, part: Section, root: str) -> Markup:
+def _body(reading: Reading, number: int, part: Section, root: str, t: Language) -> Markup:
     if len(part.text) > _LONGEST:
         return Markup("<p>{}</p>").format(escape(visible(part.text[:_ROOM])))
-    return section_html(part, leading(reading.links.get(number, ()), root))
+    return section_html(part, leading(reading.links.get(number, ()), root), t)
 
 
 def marked(found: Found) -> Markup:
@@ -86,38 +86,21 @@ def others(hit: FoundDocument) -> list[tuple[Found, str]]:
     return found[:_OTHERS]
 
 
-def lang(language: str) -> Markup:
-    """The attribute of what is written in another language than the page's own words; none for English."""
-    return Markup(' lang="{}"').format(language) if language not in ("", "en") else Markup()
+def called(translation: TranslationOut) -> str:
+    """The name of a translation's language: its own, where we speak it."""
+    its = language(translation.language)
+    return its.name if its.code == translation.language.partition("-")[0] else translation.language_name
 
 
-def direction(language: str) -> str:
-    """Which way a text is read, as HTML says it: by its language, else by its first letter."""
-    return "rtl" if language.partition("-")[0] in _RIGHT_TO_LEFT else "auto"
-
-
-def moved(placed: Placed) -> Markup:
-    """Where training moved a document, with a sign for the eye."""
-    place = placed.elsewhere
-    way = "from" if placed.trained else "to"
-    gone = "was" if placed.trained else "now"
-    signs = {"same": "=", "up": "▲", "down": "▼", "new": "+", "gone": "−"}
-    words = {"same": "same place", "up": f"up {way} {place}", "down": f"down {way} {place}"}
-    said = words.get(placed.moved) or placed.moved + (f", {gone} {place}" if place else "")
-    return Markup('<span aria-hidden="true">{}</span> {}').format(signs[placed.moved], said)
-
-
-_FILTERS = {"marked": marked, "moved": moved, "others": others, "lang": lang, "direction": direction}
+_FILTERS = {"marked": marked, "others": others, "called": called}
 environment("structformer_serve", "templates").filters.update(_FILTERS)
 
 
-def _how(status: Status, *, verdict: bool) -> str:
-    """Where meaning comes from, as the end of a sentence. verdict: whether the next one says what was trained."""
-    if not status.meaning or verdict:
-        return ""
-    if status.learned_alone:
-        return ", learned from them alone"
-    return ", trained on them" if status.trained else ", not trained on them"
+def _how(status: Status) -> str:
+    """The name of the string that says how is searched."""
+    if not status.meaning:
+        return "by_words"
+    return "by_alone" if status.learned_alone else "by_trained" if status.trained else "by_untrained"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +114,17 @@ class PageMaker:
     """The host of the language model; "" without one."""
 
     def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
-        status, verdict = self.service.status(access), self.service.verdict(access)
+        status, t = self.service.status(access), self.service.language(access)
+        verdict = self.service.verdict(access) if t.code == "en" else None  # which is in English alone
         trained = f"Trained on these documents. {verdict.conclusion}" if verdict else ""
         if verdict and verdict.used and not status.trained:
             trained += " It is not in the index yet."
         shared = {
+            "t": t,
             "status": status,
             "verdict": verdict,
             "trained": trained,
-            "how": _how(status, verdict=verdict is not None),
+            "how": "by_meaning" if verdict and status.meaning else _how(status),
             "root": self.root,
             "ask": self.ask,
             "own_icon": self.service.icon.is_own,
@@ -152,8 +137,10 @@ class PageMaker:
         return page(template, heading=heading, **{**shared, **values})
 
     def message(self, access: Access, heading: str, message: str) -> bytes:
-        """A page that says what is wrong."""
-        return self._render("base.html", access, heading=heading, message=message)
+        """A page that says what is wrong. heading, message: names of strings; the latter else in English."""
+        t = self.service.language(access)
+        said = t(message) if message in t.strings else message
+        return self._render("base.html", access, heading=t(heading), message=said)
 
     def home(self, access: Access, folder: str = "", start: int = 0) -> bytes:
         """The first page, or what a folder has from its `start`th document on. Raises NotThere."""
@@ -208,8 +195,9 @@ class PageMaker:
 
     def preview(self, access: Access, document_id: str, section: int) -> bytes:
         """A section for the column beside the results. Raises NotThere."""
-        shown = preview(self.service.reading(document_id, access), section, self.root)
-        return page("preview.html", preview=shown, root=self.root)
+        t = self.service.language(access)
+        shown = preview(self.service.reading(document_id, access), section, self.root, t)
+        return page("preview.html", preview=shown, root=self.root, t=t)
 
     def search(
         self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: Comparison | None = None
@@ -221,7 +209,7 @@ class PageMaker:
         return self._render(
             "search.html",
             access,
-            heading=f"{request.q}{', compared' if comparison else ''} · {self.service.title}",
+            heading=f"{request.q} · {self.service.title}",
             query=request.q,
             answer=answer,
             kept=kept,
@@ -244,22 +232,24 @@ class PageMaker:
             return None
         first = answer.hits[0]
         try:
-            return preview(self.service.reading(first.document, access), first.section, self.root)
+            return preview(
+                self.service.reading(first.document, access), first.section, self.root, self.service.language(access)
+            )
         except NotThere:  # a newer index has come between the search and its page
             return None
 
     def _switches(self, request: SearchRequest, answer: SearchAnswer, *, compared: bool) -> list[tuple[str, str]]:
-        """(label, address) of the other ways to search: by words alone or by meaning too, and one list or two."""
+        """(name of its label, address) of each other way to search: by words alone or not, one list or two."""
         current = self.service.current
         ways: list[tuple[str, dict[str, str]]] = []
         if current.searches_by_meaning and request.pipeline == WORDS:
-            ways.append(("By meaning too", {}))
+            ways.append(("meaning_too", {}))
         elif current.searches_by_meaning and not compared:
-            ways.append(("By words alone", {"pipeline": WORDS}))
+            ways.append(("words_alone", {"pipeline": WORDS}))
         if compared and answer.hits:
-            ways.append(("Show one list", {}))
+            ways.append(("one_list", {}))
         elif current.other and answer.hits:
-            ways.append((f"Compare with the {current.other} search", dict([COMPARE])))
+            ways.append((f"compare_{current.other}", dict([COMPARE])))
         return [(label, Addresses(self.root, request.q, way)(request.path, request.where)) for label, way in ways]
 
     def api(self, access: Access, described: dict[str, Any]) -> bytes:
@@ -274,6 +264,7 @@ class PageMaker:
 
     def read(self, access: Access, document_id: str) -> bytes:
         """A whole document with its tree. Raises NotThere."""
+        t = self.service.language(access)
         document = self.service.document(document_id, access)
         reading = self.service.reading(document_id, access)
         return self._render(
@@ -289,7 +280,7 @@ class PageMaker:
                     "level": min(6, len(path)),
                     "title": part.title or document.title or document.document,
                     "url": reading.url(part),
-                    "body": section_html(part, leading(reading.links.get(number, ()), self.root)),
+                    "body": section_html(part, leading(reading.links.get(number, ()), self.root), t),
                 }
                 for number, (part, path) in enumerate(reading.document.root.walk_with_path())
             ],

@@ -208,4 +208,5 @@ def _serve(
     pipelines: Mapping[str, str] | None,
 ) -> Served:
     named = checked_pipelines(tuple(f"{name}={pipeline}" for name, pipeline in (pipelines or {}).items()))
-    return Served(SearchService(workspace, Serving(title, named, feedback=options.feedback)), options, on)
+    serving = Serving(title, named, options.feedback, options.language)
+    return Served(SearchService(workspace, serving), options, on)

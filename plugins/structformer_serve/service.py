@@ -49,6 +49,7 @@ from structformer_serve.assets import Icon, icon
 from structformer_serve.comparison import COMPARED, Comparison, compared
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
 from structformer_serve.http.access import Access
+from structformer_serve.language import ENGLISH, Language, is_written_in, language
 from structformer_serve.links import Edge
 from structformer_serve.schemas import (
     BlockOut,
@@ -81,18 +82,6 @@ _LOOKED_AT = 3000  # links to a document that are looked at
 _RELATED = 5  # documents that are named beside one
 _DESCRIPTION = 160  # characters of it
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
-_LABELS = {
-    "dense": "meaning of the passage",
-    "overview": "what the document is about",
-    "lexical": "words of the passage",
-    "document": "words of the whole document",
-    "structure": "meaning of the passage, by what these documents teach",
-    "structure_overview": "what the document is about, by what these documents teach",
-    "described": "the sentence that describes the document best",
-    "present": "words as they were typed",
-    "called": "what others call the document where they link to it",
-    "look": "the document's passages word by word, at a second look",
-}
 
 
 class NotThere(StructformerError):
@@ -126,6 +115,8 @@ class Serving:
     """Further pipelines, by name."""
     feedback: bool = False
     """Whether searches and clicks are kept."""
+    language: str = ""
+    """The code of the page's own language; "" for that of most documents."""
 
 
 class SearchService:
@@ -174,6 +165,10 @@ class SearchService:
         """The picture beside the title."""
         return icon(self.workspace)
 
+    def language(self, access: Access) -> Language:
+        """The language that the page speaks to somebody."""
+        return language(self.serving.language, self.current.offered(access.where)[1])
+
     def verdict(self, access: Access) -> TrainingVerdict | None:
         """What training on the documents came to; its figures are for those who may see all of them."""
         found = self.current.verdict
@@ -192,10 +187,14 @@ class SearchService:
             trained=not current.learned_alone and trained_encoder(self.workspace, current.pipelines[BEST].encoder),
             learned_alone=current.learned_alone,
             verdict=str(self.verdict(access) or ""),
-            stage=str(self.doing or ""),
+            stage=self._stage(access),
             feedback=self.serving.feedback,
             what_was_read=None if access.where else current.what_was_read,
         )
+
+    def _stage(self, access: Access) -> str:
+        t = self.language(access)
+        return "" if self.doing is None else str(self.doing) if t is ENGLISH else str(t("improving"))
 
     def encoding(self, request: SearchRequest) -> list[Future[Any]]:
         """What a search will wait for: its query's vectors, which are being made from now on. A server that waits for
@@ -515,7 +514,7 @@ def _explained(
     query = list(dict.fromkeys(WRITTEN.findall(ranking.query)))
     weights = current.retriever.weights(pipeline)
     given = {} if weights is None else what_parts_give(ranking, weights)
-    learned = _learned(pipeline, current.static, with_structure=bool(weights and weights.with_structure))
+    learned = str(ENGLISH(_learned(pipeline, current.static)))
     witness_of = current.retriever.witnesses(ranking.query, pipeline, seen)
     scores_by_words = ranking.scores.get("lexical", {}).values()
 
@@ -524,7 +523,7 @@ def _explained(
         for name, (weight, mean, scale) in given.items():
             value = hit.scores.get(name, mean if name == "look" else 0.0)
             gives = scale * (value - mean)
-            parts.append(Part(name=name, label=_LABELS[name], value=value, weight=weight, gives=gives))
+            parts.append(Part(name=name, label=str(ENGLISH(name)), value=value, weight=weight, gives=gives))
         by_words = hit.scores.get("lexical")
         witness = witness_of(hit.document_id)
         told_by = witness.told_by if witness else ""
@@ -544,16 +543,13 @@ def _explained(
     return why
 
 
-def _learned(pipeline: Pipeline, static: Collection[str], *, with_structure: bool) -> str:
-    """What of a pipeline is learned, in words. static: encoders that were learned from the corpus alone."""
+def _learned(pipeline: Pipeline, static: Collection[str]) -> str:
+    """Return the name of the string that says what a pipeline learned. static: encoders of the corpus alone."""
     if not pipeline.encoder:
-        return "BM25: words alone, nothing is learned"
+        return "learned_words"
     if pipeline.encoder in static:
-        how = "an encoder learned from this corpus alone, nothing pretrained"
-    else:
-        how = "the untrained encoder" if pipeline.encoder == UNTRAINED else "an encoder trained on this corpus"
-        how += ", and one learned from this corpus alone" if with_structure else ""
-    return how
+        return "learned_alone"
+    return "learned_untrained" if pipeline.encoder == UNTRAINED else "learned_trained"
 
 
 def _found(hit: Hit, why: Callable[[Hit], Why | None]) -> Found:
@@ -662,10 +658,14 @@ def _section_title(current: Generation, document: int, section: int) -> str:
 
 
 def _language(current: Generation, number: int, metadata: Mapping[str, Any], access: Access) -> str:
-    """The language of a document: its own, else that in which it is a translation, else that of most that are seen."""
-    own = metadata.get("language")
-    its = current.retriever.opened.translations.language(number)
-    return own if isinstance(own, str) and own else its or current.offered(access.where)[1]
+    """The language of a document: its own, else that in which it is a translation, else that of most that are seen, if
+    most of its letters are of that language's script. "" if unknown.
+    """
+    own, opened = metadata.get("language"), current.retriever.opened
+    if its := own if isinstance(own, str) and own else opened.translations.language(number):
+        return its
+    first, most = opened.units[opened.units_of(number)[0]], current.offered(access.where)[1]
+    return most if is_written_in(f"{first.title} {first.text}", most) else ""
 
 
 def default_title(workspace: Workspace) -> str:

@@ -134,9 +134,9 @@ def test_the_page_and_the_api_name_the_other_languages_and_count_them(harbour):
     assert {hit["document"], other["document"]} == {"en/moor.md", "fr/moor.md"}
     assert other["read"] == f"/read/{other['document']}"
     assert other["language_name"] == {"en": "English", "fr": "French"}[other["language"]]
-    link = f'<a href="/read/{other["document"]}" hreflang="{other["language"]}">'
-    assert f"Also in {other['language_name']}: {link}" in page
-    assert "1 of 1 document and 1 translation of them" in page
+    link = f'<a href="/read/{other["document"]}" hreflang="{other["language"]}" title="{other["document"]}">'
+    assert f"{link}Also in {'English' if other['language'] == 'en' else 'Français'}</a>" in page
+    assert "1 of 1 document · 1 translation" in page
 
 
 def test_sections_and_runs_have_every_document_by_its_own_name(harbour):

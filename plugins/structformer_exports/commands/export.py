@@ -40,6 +40,12 @@ def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--title", default="", help="With --site: the page's title.  [default: the site's name]")
 @click.option(
+    "--language",
+    default="",
+    metavar="CODE",
+    help="With --site: the language of the page itself, as de.  [default: that of most documents, else English]",
+)
+@click.option(
     "--engine",
     metavar="NAME:PLACE",
     help="Write the index to a search engine; `structformer plugins list` shows the engines and their addresses.",
@@ -54,6 +60,7 @@ def command(
     qrels: Path | None,
     base_url: str,
     title: str,
+    language: str,
     engine: str | None,
     force: bool,
     workspace: Path,
@@ -77,7 +84,7 @@ def command(
     written: list[tuple[str, int, str]] = []  # where, how many, of what
     for form in asked_for:
         target = place.path if form.in_model else targets[form.name.replace("-", "_")]
-        made = form.write(Asked(place, target, model or "", base_url, title, judged, chosen, int8, force))
+        made = form.write(Asked(place, target, model or "", base_url, title, language, judged, chosen, int8, force))
         if form.in_model:
             _show_model(out, workspace, str(model), made.path)
             continue

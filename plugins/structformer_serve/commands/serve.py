@@ -42,6 +42,12 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
         default_option("--port", 8765, "0: any free one.", type=click.IntRange(0, 65535)),
         click.option("--title", default="", help="What the page is headed with.  [default: the folder's name]"),
         click.option(
+            "--language",
+            default="",
+            metavar="CODE",
+            help="The language of the page itself, as de.  [default: that of most documents, else English]",
+        ),
+        click.option(
             "--host-name",
             "hosts",
             multiple=True,
@@ -141,7 +147,7 @@ def log_requests(wanted: bool) -> None:
 @click.command(
     "serve",
     cls=BriefCommand,
-    main="--open --ask --host --port --title --host-name --cors --tokens --feedback --pipeline",
+    main="--open --ask --host --port --title --language --host-name --cors --tokens --feedback --pipeline",
 )
 @serving_options
 @server_threads_option("Searches at once.")
@@ -176,7 +182,7 @@ def command(
     from structformer_serve.service import SearchService, Serving, checked_pipelines
 
     title = values.pop("title")
-    serving = Serving(title, checked_pipelines(pipelines), feedback=values["feedback"])
+    serving = Serving(title, checked_pipelines(pipelines), values["feedback"], values["language"])
     log_requests(values["logs"] or values["log_queries"])
     options, on = listen(ctx, out, server_options(values))
     if export:

@@ -123,7 +123,7 @@ def command(
         from structformer_serve.service import SearchService, Serving
 
         choose_encoders(place, base_model, query_model)
-        service = SearchService(place, Serving(title, feedback=options.feedback))
+        service = SearchService(place, Serving(title, {}, options.feedback, options.language))
     except KeyboardInterrupt:
         view.say(f"\nStopped: {_KEPT}.")
         ctx.exit(130)

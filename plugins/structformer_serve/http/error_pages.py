@@ -8,32 +8,30 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from structformer_serve.assets import page
+from structformer_serve.language import language
 
 _FOR_PROGRAMS = ("/api/", "/1/", "/mcp", "/static/", "/openapi.json", "/metrics", "/healthz", "/readyz", "/widget.js")
-_HEADINGS = {
-    401: "A token is needed",
-    404: "Not there",
-    421: "Not under this name",
-    422: "This cannot be asked",
-    429: "Too many requests",
-    503: "Not at the moment",
-}
-_IN_WORDS = {"Not Found": "There is no such page."}
 
 
-def for_browsers(answer: Response, scope: Scope, root: str) -> Response:
-    """An error as who asked reads it: the same status, headers and message, in a page for a browser. root: what
-    precedes all paths.
+def for_browsers(answer: Response, scope: Scope, root: str, code: str = "") -> Response:
+    """Return an error as who asked reads it: the same status, headers and message, in a page for a browser.
+
+    root: what precedes all paths. code: the page's language; "" for the browser's.
     """
-    path = str(scope["path"]).removeprefix(root)
-    if path.startswith(_FOR_PROGRAMS) or "text/html" not in Headers(scope=scope).get("accept", ""):
+    path, headers = str(scope["path"]).removeprefix(root), Headers(scope=scope)
+    if path.startswith(_FOR_PROGRAMS) or "text/html" not in headers.get("accept", ""):
         return answer
     try:
-        said = str(json.loads(bytes(answer.body))["message"])
+        message = str(json.loads(bytes(answer.body))["message"])
     except (ValueError, KeyError):
         return answer
-    status, message = answer.status_code, _IN_WORDS.get(said, said)
-    heading, sentence = _HEADINGS.get(status, HTTPStatus(status).phrase), message[:1].upper() + message[1:]
+    accepted = (each.partition(";")[0].strip() for each in headers.get("accept-language", "").split(","))
+    t, status = language(code, *accepted), answer.status_code
+    heading = t(name) if (name := f"e{status}") in t.strings else HTTPStatus(status).phrase
+    # What went wrong is said in English alone.
+    message = message[:1].upper() + message[1:] if t.code == "en" else ""
     kept = {name: value for name, value in answer.headers.items() if name not in ("content-type", "content-length")}
-    shown = page("error.html", heading=heading, message=sentence, root=root)
+    if status == HTTPStatus.NOT_FOUND:
+        message = t("gone_page")
+    shown = page("error.html", t=t, heading=heading, message=message, root=root)
     return Response(shown, status, {**kept, "cache-control": "no-store"}, "text/html; charset=utf-8")

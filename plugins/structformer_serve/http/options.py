@@ -8,6 +8,7 @@ from structformer.errors import UsageError
 
 from structformer_serve.http.access import Tokens
 from structformer_serve.http.hostnames import as_address, is_loopback, name_in, own_names
+from structformer_serve.language import checked_language
 from structformer_web import language_model
 
 ANY_NAME = "*"
@@ -40,6 +41,8 @@ class ServerOptions:
     """Megabytes of searches and clicks that are kept in a month at most."""
     feedback_months: int = 12
     """How many months of them are kept beside the current one."""
+    language: str = ""
+    """The code of the page's own language, as de; "" for that of most documents."""
     log_queries: bool = False
     """Whether the log has the texts of queries."""
     threads: int = 2
@@ -67,6 +70,7 @@ class ServerOptions:
     """Bytes that the body of a request has at most."""
 
     def __post_init__(self) -> None:
+        checked_language(self.language)
         if not _ROOT.fullmatch(self.root):
             raise UsageError(f"{self.root!r}: a root path begins with a slash and ends without one, as /docs/search")
         for proxy in self.proxies:

@@ -1,19 +1,20 @@
 // An answer in words, shown as it comes, with what one can do with it: copy it, say whether it helped, follow it up.
 import { rendered } from "./answer-markdown.js";
 import { copyable, copyButton } from "./copying.js";
+import { say, speak } from "./language.js";
 import { made } from "./search-box.js";
 
+await speak();
 const { root, feedback, index } = document.body.dataset;
 const button = document.getElementById("ask");
 const { form } = button;
-const BROKEN = "The answer broke off. Ask again.";
 let asking = null;
 
 function panel(question) {
   document.getElementById("answer")?.remove();
   const text = made("div", { class: "text answer-text", "aria-live": "polite", "aria-busy": "true" });
-  const note = made("p", { class: "answer-note", role: "status" }, "Searching …");
-  const place = made("section", { class: "answer", id: "answer", "aria-label": "Answer" }, made("h2", {}, question), text, note);
+  const note = made("p", { class: "answer-note", role: "status" }, say("searching"));
+  const place = made("section", { class: "answer", id: "answer", "aria-label": say("answer") }, made("h2", {}, question), text, note);
   const results = document.querySelector(".found .top");
   if (results) results.after(place);
   else document.getElementById("main").before(place);
@@ -56,7 +57,7 @@ async function answer(asked, shown, signal) {
   for await (const [name, data] of events(response)) {
     if (name === "sections") {
       data.sections.forEach((each) => sections.set(each.number, each));
-      shown.note.textContent = `Asking ${button.dataset.host} …`;
+      shown.note.textContent = say("asking", button.dataset);
     } else if (name === "text") {
       text += data.text;
       cancelAnimationFrame(frame);
@@ -68,7 +69,7 @@ async function answer(asked, shown, signal) {
       return finish(asked, text, data, sections, shown);
     }
   }
-  failed(shown, BROKEN);
+  failed(shown, say("broken"));
 }
 
 function finish(asked, text, { cited, note }, sections, shown) {
@@ -76,22 +77,22 @@ function finish(asked, text, { cited, note }, sections, shown) {
   for (const number of cited) list.append(made("li", { value: number }, link(sections.get(number), sections.get(number).title)));
   shown.text.querySelectorAll(".code").forEach(copyable);
   shown.note.before(list);
-  shown.note.textContent = note || `Written by a language model at ${button.dataset.host} from these sections. It may be wrong: read them.`;
+  shown.note.textContent = note || say("written", button.dataset);
   const sources = cited.map((number) => `[${number}] ${sections.get(number).title}: ${new URL(sections.get(number).url || root + sections.get(number).read, location.href)}`);
   const tools = made("div", { class: "answer-tools" });
-  tools.append(copyButton(() => [text, ...sources].join("\n"), "Copy the answer"));
+  tools.append(copyButton(() => [text, ...sources].join("\n"), say("copy_answer")));
   if (feedback) tools.append(...thumbs(asked.q, cited.map((number) => sections.get(number).document)));
   tools.append(followUp(asked.q));
   shown.place.append(tools);
 }
 
 function thumbs(query, shown) {
-  const buttons = [["answer_good", "Helpful"], ["answer_bad", "Not helpful"]].map(([event, label]) => {
-    const thumb = made("button", { type: "button" }, label);
+  const buttons = [["answer_good", "good"], ["answer_bad", "bad"]].map(([event, name]) => {
+    const thumb = made("button", { type: "button" }, say(name));
     thumb.addEventListener("click", () => {
       const body = JSON.stringify({ event, query, index, shown });
       navigator.sendBeacon(`${root}/api/feedback`, new Blob([body], { type: "application/json" }));
-      buttons[0].replaceWith(made("span", { role: "status" }, "Thank you: it is noted."));
+      buttons[0].replaceWith(made("span", { role: "status" }, say("thanks")));
       buttons[1].remove();
     });
     return thumb;
@@ -100,8 +101,8 @@ function thumbs(query, shown) {
 }
 
 function followUp(before) {
-  const field = made("input", { "aria-label": "A question that follows this one up", placeholder: "Follow up", maxlength: 512 });
-  const again = made("form", { class: "follow-up" }, field, made("button", {}, "Ask"));
+  const field = made("input", { "aria-label": say("follow"), placeholder: say("follow"), maxlength: 512 });
+  const again = made("form", { class: "follow-up" }, field, made("button", {}, say("ask")));
   again.addEventListener("submit", (event) => {
     event.preventDefault();
     const q = field.value.trim();
@@ -117,7 +118,7 @@ async function ask(asked) {
   try {
     await answer(asked, shown, mine.signal);
   } catch {
-    if (!mine.signal.aborted) failed(shown, BROKEN);
+    if (!mine.signal.aborted) failed(shown, say("broken"));
   }
   shown.text.setAttribute("aria-busy", "false");
 }

@@ -1,6 +1,7 @@
 // The box's button on somebody's site, and the dialog that it opens. widget.js starts it, of a server or of a folder.
 
 import { ELSEWHERE, PLACES } from "./box-places.js";
+import { direction, say, speak } from "./language.js";
 import { attach, made, onShortcut } from "./search-box.js";
 
 const HOST = "data-structformer";
@@ -53,11 +54,14 @@ function placesHere(target) {
 
 /**
  * Put a search button where this site's theme has its search, and keep it there. files: where the box's files are;
- * target, label, own: as widget.js has them; box: what search-box.js needs.
+ * target, label, own, language: as widget.js has them; box: what search-box.js needs.
  */
-export async function start({ files, target = "", label = "Search", own = target ? "keep" : "replace", box }) {
-  const sheets = await Promise.all(["box.css", "box-button.css"].map((name) => sheet(new URL(name, files))));
+export async function start({ files, target = "", label = "", own = target ? "keep" : "replace", language = "", box }) {
+  const styles = ["box.css", "box-button.css"].map((name) => sheet(new URL(name, files)));
+  const [code, ...sheets] = await Promise.all([speak(language || document.documentElement.lang), ...styles]);
+  label ||= say("search");
   const dialogHost = hostFor(sheets);
+  for (const [name, value] of [["lang", code], ["dir", direction()]]) dialogHost.setAttribute(name, value);
   const input = made("input", { type: "search", autocomplete: "off", placeholder: label, "aria-label": label });
   const dialog = made("dialog", { class: "sf-dialog", "aria-label": label }, made("div", { class: "sf-field" }, input));
   dialogHost.shadowRoot.append(dialog);

@@ -1,4 +1,5 @@
 // Buttons that copy: only scripts make them, so that one is there only where it works.
+import { say } from "./language.js";
 import { made } from "./search-box.js";
 
 const copied = made("p", { class: "hidden", role: "status" });
@@ -20,16 +21,16 @@ async function copy(text) {
   }
 }
 
-/** A button that copies what text() gives, and says so. */
-export function copyButton(text, label) {
-  const button = made("button", { type: "button", "aria-label": label }, "Copy");
+/** A button that copies what content() gives, and says so. */
+export function copyButton(content, label, text = say("copy")) {
+  const button = made("button", { type: "button", "aria-label": label }, text);
   button.addEventListener("click", async () => {
-    const done = await copy(text());
+    const done = await copy(await content());
     button.focus();
-    button.textContent = done ? "Copied" : "Failed";
-    copied.textContent = done ? "Copied" : "It could not be copied";
+    button.textContent = say(done ? "copied" : "failed");
+    copied.textContent = button.textContent;
     setTimeout(() => {
-      button.textContent = "Copy";
+      button.textContent = text;
       copied.textContent = "";
     }, 2000);
   });
@@ -43,6 +44,5 @@ export function copyable(code) {
     tools = made("div", { class: "tools" });
     code.append(tools);
   }
-  const language = tools.querySelector("span")?.textContent;
-  tools.append(copyButton(() => code.querySelector("pre").textContent, language ? `Copy ${language} code` : "Copy code"));
+  tools.append(copyButton(() => code.querySelector("pre").textContent, say("copy_code")));
 }

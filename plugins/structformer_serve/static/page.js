@@ -1,7 +1,9 @@
 // The search page: without this it works by plain forms and links.
 import { copyable } from "./copying.js";
+import { say, speak } from "./language.js";
 import { attach, made, onShortcut, remember } from "./search-box.js";
 
+await speak();
 const { root, feedback } = document.body.dataset;
 const input = document.getElementById("q");
 document.head.append(made("link", { rel: "stylesheet", href: new URL("box.css", import.meta.url) }));
@@ -40,7 +42,7 @@ document.addEventListener("submit", (event) => {
   const results = document.querySelector(".results");
   const shown = Array.from(results.querySelectorAll("h2 a"), (each) => each.dataset.document);
   tell({ event: "not_found", query: results.dataset.query, index: document.body.dataset.index, shown });
-  event.target.replaceWith(made("p", { role: "status" }, "Thank you: it is noted."));
+  event.target.replaceWith(made("p", { role: "status" }, say("thanks")));
 });
 
 // Beside the results, what is looked at: the server shows the first one, and without a mouse the focus chooses.
@@ -88,7 +90,7 @@ const wide = new ResizeObserver((entries) => {
     if (target.scrollWidth > target.clientWidth) {
       target.tabIndex = 0;
       target.setAttribute("role", "group");
-      target.setAttribute("aria-label", target.matches(".wide") ? "Wide table" : "Wide code");
+      target.setAttribute("aria-label", say(target.matches(".wide") ? "table" : "code"));
     } else {
       for (const name of ["tabindex", "role", "aria-label"]) target.removeAttribute(name);
     }

@@ -1,5 +1,7 @@
 // A search box that answers as one types: a WAI-ARIA combobox over the server's API. Used by the page and by widget.js.
 
+import { say } from "./language.js";
+
 const RECENT = "structformer-recent";
 const WORDS_AFTER = 60; // milliseconds after a key: beginnings of words
 const MEANING_AFTER = 350; // after a pause: the whole search
@@ -52,10 +54,10 @@ export function remember(query) {
  */
 export function attach(input, { endpoint, address, submit, chosen = () => {}, filters = [], token = "", ask: answer = null }) {
   const number = ++boxes;
-  const list = made("div", { class: "sf-list", id: `sf-list-${number}`, role: "listbox", "aria-label": "Results" });
+  const list = made("div", { class: "sf-list", id: `sf-list-${number}`, role: "listbox", "aria-label": say("results") });
   const keys = made("div", { class: "sf-keys", "aria-hidden": "true" }); // a combobox's own keys, which need not be said
   for (const [key, does] of [["↑ ↓", "choose"], ["Enter", "open"], ["Esc", "close"]]) {
-    keys.append(made("span", {}, made("kbd", {}, key), ` ${does}`));
+    keys.append(made("span", {}, made("kbd", {}, key), ` ${say(does)}`));
   }
   const searched = made("div", { class: "sf-for", hidden: "" }); // what the results are for, where that is not what was typed
   const panel = made("div", { class: "sf-panel", hidden: "" }, searched, list, keys);
@@ -107,7 +109,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
 
   /** A group of the list, so far with its heading alone. */
   function group(heading, id) {
-    const one = made("div", { role: "group", "aria-labelledby": id }, made("div", { class: "sf-group", id }, heading));
+    const one = made("div", { role: "group", "aria-labelledby": id }, made("div", { class: "sf-group", id, dir: "auto" }, heading));
     list.append(one);
     return one;
   }
@@ -117,7 +119,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
 
   /** The last row: to the page of all results. */
   function all(query, id) {
-    const link = option(page(query), `See all results for “${query}”`, [], "", []);
+    const link = option(page(query), say("all_results", { query }), [], "", []);
     link.id = id;
     link.classList.add("sf-all");
     link.addEventListener("click", (event) => {
@@ -146,10 +148,10 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     }
     if (found) list.append(all(input.value.trim(), `${list.id}-${found}`));
     const meant = (found && answer.searched) || "";
-    searched.replaceChildren("for: ", made("b", {}, meant));
+    searched.textContent = say("for", { query: meant });
     searched.hidden = !meant;
-    live.textContent = found ? `${found} result${found === 1 ? "" : "s"}${meant && ` for ${meant}`}${answer.confident ? "" : ", none that surely fits"}` : "No results";
-    if (!found) list.append(made("div", { class: "sf-group" }, "No results"));
+    live.textContent = found ? [say("found", { n: found }), meant && say("for", { query: meant }), !answer.confident && say("unsure")].filter(Boolean).join(", ") : say("no_results");
+    if (!found) list.append(made("div", { class: "sf-group" }, say("no_results")));
     open(true);
     // What was chosen stays chosen where it is still there.
     activate(held ? options().findIndex((each) => each.getAttribute("href") === held) : -1);
@@ -160,7 +162,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     if (!queries.length) return open(false);
     searched.hidden = true;
     list.replaceChildren();
-    const its = group("Recent searches", `${list.id}-recent`);
+    const its = group(say("recent"), `${list.id}-recent`);
     queries.forEach((query, at) => {
       const link = option(page(query), query, [], "", []);
       link.id = `${list.id}-${at}`;

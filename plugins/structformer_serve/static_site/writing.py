@@ -28,7 +28,8 @@ from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, Static
 from structformer.text import FOLDING, bare_words, function_words, spaced, version_names, version_of, visible
 from structformer.workspace import check_folder, new_folder
 
-from structformer_serve.assets import Icon, icon, static
+from structformer_serve.assets import SPOKEN, icon, page, static
+from structformer_serve.language import checked_language, language
 from structformer_serve.service import default_title
 from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
 from structformer_serve.static_site.words import NAMES, STEPS, Postings, postings, word_files
@@ -40,7 +41,15 @@ _VECTORS = 16
 _ALL_AT_ONCE = 3000  # passages whose vectors are one file
 _SHOWN = 220  # characters of a passage
 _MOST_UNITS = 200_000
-_FROM_SERVER = ("page.css", "box.css", "search-box.js", "box-button.css", "box-button.js", "box-places.js")
+_FROM_SERVER = (
+    "page.css",
+    "box.css",
+    "search-box.js",
+    "box-button.css",
+    "box-button.js",
+    "box-places.js",
+    "language.js",
+)
 _OWN = ("static-search.js", "static-page.js", "widget.js")
 
 
@@ -62,13 +71,21 @@ class SiteReport:
 
 
 def export_site(
-    workspace: str | Path, folder: Path, *, base_url: str = "", title: str = "", force: bool = False
+    workspace: str | Path,
+    folder: Path,
+    *,
+    base_url: str = "",
+    title: str = "",
+    code: str = "",
+    force: bool = False,
 ) -> SiteReport:
     """Write a search page that needs no server into a new folder, with `force` in the place of an earlier one.
 
-    base_url: where the site is, whatever its own settings say (Site.moved). Where the index has vectors of the corpus's
+    base_url: where the site is, whatever its own settings say (Site.moved). code: the language of the page itself; ""
+    for that of most documents. Where the index has vectors of the corpus's
     own static encoder, they are searched beside the words; else words alone. Raises WorkspaceError without an index,
     UsageError where the folder must not be written (outputs.py), or the corpus is too large."""
+    checked_language(code)
     check_folder(folder, workspace, force=force)  # before minutes of work
     retriever = Retriever.open(workspace)
     opened = retriever.opened
@@ -116,15 +133,17 @@ def export_site(
         if short is not None:
             meta["vectors"] = writer.vectors(short)
         writer.json("meta.json", meta)
-        for name in _FROM_SERVER:
+        for name in (*_FROM_SERVER, *SPOKEN):
             writer.binary(name, static(name))
         own = files("structformer_serve") / "static_site" / "files"
         for name in _OWN:
             writer.binary(name, (own / name).read_bytes())
         its = icon(retriever.workspace)
         writer.binary(its.name, its.data)
+        t = language(code, opened.index.manifest["language"])
         for name, made_of in (("index.html", str.encode), ("404.html", _missing)):
-            writer.binary(name, made_of(_with_icon((own / name).read_text(encoding="utf-8"), its)))
+            text = page(f"static/{name}", t=t, title=meta["title"], icon=its, script="SCRIPT").decode()
+            writer.binary(name, made_of(text))
     return SiteReport(
         str(folder),
         len(opened.documents),
@@ -191,11 +210,6 @@ def _shown(unit: Unit) -> list[Any]:
 def _line(text: str) -> str:
     """A text in one line; white space first, since what cannot be seen is then shown as an escape."""
     return visible(" ".join(text.split()), keep="")
-
-
-def _with_icon(page: str, its: Icon) -> str:
-    shown = f'<img src="{its.name}" alt="" width="20" height="20"> ' if its.is_own else ""
-    return page.replace("icon.svg", its.name).replace("<!-- icon -->", shown)
 
 
 def _missing(page: str) -> bytes:

@@ -517,7 +517,7 @@ def test_it_doubts_as_a_server_that_searches_by_words(page, site, harbour):
     page.goto(f"{site}?q=bake+a+chocolate+cake")
     summary = page.locator("#summary")
     expect(summary).to_contain_text(
-        "Nothing surely fits bake a chocolate cake. No page has: bake, chocolate, cake. The nearest"
+        "No sure match for bake a chocolate cake. Closest pages: No page has: bake, chocolate, cake."
     )
 
 

@@ -1,16 +1,16 @@
 import { attach, made, marked, onShortcut, remember } from "./search-box.js";
+import { say, speak } from "./language.js";
 import { open } from "./static-search.js";
 
+await speak();
 const input = document.getElementById("q");
 const results = document.getElementById("results");
 const summary = document.getElementById("summary");
 for (const failure of ["error", "unhandledrejection"]) {
-  addEventListener(failure, () => (summary.textContent = "The files of this search cannot be read at the moment. Load the page again."));
+  addEventListener(failure, () => (summary.textContent = say("unreadable")));
 }
 const search = await open(new URL(".", import.meta.url));
 window.structformer = search;
-document.querySelector(".title span").textContent = search.title;
-input.setAttribute("aria-label", `Search ${search.title}`);
 
 let shown = ""; // what the page's address asks for
 
@@ -25,11 +25,11 @@ async function show(query) {
   remember(query);
   const answer = await search.search(query);
   if (shown !== query) return; // another search was begun meanwhile
-  const missing = answer.missing.length ? ` No page has: ${answer.missing.join(", ")}.` : "";
-  const meant = answer.searched && ` for ${answer.searched}`;
-  if (!answer.hits.length) summary.textContent = `Nothing found for ${query}.${missing}`;
-  else if (answer.confident) summary.textContent = `${answer.hits.length} document${answer.hits.length === 1 ? "" : "s"}${meant}, ${answer.milliseconds} ms.${missing}`;
-  else summary.textContent = `Nothing surely fits ${query}.${missing} The nearest${meant}:`;
+  const n = answer.hits.length;
+  const parts = [n && answer.confident ? `${say("documents", { n })} · ${answer.milliseconds} ms` : say(n ? "no_match" : "nothing", { query })];
+  if (answer.searched) parts.push(say("for", { query: answer.searched }));
+  if (answer.missing.length) parts.push(say("no_page", { words: answer.missing.join(", ") }));
+  summary.textContent = parts.join(" ");
   results.replaceChildren(
     ...answer.hits.map((hit) => {
       const item = made("li", { dir: "auto" }, made("h2", {}, link(hit, hit.document_title)));
@@ -37,7 +37,7 @@ async function show(query) {
       item.append(made("p", { class: "snippet" }, marked(hit.snippet, hit.highlights)));
       if (hit.sections.length) {
         const others = hit.sections.map((each) => made("li", {}, link(each, each.path.slice(1).join(" › ") || each.title)));
-        item.append(made("ul", { class: "also", "aria-label": `More in ${hit.document_title}` }, ...others));
+        item.append(made("ul", { class: "also", "aria-label": say("more_in", { title: hit.document_title }) }, ...others));
       }
       return item;
     }),

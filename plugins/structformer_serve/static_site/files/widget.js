@@ -1,9 +1,9 @@
 // A search button and dialog for a site without a server: <script src="search/widget.js"></script>, from the folder that
-// was exported. data-target, data-own and data-label are as on a server.
+// was exported. data-target, data-own, data-label and data-language are as on a server.
 (() => {
   const script = document.currentScript;
   const folder = new URL(".", script.src).href;
-  const { target, label, own } = script.dataset;
+  const { target, label, own, language } = script.dataset;
   let opened = null; // nothing is fetched before somebody types
 
   async function ask(query, typing) {
@@ -19,7 +19,7 @@
       address: (hit) => new URL(hit.url, folder).href,
       submit: (query) => window.open(`${folder}index.html?q=${encodeURIComponent(query)}`, "_self"),
     };
-    start({ files: folder, target, label, own, box });
+    start({ files: folder, target, label, own, language, box });
   }
 
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
