@@ -8,7 +8,7 @@ from typing import ClassVar
 from structformer.document import LinkKind, MarkKind, Section
 
 from structformer_latex.commands import Handler, by_name
-from structformer_latex.cursor import Cursor, keys
+from structformer_latex.cursor import Cursor, keys, options
 from structformer_latex.inputs import Files
 from structformer_latex.macros import Macros
 from structformer_latex.output import Output, Part
@@ -21,8 +21,6 @@ _STRING = re.compile(r"@\s*string\s*[{(]\s*([\w:.+-]+)\s*=\s*", re.IGNORECASE)
 _FIELD = re.compile(r"\s*,?\s*([A-Za-z][\w:.-]*)\s*=\s*")
 _DOI_BEGINS = re.compile(r"^(?:https?://)?(?:dx\.)?doi\.org/|^doi:\s*", re.IGNORECASE)
 _IGNORED = frozenset({"comment", "preamble", "string"})
-_TITLE = re.compile(r"(?:^|,)\s*title\s*=\s*(\{[^{}]*\}|[^,{}]+)")
-_NO_HEADING = re.compile(r"heading\s*=\s*\{?(?:none|nobibheading)")
 _MAX_FIELD = 100_000
 
 
@@ -74,8 +72,8 @@ def parse_bibtex(text: str) -> dict[str, Entry]:
     return entries
 
 
-_BRACES = re.compile(r"\\.|[{}]", re.DOTALL)
 _QUOTED = re.compile(r'\\.|[{}"]', re.DOTALL)
+_JOINED = re.compile(r"\s*#\s*")
 _WORD = re.compile(r"[\w:.+-]+")
 
 
@@ -84,25 +82,24 @@ def _value(text: str, start: int, strings: dict[str, str]) -> tuple[str, int]:
     position = start
     while position < len(text):
         if text[position] in '{"':
-            end = _end(text, position + 1, *((_BRACES, "}") if text[position] == "{" else (_QUOTED, '"')))
+            end = _end(text, position + 1, "}" if text[position] == "{" else '"')
             parts.append(text[position + 1 : end])
             position = end + 1
         elif (word := _WORD.match(text, position)) is not None:
             parts.append(strings.get(word[0].lower(), word[0]))
             position = word.end()
-        joined = re.compile(r"\s*#\s*").match(text, position)
-        if joined is None:
+        if (joined := _JOINED.match(text, position)) is None:
             break
         position = joined.end()
     return "".join(parts), position
 
 
-def _end(text: str, start: int, marks: re.Pattern[str], closing: str) -> int:
+def _end(text: str, start: int, closing: str) -> int:
     depth = 0
-    for found in marks.finditer(text, start, start + _MAX_FIELD):
-        if found[0] == closing and not depth:
-            return found.start()
-        depth += {"{": 1, "}": -1}.get(found[0], 0)
+    for mark in _QUOTED.finditer(text, start, start + _MAX_FIELD):
+        if mark[0] == closing and not depth:
+            return mark.start()
+        depth += {"{": 1, "}": -1}.get(mark[0], 0)
     return min(len(text), start + _MAX_FIELD)
 
 
@@ -174,11 +171,11 @@ class Bibliography(Part):
             self.open_section()
 
     def _print(self, name: str) -> None:
-        title = _TITLE.search(options := self._cursor.optional() or "")
-        if _NO_HEADING.search(options) and self._output.section is not None:  # the author has given it one
+        given = options(self._cursor.optional() or "")
+        if given.get("heading") in ("none", "nobibheading") and self._output.section is not None:  # the author's own
             self.section = self._output.section
             return
-        self.open_section(title[1].strip("{}") if title is not None else "")
+        self.open_section(given.get("title", ""))
 
     def _item(self, name: str) -> None:
         self._cursor.optional()

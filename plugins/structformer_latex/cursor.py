@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 COMMAND = re.compile(r"\\(?:([a-zA-Z@]+\*?)[ \t]*(?:\n(?![ \t]*\n)[ \t]*)?|(.)|\Z)", re.DOTALL)
-_GROUP = re.compile(r"\\.|[{}]|%[^\n]*", re.DOTALL)
 _BRACKET = re.compile(r"\\.|[{}\]\[]|%[^\n]*", re.DOTALL)
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SPACE = re.compile(r"(?:[ \t]|%[^\n]*\n)*(?:\n(?![ \t]*\n)(?:[ \t]|%[^\n]*\n)*)?")
@@ -16,6 +15,10 @@ _HEADING = re.compile(r"^[ \t]*\\(?:part|chapter|(?:sub)*section)\*?\s*[\[{]", r
 _PARAGRAPH_END = re.compile(rf"\n[ \t]*\n|{_HEADING.pattern}", re.MULTILINE)
 _KEY = re.compile(r"[^,\s][^,]*")
 _COMMENT_IN_KEYS = re.compile(r"(?<!\\)%[^\n]*(?:\n\s*|\Z)")
+# A key and its value: groups up to three deep, and what is not between commas.
+_OPTION = re.compile(
+    r"(?:^|,)([^,={}]*+)=((?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|[^,{}])*+)",
+)
 _DEEPER = {"{": 1, "}": -1}
 _MAX_DEPTH = 200
 _OPTIONAL_CHARACTERS = 20_000  # of an argument in brackets
@@ -271,7 +274,17 @@ def keys(text: str) -> list[str]:
     return [key.strip().strip("{}") for key in found] if "{" in text else found
 
 
-def _closing(text: str, start: int, marks: re.Pattern[str] = _GROUP, end: int | None = None) -> int:
+def options(text: str) -> dict[str, str]:
+    """Return the values of options between commas by their keys, without comments and the braces around a value."""
+    values: dict[str, str] = {}
+    for key, value in _OPTION.findall(_COMMENT_IN_KEYS.sub("", text) if "%" in text else text):
+        value = value.strip()
+        is_group = value.startswith("{") and _closing(value, 0) == len(value) - 1
+        values.setdefault(key.strip(), value[1:-1] if is_group else value)
+    return values
+
+
+def _closing(text: str, start: int, marks: re.Pattern[str] = _BRACKET, end: int | None = None) -> int:
     """Where the group that opens at `start` closes; the end of the text, or `end`, when it doesn't."""
     depth = 0
     end = len(text) if end is None else end

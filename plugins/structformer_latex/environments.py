@@ -8,7 +8,7 @@ from structformer.document import MarkKind
 
 from structformer_latex.bibliography import Bibliography
 from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, Handler, by_name, by_pair, by_value
-from structformer_latex.cursor import Cursor
+from structformer_latex.cursor import Cursor, options
 from structformer_latex.formulas import Formulas
 from structformer_latex.macros import Macro, Macros
 from structformer_latex.numbering import Numbering, counted, item_number
@@ -23,10 +23,9 @@ _OPENED = re.compile(r"\\begin\s*\{([a-zA-Z]+\*?)\}|\\(lst@|[a-zA-Z]+(?![a-zA-Z]
 _CODE = VERBATIM | {"VerbatimEnvironment", "lst@"}
 _RAW_COMMANDS = frozenset("comment verbatim lstlisting Verbatim minted tcblisting VerbatimEnvironment lst@".split())
 _MOST_INSIDE = 8  # environments of the user's that open one another
-_ALTERNATIVE = re.compile(r"(?:^|,)\s*alt\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
-_MATH_BEGINS = re.compile(r"\s*\\begin\s*\{([a-zA-Z]+\*?)\}")
 _NOTE = re.compile(r"(?=[A-Z\u00c0-\u00de\u0400-\u042f]|\S+ )(?:.{0,200}\W)?[^\W\d_]{4}")  # not [plain], [!h tb]
 _SLIDE = 4  # its level
+_MOST_DIGITS = 10
 _MOST_AROUND = 20  # environments that are asked what a caption is of
 _MATH_WITH_ARGUMENT = frozenset(
     "alignat alignat* xalignat xalignat* numcases subnumcases IEEEeqnarray IEEEeqnarray* empheq empheq*".split()
@@ -46,10 +45,8 @@ _ARGUMENTS = by_value(
         "omom": "wrapfigure wraptable",
     }
 )
-_START = re.compile(r"(?:^|,)\s*start\s*=\s*(\d{1,9})")
 _SHORT_LABEL = re.compile(r"^([^,=]*(?<![a-zA-Z]))([AaIi1])(?![a-zA-Z])([^,=]*)$")  # [(i)] of the enumerate package
 _COUNTERS = by_pair("A=Alph a=alph I=Roman i=roman 1=arabic")
-_LABEL = re.compile(r"(?:^|,)\s*label\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
 # What environments are whose content is read as it comes, and the kinds of notes.
 _BLOCKS = {
     **dict.fromkeys("quote quotation verse displayquote".split(), (MarkKind.QUOTE, "")),
@@ -58,7 +55,6 @@ _BLOCKS = {
     **dict.fromkeys("tcolorbox mdframed framed shaded leftbar".split(), (MarkKind.NOTE, "note")),
     **{kind: (MarkKind.NOTE, kind) for kind in ("tip", "hint", "important", "warning", "caution", "danger")},
 }
-_BOX_TITLE = re.compile(r"(?:^|,)\s*(?:frame)?title\s*=\s*(\{(?:[^{}]|\{[^{}]*\})*\}|[^,]+)")
 _SLIDE_BLOCKS = {"block": "note", "alertblock": "important", "exampleblock": "example"}
 
 
@@ -163,9 +159,10 @@ class Environments:
 
     def _begin_own(self, name: str) -> None:
         macro, end = self._macros.environments[name]
-        begun, ended = _MATH_BEGINS.match(macro.body), end.rfind("\\end")
+        body, ended = macro.body.lstrip(), end.rfind("\\end")
+        begun = _OPENED.match(body)
         if begun is not None and begun[1] in MATH and not macro.arguments and ended >= 0:
-            source = macro.body[begun.end() :] + self._cursor.skip_environment(name) + end[:ended]
+            source = body[begun.end() :] + self._cursor.skip_environment(name) + end[:ended]
             self._formulas.write(source, begun[1], display=True)
         elif (opened := self._raw_inside(macro.body)) in _CODE:
             self._macros.arguments(macro)
@@ -194,17 +191,17 @@ class Environments:
     # -- lists and tables ------------------------------------------------------------------------------------------
 
     def _begin_list(self, name: str) -> None:
-        options = self._cursor.optional() or ""
+        words = self._cursor.optional() or ""
         self._cursor.drop({"list": "mm", "tasks": "p", "labeling": "m"}.get(name, ""))
         if name == "parts":  # of an exam's question
             self._macros.commands["part"] = Macro(0, "\\question ")
         self._output.builder.paragraph()
         first = form = ""
         if "enum" in name:
-            start, label = _START.search(options), _LABEL.search(options)
-            first = start[1] if start is not None else "1"
-            short = _SHORT_LABEL.match(options)
-            form = label[1] if label else f"{short[1]}\\{_COUNTERS[short[2]]}*{short[3]}" if short else ""
+            given = options(words)
+            start, short = given.get("start", ""), _SHORT_LABEL.match(words)
+            first = start if start.isdecimal() and len(start) < _MOST_DIGITS else "1"
+            form = given.get("label") or (f"{short[1]}\\{_COUNTERS[short[2]]}*{short[3]}" if short else "")
         kind = MarkKind.DEFINITIONS if name.startswith(("description", "labeling")) else MarkKind.LIST
         self._output.open_block(kind, first)
         self._lists.append(_List(kind, int(first) - 1 if first else -1, form))
@@ -266,8 +263,9 @@ class Environments:
                 self._numbering.open_float()
         self._floats.append(name)
         if name in ("tcolorbox", "mdframed"):
-            if (title := _BOX_TITLE.search(self._cursor.optional() or "")) is not None:
-                self._write_title(title[1])
+            given = options(self._cursor.optional() or "")
+            if title := given.get("title") or given.get("frametitle"):
+                self._write_title(title)
         elif name in _ARGUMENTS:
             self._cursor.drop(_ARGUMENTS[name])
         elif self._cursor.peek() == "[":
@@ -313,9 +311,8 @@ class Environments:
     def _graphics(self, command: str) -> None:
         alternative = ""
         self._cursor.skip_overlay()
-        while (options := self._cursor.optional()) is not None:
-            if (found := _ALTERNATIVE.search(options)) is not None:
-                alternative = self._output.plain(found[1].strip("{}"))
+        while (words := self._cursor.optional()) is not None:
+            alternative = self._output.plain(options(words).get("alt", "")) or alternative
         self._output.builder.add_image(self._macros.spell_out(self._cursor.argument().strip()), alternative)
 
     # -- slides and pages ------------------------------------------------------------------------------------------

@@ -1,11 +1,10 @@
 """Acronyms and glossary terms as they are printed: whole where they first occur, short from then on."""
 
-import re
 from dataclasses import dataclass
 from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name
-from structformer_latex.cursor import Cursor
+from structformer_latex.cursor import Cursor, options
 from structformer_latex.output import Output, Part
 
 _USES = """gls Gls GLS glspl Glspl glsentrylong glsentryshort glsentryname glsentrytext glsfirst
@@ -13,7 +12,6 @@ _USES = """gls Gls GLS glspl Glspl glsentrylong glsentryshort glsentryname glsen
     acrfullpl ac Ac acs Acs acl Acl acf Acf acp Acp acsp aclp acfp glsxtrshort Glsxtrshort glsxtrlong Glsxtrlong
     glsxtrfull Glsxtrfull glsxtrshortpl glsxtrlongpl glsxtrfullpl glsdesc Glsdesc glsentrydesc glssymbol
     glsentrysymbol"""
-_FIELD = re.compile(r"(?:^|,)\s*(\w[\w -]*?)\s*=\s*(\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}|[^,{}]*)", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -38,7 +36,7 @@ class Glossary(Part):
         argument, plain = self._cursor.argument, self._output.plain
         if command in ("newglossaryentry", "DeclareAcronym", "longnewglossaryentry"):
             label = argument().strip()
-            fields = {key.strip(): value.strip().strip("{}") for key, value in _FIELD.findall(argument())}
+            fields = options(argument())
             if command == "longnewglossaryentry":
                 fields["description"] = argument()
             short = fields.get("short") or fields.get("text") or fields.get("name") or label
@@ -48,8 +46,7 @@ class Glossary(Part):
             return
         long_plural = ""
         if command in ("newacronym", "newabbreviation"):
-            options = dict(_FIELD.findall(self._cursor.optional() or ""))
-            long_plural = plain(options.get("longplural", "").strip("{}"))
+            long_plural = plain(options(self._cursor.optional() or "").get("longplural", ""))
             label, short, long = argument().strip(), argument(), argument()
         else:  # acrodef{label}[short]{long}
             label = argument().strip()

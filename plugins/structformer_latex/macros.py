@@ -14,8 +14,8 @@ _DEFINED = re.compile(r"\s*\\([a-zA-Z@]+|.)([^{}\n]*)", re.DOTALL)
 _ENDED = re.compile(r"\\end(?!csname)([a-zA-Z]+)")  # by a command of its own: \longtable ... \endlongtable
 _ENDING = re.compile(r"\s*\\end\s*\{([a-zA-Z]+\*?)\}\s*")
 _EXPL3 = re.compile(r"\\[a-zA-Z]+_[a-zA-Z_]+:[nNVvoxcTFpwDef]+")
-_STAR = re.compile(r"\*")
-_ONE_DIGIT = re.compile(r"\s*[0-9]\s*")
+_DIGITS = tuple("0123456789")
+_ARGUMENT = re.compile(r"#[1-9]")
 _PARAMETER = re.compile(r"##|((?<!\\)\\[a-zA-Z@]+)?#([1-9])")
 _MACRO_IN_ADDRESS = re.compile(r"\\([a-zA-Z]+)(?:\{\}|[ \t\n]+|(?![a-zA-Z]))")
 _LONGEST_ADDRESS = 4000
@@ -133,7 +133,7 @@ class Macros:
         """What follows the name: [number of arguments][default of the first]{text}."""
         cursor = self._cursor
         count, default, body = cursor.optional(), cursor.optional(), cursor.argument()
-        number = int(count) if count and _ONE_DIGIT.fullmatch(count) else 0
+        number = int(count) if count and count.strip() in _DIGITS else 0
         return Macro(number, body, default)
 
     def _define_tex(self, command: str) -> None:
@@ -144,7 +144,7 @@ class Macros:
         if body is None:
             return
         pattern = found[2].strip()
-        count = len(re.findall(r"#[1-9]", pattern))
+        count = len(_ARGUMENT.findall(pattern))
         simple = "".join(f"#{number}" for number in range(1, count + 1)) == pattern.replace(" ", "")
         self._keep(found[1], Macro(count, body, pattern="" if simple else pattern))
 
@@ -199,7 +199,9 @@ class Macros:
         """One of xparse's arguments: in braces, in brackets, a star."""
         cursor = self._cursor
         if kind == "s":
-            return "*" * (cursor.take(_STAR) is not None)
+            is_starred = cursor.peek() == "*"
+            cursor.position += is_starred
+            return "*" * is_starred
         if kind in "oO":
             given = cursor.optional()
             return default if given is None else given
@@ -209,7 +211,7 @@ class Macros:
         """Arguments of a macro like \\def\\a#1;#2.{...}: each up to what follows it in the definition."""
         cursor = self._cursor
         arguments: list[str] = []
-        pieces = re.split(r"#[1-9]", pattern)
+        pieces = _ARGUMENT.split(pattern)
         if pieces[0] and cursor.text.startswith(pieces[0], cursor.position):
             cursor.position += len(pieces[0])
         for delimiter in pieces[1:]:
@@ -246,7 +248,7 @@ class Macros:
         if 0 <= end - cursor.position < _LONGEST_NAME:
             name = cursor.text[cursor.position : end].strip()
             cursor.position = end + len("\\endcsname")
-            if re.fullmatch(r"[a-zA-Z@]+", name):
+            if name.isascii() and name.replace("@", "a").isalpha():
                 cursor.push(f"\\{name} ")
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(

@@ -1,19 +1,17 @@
 """Theorems and their like: \\newtheorem, \\declaretheorem, and how one begins."""
 
-import re
 from typing import ClassVar
 
 from structformer.document import MarkKind
 
 from structformer_latex.commands import THEOREMS, Handler, by_name
-from structformer_latex.cursor import Cursor
+from structformer_latex.cursor import Cursor, options
 from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
 
-_TITLE = re.compile(r"name\s*=\s*\{?([^,}]+)")
-_WITHIN = re.compile(r"(?:number ?within|parent|within)\s*=\s*\{?([^,}]+)")
-_SHARED = re.compile(r"(?:numberlike|sibling|sharenumber|use counter from)\s*=\s*\{?([^,}]+)")
-_NOT_NUMBERED = re.compile(r"numbered\s*=\s*no")
+# Options that name the counter above a theorem's own, and the theorem whose counter it has too.
+_WITHIN = ("numberwithin", "number within", "parent", "within")
+_SHARED = ("numberlike", "sibling", "sharenumber", "use counter from")
 
 
 class Theorems(Part):
@@ -63,19 +61,19 @@ class Theorems(Part):
 
     def _define_box(self, command: str) -> None:
         """tcolorbox's \\newtcbtheorem[...]{name}{title}{options}{prefix of labels}."""
-        options, argument = self._cursor.optional() or "", self._cursor.argument
+        given, argument = options(self._cursor.optional() or ""), self._cursor.argument
         name, title = argument().strip(), argument()
         argument()
         self._boxes[name] = argument().strip()
         self._titles[name] = self._output.plain(title)
-        self._numbering.theorem(name, shared=_option(_SHARED, options), within=_option(_WITHIN, options))
+        self._numbering.theorem(name, shared=_first(given, _SHARED), within=_first(given, _WITHIN))
 
     def _declare(self, command: str) -> None:
-        options = self._cursor.optional() or ""
+        given = options(self._cursor.optional() or "")
         name = self._cursor.argument().strip()
-        self._titles[name] = _option(_TITLE, options) or name.capitalize()
-        self._numbering.theorem(name, shared=_option(_SHARED, options), within=_option(_WITHIN, options))
-        if _NOT_NUMBERED.search(options):
+        self._titles[name] = given.get("name") or name.capitalize()
+        self._numbering.theorem(name, shared=_first(given, _SHARED), within=_first(given, _WITHIN))
+        if given.get("numbered", "").startswith("no"):
             self._unnumbered.add(name)
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
@@ -85,6 +83,5 @@ class Theorems(Part):
     )
 
 
-def _option(pattern: re.Pattern[str], options: str) -> str:
-    found = pattern.search(options)
-    return found[1].strip() if found else ""
+def _first(given: dict[str, str], keys: tuple[str, ...]) -> str:
+    return next((given[key] for key in keys if key in given), "")

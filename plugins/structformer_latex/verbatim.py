@@ -4,20 +4,17 @@ import re
 from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name
-from structformer_latex.cursor import Cursor
+from structformer_latex.cursor import Cursor, options
 from structformer_latex.inputs import Files
 from structformer_latex.output import Output, Part
 from structformer_latex.symbols import SYMBOLS
 
-_LABEL = re.compile(r"label\s*=\s*\{?([^,}\]]+)")
-_CAPTION = re.compile(r"(?:caption|title)\s*=\s*(\{\s*(?:\[[^\[\]]*\])?(?:[^{}]|\{[^{}]*\})*\}|[^,\]]+)")
-_SHORT_CAPTION = re.compile(r"\{\s*\[[^\[\]]*\]")
 _LANGUAGE = re.compile(r"(?:^|[,\[])\s*language\s*=\s*\{?\s*(?:\[[^\[\]]*\])?\s*([^,{}\[\]]*)")
 _NO_LANGUAGE = dict.fromkeys(("text", "none", "plain", "plaintext"), "")
 _WITH_OPTIONS = frozenset("lstlisting Verbatim minted listing BVerbatim tcblisting".split())
-_FIRST_LINE, _LAST_LINE = (re.compile(rf"(?:^|,)\s*{name}line\s*=\s*\{{?(\d{{1,9}})") for name in ("first", "last"))
 _LIVE = frozenset({"alltt", "semiverbatim"})  # commands in them are commands
 _COMMAND = re.compile(r"\\(?:text)?color(?:box)?\{[^{}]*\}|\\([a-zA-Z]+)(?:\{\})?|\\([^a-zA-Z\s])|[{}]")
+_MOST_DIGITS = 10
 _MAX_LISTED = 4_000_000  # characters of other files' code
 
 
@@ -34,25 +31,25 @@ class Verbatim(Part):
         """What follows \\begin{name}, to its end. settings: those that the author has defined the environment with."""
         language = _language(settings.removeprefix("\\lst@")) or (self._language if name == "lstlisting" else "")
         if name in _WITH_OPTIONS or "\\lst@" in settings:
-            options = self._cursor.optional() or ""
-            settings += options
+            words = self._cursor.optional() or ""
+            settings += words
             if name == "tcblisting":
-                options += f",{self._cursor.group() or ''}"
-            language = _language(options) or language
+                words += f",{self._cursor.group() or ''}"
+            language = _language(words) or language
             if name == "minted":
                 language = self._cursor.group() or ""
-            self._describe(options)
+            self._describe(options(words))
         source = self._cursor.skip_environment(name)
         if name in _LIVE or "commandchars=\\\\\\{" in settings:
             source = _COMMAND.sub(lambda found: SYMBOLS.get(found[1] or "", "") or found[2] or "", source)
         self._write(source, language)
 
-    def _describe(self, options: str) -> None:
-        """The label and the caption among a listing's options."""
-        if (label := _LABEL.search(options)) is not None:
-            self._output.builder.add_anchor(label[1].strip())
-        if (caption := _CAPTION.search(options)) is not None:
-            self._output.block(_SHORT_CAPTION.sub("", caption[1]).strip("{}"))
+    def _describe(self, given: dict[str, str]) -> None:
+        """Write the label and the caption among a listing's options; a short one in brackets is for lists."""
+        if label := given.get("label"):
+            self._output.builder.add_anchor(label)
+        if caption := (given.get("caption") or given.get("title", "")).strip():
+            self._output.block(caption.partition("]")[2] if caption.startswith("[") else caption)
 
     def _write(self, content: str, language: str) -> None:
         builder = self._output.builder
@@ -63,25 +60,25 @@ class Verbatim(Part):
 
     def _listing(self, command: str) -> None:
         """Code that is in a file of its own, or some lines of it."""
-        options = self._cursor.optional() or ""
+        words = self._cursor.optional() or ""
+        given = options(words)
         language = self._language if command == "lstinputlisting" else ""
         if command == "inputminted":
             language = self._cursor.argument()
         name = self._cursor.argument().strip()
         taken = self._files(name, ("",))
-        self._describe(options)
+        self._describe(given)
         if taken is None and not self._output.only_definitions:
             self._cursor.leave_out(f"\\{command}{{{name}}}: not found: left out")
         if taken is None or self._output.only_definitions:
             return
-        first, last = _FIRST_LINE.search(options), _LAST_LINE.search(options)
-        begin, end = int(first[1]) - 1 if first else 0, int(last[1]) if last else None
-        shown = "\n".join(taken[1].split("\n")[max(begin, 0) : end])
+        first, last = (_number(given.get(key, "")) for key in ("firstline", "lastline"))
+        shown = "\n".join(taken[1].split("\n")[max((first or 1) - 1, 0) : last])
         self._listed += len(taken[1])
         if self._listed > _MAX_LISTED:
             self._cursor.leave_out(f"listings of other files over {_MAX_LISTED >> 20} MB: the rest is left out")
             return
-        self._write(shown, _language(options) or language)
+        self._write(shown, _language(words) or language)
 
     def _in_line(self, name: str) -> None:
         self._cursor.optional()
@@ -120,7 +117,11 @@ class Verbatim(Part):
     )
 
 
-def _language(options: str) -> str:
-    """The language that options of a listing name, without its dialect; "" when they name none."""
-    found = _LANGUAGE.search(options)
-    return found[1] if found is not None else ""
+def _language(words: str) -> str:
+    """Return the language that options of a listing name, without its dialect; "" when they name none."""
+    match = _LANGUAGE.search(words)
+    return match[1] if match is not None else ""
+
+
+def _number(digits: str) -> int | None:
+    return int(digits) if digits.isdecimal() and len(digits) < _MOST_DIGITS else None
