@@ -200,6 +200,9 @@ def _show_report(out: Output, made: Report, why: str) -> None:
         if listed:
             more = " ..." if len(listed) > _LISTED else ""
             out.note(f"{len(listed)} {what}: {printable(', '.join(listed[:_LISTED]))}{more}")
+    for result in made.results:
+        if left_out := len(result.own_documents):
+            out.note(f"documents left out since they have the query's id, as in BEIR: {left_out}")
     out.say(f"runs and reports: {made.folder / 'report.html'}")
     for title, label, check in made.checks:
         of = f"{title}: " if len(made.results) > 1 else ""

@@ -35,7 +35,7 @@ from structformer.retrieval.rankings.hybrid_score import (
     contributions,
     fusion_weights,
 )
-from structformer.retrieval.rankings.run_files import Run
+from structformer.retrieval.rankings.run_files import Run, falling_scores
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Stage
 from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
@@ -125,8 +125,8 @@ def compare_ways(
         parts = tables(number, shared(number), allowed)
         for run, way in zip(runs, ways, strict=True):
             scores = np.where(allowed, way.score(parts[way.encoder], allowed, query), NOWHERE)
-            best = [opened.documents[document].id for document in _best_documents(scores, asked)]
-            run[f"opening-{number}"] = [(name, float(_DEPTH - rank)) for rank, name in enumerate(best)]
+            best = _best_documents(scores, asked)
+            run[f"opening-{number}"] = falling_scores((opened.documents[place].id, score) for place, score in best)
         if progress:
             progress(done, len(answered))
     pipelines = [as_pipeline(way.stage) for way in ways]
@@ -243,10 +243,10 @@ WITHOUT_PRETRAINED = (
 )
 
 
-def _best_documents(scores: Floats, asked: AskedQuestions) -> list[int]:
-    """Numbers of the best documents, each scoring as its best unit; equal scores in the documents' order."""
+def _best_documents(scores: Floats, asked: AskedQuestions) -> list[tuple[int, float]]:
+    """Numbers and scores of the best documents, each scoring as its best unit; equal scores in the documents' order."""
     owners, places = np.unique(asked.unit_owners, return_inverse=True)
     best = np.full(len(owners), NOWHERE)
     np.maximum.at(best, places, scores)
     order = np.argsort(-best, kind="stable")[:_DEPTH]
-    return [int(owners[place]) for place in order if best[place] > NOWHERE]
+    return [(int(owners[place]), float(best[place])) for place in order if best[place] > NOWHERE]

@@ -20,7 +20,7 @@ from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.loading import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
-from structformer.retrieval.rankings.run_files import Run, read_run, write_run
+from structformer.retrieval.rankings.run_files import Run, falling_scores, read_run, write_run
 from structformer.retrieval.registry import make_stage, stage_kind
 from structformer.retrieval.retriever import AnyPipeline, Retriever
 from structformer.retrieval.stage import Pipeline, Stage
@@ -117,6 +117,8 @@ class Evaluation:
     unknown_documents: list[str]
     unjudged_queries: list[str]
     unasked_queries: list[str]
+    own_documents: list[str] = field(default_factory=list)
+    """Queries for which the document of their own id was left out, as in BEIR."""
     caveat: str = ""
     baseline: str = ""
     """Label of the best row among BM25 (of sections or of whole documents), the untrained dense search and reciprocal
@@ -161,6 +163,7 @@ class Evaluation:
             "unknown_documents": self.unknown_documents,
             "unjudged_queries": self.unjudged_queries,
             "unasked_queries": self.unasked_queries,
+            "own_documents": self.own_documents,
             "caveat": self.caveat,
         }
 
@@ -337,7 +340,8 @@ def evaluate(
         found.append(FoundRun(f"ensemble of {', '.join(members)}", name, run))
     how = Comparison(tuple(measures), tuple(map(str, compared)), standard, title, caveat, seed, output)
     unknown = sorted({document for query in asked for document in judgements.qrels[query]} - known)
-    return compare_runs(found, judgements, how, unknown=unknown)
+    own = [query for query in asked if judgements.exclude.get(query) == query and query in known]
+    return compare_runs(found, judgements, how, unknown=unknown, own=own)
 
 
 def _by_sections(judgements: Judgements, corpus: Corpus, known: Collection[str]) -> Judgements:
@@ -384,9 +388,10 @@ def compare_runs(
     how: Comparison,
     *,
     unknown: Sequence[str] = (),
+    own: Sequence[str] = (),
 ) -> Evaluation:
     """Measure runs on the same judged queries and compare them; see `evaluate`, which makes the runs. unknown: judged
-    documents that are not in the corpus.
+    documents that are not in the corpus; own: queries whose own document was left out.
     """
     parsed = [parse_measure(name) for name in how.measures]
     asked = judgements.asked()
@@ -411,6 +416,7 @@ def compare_runs(
         list(unknown),
         unjudged_queries=sorted(set(judgements.queries) - set(asked)),
         unasked_queries=sorted(set(judgements.qrels) - set(judgements.queries)),
+        own_documents=list(own),
         caveat=how.caveat,
     )
     _compare(result, how)
@@ -460,7 +466,7 @@ def _run(
     exclude: dict[str, str],
     progress: Callable[[int, int], None],
 ) -> Run:
-    """The run, its scores replaced by falling ones, so that no tool breaks ties in another order than the ranking's."""
+    """The run, with the scores that ranked."""
     run: Run = {}
     names = list(queries)
     progress(0, len(names))
@@ -468,8 +474,8 @@ def _run(
         part = names[start : start + _CHUNK]
         ranked = rank([queries[name] for name in part], pipeline, _DEPTH + 1, names=part)
         for name, documents in zip(part, ranked, strict=True):
-            kept = [document for document, _ in documents if document != exclude.get(name)][:_DEPTH]
-            run[name] = [(document, float(_DEPTH - place)) for place, document in enumerate(kept)]
+            kept = [each for each in documents if each[0] != exclude.get(name)][:_DEPTH]
+            run[name] = falling_scores(kept)
         progress(min(start + _CHUNK, len(names)), len(names))
     return run
 

@@ -65,13 +65,11 @@ class Judgements:
         return replace(self, qrels={query: {} for query in self.qrels} | by_query(rows))
 
     def asked(self) -> dict[str, str]:
-        """The queries that have a relevant document. Raises UsageError when none has."""
-        asked = {
-            query: text
-            for query, text in self.queries.items()
-            if any(grade > 0 for grade in self.qrels.get(query, {}).values())
-        }
-        if not asked:
+        """The queries that have judgements, also where these are all 0, as trec_eval has it. Raises UsageError if none
+        has a relevant document.
+        """
+        asked = {query: text for query, text in self.queries.items() if self.qrels.get(query)}
+        if not any(grade > 0 for query in asked for grade in self.qrels[query].values()):
             raise UsageError("no query has a relevant document in the qrels: do their query ids belong together?")
         return asked
 
@@ -170,13 +168,16 @@ def write_judgements(folder: Path, judgements: Judgements) -> None:
 
 
 def beir_judgements(beir: Path) -> Judgements:
-    """Queries and qrels of a BEIR folder or data set; as in BEIR, a document of the query's own id does not count."""
+    """Return queries and qrels of a BEIR folder or data set. As in BEIR, a document of the query's own id does not
+    count, unless it is judged relevant.
+    """
     if beir.is_dir():
         test = beir / "qrels" / "test.tsv"
         found = read_judgements(beir / "queries.jsonl", test if test.exists() else beir / "qrels.tsv")
     else:
         found = dataset_judgements(beir_dataset(beir))
-    return replace(found, exclude={query: query for query in found.queries})
+    own = (query for query in found.queries if found.qrels.get(query, {}).get(query, 0) <= 0)
+    return replace(found, exclude={query: query for query in own})
 
 
 def beir_dataset(beir: Path) -> str:

@@ -28,3 +28,11 @@ def test_a_beir_folder_is_judged_as_beir_does(run, folder):
     [row] = json.loads(ran.out)["results"][0]["rows"]
     ideal = 2 + 1 / math.log2(3)
     assert row["scores"] == pytest.approx({"nDCG@10": (1 / ideal + 1) / 2, "R@100": 0.75})
+    assert "documents left out since they have the query's id, as in BEIR: 1" in ran.err
+
+
+def test_a_document_of_the_querys_id_stays_where_it_is_judged_relevant(run, folder):
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tq1\t1\n")
+    ran = run("evaluate", "--beir", folder, "-w", "w", "--pipeline", "lexical", "--measures", "R@10", "--json")
+    assert ran.json["results"][0]["rows"][0]["scores"] == {"R@10": 1.0}
+    assert "left out" not in ran.err

@@ -141,6 +141,25 @@ def test_an_excluded_document_is_left_out_of_the_ranking(workspace):
     assert excluded.scores["RR@10"] >= included.scores["RR@10"]
 
 
+def test_a_query_whose_judgements_are_all_0_counts_as_trec_eval_has_it(workspace):
+    build_index(workspace, encoders=[])
+    judged = Judgements({"1": "bowline", "2": "mast"}, {"1": {"knots.md": 1}, "2": {"knots.md": 0}})
+    result = evaluate(workspace, judged, pipelines=["lexical"], measures=["Success@1"])
+    assert (result.queries, result.unjudged_queries, result.rows[0].scores["Success@1"]) == (2, [], 0.5)
+
+
+def test_run_files_have_the_scores_that_ranked_and_no_two_are_equal(workspace, tmp_path):
+    build_index(workspace, encoders=[])
+    judged = Judgements({"1": "rope"}, {"1": {"knots.md": 1}})
+    evaluate(workspace, judged, pipelines=["lexical"], output=tmp_path / "out")
+    [path] = (tmp_path / "out" / "runs").iterdir()
+    written = read_run(path)[1]["1"]
+    [ranked] = Retriever.open(workspace).rank_documents(["rope"], "lexical")
+    assert [name for name, _ in written] == [name for name, _ in ranked]
+    assert [score for _, score in written] == pytest.approx([score for _, score in ranked], rel=1e-6)
+    assert len({np.float32(score) for _, score in written}) == len(written)
+
+
 def test_mistakes_are_named(workspace):
     build_index(workspace, encoders=[])
     with pytest.raises(UsageError, match="no measure 'nDGC'"):

@@ -1,7 +1,9 @@
 """Run files: rankings of documents by query, in TREC's six columns."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import numpy as np
 
 from structformer.errors import UsageError
 from structformer.storage.files import write_bytes
@@ -46,6 +48,15 @@ def read_run(path: Path) -> tuple[str, Run]:
     return tag, {query: sorted(its.items(), key=lambda each: each[::-1], reverse=True) for query, its in scores.items()}
 
 
+def falling_scores(ranked: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Return a ranking whose scores fall at each place, in 32 bits too: so no tool breaks ties in another order."""
+    falling, last = [], np.float32(np.inf)
+    for document, score in ranked:
+        last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
+        falling.append((document, float(last)))
+    return falling
+
+
 def write_run(path: Path, run: Mapping[str, list[tuple[str, float]]], tag: str) -> None:
     """Write rankings as a TREC run; tab-separated where an id has a space, which TREC's columns cannot hold."""
     spaced = any(
@@ -53,7 +64,7 @@ def write_run(path: Path, run: Mapping[str, list[tuple[str, float]]], tag: str) 
     )
     joint = "\t" if spaced else " "
     lines = (
-        joint.join((query, "Q0", document, str(rank), f"{score:g}", tag)) + "\n"
+        joint.join((query, "Q0", document, str(rank), f"{score:.9g}", tag)) + "\n"
         for query, ranked in run.items()
         for rank, (document, score) in enumerate(ranked, 1)
     )
