@@ -44,7 +44,11 @@ NASALS = "ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[
 DOT = "ं"
 _PLAIN, _SPELT, _LEFT_OUT = str.maketrans(PLAIN), str.maketrans(SPELT), re.compile(f"[{LEFT_OUT}]")
 _NASALS = re.compile(NASALS)
-FOLDING = {"plain": PLAIN, "left": LEFT_OUT, "spelt": SPELT, "nasals": NASALS, "dot": DOT}  # for the site's script
+# Arabic's article, with prepositions and "and" before it, or "and" alone, as Lucene's light stemmer takes them off.
+ARTICLE = "^(?:[وف]?[بك]?ال|[وف]?لل)(?=..)|^و(?=...)"
+_ARTICLE = re.compile(ARTICLE)
+# For the site's script.
+FOLDING = {"plain": PLAIN, "left": LEFT_OUT, "spelt": SPELT, "nasals": NASALS, "dot": DOT, "article": ARTICLE}
 _UNSEEN = re.compile(f"[{IGNORABLE}]")
 _DASHES = re.compile("[\u2010-\u2013\u2212]")  # for which people type the hyphen
 _WORD = re.compile(f"[^\\W_][^\\W_]*(?:[{MARKS}]+[^\\W_]*)*")
@@ -150,7 +154,7 @@ class CutText(NamedTuple):
     words: str
     """Its words, one after another."""
     forms: str
-    """Other forms of them: parts of camelCase, words without accents."""
+    """Other forms of them: parts of camelCase, words without accents or Arabic's article."""
     names: str
     """Its names, whole and in pieces that are names, and its signs."""
 
@@ -209,7 +213,9 @@ def _others_in(chunk: str) -> tuple[str, str] | None:
     whole = normal(chunk)
     if not chunk.isascii():
         words = _words_in(chunk).split()
-        forms += [plain for word in words if (plain := folded(word)) != word and plain]
+        plain = list(map(folded, words))
+        forms += [form for form, word in zip(plain, words, strict=True) if form and form != word]
+        forms += [noun for form in plain if (noun := _ARTICLE.sub("", form)) != form]
         if (spelt := whole.translate(_SPELT)) != whole:
             forms += [folded(word) for word in _words_in(spelt).split() if word not in words]
     its_names = list(dict.fromkeys(_names(whole)))[:_MOST_NAMES]

@@ -53,7 +53,7 @@ def test_words_have_no_blanks_and_are_in_normal_form(text):
     ],
 )
 def test_a_query_is_words_phrases_and_what_is_not_wanted(query, text, phrases, without):
-    assert asked(query) == (text, phrases, without)
+    assert asked(query)[:3] == (text, phrases, without)
 
 
 @pytest.mark.parametrize("piece", ['"a" ', '"', "-a ", "-", "a-", "a->", "\u0301", "Aa", "=/:@.", "\u201c", "\u3042"])

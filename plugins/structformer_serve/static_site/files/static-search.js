@@ -578,10 +578,12 @@ export function cut(text, runs, folding) {
     const spelt = replaced(whole, folding.spelt);
     const [words, others] = [whole, spelt === whole ? "" : spelt].map((each) => (each.match(WORD) || []).flatMap((word) => withPairs(word, runs)));
     const parts = (chunk.normalize("NFKC").match(WORD) || []).flatMap(camelParts).map((part) => part.toLowerCase());
-    const folded = words.map((word) => withoutMarks(word, folding)).filter((form, place) => form && form !== words[place]);
+    const plain = words.map((word) => withoutMarks(word, folding));
+    const folded = plain.filter((form, place) => form && form !== words[place]);
+    const nouns = plain.map((form) => form.replace(new RegExp(folding.article, "u"), "")).filter((noun, place) => noun !== plain[place]);
     const written = others.filter((word) => !words.includes(word)).map((word) => withoutMarks(word, folding));
     found.words.push(...words);
-    forms.push(...parts, ...folded, ...written);
+    forms.push(...parts, ...folded, ...nouns, ...written);
     found.names.push(...[...new Set(names(whole, runs))].slice(0, MOST_NAMES));
   }
   return { ...found, spaced: [...found.words, ...forms] };
