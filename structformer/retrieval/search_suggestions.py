@@ -42,7 +42,8 @@ def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> H
     unsaid = function_words(opened.languages.codes)
     words = dict.fromkeys(word for word in WRITTEN.findall(asked(query).text) if normal(word) not in unsaid)
     missing = [word for word in list(words)[:_MOST_WORDS] if not _held(opened, word, allowed)]
-    nearest = {word: near for word in missing if (near := _nearest(opened, normal(word), allowed))}
+    beside = [normal(word) for word in list(words)[:_MOST_WORDS] if word not in missing]
+    nearest = {word: near for word in missing if (near := _nearest(opened, normal(word), beside, allowed))}
     if len(nearest) < len(missing) or not missing:
         return Help(missing)
     return Help(missing, WRITTEN.sub(lambda found: nearest.get(found[0], found[0]), query))
@@ -75,13 +76,17 @@ def _held(opened: OpenedIndex, word: str, allowed: Allowed | None) -> bool:
     return opened.lexical.holds(word, allowed) or bool(opened.lexical.search(word, 1, allowed))
 
 
-def _nearest(opened: OpenedIndex, word: str, allowed: Allowed | None) -> str:
-    """The word with the fewest other letters, of those that most passages have; "" where none is near."""
+def _nearest(opened: OpenedIndex, word: str, beside: Sequence[str], allowed: Allowed | None) -> str:
+    """The word with the fewest other letters, of those that most passages have: passages with one of the words beside
+    it, if there are any; "" if none is near.
+    """
     wrong = slips(word)
     if not wrong:
         return ""
     near: dict[str, int] = {}
-    for number, _ in opened.lexical.beginnings([Begun(word, wrong)], _LOOKED_AT, allowed):
+    asked = [[Begun(word, wrong), Begun(other)] for other in beside] or [[Begun(word, wrong)]]
+    passages = {number for each in asked for number, _ in opened.lexical.beginnings(each, _LOOKED_AT, allowed)}
+    for number in sorted(passages):
         unit = opened.units[number]
         for other in set(written_words(f"{' '.join(unit.path)} {unit.text[:_CHARACTERS]}")):
             if abs(len(other) - len(word)) <= wrong:
