@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from structformer.cli.ingest import base_url_option
     from structformer.cli.progress import PROGRESS_LINES
     from structformer.cli.search import as_text
-    from structformer.cli.searching import opened, search_options, stale_option
+    from structformer.cli.searching import fresh_index, opened, search_options, stale_option
     from structformer.cli.train import check_corpus, chosen_options, training_flags
     from structformer.cli.training_view import of_first_process, print_result, watched
 
 __all__ = [
     "PROGRESS_LINES", "BriefCommand", "Number", "Output", "OutputPath", "WorkspacePath", "as_text",
     "base_url_option", "check_corpus", "chosen_options", "common_options", "completed", "default_option",
-    "force_option", "judged", "judged_option", "named", "of_first_process", "opened", "path_option", "print_result",
-    "printable", "read_option_file", "save_config", "search_options", "seconds", "several_option", "show",
-    "show_hits", "show_search", "stale_option", "table", "threads_option", "training_flags", "watched",
+    "force_option", "fresh_index", "judged", "judged_option", "named", "of_first_process", "opened", "path_option",
+    "print_result", "printable", "read_option_file", "save_config", "search_options", "seconds", "several_option",
+    "show", "show_hits", "show_search", "stale_option", "table", "threads_option", "training_flags", "watched",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

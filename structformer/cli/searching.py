@@ -48,7 +48,7 @@ def stale_option(function: Callable[..., Any], default: str = "use") -> Callable
     )(function)
 
 
-def fresh_index(out: Output, workspace: Path, if_stale: str) -> None:
+def fresh_index(out: Output, workspace: Path, if_stale: str = "use") -> None:
     """Rebuild an index that is older than the corpus, refuse it, or say that it is used. Raises WorkspaceError."""
     from structformer.retrieval.index import is_stale
     from structformer.retrieval.indexing import build_index

@@ -108,6 +108,11 @@ class Retriever:
         """`search` without holding up the event loop: it runs in a thread, and several may run at once."""
         return await asyncio.to_thread(self.search, query, k, pipeline, where=where, group=group)
 
+    @property
+    def is_stale(self) -> bool:
+        """Whether a newer corpus waits for `structformer.index`; this one answers from the last whole index."""
+        return self.opened.index.is_stale
+
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, in another process too, opens the index by itself."""
         return Retriever.open, (self.workspace.absolute,)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from structformer.cli import Output, OutputPath, common_options, force_option, path_option, several_option
+from structformer.cli import Output, OutputPath, common_options, force_option, fresh_index, path_option, several_option
 from structformer.workspace import Workspace
 
 from structformer_exports.export_forms import FORMS, Asked, Form
@@ -81,6 +81,8 @@ def command(
     place = Workspace(workspace)
     judged = read_judgements(queries, qrels) if queries and qrels else None
     chosen = _named_set(out, workspace, settings) if any("chosen" in form.takes for form in asked_for) else None
+    if engine or targets["site"]:
+        fresh_index(out, workspace)
     written: list[tuple[str, int, str]] = []  # where, how many, of what
     for form in asked_for:
         target = place.path if form.in_model else targets[form.name.replace("-", "_")]

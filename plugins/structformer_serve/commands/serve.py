@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from structformer.cli import BriefCommand, Number, Output, common_options, default_option
+from structformer.cli import BriefCommand, Number, Output, common_options, default_option, fresh_index
 
 if TYPE_CHECKING:
     from structformer_serve.http.listening import Listening
@@ -237,11 +237,12 @@ def say_who_may_ask(out: Output, options: ServerOptions) -> None:
 
 def export_encoder(out: Output, workspace: Path) -> None:
     """Export what encodes queries by a process of its own, so that this one needs no torch; where that cannot be, the
-    model itself is loaded.
+    model itself is loaded. Say if a newer corpus waits for its index.
     """
     from structformer_serve.missing_exports import missing_exports
     from structformer_serve.step_commands import Command
 
+    fresh_index(out, workspace)
     for name in missing_exports(workspace):
         out.note(f"exporting {name} for onnxruntime, once")
         code, last = Command("export", name, "--onnx", "--int8", "-w", str(workspace), "-q").run(lambda line: None)
