@@ -99,7 +99,7 @@ class Facet:
         """Whether it tells some of these documents apart, as the facets of an index do all."""
         bits = self.bits[: len(documents)][documents[: len(self.bits)]]
         several = int(np.bitwise_or.reduce(bits, initial=0)).bit_count() >= 2
-        return several and np.count_nonzero(bits) >= _SHARE * np.count_nonzero(documents)
+        return bool(several and np.count_nonzero(bits) >= _SHARE * np.count_nonzero(documents))
 
 
 class MetadataWriter:
