@@ -87,9 +87,7 @@ PARTS = tuple(each.name for each in fields(FusionWeights))[:9]
 MEANING = ("dense", "overview", "structure", "structure_overview", "described")
 _WITH_PRETRAINED = FusionWeights(1.0, 0.4, 0.7, 0.5, 0.7, 0.15, 0.4, 0.1, 0.1)
 _OF_ONE_OUTLINE = 0.4  # `structure_overview` where all documents follow one
-_NOTHING_PRETRAINED = FusionWeights(
-    dense=1.0, overview=1.0, lexical=0.8, document=0.6, present=0.05, called=0.2, static_alone=True
-)
+_NOTHING_PRETRAINED = FusionWeights(dense=1.0, overview=1.0, lexical=0.8, document=0.6, called=0.2, static_alone=True)
 _UNREAD = replace(  # what words and structure count by themselves, and hardly more
     _NOTHING_PRETRAINED,
     dense=1e-6,

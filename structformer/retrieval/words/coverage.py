@@ -8,14 +8,13 @@ import tantivy
 
 from structformer.retrieval.words.bm25 import idf
 from structformer.retrieval.words.names import Names
-from structformer.retrieval.words.rows import EXACT, INCOMING, LONGEST_PHRASE, NAMES, Rows, any_of, either
-from structformer.text.lexical_analysis import query_terms, weighed_terms
+from structformer.retrieval.words.rows import EXACT, LONGEST_PHRASE, NAMES, Rows, all_of, any_of, either
+from structformer.text.lexical_analysis import query_terms
 from structformer.text.words import RUN, WRITTEN, bare_words, names_of
 
 _COMPOUNDING = frozenset(("da", "de", "et", "fi", "hu", "is", "nb", "nl", "nn", "no", "sv"))
 _LETTERS = 4  # of each part of a compound
 _AN_ACTION = 0.4  # the weight of a missing word that may be a verb: it has more synonyms than a name
-_CALLED = 1000  # units that are looked at for what others call them
 
 
 class _Said(NamedTuple):
@@ -59,7 +58,7 @@ class Coverage:
         """The most that a row has of a query's words, in any form, function words apart, weighed by idf, as a share; 1
         of a query without such words.
         """
-        atoms = [(self._any(word.terms), self._worth(word)) for word in self._said(query)]
+        atoms = [(self._rows.any_of_terms(word.terms), self._worth(word)) for word in self._said(query)]
         best = self._rows.run(any_of(atoms), 1, documents) if atoms else []
         return best[0][1] / sum(weight for _, weight in atoms) if best else float(not atoms)
 
@@ -72,24 +71,13 @@ class Coverage:
         share = score / worth if any(word.rows for word in said) else float(not said)
         if not said or share >= 1:
             return share
-        its = [tantivy.Query.term_query(self._rows.schema, "number", row)]
-        its += [self._any(word.terms, ("title", "path", "text")) for word in said]
-        has_all = self._rows.run(tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in its]), 1, None)
-        return 1.0 if has_all else share
+        asked = [tantivy.Query.term_query(self._rows.schema, "number", row)]
+        asked += [self._rows.any_of_terms(word.terms, ("title", "path", "text")) for word in said]
+        return 1.0 if self._rows.run(all_of(asked), 1, None) else share
 
     def _worth(self, word: _Said) -> float:
         """A word that no row has is as rare as one that one row has."""
         return word.weight * idf(max(word.rows, 1), self._rows.searcher.num_docs)
-
-    def called(self, query: str, documents: Collection[int]) -> Iterator[tuple[str, float, list[int]]]:
-        """The query's terms without function words, what each is worth, and the rows that others call so: of these
-        documents, or all where they are few.
-        """
-        for term, weight in weighed_terms(self._rows.analyzer, " ".join(self._rows.telling(query))).items():
-            if count := self._rows.searcher.doc_freq(INCOMING, term):
-                asked = tantivy.Query.term_query(self._rows.schema, INCOMING, term)
-                rows = [row for row, _ in self._rows.run(asked, _CALLED, documents if count > _CALLED else None)]
-                yield term, weight * idf(self._rows.searcher.doc_freq("text", term), self._rows.searcher.num_docs), rows
 
     def _said(self, query: str) -> list[_Said]:
         """A query's words, function words apart. Of a script without spaces no pair of characters that is rarer than
@@ -126,19 +114,15 @@ class Coverage:
                     return parts
         return []
 
-    def _any(self, terms: Iterable[str], fields: Sequence[str] = ("text",)) -> tantivy.Query:
-        each = [tantivy.Query.term_query(self._rows.schema, field, term) for field in fields for term in terms]
-        return either(each)
-
     def _atoms(self, chunk: str) -> Iterator[tuple[tantivy.Query, float]]:
         """A name as a whole; else words, and that they stand together as much as they are worth."""
         total, (name, found) = self._rows.searcher.num_docs, self._names.known(chunk)
         words = self._rows.analyzers[EXACT].analyze(bare_words(chunk))
         weights = [idf(self._rows.searcher.doc_freq(EXACT, word), total) for word in words]
         if found:
-            yield tantivy.Query.term_query(self._rows.schema, NAMES, name), idf(found, total)
+            yield self._rows.term(NAMES, name), idf(found, total)
         if not found or bare_words(name) != bare_words(chunk):
             for word, weight in zip(words, weights, strict=True):
-                yield tantivy.Query.term_query(self._rows.schema, EXACT, word), weight
+                yield self._rows.term(EXACT, word), weight
             if (len(words) > 1 or names_of(chunk)) and (together := self._names.literal(chunk)) is not None:
                 yield together, sum(weights)

@@ -1,7 +1,7 @@
 """The lexical first stage: BM25 in embedded tantivy indexes, one of the units and one of whole documents."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +12,11 @@ from structformer.retrieval.documents.document_filter import Names as LinkNames
 from structformer.retrieval.documents.page_places import page_places
 from structformer.retrieval.documents.units import IndexedDocument, Unit
 from structformer.retrieval.rankings.ranking import in_order
+from structformer.retrieval.words.bm25 import idf
 from structformer.retrieval.words.coverage import Coverage
 from structformer.retrieval.words.names import Names
 from structformer.retrieval.words.rows import DOCUMENT_FIELDS, EXACT, FIELDS, INCOMING, NAMES, Begun, Rows, RowWriter
-from structformer.text.lexical_analysis import lone_characters, query_terms
+from structformer.text.lexical_analysis import lone_characters, query_terms, weighed_terms
 from structformer.text.words import RUN, CutText, bare_words, cut_text, cut_together, spaced, written_words
 
 __all__ = ["DOCUMENT_FIELDS", "FIELDS", "Begun", "LexicalIndex", "LexicalWriter", "document_text"]
@@ -126,11 +127,7 @@ class LexicalIndex:
         return {unit: score for unit, score in scores.items() if score > 0}
 
     def _score_called(self, query: str, text: str) -> float:
-        return self._units.score(query, {INCOMING: text}, {INCOMING: self._average_called})
-
-    @cached_property
-    def _average_called(self) -> float:
-        return self._units.average_words(INCOMING)
+        return self._units.score(query, {INCOMING: text})
 
     def holding(self, text: str, stored: Callable[[int], str]) -> list[int]:
         """The units that have a text as it is written, whatever its case and its marks of Unicode's. stored: the whole
@@ -177,8 +174,13 @@ class LexicalIndex:
         it is not all.
         """
         totals: dict[int, float] = {}
-        for term, worth, rows in self._coverage.called(query, documents):
-            units = [row for row in rows if int(owners[row]) in documents]
+        count, rows = self._units.searcher.doc_freq, self._units.searcher.num_docs
+        for term, weight in weighed_terms(self._units.analyzer, " ".join(self._units.telling(query))).items():
+            calling = count(INCOMING, term)
+            among = documents if calling > _CALLED else None
+            asked = self._units.run(self._units.term(INCOMING, term), _CALLED, among) if calling else []
+            units = [unit for unit, _ in asked if int(owners[unit]) in documents]
+            worth = weight * idf(count("text", term), rows)
             if names is not None:
                 units = [unit for unit, text in zip(units, names(units), strict=True) if term in self.words(text)]
             for document in set(owners[units].tolist()):
@@ -208,11 +210,7 @@ class LexicalIndex:
 
     def score_document(self, query: str, text: str) -> float:
         """The score that a document of this text would have."""
-        return self._documents.score(query, dict.fromkeys(DOCUMENT_FIELDS, text), self._document_averages)
-
-    @cached_property
-    def _document_averages(self) -> dict[str, float]:
-        return {field: self._documents.average_words(field) for field in DOCUMENT_FIELDS}
+        return self._documents.score(query, dict.fromkeys(DOCUMENT_FIELDS, text))
 
     def search_documents(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
         """Up to k (document number, BM25 score of its whole text), best first; of all documents or of these."""

@@ -8,7 +8,7 @@ from itertools import chain, product
 
 import tantivy
 
-from structformer.retrieval.words.rows import EXACT, LONGEST_PHRASE, NAMES, Rows, either
+from structformer.retrieval.words.rows import EXACT, LONGEST_PHRASE, NAMES, Rows, all_of, either
 from structformer.text.words import LONGEST, RUN, WRITTEN, bare_words, cut_text, names_of, normal, spaced
 
 _JOINING = ("", "_", "-", ":", ".", "/", "::", "->")  # what words of a name are joined by
@@ -44,8 +44,8 @@ class Names:
         with words of it in a row. Either counts more than words.
         """
         chunks = query.split()[:LONGEST_PHRASE]
-        telling = [chunk for chunk in chunks if names_of(chunk) or self._rows.telling(chunk)]
-        codes = self._held(normal(word) for chunk in chunks for word in WRITTEN.findall(chunk) if _CODE.search(word))
+        telling = self._telling(chunks)
+        codes = self._codes(chunks)
         if len(chunks) == 1 or len(telling) == 1:
             [chunk] = telling or chunks
             words, (name, _) = bare_words(chunk), self.known(chunk)
@@ -67,11 +67,11 @@ class Names:
         name = "" if len(text.split()) > 1 else names_of(text).split(" ")[0]
         words = bare_words(text).split()[:LONGEST_PHRASE]
         if name and self._rows.searcher.doc_freq(NAMES, name):
-            its = tantivy.Query.term_query(self._rows.schema, NAMES, name)
+            named = self._rows.term(NAMES, name)
             if bare_words(name).split() == words:
-                return its
+                return named
             if not any(map(str.isalnum, name)) and (beside := self.literal(" ".join(words))) is not None:
-                return tantivy.Query.boolean_query([(tantivy.Occur.Must, its), (tantivy.Occur.Must, beside)])
+                return all_of((named, beside))
         if name and len(words) < 2:
             return None  # the signs are what it is
         telling = [(place, word) for place, word in enumerate(words) if self._rows.analyzers[EXACT].analyze(word)]
@@ -80,14 +80,9 @@ class Names:
                 self._rows.schema, EXACT, [(at - telling[0][0], word) for at, word in telling]
             )
         if telling:
-            return tantivy.Query.term_query(self._rows.schema, EXACT, telling[0][1])
-        fields = ("text", "title", "path")
-        terms = self._rows.analyzer.analyze(" ".join(words))
-        each = [
-            either(tantivy.Query.term_query(self._rows.schema, field, term) for field in fields)
-            for term in dict.fromkeys(terms)
-        ]
-        return tantivy.Query.boolean_query([(tantivy.Occur.Must, its) for its in each]) if each else None
+            return self._rows.term(EXACT, telling[0][1])
+        terms = dict.fromkeys(self._rows.analyzer.analyze(" ".join(words)))
+        return all_of(self._rows.any_of_terms([term], ("text", "title", "path")) for term in terms) if terms else None
 
     def holding(self, text: str) -> list[int]:
         """The rows that have a text as it is written; of one with small words the first that may have it."""
@@ -121,16 +116,21 @@ class Names:
         """The name that a query is, but for function words, if no row has it whole in any spelling; else "". Not what
         has a whole name in it, as `deck.toml:12` has.
         """
-        chunks = [chunk for chunk in query.split()[:LONGEST_PHRASE] if names_of(chunk) or self._rows.telling(chunk)]
+        chunks = self._telling(query.split()[:LONGEST_PHRASE])
         name = chunks[0].strip(_AROUND) if len(chunks) == 1 else ""
         words = bare_words(name).split()
         if len(words) < 2 or RUN.search(name) or not (_NO_PROSE.match(name) or any(map(str.isdigit, name))):
             return ""
-        if self._held(names_of(name).split()) or self.whole_spellings(name):
-            return ""
-        if any(self._held([normal(word)]) for word in WRITTEN.findall(name) if _CODE.search(word)):
-            return ""
-        return "" if self.holding(name) else name
+        held = self._held(names_of(name).split()) or self.whole_spellings(name) or self._codes([name])
+        return "" if held or self.holding(name) else name
+
+    def _telling(self, chunks: Iterable[str]) -> list[str]:
+        """Those that are more than function words."""
+        return [chunk for chunk in chunks if names_of(chunk) or self._rows.telling(chunk)]
+
+    def _codes(self, chunks: Iterable[str]) -> dict[str, int]:
+        """The words of chunks that cannot be prose and that rows have, and how many do."""
+        return self._held(normal(word) for chunk in chunks for word in WRITTEN.findall(chunk) if _CODE.search(word))
 
     def known(self, chunk: str) -> tuple[str, int]:
         """The name that a chunk of a query is; else, of the longest parts of it that are names here, as they are

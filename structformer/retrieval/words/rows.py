@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -171,26 +172,24 @@ class Rows:
         self._fields = fields
         self._folder = folder
         self.lone = LoneCharacters(self.searcher, self.schema)
+        self._average_words = cache(self._read_average_words)
         self.analyzer = self.analyzers["text"]
 
-    def score(self, query: str, texts: dict[str, str], average: dict[str, float]) -> float:
-        """The BM25 score that a row of these texts would have. average: mean number of words by field."""
-        count = self.searcher.num_docs
-        lone = lone_characters(query)
-        total = 0.0
+    def score(self, query: str, texts: dict[str, str]) -> float:
+        """Return the BM25 score that a row of these texts, by field, would have."""
+        count, lone, total = self.searcher.num_docs, lone_characters(query), 0.0
         for field, text in texts.items():
             cut = CUTS.get(field, spaced)
             words = self.analyzers[field].analyze(cut(text))
             length = len(words) if field in CUTS else len(cut(text).split())
+            average = self._average_words(field)
             for term, weight in weighed_terms(self.analyzers[field], query, cut).items():
                 if term in lone:
-                    its = self.lone.score(field, term, words, length, average[field])
-                elif frequency := words.count(term):
-                    found = self.searcher.doc_freq(field, term)
-                    its = idf(found, count) * saturation(frequency, length, average[field])
+                    score = self.lone.score(field, term, words, length, average)
                 else:
-                    continue
-                total += self._fields[field] * weight * its
+                    rows = self.searcher.doc_freq(field, term)
+                    score = idf(rows, count) * saturation(words.count(term), length, average)
+                total += self._fields[field] * weight * score
         return total
 
     def search(
@@ -222,12 +221,12 @@ class Rows:
         asked = tantivy.Query.term_query(self.schema, _PLACE, place, "basic")
         return [row for row, _ in self.ranked(asked, count)] if count else []
 
-    def average_words(self, field: str) -> float:
-        """Mean number of words of a field, as the scores have it."""
+    def _read_average_words(self, field: str) -> float:
+        """Return the mean number of words of a field, as the scores have it."""
         begun = self.searcher.terms_with_prefix(field, "", limit=1)
         if not begun:
             return 1.0
-        query = tantivy.Query.term_query(self.schema, field, begun[0][0])
+        query = self.term(field, begun[0][0])
         [(_, address)] = self.searcher.search(query, limit=1, count=False).hits
         return _explained(json.loads(query.explain(self.searcher, address).to_json()), "avgdl") or 1.0
 
@@ -241,8 +240,7 @@ class Rows:
     ) -> list[tuple[int, float]]:
         """Rows with each of the words, or with any of them."""
         fields = fields or self._fields
-        occur = tantivy.Occur.Must if every else tantivy.Occur.Should
-        clauses = []
+        asked = []
         for begun in words:
             # The word itself, by BM25, in any of its forms.
             itself = self.any_term(begun.word, fields)
@@ -252,8 +250,16 @@ class Rows:
                     self.schema, field, begun.word, distance=begun.wrong, prefix=begun.goes_on
                 )
                 forms.append(tantivy.Query.boost_query(near, boost))
-            clauses.append((occur, either(forms)))
-        return self.run(tantivy.Query.boolean_query(clauses) if clauses else None, k, documents)
+            asked.append(either(forms))
+        return self.run((all_of if every else either)(asked) if asked else None, k, documents)
+
+    def term(self, field: str, term: str) -> tantivy.Query:
+        """Rows whose field has a term."""
+        return tantivy.Query.term_query(self.schema, field, term)
+
+    def any_of_terms(self, terms: Iterable[str], fields: Sequence[str] = ("text",)) -> tantivy.Query:
+        """Rows that have one of the terms in one of the fields."""
+        return either([self.term(field, term) for field in fields for term in terms])
 
     def telling(self, query: str) -> list[str]:
         """A query's words without function words."""
@@ -282,8 +288,8 @@ class Rows:
         return self.ranked(parsed, k)
 
     def among(self, parsed: tantivy.Query, field: str, numbers: Iterable[int]) -> tantivy.Query:
-        among = tantivy.Query.const_score_query(tantivy.Query.term_set_query(self.schema, field, sorted(numbers)), 0.0)
-        return tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in (parsed, among)])
+        numbered = tantivy.Query.term_set_query(self.schema, field, sorted(numbers))
+        return all_of((parsed, tantivy.Query.const_score_query(numbered, 0.0)))
 
     def _run_and_leave_out(self, parsed: tantivy.Query, k: int, rows: Mask) -> list[tuple[int, float]]:
         """The best of many rows: of all that are found, those that are not among them are left out."""
@@ -310,6 +316,10 @@ def any_of(atoms: Sequence[tuple[tantivy.Query, float]]) -> tantivy.Query:
 
 def either(queries: Iterable[tantivy.Query]) -> tantivy.Query:
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in queries])
+
+
+def all_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in queries])
 
 
 def _explained(value: Any, name: str) -> float:
