@@ -37,9 +37,7 @@ class Attributes:
         return self._values.get(name.lower(), default)
 
     def spelt_out(self, text: str) -> str:
-        """A text with its attribute references replaced; those that nobody defined stay, and all once too much has
-        been added.
-        """
+        """Replace a text's attribute references, up to a limit on what they add; unknown ones stay."""
         return _REFERENCE.sub(self._value, text) if "{" in text else text
 
     def _value(self, found: re.Match[str]) -> str:

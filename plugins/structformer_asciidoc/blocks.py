@@ -2,6 +2,9 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from textwrap import dedent
 
 from structformer.document import LinkKind, MarkKind
@@ -243,9 +246,8 @@ class Blocks:
         self._element = Element()
         text = item["text"] or ""
         if is_term:
-            builder.open_mark(MarkKind.TERM)
-            self._inline.write(item["term"])
-            builder.close_mark(MarkKind.TERM)
+            with builder.marked(MarkKind.TERM):
+                self._inline.write(item["term"])
             builder.line()
             builder.open_mark(MarkKind.DEFINITION)
             if not text:  # it begins on a line below, maybe after blank ones
@@ -331,14 +333,13 @@ class Blocks:
         kind = MarkKind.NOTE if style in _ADMONITIONS else MarkKind.QUOTE if style in ("quote", "verse") else None
         (builder.line if self._lists and kind is None else builder.paragraph)()
         self._add_anchors(element)
-        self._open(kind, style.lower() if kind is MarkKind.NOTE else "", element)
-        if style == "verse" or "hardbreaks" in element.options:
-            for line in lines:
-                self._inline.write(line.strip())
-                builder.line()
-        else:
-            self._inline.write("\n".join(lines))
-        self._close(kind, element)
+        with self._marked(kind, style.lower() if kind is MarkKind.NOTE else "", element):
+            if style == "verse" or "hardbreaks" in element.options:
+                for line in lines:
+                    self._inline.write(line.strip())
+                    builder.line()
+            else:
+                self._inline.write("\n".join(lines))
         (builder.line if self._lists else builder.paragraph)()
 
     # Delimited blocks
@@ -376,9 +377,8 @@ class Blocks:
         detail = "" if kind is not MarkKind.NOTE else style.lower() if style in _ADMONITIONS else "sidebar"
         self._builder.paragraph()
         self._add_anchors(element)
-        self._open(kind, detail, element)
-        self._nested(start, end)
-        self._close(kind, element)
+        with self._marked(kind, detail, element):
+            self._nested(start, end)
         self._builder.paragraph()
 
     def _nested(self, start: int, end: int) -> None:
@@ -400,9 +400,8 @@ class Blocks:
         if style == "pass":
             self._inline.html(text)
         elif style in _FORMULAS:
-            builder.open_mark(MarkKind.FORMULA)
-            builder.verbatim(text)
-            builder.close_mark(MarkKind.FORMULA)
+            with builder.marked(MarkKind.FORMULA):
+                builder.verbatim(text)
         else:
             default = self._attributes.get("source-language") if style == "source" else ""
             language = element.value(1, "language") if style != "literal" else ""
@@ -415,26 +414,21 @@ class Blocks:
             builder.code(_CALLOUT.sub("", text) if "<" in text else text, (language or default).lower())
         builder.paragraph()
 
-    def _open(self, kind: MarkKind | None, detail: str, element: Element) -> None:
-        if kind is not None:
-            self._builder.open_mark(kind, detail)
-        self._block_title(element, MarkKind.TITLE if kind is MarkKind.NOTE else None)
-
-    def _close(self, kind: MarkKind | None, element: Element) -> None:
-        if kind is MarkKind.QUOTE and len(element.positional) > 1:
-            self._builder.line()
-            self._inline.write(", ".join(filter(None, element.positional[1:3])))
-        if kind is not None:
-            self._builder.close_mark(kind)
+    @contextmanager
+    def _marked(self, kind: MarkKind | None, detail: str, element: Element) -> Iterator[None]:
+        """Write a block's title, what is within, and whom a quotation is of."""
+        with self._builder.marked(kind, detail):
+            self._block_title(element, MarkKind.TITLE if kind is MarkKind.NOTE else None)
+            yield
+            if kind is MarkKind.QUOTE and len(element.positional) > 1:
+                self._builder.line()
+                self._inline.write(", ".join(filter(None, element.positional[1:3])))
 
     def _block_title(self, element: Element, kind: MarkKind | None = None) -> None:
         if not element.title:
             return
-        if kind is not None:
-            self._builder.open_mark(kind)
-        self._inline.write(element.title)
-        if kind is not None:
-            self._builder.close_mark(kind)
+        with self._builder.marked(kind):
+            self._inline.write(element.title)
         self._builder.line()
 
     def _add_anchors(self, element: Element) -> None:
@@ -455,16 +449,15 @@ class Blocks:
         builder.paragraph()
         element.add(text)
         self._add_anchors(element)
-        builder.open_mark(MarkKind.FIGURE)
         target = self._attributes.spelt_out(target)
-        if name == "image":
-            text = self._attributes.spelt_out(element.named.get("alt") or element.value(0, "alt"))
-            builder.add_image(self._attributes.image(target), text)
-        elif name in _MEDIA:
-            builder.add_link(target, "", LinkKind.EMBED)
-        builder.line()
-        self._block_title(element, MarkKind.CAPTION)
-        builder.close_mark(MarkKind.FIGURE)
+        with builder.marked(MarkKind.FIGURE):
+            if name == "image":
+                text = self._attributes.spelt_out(element.named.get("alt") or element.value(0, "alt"))
+                builder.add_image(self._attributes.image(target), text)
+            elif name in _MEDIA:
+                builder.add_link(target, "", LinkKind.EMBED)
+            builder.line()
+            self._block_title(element, MarkKind.CAPTION)
         builder.paragraph()
 
     # Tables
@@ -474,19 +467,11 @@ class Blocks:
         rows, is_headed = table_rows([line for line in lines if not line.startswith(_NO_ROWS)], delimiter, element)
         builder.paragraph()
         self._add_anchors(element)
-        builder.open_mark(MarkKind.TABLE)
-        self._block_title(element, MarkKind.CAPTION)
-        for number, row in enumerate(rows):
-            builder.line()
-            builder.open_mark(MarkKind.ROW, "header" if is_headed and number == 0 else "")
-            for place, cell in enumerate(row):
-                if place:
-                    builder.text(" | ")
-                builder.open_mark(MarkKind.CELL)
-                self._cell(cell, is_title=is_headed and number == 0)
-                builder.close_mark(MarkKind.CELL)
-            builder.close_mark(MarkKind.ROW)
-        builder.close_mark(MarkKind.TABLE)
+        with builder.marked(MarkKind.TABLE):
+            self._block_title(element, MarkKind.CAPTION)
+            for number, row in enumerate(rows):
+                is_header = is_headed and number == 0
+                builder.row(row, partial(self._cell, is_title=is_header), is_header=is_header)
         builder.paragraph()
 
     def _cell(self, cell: Cell, *, is_title: bool) -> None:
@@ -499,11 +484,8 @@ class Blocks:
         elif cell.style == "l":
             self._builder.verbatim(cell.text)
         elif cell.style == "m":
-            self._builder.open_mark(MarkKind.CODE_SPAN)
-            self._inline.write(cell.text)
-            self._builder.close_mark(MarkKind.CODE_SPAN)
+            with self._builder.marked(MarkKind.CODE_SPAN):
+                self._inline.write(cell.text)
         else:
-            for place, paragraph in enumerate(re.split(r"\n{2,}", cell.text)):
-                if place:
-                    self._builder.line()
-                self._inline.write(paragraph)
+            for paragraph in cell.text.split("\n\n"):
+                self._inline.write(f"{paragraph} ")

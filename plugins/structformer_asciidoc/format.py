@@ -55,9 +55,7 @@ class AsciiDocFormat:
     options = (FormatOption("attributes", "attributes that hold, as a=1,b"),)
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix is AsciiDoc: two signs of it or more, in a text; a `.txt` has a title
-        too.
-        """
+        """Certainty that a file of unknown suffix is AsciiDoc, by two signs of it or more; a `.txt` has a title too."""
         if not path.lower().endswith((".txt", ".ad", ".asc")) or head.startswith(_SIGNATURE):
             return 0.0
         text = head.decode("utf-8", "replace").replace("\r\n", "\n")
@@ -115,9 +113,7 @@ class AsciiDocFormat:
         return parts
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """A section by its id in this document, else in any; a page by its path, with and without its suffix, or as
-        Antora names it.
-        """
+        """A section by its id in this document, else in any; a page by its path, or as Antora names it."""
         path, target = document.source.path, link.target
         yield from names_meant(target, document.names)
         yield from link_names(document.id, path, target)

@@ -152,16 +152,13 @@ class Inline:
         inner, kind = text[place:end], _MARKS.get(mark[0])
         if mark == "+" and self.has_compat_marks:
             kind = MarkKind.CODE_SPAN
-        if kind is not None:
-            self._builder.open_mark(kind)
-        if mark[0] == "+" or (mark == "`" and self.has_compat_marks):
-            self._builder.flow(inner)
-        elif kind is MarkKind.CODE_SPAN and (len(inner) > 2 and inner[0] == inner[-1] == "+"):
-            self._builder.flow(inner.strip("+"))
-        else:
-            self._write(inner, depth + 1, is_code=kind is MarkKind.CODE_SPAN)
-        if kind is not None:
-            self._builder.close_mark(kind)
+        with self._builder.marked(kind):
+            if mark[0] == "+" or (mark == "`" and self.has_compat_marks):
+                self._builder.flow(inner)
+            elif kind is MarkKind.CODE_SPAN and (len(inner) > 2 and inner[0] == inner[-1] == "+"):
+                self._builder.flow(inner.strip("+"))
+            else:
+                self._write(inner, depth + 1, is_code=kind is MarkKind.CODE_SPAN)
         return end + len(mark)
 
     def _xref(self, text: str, place: int, depth: int, dead: set[str]) -> int:
@@ -173,9 +170,7 @@ class Inline:
         return end + 2
 
     def _reference(self, target: str, shown: str, depth: int) -> None:
-        """A reference to an id of this document or to another page. One to an id without a text gets its title once
-        the document is read.
-        """
+        """A reference to an id here, named after its title if it has no text, or to another page."""
         path, mark, fragment = target.partition("#")
         page = path if mark or path.endswith((".adoc", ".asciidoc", ".html")) else ""
         if not page:

@@ -94,7 +94,7 @@ def _condition(directive: re.Match[str], skipping: list[bool], attributes: Attri
     if name == "ifeval":
         skipping.append(not _compared(attributes.spelt_out(text)))
         return ""
-    names = [each.strip() for each in re.split("[,+]", target)]
+    names = [each.strip() for each in target.replace("+", ",").split(",")]
     defined = (all if "+" in target else any)(each in attributes for each in names)
     left_out = defined == (name == "ifndef")
     if not text:
@@ -126,9 +126,7 @@ def _included(directive: re.Match[str], attributes: Attributes, around: list[Sou
 
 
 def antora_path(path: str, target: str, images: str = "images") -> str:
-    """The target of an include as a path relative to a file's folder: Antora names the families of a module's files.
-    images: the folder of a module's images.
-    """
+    """Return an include's target relative to a file's folder. images: the folder of an Antora module's images."""
     family = next((name for name in _FAMILIES if name in target), "")
     module = MODULE.match(path)
     if not family or module is None:
@@ -143,12 +141,13 @@ def _pieces(lines: list[str], how: dict[str, str]) -> list[str]:
     """The lines of an included file that are asked for, by their numbers or their tags."""
     if how.get("lines"):
         taken: list[str] = []
-        for part in re.split("[;,]", how["lines"])[:100]:
+        for part in how["lines"].replace(";", ",").split(",")[:100]:
             first, dots, last = part.strip().partition("..")
             end = number(last) if dots else number(first)
             taken += lines[max(0, number(first) - 1) : end if end > 0 else len(lines)]
         return taken
-    asked = [tag.strip() for tag in re.split("[;,]", how.get("tags") or how.get("tag") or "**") if tag.strip()]
+    tags = (how.get("tags") or how.get("tag") or "**").replace(";", ",").split(",")
+    asked = [tag.strip() for tag in tags if tag.strip()]
     wanted = {tag: not tag.startswith("!") for tag in asked}
     wildcard = wanted.get("*", False)
     outside = wanted.get("**", all(tag.startswith("!") for tag in asked))

@@ -79,9 +79,7 @@ def component_names(path: str, attributes: Attributes) -> list[str]:
 
 
 def names_meant(target: str, own: Collection[str]) -> Iterator[str]:
-    """Return the names that a reference to a component's page may mean. One to another component, which the corpus
-    lacks, leads outside. own: names of the page that refers.
-    """
+    """Return names that a component's page may have; one the corpus lacks is outside. own: names of the page here."""
     page, anchor = split_fragment(target)
     version, at, rest = page.rpartition("@")
     parts = rest.split(":")

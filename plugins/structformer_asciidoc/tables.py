@@ -45,7 +45,7 @@ def table_rows(lines: list[str], delimiter: str, element: Element) -> tuple[list
 
 def _column_styles(text: str) -> list[str]:
     styles: list[str] = []
-    for part in re.split("[,;]", text) if text.strip() else ():
+    for part in text.replace(";", ",").split(",") if text.strip() else ():
         column = _COLUMN.match(part.strip())
         styles += [column[2] or ""] * int(column[1] or 1) if column else [""]
     return styles[:_MOST_COLUMNS]

@@ -192,7 +192,7 @@ class Blocks:
             return self._table(number, end)
         if _FIXED.fullmatch(line):
             after = _run(self._lines, number, end, _FIXED)
-            self._verbatim([re.sub(r"^[ \t]*: ?", "", each) for each in self._lines[number:after]], MarkKind.CODE)
+            self._verbatim([each.lstrip()[2:] for each in self._lines[number:after]], MarkKind.CODE)
             return after
         is_left_out = _COMMENT.fullmatch(line) or _PLANNING.fullmatch(line) or _RULE.fullmatch(line)
         return number + 1 if is_left_out else 0
@@ -221,21 +221,16 @@ class Blocks:
         self._gap()
         footnote = _FOOTNOTE.match(lines[0])
         text = "\n".join(line.strip() for line in lines)
-        is_figure = bool(self._caption)
-        if is_figure:
-            self._builder.open_mark(MarkKind.FIGURE)
-        self._inline.write(text[footnote.end() :] if footnote else text)
-        self._write_caption()
-        if is_figure:
-            self._builder.close_mark(MarkKind.FIGURE)
+        with self._builder.marked(MarkKind.FIGURE if self._caption else None):
+            self._inline.write(text[footnote.end() :] if footnote else text)
+            self._write_caption()
         self._gap()
 
     def _write_caption(self) -> None:
         if self._caption:
             self._builder.line()
-            self._builder.open_mark(MarkKind.CAPTION)
-            self._inline.write(self._caption)
-            self._builder.close_mark(MarkKind.CAPTION)
+            with self._builder.marked(MarkKind.CAPTION):
+                self._inline.write(self._caption)
             self._builder.line()
             self._caption = ""
 
@@ -258,9 +253,8 @@ class Blocks:
             builder.close_mark(MarkKind.ITEM if term is None else MarkKind.DEFINITION)
         builder.line()
         if term is not None:
-            builder.open_mark(MarkKind.TERM)
-            self._inline.write(term[1])
-            builder.close_mark(MarkKind.TERM)
+            with builder.marked(MarkKind.TERM):
+                self._inline.write(term[1])
             builder.line()
             text = term[2] or ""
         builder.open_mark(MarkKind.ITEM if term is None else MarkKind.DEFINITION)
@@ -293,14 +287,12 @@ class Blocks:
         elif name in ("verse", "quote") or name in _NOTES:
             kind = MarkKind.NOTE if name in _NOTES else MarkKind.QUOTE
             builder.paragraph()
-            builder.open_mark(kind, name if kind is MarkKind.NOTE else "")
-            if name == "verse":
-                for line in lines:
+            with builder.marked(kind, name if kind is MarkKind.NOTE else ""):
+                if name != "verse":
+                    self._nested(start + 1, close)
+                for line in lines if name == "verse" else ():
                     self._inline.write(line)
                     builder.line()
-            else:
-                self._nested(start + 1, close)
-            builder.close_mark(kind)
             builder.paragraph()
         elif name == "export":
             pass
@@ -325,9 +317,8 @@ class Blocks:
         least = min((len(line) - len(line.lstrip()) for line in lines if line), default=0)
         builder.paragraph()
         self._write_caption()
-        builder.open_mark(kind, detail)
-        builder.verbatim("\n".join(line[least:] for line in lines))
-        builder.close_mark(kind)
+        with builder.marked(kind, detail):
+            builder.verbatim("\n".join(line[least:] for line in lines))
         builder.paragraph()
 
     def _table(self, number: int, end: int) -> int:
@@ -336,21 +327,12 @@ class Blocks:
         rule = next((place for place, row in enumerate(rows) if row.startswith("|-")), 0)
         headed = rule if any(not row.startswith("|-") for row in rows[rule + 1 :]) else 0
         builder.paragraph()
-        builder.open_mark(MarkKind.TABLE)
-        self._write_caption()
-        for place, row in enumerate(rows):
-            if row.startswith("|-") or _ALIGNMENT.fullmatch(row):
-                continue
-            builder.line()
-            builder.open_mark(MarkKind.ROW, "header" if place < headed else "")
-            for column, cell in enumerate(_ROW_END.sub("", row[1:]).split("|")):
-                if column:
-                    builder.text(" | ")
-                builder.open_mark(MarkKind.CELL)
-                self._inline.write(cell.strip())
-                builder.close_mark(MarkKind.CELL)
-            builder.close_mark(MarkKind.ROW)
-        builder.close_mark(MarkKind.TABLE)
+        with builder.marked(MarkKind.TABLE):
+            self._write_caption()
+            for place, row in enumerate(rows):
+                if not row.startswith("|-") and not _ALIGNMENT.fullmatch(row):
+                    cells = map(str.strip, _ROW_END.sub("", row[1:]).split("|"))
+                    builder.row(cells, self._inline.write, is_header=place < headed)
         builder.paragraph()
         return after
 

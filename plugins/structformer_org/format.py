@@ -59,15 +59,13 @@ class OrgFormat:
         return parts(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """A place of this document, a section anywhere by its id, or a file, `[[notes.org]]` too; a cited work is
-        outside.
-        """
+        """A place of this document, a section by its id, or a file, `[[notes.org]]` too; a cited work is outside."""
         target = link.target
         if link.kind is LinkKind.CITATION or target.startswith("id:"):
             yield f"//{target}" if link.kind is LinkKind.CITATION else f"{target}#{target[3:]}"
             return
         yield from link_names(document.id, document.source.path, target)
-        if target.startswith("#") and re.search("[./]", target):
+        if target.startswith("#") and not {".", "/"}.isdisjoint(target):
             yield from link_names(document.id, document.source.path, target[1:])
 
 

@@ -9,7 +9,6 @@ from structformer.formats import SourceFile, decode, included_files
 _INCLUDE = re.compile(
     r"[ \t]*#\+include:[ \t]*(?:\"([^\"\n]+)\"|(\S+))((?:[ \t]+[^\s:]\S*)*)((?:[ \t]+:.*)?)", re.IGNORECASE
 )
-_INCLUDES = re.compile(rb"^[ \t]*#\+include:[ \t]*(?:\"([^\"\n]+)\"|(\S+))[ \t]*((?:[^\n])*)$", re.IGNORECASE | re.M)
 _OPTION = re.compile(r":([\w-]+)[ \t]+(\"[^\"]*\"|[^\s:]\S*)")
 _TITLED = re.compile(rb"^[ \t]*#\+title:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
 _HEADLINE = re.compile(r"(\*+)[ \t]")
@@ -76,6 +75,7 @@ def parts(source: SourceFile) -> set[str]:
 
 
 def _whole(data: bytes) -> list[str]:
-    found = ((each[1] or each[2], each[3].strip()) for each in _INCLUDES.finditer(data.replace(b"\r\n", b"\n")))
-    whole = (path for path, how in found if how[:1] in (b"", b":") and b":lines" not in how and b"::" not in path)
-    return [path.decode("utf-8", "replace") for path in whole]
+    lines = data.decode("utf-8", "replace").splitlines() if b"#+" in data else []
+    includes = filter(None, (_INCLUDE.fullmatch(line.rstrip()) for line in lines if "#+" in line))
+    paths = (each[1] or each[2] for each in includes if not each[3] and ":lines" not in each[4])
+    return [path for path in paths if "::" not in path]

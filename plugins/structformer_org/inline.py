@@ -116,11 +116,8 @@ class Inline:
         if kind is not None and mark in "=~$":
             builder.marked_text(kind, inner)
         else:
-            if kind is not None:
-                builder.open_mark(kind)
-            self.write(inner, depth + 1)
-            if kind is not None:
-                builder.close_mark(kind)
+            with builder.marked(kind):
+                self.write(inner, depth + 1)
         return closed.end()
 
     def _footnote(self, found: re.Match[str], text: str, depth: int, dead: set[tuple[str, int]]) -> int:

@@ -24,8 +24,7 @@ from structformer.formats import decode, is_external
 
 from structformer_rst import objects, unnamed
 from structformer_rst.glossary import Glossary, term_anchor
-from structformer_rst.including import code_lines, opened
-from structformer_rst.option_lines import is_option, options_of, without_options
+from structformer_rst.including import code_lines, is_option, opened, options_of, without_options
 
 NAMED = re.compile(r"(.*?)\s*(?<!\x00)<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
@@ -113,6 +112,14 @@ def _series_role(name: str, rawtext: str, text: str, lineno: int, inliner: Any, 
         found[0]["refuri"] += mark + place
         found[0][:] = [nodes.Text(unescape(named[1]))] if named else found[0][:]
     return found, messages
+
+
+def _included_text(directive: Directive, path: str) -> str | None:
+    """Return the text of a file that a directive names; warn and return None if it is not in the ingested folder."""
+    source = directive.state.document.settings.source
+    if (file := opened(path, source)) is None:
+        source.warn(f"line {directive.lineno}: {path} is not included: it is not in the ingested folder")
+    return None if file is None else decode(file)
 
 
 class _Block(Directive):  # type: ignore[misc]
@@ -209,12 +216,10 @@ class _Block(Directive):  # type: ignore[misc]
         return [block, code] if lines else [block] * bool(len(block) or block["ids"])
 
     def _shown_file(self, path: str) -> list[str]:
-        """The lines of a file that is shown as code; none, which is said, if it is not in the ingested folder."""
-        source = self.state.document.settings.source
-        if (file := opened(path, source)) is None:
-            source.warn(f"line {self.lineno}: {path} is not included: it is not in the ingested folder")
-            return []
-        return textwrap.dedent("\n".join(code_lines(decode(file), self.options))).strip("\n").split("\n")
+        """The lines of a file that is shown as code."""
+        text = _included_text(self, path)
+        lines = "\n".join(code_lines(text, self.options)) if text is not None else ""
+        return textwrap.dedent(lines).strip("\n").split("\n")
 
 
 class _Class(_Block):
@@ -297,11 +302,9 @@ class _CsvTable(CSVTable):  # type: ignore[misc]
     def run(self) -> list[Any]:
         path = self.options.pop("file", self.options.pop("url", ""))
         if path and not self.content:
-            source = self.state.document.settings.source
-            if (file := opened(path, source)) is None:
-                source.warn(f"line {self.lineno}: {path} is not included: it is not in the ingested folder")
+            if (text := _included_text(self, path)) is None:
                 return []
-            self.content = StringList(decode(file).splitlines(), source=path)
+            self.content = StringList(text.splitlines(), source=path)
         return list(super().run())
 
 

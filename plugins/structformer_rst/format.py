@@ -102,14 +102,7 @@ class RstFormat:
         strong = (r"^\.\. [\w:-]+::(?:\s|$)", r"^\.\. _[^:\n]+:", r"(?:^|\W):[\w:]+:`[^`\n]+`")
         if not any(re.search(sign, text, re.MULTILINE) for sign in strong) or _CATALOGUE.search(text):
             return 0.0  # what is left, other markups have too
-        signs = (
-            r"^\.\. [\w:-]+::(?:\s|$)",
-            r"^\.\. _[^:\n]+:",
-            r"^([=~^*#\"-])\1{3,}$",
-            r":\w+:`[^`\n]+`",
-            r"``[^`\n]+``",
-            r"`[^`\n]+`_",
-        )
+        signs = (*strong[:2], r"^([=~^*#\"-])\1{3,}$", r":\w+:`[^`\n]+`", r"``[^`\n]+``", r"`[^`\n]+`_")
         return min(0.9, 0.25 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
@@ -197,9 +190,7 @@ def _label(document: Document, tree: nodes.document) -> None:
 
 
 def _name_references(document: Document, tree: Any) -> None:
-    """Give references without text the title of what they point to, or the words of its label where that is in another
-    file.
-    """
+    """Give references without text the title of what they point to, or the words of a label elsewhere."""
     titles = unnamed.titles_by_label(tree)
 
     def place(label: str) -> str:
@@ -271,10 +262,12 @@ class _Reader:
             return  # the page's own sections, listed
         if isinstance(node, nodes.field) and not depth and _FILE_FIELDS.fullmatch(node[0].astext()):
             return
-        builder = self._builder
         mark = _mark(node)
-        if mark is not None:
-            builder.open_mark(mark, _detail(node))
+        with self._builder.marked(mark, _detail(node) if mark is not None else ""):
+            self._content(node, depth)
+
+    def _content(self, node: Any, depth: int) -> None:
+        builder = self._builder
         is_placed = isinstance(node, (nodes.Text, nodes.section, nodes.target, nodes.footnote))
         if not is_placed and node["names"]:  # its own, by `:name:`
             for identifier in node["ids"]:
@@ -318,8 +311,6 @@ class _Reader:
             builder.verbatim(node.astext())
         else:
             self._part(node, depth)
-        if mark is not None:
-            builder.close_mark(mark)
 
     def _part(self, node: Any, depth: int) -> None:
         """A node that only has others in it."""
@@ -331,14 +322,13 @@ class _Reader:
         elif isinstance(node, nodes.entry):
             if node.parent.index(node):
                 builder.text(" | ")
-            builder.open_mark(MarkKind.CELL)
-            self._children(node, depth)
-            builder.close_mark(MarkKind.CELL)
+            with builder.marked(MarkKind.CELL):
+                self._children(node, depth)
         elif isinstance(node, nodes.paragraph) and isinstance(
             node.parent, (nodes.list_item, nodes.entry, nodes.definition, nodes.field_body, nodes.description)
         ):
             if node.parent.index(node):
-                builder.line()
+                (builder.space if isinstance(node.parent, nodes.entry) else builder.line)()
             self._children(node, depth)
         elif isinstance(node, nodes.container) and "seealso" in node.get("classes", ()):
             self._related += 1

@@ -6,15 +6,15 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from structformer_rst.option_lines import without_options
+from structformer_rst.including import without_options
+from structformer_rst.objects import NOT_IN_ID
 
-_NO_NAME = re.compile(r"[^\w.]+")
 _KEY = re.compile(r"\s+:\s+.*")  # what the index lists a term under
 
 
 def term_anchor(term: str) -> str:
     """The place of a term, as Sphinx names it."""
-    return "term-" + _NO_NAME.sub("-", term).strip("-")
+    return "term-" + NOT_IN_ID.sub("-", term).strip("-")
 
 
 def is_term(anchor: str) -> bool:

@@ -1,7 +1,7 @@
-"""Files that reStructuredText takes in: whole by `include`, a table's by `csv-table`, code by `literalinclude`."""
+"""Files that reStructuredText takes in, whole, as tables or as code; options where docutils has no list of them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from structformer.formats import SourceFile, decode
 
@@ -9,6 +9,7 @@ _INCLUDES = re.compile(
     r"^([ \t]*)\.\.[ \t]+include::[ \t]*([^<\s]\S*)[ \t]*$((?:\n\1[ \t]+:[\w-]+:.*$)*)", re.MULTILINE
 )
 _OPTION = re.compile(r"^[ \t]+:([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_OPTION_LINE = re.compile(r"\s*:([\w-]+):(?:\s+(.*))?")  # what goes on is a role
 _LINES = ("start-line", "end-line")
 _BOUNDS = frozenset({*_LINES, "start-after", "end-before"})
 _AS_CODE = frozenset({"literal", "code"})  # options by which the text is shown as it stands
@@ -82,9 +83,7 @@ def _of_object(lines: list[str], name: str) -> list[str]:
 
 
 def with_includes(text: str, source: SourceFile, page: SourceFile, taken: frozenset[str] = frozenset()) -> str:
-    """The text with the files that it includes in their places, from its own folder or, as Sphinx has it, the page's;
-    one that is not there, or includes itself, is left out and said.
-    """
+    """Return the text with its includes, from its own folder or the page's; warn of missing and circular ones."""
 
     def included(found: re.Match[str]) -> str:
         options = _options(found)
@@ -106,3 +105,20 @@ def with_includes(text: str, source: SourceFile, page: SourceFile, taken: frozen
         return "\n".join(found[1] + line if line else line for line in inner.split("\n"))
 
     return _INCLUDES.sub(included, text) if "include::" in text else text
+
+
+def is_option(line: str) -> bool:
+    """Whether a line gives a directive an option."""
+    return _OPTION_LINE.fullmatch(line) is not None
+
+
+def options_of(lines: Iterable[str]) -> dict[str, str]:
+    """The options to which lines give a value."""
+    return {option[1]: option[2] for line in lines if (option := _OPTION_LINE.fullmatch(line.rstrip())) and option[2]}
+
+
+def without_options(content: Iterable[str]) -> list[str]:
+    """A directive's lines without the options, which come first, and the blank lines after them."""
+    lines = list(content)
+    start = next((place for place, line in enumerate(lines) if line.strip() and not is_option(line)), len(lines))
+    return lines[start:]

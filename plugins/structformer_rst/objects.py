@@ -49,7 +49,7 @@ _NAME = re.compile(r"[\w$.@]*\w")
 _WORD = re.compile(r"([^\s(]+)(?:\(.*|\s+[\[<{(-].*)?")  # and what it takes
 _OPTION = re.compile(r"(?:/|--|-|\+)?[^\s=\[]+")
 _TARGET = re.compile(r":[\w+.-]+:[^:]*:.+")
-_NOT_IN_ID = re.compile(r"[^\w.]+")
+NOT_IN_ID = re.compile(r"[^\w.]+")
 
 
 @dataclass(slots=True)
@@ -67,9 +67,7 @@ class Objects:
 
     @contextmanager
     def describing(self, directive: str, signatures: Sequence[str], *, is_listed: bool = True) -> Iterator[list[str]]:
-        """The ids of what a directive describes, while its content is read. is_listed: it is the place that describes
-        it, and not one that repeats it.
-        """
+        """Give the ids of what a directive describes while its content is read. is_listed: not `:no-index:`."""
         kind = directive.rpartition(":")[2]
         if kind == "program":
             self.program = " ".join(signatures)
@@ -114,13 +112,11 @@ def _qualified(name: str, scope: str, around: Sequence[str]) -> str:
 def _place(name: str) -> str:
     """The id of what has this name, as Sphinx gives it: `boil`, `envvar-PEAR`, `cmdoption-pot-hot`."""
     kind, _, rest = name.partition(":")
-    return rest if kind == "code" else _NOT_IN_ID.sub("-", f"{'cmd' * (kind == 'option')}{kind}-{rest}").strip("-")
+    return rest if kind == "code" else NOT_IN_ID.sub("-", f"{'cmd' * (kind == 'option')}{kind}-{rest}").strip("-")
 
 
 def _ends(name: str) -> Iterator[str]:
-    """What else leads to a name: its last parts, and, of what is no code, the name without its kind, since a role may
-    be called otherwise than its directive.
-    """
+    """Yield what else leads to a name: its last parts; of what is no code, the name without its kind."""
     kind, _, rest = name.partition(":")
     if kind == "code":
         parts = rest.split(".")[1:][-_MAX_ENDS:]
@@ -140,7 +136,7 @@ def described(signature: str) -> str:
 
 def last_part(name: str) -> str:
     """What `~knots.Rope.tie` shows."""
-    return re.split(r"\.|::", name)[-1].lstrip("~")
+    return name.replace("::", ".").rpartition(".")[2].lstrip("~")
 
 
 def target_of(role: str, name: str, objects: Objects) -> str:

@@ -28,9 +28,7 @@ _OWN = re.compile(
 
 
 def with_site_text(text: str, source: SourceFile) -> str:
-    """The page with the definitions behind it that it lacks. A name in a definition that nobody defines is a word:
-    docutils gives up on it.
-    """
+    """Return the page with the site's definitions that it lacks; undefined names in any are words for docutils."""
     if "|" not in text and "`_" not in text:
         return text
     defined = {_name(found["name"]) for found in _OWN.finditer(text)}

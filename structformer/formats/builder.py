@@ -1,10 +1,11 @@
 """Builds a Document tree from the stream of headings, text and links that a format plugin finds."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from structformer.document import VERBATIM, Document, Link, LinkKind, Mark, MarkKind, Section, Source
 from structformer.document.word_counts import has_words
@@ -17,6 +18,7 @@ _TITLELESS_STEMS = INDEX_STEMS | {"home"}  # files that are called after their f
 _DEEPEST = 100  # marks around a mark; what is nested deeper is text alone
 _MOST_TITLE_WORDS = 300  # the longest title of the corpora at hand has under 100
 _LONGEST_SCRIPT = 200  # characters; what is longer, raised or lowered, is no part of a number
+_Cell = TypeVar("_Cell")
 _SEPARATORS = {"": 0, " ": 1, "\n": 2, "\n\n": 3}
 
 
@@ -306,6 +308,27 @@ class TreeBuilder:
         if self._heading is None:
             self._body.close_mark(kind)
 
+    @contextmanager
+    def marked(self, kind: MarkKind | None, detail: str = "") -> Iterator[None]:
+        """Make what is written within such a part of the text; with None, write it alone."""
+        if kind is not None:
+            self.open_mark(kind, detail)
+        yield
+        if kind is not None:
+            self.close_mark(kind)
+
+    def row(self, cells: Iterable[_Cell], write: Callable[[_Cell], object], *, is_header: bool = False) -> None:
+        """Write a table's row on a line of its own, each cell by `write`, bars between them."""
+        self.line()
+        self.open_mark(MarkKind.ROW, "header" if is_header else "")
+        for place, cell in enumerate(cells):
+            if place:
+                self.text(" | ")
+            self.open_mark(MarkKind.CELL)
+            write(cell)
+            self.close_mark(MarkKind.CELL)
+        self.close_mark(MarkKind.ROW)
+
     def marked_text(self, kind: MarkKind, text: str) -> None:
         """Text all of which is such a part: the same as opening it, letting the text flow, and closing it."""
         body = self._body
@@ -316,15 +339,13 @@ class TreeBuilder:
 
     def code(self, text: str, language: str = "") -> None:
         """A block of code, its lines as they stand."""
-        self.open_mark(MarkKind.CODE, language)
-        self.verbatim(text)
-        self.close_mark(MarkKind.CODE)
+        with self.marked(MarkKind.CODE, language):
+            self.verbatim(text)
 
     def code_span(self, text: str) -> None:
         """Code within a line, as it stands."""
-        self.open_mark(MarkKind.CODE_SPAN)
-        self.verbatim(text)
-        self.close_mark(MarkKind.CODE_SPAN)
+        with self.marked(MarkKind.CODE_SPAN):
+            self.verbatim(text)
 
     def open_script(self, script: Script) -> None:
         """What follows, until `close_script`, is raised, lowered or part of a fraction: where a number would become

@@ -206,6 +206,10 @@ a,"b, c"
     assert rows == [("header", "Rope | Use"), ("", "Hemp |\n\nmooring\ntowing"), ("", "nothing else"), ("", "a | b, c")]
 
 
+def test_paragraphs_of_a_cell_are_on_its_line():
+    assert read('[cols="2*"]\n|===\n|Iron\n\nof ships |14\n|===\n').root.text == "Iron of ships | 14"
+
+
 def test_a_blank_line_within_a_cell_parts_no_header_from_rows():
     document = read(
         '[cols="1a"]\n|===\n|*Ropes*\n\n* tie\n+\n----\na\n----\n\n|Sails\n|===\n\n|===\n|A |B\n\n|c\n|d\n|===\n'

@@ -536,3 +536,8 @@ def test_titles_below_only_are_sections_and_elsewhere_lines():
     document = one(text, "rst")
     assert [(section.level, section.title) for section in document.sections()] == [(0, "A"), (2, "B"), (2, "C")]
     assert "D\n\nJute." in "".join(section.text for section in document.sections())
+
+
+def test_paragraphs_of_a_cell_are_on_its_line():
+    text = "==== ====\nRope Size\n==== ====\nHemp 3\n\nJute 4\n     \n     m\n==== ====\n"
+    assert one(text, "rst").root.text.endswith("Jute | 4 m")
