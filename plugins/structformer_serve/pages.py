@@ -86,13 +86,20 @@ def others(hit: FoundDocument) -> list[tuple[Found, str]]:
     return found[:_OTHERS]
 
 
+def crumbs(hit: FoundDocument) -> list[str]:
+    """What a hit is in: its folder, and of a section its page and the sections above it."""
+    folder = hit.document.rpartition("/")[0].rpartition("/")[2]
+    above = [hit.document_title, *hit.path[1:-1]] if hit.path[1:] else []
+    return [folder_label(folder), *above] if folder else above
+
+
 def called(translation: TranslationOut) -> str:
     """The name of a translation's language: its own, where we speak it."""
     its = language(translation.language)
     return its.name if its.code == translation.language.partition("-")[0] else translation.language_name
 
 
-_FILTERS = {"marked": marked, "others": others, "called": called}
+_FILTERS = {"marked": marked, "others": others, "crumbs": crumbs, "called": called}
 environment("structformer_serve", "templates").filters.update(_FILTERS)
 
 

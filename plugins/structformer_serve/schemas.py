@@ -13,6 +13,7 @@ MAX_K = 100
 MAX_TOKENS = 20_000
 _ID = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_SYNTAX = re.compile(r'["“”„«»-]')  # of queries: what it quotes, or leaves out
 
 
 class _Request(BaseModel):
@@ -23,7 +24,7 @@ class _Question(_Request):
     q: str = Field(
         min_length=1,
         max_length=MAX_QUERY,
-        description="What is looked for: it has a word or a sign.",
+        description="The query. At least one word or symbol.",
         json_schema_extra={"pattern": r"[\p{L}\p{N}\p{P}\p{S}]"},
     )
     path: list[Annotated[str, StringConstraints(min_length=1, max_length=300)]] = Field(
@@ -37,7 +38,7 @@ class _Question(_Request):
     @classmethod
     def _has_a_word(cls, value: str) -> str:
         value = _CONTROL.sub(" ", value)
-        if not spaced(value) and not names_of(value):
+        if not spaced(value) and not names_of(_SYNTAX.sub("", value)):
             raise ValueError("the query has no words")
         return value
 

@@ -559,7 +559,7 @@ def _found(hit: Hit, why: Callable[[Hit], Why | None]) -> Found:
         title=hit.title,
         path=list(hit.path),
         anchor=hit.anchor,
-        url=hit.url,
+        url=hit.url if hit.section else hit.url.removesuffix(f"#{hit.anchor}"),  # a page begins at its top
         read=read_address(hit.document_id, hit.section),
         snippet=hit.snippet,
         highlights=[list(span) for span in hit.highlights],

@@ -10,18 +10,21 @@ const button = document.getElementById("ask");
 const { form } = button;
 let asking = null;
 
-function panel(question) {
-  document.getElementById("answer")?.remove();
+/** Where an answer is shown: a question that follows another up below its answer. */
+function panel(question, isFollowing) {
+  const before = isFollowing ? Array.from(document.querySelectorAll(".answer")).at(-1) : null;
+  if (!before) document.querySelectorAll(".answer").forEach((each) => each.remove());
   const text = made("div", { class: "text answer-text", "aria-live": "polite", "aria-busy": "true" });
   const note = made("p", { class: "answer-note", role: "status" }, say("searching"));
-  const place = made("section", { class: "answer", id: "answer", "aria-label": say("answer") }, made("h2", {}, question), text, note);
+  const place = made("section", { class: "answer", "aria-label": say("answer") }, made("h2", {}, question), text, note);
   const results = document.querySelector(".found .top");
-  if (results) results.after(place);
+  if (before) before.after(place);
+  else if (results) results.after(place);
   else document.getElementById("main").before(place);
   return { place, text, note };
 }
 
-const link = (section, text) => made("a", { href: root + section.read, title: section.title }, text);
+const link = (section, text) => made("a", { href: section.url || root + section.read, title: section.title }, text);
 
 async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -41,6 +44,18 @@ async function* events(response) {
 function failed({ place, note }, message) {
   place.classList.add("failed");
   note.textContent = message;
+}
+
+/** The search is not sure, so no model was asked: whoever asks may want it all the same. */
+function refused(asked, shown) {
+  failed(shown, say("unasked"));
+  if (asked.anyway) return;
+  const again = made("button", { type: "button" }, say("anyway"));
+  again.addEventListener("click", () => {
+    shown.place.remove();
+    ask({ ...asked, anyway: true });
+  });
+  shown.note.append(" ", again);
 }
 
 async function answer(asked, shown, signal) {
@@ -65,6 +80,7 @@ async function answer(asked, shown, signal) {
     } else {
       cancelAnimationFrame(frame);
       show();
+      if (name === "refused") return refused(asked, shown);
       if (name !== "done") return failed(shown, data.message);
       return finish(asked, text, data, sections, shown);
     }
@@ -114,7 +130,7 @@ function followUp(before) {
 async function ask(asked) {
   asking?.abort();
   const mine = (asking = new AbortController());
-  const shown = panel(asked.q);
+  const shown = panel(asked.q, asked.before);
   try {
     await answer(asked, shown, mine.signal);
   } catch {

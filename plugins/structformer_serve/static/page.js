@@ -1,7 +1,7 @@
 // The search page: without this it works by plain forms and links.
-import { copyable } from "./copying.js";
+import { copyable, copyButton } from "./copying.js";
 import { say, speak } from "./language.js";
-import { attach, made, onShortcut, remember } from "./search-box.js";
+import { atWords, attach, made, onShortcut, remember } from "./search-box.js";
 
 await speak();
 const { root, feedback } = document.body.dataset;
@@ -32,6 +32,13 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.(".results a[data-document]");
   if (!link) return;
   const results = link.closest(".results");
+  const mark = link.matches("h2 a") && link.closest("article").querySelector(".snippet mark");
+  if (mark && !link.href.includes(":~:")) {
+    const range = document.createRange();
+    range.setStartBefore(mark);
+    range.setEndAfter(mark.closest(".snippet").lastChild);
+    link.href = atWords(link.href, range.toString());
+  }
   const shown = Array.from(results.querySelectorAll("h2 a, h3 a"), (each) => each.dataset.document);
   tell({ event: "click", query: results.dataset.query, index: document.body.dataset.index, shown, document: link.dataset.document, section: Number(link.dataset.section) });
 });
@@ -102,6 +109,10 @@ function ready(part) {
   for (const each of part.querySelectorAll(".wide, .text pre")) wide.observe(each);
 }
 ready(document);
+const markdown = document.querySelector("a.markdown");
+const written = async () => (await fetch(markdown.href)).text();
+markdown?.after(made("span", { class: "markdown" }, copyButton(written, say("copy_page"), say("copy_page"))));
+markdown?.remove();
 
 // The reader on a small screen begins with the text; on a large one the contents mark what is in view.
 const contents = document.querySelector(".contents");
@@ -143,8 +154,7 @@ async function renew(index) {
   previews.clear(); // sections may have other texts and numbers now
   if ((results || document.querySelector(".start")) && fresh && !document.querySelector(".why[open]")) {
     const main = document.importNode(fresh, true);
-    const answer = document.querySelector("main #answer");
-    if (answer) main.querySelector(".top")?.after(answer);
+    main.querySelector(".top")?.after(...document.querySelectorAll("main .answer"));
     document.querySelector("main").replaceWith(main);
     ready(main);
   }

@@ -29,6 +29,17 @@ export function marked(text, spans) {
   return parts;
 }
 
+/** An address at the first words of a text, which a browser looks for on that page, goes to and marks. */
+export function atWords(address, text) {
+  const words = text.trim().split("…")[0].split("\n")[0].split(" ").slice(0, 6).join(" ").trim();
+  const directive = `:~:text=${encodeURIComponent(words).replaceAll("-", "%2D")}`;
+  return words ? address + (address.includes("#") ? "" : "#") + directive : address;
+}
+
+/** The same for a hit: at what is highlighted first. */
+export const atHighlight = (address, { snippet, highlights: [first] }) =>
+  first ? atWords(address, Array.from(snippet).slice(first[0]).join("")) : address;
+
 function recent() {
   try {
     return JSON.parse(localStorage.getItem(RECENT) || "[]").slice(0, 5);
@@ -140,7 +151,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
       const its = group(hit.document_title, `${list.id}-g${found}`);
       for (const each of [hit, ...hit.sections.slice(0, 2)]) {
         const title = each.path.slice(1).join(" › ") || each.title;
-        const link = option(address(each), title, [], each.snippet, each.highlights, each.is_code);
+        const link = option(atHighlight(address(each), each), title, [], each.snippet, each.highlights, each.is_code);
         link.id = `${list.id}-${found++}`;
         link.addEventListener("click", () => chosen({ query: answer.query, index: answer.index, shown: ids, document: each.document, section: each.section }));
         its.append(link);
@@ -212,6 +223,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
   input.addEventListener("keydown", (event) => {
     const count = options().length;
     if (event.isComposing) return;
+    if (event.key === "/" && !input.value) event.preventDefault(); // the key that opens this field is not typed into it
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       if (panel.hidden) return input.value.trim() ? ask(input.value.trim(), false) : showRecent();

@@ -204,7 +204,13 @@ def _shown(unit: Unit) -> list[Any]:
     """[document, section, path, anchor, beginning of the text]"""
     text = _line(unit.text)
     cut = text if len(text) <= _SHOWN else text[:_SHOWN].rsplit(" ", 1)[0] + " …"
-    return [unit.document, unit.section, [_line(title) for title in unit.path], unit.anchor, cut]
+    return [
+        unit.document,
+        unit.section,
+        [_line(title) for title in unit.path],
+        unit.anchor if unit.section else "",
+        cut,
+    ]
 
 
 def _line(text: str) -> str:

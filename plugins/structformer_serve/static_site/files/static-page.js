@@ -1,4 +1,4 @@
-import { attach, made, marked, onShortcut, remember } from "./search-box.js";
+import { atHighlight, attach, made, marked, onShortcut, remember } from "./search-box.js";
 import { say, speak } from "./language.js";
 import { open } from "./static-search.js";
 
@@ -32,14 +32,15 @@ async function show(query) {
   summary.textContent = parts.join(" ");
   results.replaceChildren(
     ...answer.hits.map((hit) => {
-      const item = made("li", { dir: "auto" }, made("h2", {}, link(hit, hit.document_title)));
-      if (hit.path.length > 1) item.append(made("p", { class: "path" }, link(hit, hit.path.slice(1).join(" › "))));
+      const inner = hit.path.length > 1;
+      const item = made("article", {}, made("h2", {}, link({ url: atHighlight(hit.url, hit) }, inner ? hit.path.at(-1) : hit.document_title)));
+      if (inner) item.append(made("p", { class: "path" }, [hit.document_title, ...hit.path.slice(1, -1)].join(" › ")));
       item.append(made("p", { class: "snippet" }, marked(hit.snippet, hit.highlights)));
       if (hit.sections.length) {
         const others = hit.sections.map((each) => made("li", {}, link(each, each.path.slice(1).join(" › ") || each.title)));
         item.append(made("ul", { class: "also", "aria-label": say("more_in", { title: hit.document_title }) }, ...others));
       }
-      return item;
+      return made("li", { dir: "auto" }, item);
     }),
   );
 }
