@@ -95,6 +95,14 @@ class Row:
         """The interval of the first measure."""
         return next(iter(self.intervals.values()))
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as JSON types, without its run and the per-query scores."""
+        return {
+            **{name: getattr(self, name) for name in ("pipeline", "label", "scores", "interval", "intervals")},
+            "against": {name: {"difference": value, "p": p} for name, (value, p) in self.against.items()},
+            "tests": {name: {each: asdict(test) for each, test in tests.items()} for name, tests in self.tests.items()},
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
@@ -139,33 +147,10 @@ class Evaluation:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The comparison as JSON types, without the per-query scores."""
-        return {
-            "title": self.title,
-            "measures": self.measures,
-            "queries": self.queries,
-            "baseline": self.baseline,
-            "rows": [
-                {
-                    "pipeline": row.pipeline,
-                    "label": row.label,
-                    "scores": row.scores,
-                    "interval": list(row.interval),
-                    "intervals": {measure: list(ends) for measure, ends in row.intervals.items()},
-                    "against": {name: {"difference": value[0], "p": value[1]} for name, value in row.against.items()},
-                    "tests": {
-                        name: {measure: asdict(test) for measure, test in by_measure.items()}
-                        for name, by_measure in row.tests.items()
-                    },
-                }
-                for row in self.rows
-            ],
-            "unknown_documents": self.unknown_documents,
-            "unjudged_queries": self.unjudged_queries,
-            "unasked_queries": self.unasked_queries,
-            "own_documents": self.own_documents,
-            "caveat": self.caveat,
-        }
+        """Return the comparison as JSON types, without the per-query scores."""
+        lists = ("unknown_documents", "unjudged_queries", "unasked_queries", "own_documents")
+        names = ("title", "measures", "queries", "baseline", "caveat", *lists)
+        return {**{name: getattr(self, name) for name in names}, "rows": [row.as_dict() for row in self.rows]}
 
     def cells(self, row: Row) -> list[str]:
         """A row's scores, the first one's interval, and how far and how surely it differs from what it is compared
@@ -197,27 +182,18 @@ class Evaluation:
     def as_markdown(self) -> str:
         """The comparison as a Markdown table."""
         compared = self.compared()
-        head = ["pipeline", *self.measures, "95 %", *(f"{name} (p)" for name in compared)]
-        lines = [f"{self.title}: {self.queries} queries", "", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+        rows = [["pipeline", *self.measures, "95 %", *(f"{name} (p)" for name in compared)]]
         for row in self.rows:
-            cells = [
-                row.label,
-                *(f"{row.scores[measure]:.4f}{self._mark(row, measure)}" for measure in self.measures),
-                f"{row.interval[0]:.3f}-{row.interval[1]:.3f}",
-            ]
-            cells += [
-                f"{row.against[name][0]:+.4f} ({row.against[name][1]:.4f})" if name in row.against else ""
-                for name in compared
-            ]
-            lines.append("| " + " | ".join(cells) + " |")
+            scores = [f"{row.scores[measure]:.4f}{self._mark(row, measure)}" for measure in self.measures]
+            tests = [row.against.get(name) for name in compared]
+            against = (f"{test[0]:+.4f} ({test[1]:.4f})" if test else "" for test in tests)
+            rows.append([row.label, *scores, _ends(row.interval), *against])
         starred = f" *: p < .05 in that measure against {compared[0].removeprefix('vs ')}." if compared else ""
-        lines += ["", self.note() + starred]
+        parts = [f"{self.title}: {self.queries} queries", _markdown(rows), self.note() + starred]
         if len(self.measures) > 1:
-            lines += ["", "| 95 % | " + " | ".join(self.measures) + " |", "|" + "---|" * (len(self.measures) + 1)]
-            for row in self.rows:
-                ends = (f"{low:.3f}-{high:.3f}" for low, high in row.intervals.values())
-                lines.append("| " + " | ".join((row.label, *ends)) + " |")
-        return "\n".join([*lines, *(["", self.caveat] if self.caveat else [])]) + "\n"
+            intervals = ([row.label, *map(_ends, row.intervals.values())] for row in self.rows)
+            parts.append(_markdown([["95 %", *self.measures], *intervals]))
+        return "\n\n".join([*parts, *filter(None, [self.caveat])]) + "\n"
 
     def row(self, name: str) -> Row:
         """A row by its label or its pipeline. Raises UsageError."""
@@ -225,6 +201,16 @@ class Evaluation:
         if found is None:
             raise UsageError(f"no row {name!r}; {did_you_mean(name, (row.label for row in self.rows))}")
         return found
+
+
+def _ends(interval: tuple[float, float]) -> str:
+    return f"{interval[0]:.3f}-{interval[1]:.3f}"
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table, its head first."""
+    head, *others = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *others])
 
 
 @dataclass(frozen=True, slots=True)

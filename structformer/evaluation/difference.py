@@ -1,6 +1,6 @@
 """Where one pipeline wins and loses against another, query by query, with the texts."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from structformer.evaluation.comparison import Evaluation, Row
@@ -39,26 +39,11 @@ class Difference:
     ties: int
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON types."""
-
-        def row(each: QueryDifference) -> dict[str, Any]:
-            ranks = [{"document": name, "ranks": [first, second]} for name, first, second in each.relevant]
-            return {
-                "query": each.query,
-                "text": each.text,
-                "scores": list(each.scores),
-                "relevant": ranks,
-                "tops": list(each.tops),
-            }
-
-        return {
-            "first": self.first,
-            "second": self.second,
-            "measure": self.measure,
-            "ties": self.ties,
-            "wins": [row(each) for each in self.wins],
-            "losses": [row(each) for each in self.losses],
-        }
+        """Return the same as JSON types."""
+        value = asdict(self)
+        for each in (*value["wins"], *value["losses"]):
+            each["relevant"] = [{"document": name, "ranks": ranks} for name, *ranks in each["relevant"]]
+        return value
 
 
 def difference(result: Evaluation, first: str, second: str) -> Difference:

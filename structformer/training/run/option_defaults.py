@@ -1,7 +1,7 @@
 """The choices that the options leave open, made by ranker and machine; and the ranker with its objective."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import torch
@@ -56,18 +56,16 @@ def identity(options: TrainingOptions, settings: ResolvedOptions, samples: str) 
     return dict(json.loads(json.dumps({**chosen, **asdict(settings), "samples": samples})))
 
 
+def _shared(kind: type, options: TrainingOptions) -> dict[str, Any]:
+    """The options that a dataclass has by the same names."""
+    return {each.name: getattr(options, each.name) for each in fields(kind) if hasattr(options, each.name)}
+
+
 def load_ranker(options: TrainingOptions, location: str, settings: ResolvedOptions) -> Ranker:
     """The ranker that training starts from. Raises ModelError, also when the model cannot read texts as long as asked
     for.
     """
-    chosen = RankerOptions(
-        settings.document_tokens,
-        options.similarity,
-        options.mean_max_sim,
-        options.dimensions,
-        options.sep_last,
-        options.pooling,
-    )
+    chosen = RankerOptions(**_shared(RankerOptions, options) | {"document_tokens": settings.document_tokens})
     ranker = ranker_kind(options.ranker).start(location, chosen)
     longest = int(getattr(ranker.model.config, "max_position_embeddings", settings.document_tokens))
     if max(settings.document_tokens, options.query_tokens) > longest:
@@ -91,18 +89,13 @@ def make_objective(
     kind = ranker_kind(options.ranker)
     if kind.frozen_words:
         ranker.model.get_input_embeddings().weight.requires_grad_(settings.train_words)
-    chosen = ObjectiveOptions(
-        settings.loss,
-        group_size=options.group_size,
-        query_tokens=options.query_tokens,
-        pair_query_tokens=options.pair_query_tokens,
-        document_tokens=settings.document_tokens,
-        hard_negatives=options.hard_negatives,
-        margin=options.margin,
-        whole_words=options.whole_words,
-        document_masks=options.mask_side == DOCUMENT_TEXT,
-        batching=Batching(device, options.batch_tokens, COMPILED_MULTIPLE if options.compile else 1),
-    )
+    resolved = {
+        "loss": settings.loss,
+        "document_tokens": settings.document_tokens,
+        "document_masks": options.mask_side == DOCUMENT_TEXT,
+        "batching": Batching(device, options.batch_tokens, COMPILED_MULTIPLE if options.compile else 1),
+    }
+    chosen = ObjectiveOptions(**_shared(ObjectiveOptions, options) | resolved)
     head = MaskedHead.of(ranker.model, location) if options.mlm else None
     objective: Objective = imported(kind.objective_of(settings.loss))(ranker, chosen, head=head, teacher=teacher)
     objective.take_up(location)
