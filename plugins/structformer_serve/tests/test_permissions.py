@@ -292,6 +292,6 @@ def test_a_wide_filter_finds_what_a_narrow_one_does(folder, monkeypatch):
     retriever = Retriever.open(Workspace(folder))
     for where in (Filter(("public/*",)), Filter(("*.md",)), Filter(("secret/*",)), Filter(("nowhere/*",))):
         named = [hit.address for hit in retriever.search("page for the terms", 20, "lexical", where=where)]
-        monkeypatch.setattr("structformer.retrieval.words.lexical._TERMS", 0)
+        monkeypatch.setattr("structformer.retrieval.words.rows._TERMS", 0)
         assert [hit.address for hit in retriever.search("page for the terms", 20, "lexical", where=where)] == named
         monkeypatch.undo()
