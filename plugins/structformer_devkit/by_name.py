@@ -1,9 +1,11 @@
 """The checks of one thing by its name, or of all that a plugin supplies."""
 
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 from structformer.did_you_mean import nearest
@@ -34,6 +36,13 @@ class Checked:
     remarks: list[str] = field(default_factory=list)
 
 
+# For each kind what is installed, and the module of this package with its rules and its check.
+_CHECKS: Mapping[str, tuple[Callable[[], Mapping[str, Any]], str]] = {
+    "task": (tasks, "tasks"),
+    "ranker": (ranker_kinds, "rankers"),
+    "stage": (stage_kinds, "stages"),
+    "site generator": (lambda: load_plugins().site_generators, "site_generators"),
+}
 _CHECKED = ("format", "task", "ranker", "stage", "search engine", "site generator", "command")
 
 
@@ -115,40 +124,24 @@ def _part(kind: str, name: str, given: Sequence[str], own: click.Group) -> Check
 
 def _checked(kind: str, name: str, given: Sequence[str], app: click.Command) -> Checked:
     """The check of a thing of its kind; app: the command line that a command is of."""
-    rules: Sequence[str] = ()
-    broken: list[Broken] = []
-    match kind:
-        case "format":
-            return _format(name, given)
-        case "search engine":
-            return _search_engine(name, given)
-        case "site generator":
-            from structformer_devkit.site_generators import SITE_GENERATOR_RULES, check_site_generator
-
-            rules, broken = SITE_GENERATOR_RULES, check_site_generator(load_plugins().site_generators[name])
-        case "task":
-            from structformer_devkit.tasks import TASK_RULES, check_task
-
-            rules, broken = TASK_RULES, check_task(tasks()[name])
-        case "ranker":
-            with needed_for("the check of a ranker"):
-                from structformer_devkit.rankers import RANKER_RULES, check_ranker
-
-            rules, broken = RANKER_RULES, check_ranker(ranker_kinds()[name])
-        case "stage":
-            from structformer_devkit.stages import STAGE_RULES, check_stage
-
-            if stage_kinds()[name].model:
-                return Checked(kind, name, remarks=[f"the stage {name} uses a model, so it is not run here"])
-            rules, broken = STAGE_RULES, check_stage(stage_kinds()[name])
-        case "command":
-            rules = ["it has a help text"]
-            command = app.get_command(click.Context(app), name) if isinstance(app, click.Group) else None
-            if command is None or not command.get_short_help_str():
-                broken = [Broken(rules[0], name, "the command says nothing of itself")]
-        case _:
-            return Checked(kind, name, remarks=[f"the {kind} {name} is not checked: its kind has no rules"])
-    return Checked(kind, name, rules, broken)
+    if kind == "format":
+        return _format(name, given)
+    if kind == "search engine":
+        return _search_engine(name, given)
+    if kind == "stage" and stage_kinds()[name].model:
+        return Checked(kind, name, remarks=[f"the stage {name} uses a model, so it is not run here"])
+    if kind in _CHECKS:
+        supplied, module = _CHECKS[kind]
+        with needed_for(f"the check of a {kind}"):
+            checks = import_module(f"structformer_devkit.{module}")
+        broken = getattr(checks, f"check_{kind.replace(' ', '_')}")(supplied()[name])
+        return Checked(kind, name, getattr(checks, f"{kind.replace(' ', '_').upper()}_RULES"), broken)
+    if kind != "command":
+        return Checked(kind, name, remarks=[f"the {kind} {name} is not checked: its kind has no rules"])
+    rule = "it has a help text"
+    command = app.get_command(click.Context(app), name) if isinstance(app, click.Group) else None
+    silent = command is None or not command.get_short_help_str()
+    return Checked(kind, name, [rule], [Broken(rule, name, "the command says nothing of itself")] * silent)
 
 
 def _check_paths(given: Sequence[str]) -> None:
