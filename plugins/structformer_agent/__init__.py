@@ -19,9 +19,5 @@ def structformer_stages() -> list[StageKind]:
 
 @hookimpl
 def structformer_commands(app: Any) -> None:
-    app.add_lazy(
-        "agent",
-        "structformer_agent.command:command",
-        "Search again with section titles of the documents found.",
-        "Research",
-    )
+    help_line = "Search again with section titles of the documents found."
+    app.add_lazy("agent", "structformer_agent.command:command", help_line, "Research")

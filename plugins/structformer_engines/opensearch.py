@@ -60,11 +60,7 @@ class _RestIndex(ABC):
         }
         try:
             for what, index in made.items():
-                mappings = {
-                    "dynamic": False,
-                    "_meta": {"facts": dict(facts)},
-                    "properties": properties[what],
-                }
+                mappings = {"dynamic": False, "_meta": {"facts": dict(facts)}, "properties": properties[what]}
                 self._ask("PUT", f"/{index}", {"settings": self._settings(), "mappings": mappings})
             for batch in units:
                 self._send(made["units"], ((unit.number, _row(unit)) for unit in batch))

@@ -60,12 +60,7 @@ class StructformerRetriever:
         k = self.top_k if top_k is None else top_k
         wanted = Filter(tuple(paths or ()), {**_equal(filters), **(where or {})})
         hits = self._retriever.search(query, k, self.pipeline, where=wanted) if k and query.strip() else Hits()
-        return {
-            "documents": [
-                Document(id=hit.address, content=content(hit), meta=metadata(hit, hits), score=hit.score)
-                for hit in hits
-            ]
-        }
+        return {"documents": [_document(hit, hits) for hit in hits]}
 
 
 def _document(hit: Hit, hits: Hits) -> Document:

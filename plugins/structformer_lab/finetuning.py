@@ -161,19 +161,12 @@ def _of_passages(workspace: Workspace, corpus: Corpus, judged: _Judged) -> Devel
 
 def _of_documents(workspace: Workspace, corpus: Corpus, judged: _Judged, run: Run | None) -> JudgedCandidates | None:
     """Publish Examples of documents; returns what judges the training. Raises UsageError without any to draw."""
-    texts_of = {name: judged.queries[name] for name in (*judged.asked, *judged.held)}
-    found = candidate_documents(workspace, corpus, texts_of, judged.numbers, run)
-    groups = judged_groups(
-        {name: judged.queries[name] for name in judged.asked},
-        judged.relevant,
-        judged.numbers,
-        found,
-        negatives=judged.negatives,
-        seed=judged.seed,
-    )
+    asked, held = ({name: judged.queries[name] for name in names} for names in (judged.asked, judged.held))
+    found = candidate_documents(workspace, corpus, asked | held, judged.numbers, run)
+    chosen = {"negatives": judged.negatives, "seed": judged.seed}
+    groups = judged_groups(asked, judged.relevant, judged.numbers, found, **chosen)
     if not groups:
         raise UsageError("no judged query has a candidate beside its relevant documents, so there are no negatives")
-    held = {name: judged.queries[name] for name in judged.held}
     wanted = {number for group in groups for number in (group.positive, *group.negatives)}
     wanted |= {number for name in held for number in found[name]}
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:

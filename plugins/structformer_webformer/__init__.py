@@ -7,9 +7,5 @@ from structformer.plugins import hookimpl
 
 @hookimpl
 def structformer_commands(app: Any) -> None:
-    app.add_lazy(
-        "webformer",
-        "structformer_webformer.command:command",
-        "Pre-train a base model on the corpus's trees.",
-        "Research",
-    )
+    help_line = "Pre-train a base model on the corpus's trees."
+    app.add_lazy("webformer", "structformer_webformer.command:command", help_line, "Research")

@@ -77,6 +77,8 @@ _LARGEST_GRADIENT = 1.0
 _SHARES = 10_000  # of the way, as the schedule counts it
 _LATEST = 100  # steps whose losses are told
 
+Report = Callable[[int, int], None]  # how far it has come, and of how much
+
 
 @dataclass(frozen=True, slots=True)
 class PretrainingOptions:
@@ -117,7 +119,7 @@ def pretrain(
     force: bool = False,
     resume: bool = False,
     note: Callable[[str], None] = lambda line: None,
-    report: Callable[[int, int], None] = lambda done, total: None,
+    report: Report = lambda done, total: None,
 ) -> Pretrained:
     """Learn from the corpus's trees, and write the text encoder to a folder that --base-model takes.
 
@@ -140,7 +142,7 @@ def pretrain(
         elif saved.checkpoints.newest() is None:
             note("no checkpoint to continue from: starting over")
         model, tokenizer = _start(base.location, options)
-        steps, losses = _learn(_Run(model, tokenizer, corpus, options, saved), report)
+        steps, losses = _learn(model, tokenizer, corpus, options, saved, report)
         model.encoder.save_pretrained(made, safe_serialization=True)
         tokenizer.save_pretrained(made)
         result = Pretrained(steps, corpus.document_count, time.monotonic() - started, losses)
@@ -180,27 +182,17 @@ def corpus_trees(corpus: Corpus, tokenizer: Any, options: PretrainingOptions) ->
             yield trees_of(branch_of(document.root), tokens, longest=longest, largest=largest)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What learns, from what, and where it is kept meanwhile."""
-
-    model: Webformer
-    tokenizer: Any
-    corpus: Corpus
-    options: PretrainingOptions
-    saved: SavedRun
-
-
-def _learn(run: _Run, report: Callable[[int, int], None]) -> tuple[int, dict[str, float]]:
-    """(steps, mean losses of the last of them)."""
-    model, options = run.model, run.options
+def _learn(
+    model: Webformer, tokenizer: Any, corpus: Corpus, options: PretrainingOptions, saved: SavedRun, report: Report
+) -> tuple[int, dict[str, float]]:
+    """Return (steps, mean losses of the last of them)."""
     learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=options.learning_rate, weight_decay=_WEIGHT_DECAY)
-    masker = Masker(run.tokenizer, whole_words=True)
+    masker = Masker(tokenizer, whole_words=True)
     on_gpu = model.words.device.type == "cuda"
-    before, latest = run.saved.restored(model, optimizer)
+    before, latest = saved.restored(model, optimizer)
     step = 0
-    for share, chosen in _course(run):
+    for share, chosen in _course(corpus, tokenizer, options):
         step += 1
         if step <= before:
             continue
@@ -215,7 +207,7 @@ def _learn(run: _Run, report: Callable[[int, int], None]) -> tuple[int, dict[str
             losses = model(batch, draw_masked(batch, rng), masker, rng)
         _improve(optimizer, learned, losses)
         latest = [*latest[1 - _LATEST :], {name: float(value.detach()) for name, value in losses.items()}]
-        run.saved.save_when_due(step, model, optimizer, latest)
+        saved.save_when_due(step, model, optimizer, latest)
         report(int(share * _SHARES), _SHARES)
         if step == options.max_steps:
             break
@@ -225,16 +217,17 @@ def _learn(run: _Run, report: Callable[[int, int], None]) -> tuple[int, dict[str
     return step, {name: sum(values) / len(values) for name, values in found.items() if values}
 
 
-def _course(run: _Run) -> Iterator[tuple[float, list[tuple[int, Tree]]]]:
-    """(share of the way before it, trees) of each step."""
-    options, documents = run.options, run.corpus.document_count
+def _course(
+    corpus: Corpus, tokenizer: Any, options: PretrainingOptions
+) -> Iterator[tuple[float, list[tuple[int, Tree]]]]:
+    """Yield (share of the way before it, trees) of each step."""
     share = 0.0
     for epoch in range(options.epochs):
-        trees = corpus_trees(run.corpus, run.tokenizer, options)
+        trees = corpus_trees(corpus, tokenizer, options)
         rng = Random(f"webformer/{options.seed}/epoch/{epoch}")
         for read, chosen in shuffled_batches(trees, options.batch_tokens, rng):
             yield share, chosen
-            share = (epoch + read / documents) / options.epochs
+            share = (epoch + read / corpus.document_count) / options.epochs
 
 
 def _rate(passed: float, peak: float) -> float:
