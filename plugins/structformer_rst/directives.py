@@ -216,10 +216,10 @@ class _Block(Directive):  # type: ignore[misc]
         return [block, code] if lines else [block] * bool(len(block) or block["ids"])
 
     def _shown_file(self, path: str) -> list[str]:
-        """The lines of a file that is shown as code."""
-        text = _included_text(self, path)
-        lines = "\n".join(code_lines(text, self.options)) if text is not None else ""
-        return textwrap.dedent(lines).strip("\n").split("\n")
+        """The lines of a file that is shown as code; none of one that is not in the ingested folder."""
+        if (text := _included_text(self, path)) is None:
+            return []
+        return textwrap.dedent("\n".join(code_lines(text, self.options))).strip("\n").split("\n")
 
 
 class _Class(_Block):
