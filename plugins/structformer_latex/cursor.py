@@ -284,6 +284,11 @@ def options(text: str) -> dict[str, str]:
     return values
 
 
+def number(digits: str) -> int | None:
+    """Return the number that an option says; None if that is none of up to nine digits."""
+    return int(digits) if digits.isdecimal() and len(digits) < 10 else None
+
+
 def _closing(text: str, start: int, marks: re.Pattern[str] = _BRACKET, end: int | None = None) -> int:
     """Where the group that opens at `start` closes; the end of the text, or `end`, when it doesn't."""
     depth = 0

@@ -8,7 +8,7 @@ from structformer.document import MarkKind
 
 from structformer_latex.bibliography import Bibliography
 from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, Handler, by_name, by_pair, by_value
-from structformer_latex.cursor import Cursor, options
+from structformer_latex.cursor import Cursor, number, options
 from structformer_latex.formulas import Formulas
 from structformer_latex.macros import Macro, Macros
 from structformer_latex.numbering import Numbering, counted, item_number
@@ -25,7 +25,6 @@ _RAW_COMMANDS = frozenset("comment verbatim lstlisting Verbatim minted tcblistin
 _MOST_INSIDE = 8  # environments of the user's that open one another
 _NOTE = re.compile(r"(?=[A-Z\u00c0-\u00de\u0400-\u042f]|\S+ )(?:.{0,200}\W)?[^\W\d_]{4}")  # not [plain], [!h tb]
 _SLIDE = 4  # its level
-_MOST_DIGITS = 10
 _MOST_AROUND = 20  # environments that are asked what a caption is of
 _MATH_WITH_ARGUMENT = frozenset(
     "alignat alignat* xalignat xalignat* numcases subnumcases IEEEeqnarray IEEEeqnarray* empheq empheq*".split()
@@ -199,8 +198,7 @@ class Environments:
         first = form = ""
         if "enum" in name:
             given = options(words)
-            start, short = given.get("start", ""), _SHORT_LABEL.match(words)
-            first = start if start.isdecimal() and len(start) < _MOST_DIGITS else "1"
+            first, short = str(number(given.get("start", "")) or 1), _SHORT_LABEL.match(words)
             form = given.get("label") or (f"{short[1]}\\{_COUNTERS[short[2]]}*{short[3]}" if short else "")
         kind = MarkKind.DEFINITIONS if name.startswith(("description", "labeling")) else MarkKind.LIST
         self._output.open_block(kind, first)

@@ -4,7 +4,7 @@ import re
 from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name
-from structformer_latex.cursor import Cursor, options
+from structformer_latex.cursor import Cursor, number, options
 from structformer_latex.inputs import Files
 from structformer_latex.output import Output, Part
 from structformer_latex.symbols import SYMBOLS
@@ -14,7 +14,6 @@ _NO_LANGUAGE = dict.fromkeys(("text", "none", "plain", "plaintext"), "")
 _WITH_OPTIONS = frozenset("lstlisting Verbatim minted listing BVerbatim tcblisting".split())
 _LIVE = frozenset({"alltt", "semiverbatim"})  # commands in them are commands
 _COMMAND = re.compile(r"\\(?:text)?color(?:box)?\{[^{}]*\}|\\([a-zA-Z]+)(?:\{\})?|\\([^a-zA-Z\s])|[{}]")
-_MOST_DIGITS = 10
 _MAX_LISTED = 4_000_000  # characters of other files' code
 
 
@@ -72,7 +71,7 @@ class Verbatim(Part):
             self._cursor.leave_out(f"\\{command}{{{name}}}: not found: left out")
         if taken is None or self._output.only_definitions:
             return
-        first, last = (_number(given.get(key, "")) for key in ("firstline", "lastline"))
+        first, last = (number(given.get(key, "")) for key in ("firstline", "lastline"))
         shown = "\n".join(taken[1].split("\n")[max((first or 1) - 1, 0) : last])
         self._listed += len(taken[1])
         if self._listed > _MAX_LISTED:
@@ -121,7 +120,3 @@ def _language(words: str) -> str:
     """Return the language that options of a listing name, without its dialect; "" when they name none."""
     match = _LANGUAGE.search(words)
     return match[1] if match is not None else ""
-
-
-def _number(digits: str) -> int | None:
-    return int(digits) if digits.isdecimal() and len(digits) < _MOST_DIGITS else None

@@ -105,19 +105,14 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
             done = searched = 0
     rest = bytes(buffer).strip()
     if kind == "dump" and start in rest:
-        title = re.search(rb"<title>([^<]*)</title>", rest)
-        yield (
-            "the dump ends inside a page "
-            f"({title[1].decode('utf-8', 'replace') if title else 'untitled'}, {len(rest)} bytes): "
-            "that page is left out"
-        )
+        yield f"the dump ends inside a page ({_title(rest)}, {len(rest)} bytes): that page is left out"
     elif kind == "dump" and not rest.endswith(b"</mediawiki>"):
         yield "the dump ends before </mediawiki>: pages may be missing"
 
 
 def _drop(buffer: bytearray, done: int, stream: BinaryIO, end: bytes, limit: int) -> Iterator[str]:
     """Pass over a page that is too large, keeping what precedes it."""
-    title = re.search(rb"<title>([^<]*)</title>", bytes(buffer[done : done + 10_000]))
+    name = _title(bytes(buffer[done : done + 10_000]))
     size = len(buffer) - done
     del buffer[done:]
     tail = b""
@@ -130,17 +125,21 @@ def _drop(buffer: bytearray, done: int, stream: BinaryIO, end: bytes, limit: int
             break
         size += len(more)
         tail = window[-len(end) :]
-    name = title[1].decode("utf-8", "replace") if title else "untitled"
     yield f"page {name}: {size / 1e6:.1f} MB, over the limit of {limit / 1e6:.1f} MB: left out"
 
 
+def _title(page: bytes) -> str:
+    match = re.search(rb"<title>([^<]*)</title>", page)
+    return match[1].decode("utf-8", "replace") if match else "untitled"
+
+
 _PAGE = re.compile(r"<page>(.*?)</page>", re.DOTALL)
-_TITLE = re.compile(r"<title>([^<]*)</title>")
-_NAMESPACE = re.compile(r"<ns>(-?\d{1,9})</ns>")
-_ID = re.compile(r"<id>(\d+)</id>")
-_REDIRECT = re.compile(r'<redirect\s+title="([^"]*)"')
+# What an export says of a page before its text; the revision and its author have an <id> too, after the page's.
+_FIELD = re.compile(
+    r"<title>(?P<title>[^<]*)</|<ns>(?P<ns>-?\d{1,9})</|<id>(?P<id>\d+)</|<model>(?P<model>[^<]*)</"
+    r'|<redirect\s+title="(?P<redirect>[^"]*)"'
+)
 _TEXT = re.compile(r"<text(?:\s[^>]*?)?(?:/>|>(.*?)</text>)", re.DOTALL)
-_MODEL = re.compile(r"<model>([^<]*)</model>")
 _DOC = re.compile(r"<doc\s([^>]*)>\n?(.*?)</doc>", re.DOTALL)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 
@@ -151,20 +150,20 @@ def head_of(text: str) -> str:
 
 
 def dump_pages(text: str) -> Iterator[RawPage]:
-    """The pages of a dump, or of a piece of one; of several revisions the last."""
-    for found in _PAGE.finditer(text):
-        page = found[1]
-        title = _TITLE.search(page)
-        revision = page.rfind("<revision>")
-        body = _TEXT.search(page, revision if revision >= 0 else 0)
-        namespace, identifier, redirect, model = (each.search(page) for each in (_NAMESPACE, _ID, _REDIRECT, _MODEL))
+    """Yield the pages of a dump, or of a piece of one; of several revisions the last."""
+    for match in _PAGE.finditer(text):
+        page = match[1]
+        body = _TEXT.search(page, max(0, page.rfind("<revision>")))
+        fields: dict[str | None, str] = {}
+        for each in _FIELD.finditer(page):
+            fields.setdefault(each.lastgroup, unescape(each[each.lastgroup or 0]))
         yield RawPage(
-            title=unescape(title[1]).strip() if title else "",
-            namespace=int(namespace[1]) if namespace else 0,
-            identifier=identifier[1] if identifier else "",
-            redirect=unescape(redirect[1]) if redirect else "",
+            title=fields.get("title", "").strip(),
+            namespace=int(fields.get("ns", 0)),
+            identifier=fields.get("id", ""),
+            redirect=fields.get("redirect", ""),
             text=unescape(body[1] or "") if body else "",
-            model=model[1] if model else "wikitext",
+            model=fields.get("model", "wikitext"),
         )
 
 
