@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save_file
 
 from structformer.errors import ModelError
-from structformer.models.first_tokens import Frame, first_tokens
+from structformer.models.first_tokens import Frame, first_tokens, longest_input
 from structformer.models.fused_attention import fuse_attention
 from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
@@ -121,8 +121,9 @@ class BiEncoder:
     @cached_property
     def longest(self) -> int | None:
         """The number of tokens that texts are cut to, whatever is asked for; None for any."""
-        places = getattr(self.model.config, "max_position_embeddings", None)
-        return min((each for each in (self.modules.longest, places) if each and each > 0), default=None)
+        return min(
+            (each for each in (self.modules.longest, longest_input(self.model)) if each and each > 0), default=None
+        )
 
     @cached_property
     def _features(self) -> frozenset[str] | None:

