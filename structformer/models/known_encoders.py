@@ -1,12 +1,14 @@
 """Sentence encoders that serve well, with what their makers say of them. What a model's own files say comes first; this
-table has the prompts where they leave them out, as those of E5 and BGE do.
+table, known_encoders.toml, has the prompts where they leave them out, as those of E5 and BGE do.
 """
 
 import re
 import shlex
+import tomllib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from structformer.corpus import Corpus
 from structformer.corpus.languages import counted_languages, that_count
@@ -14,13 +16,6 @@ from structformer.text.languages import ENGLISH, declared_code
 from structformer.workspace import Workspace
 
 _SHOWN = 5  # languages that are named
-
-_E5 = "query: ", "passage: "
-_BGE = "Represent this sentence for searching relevant passages: "
-_MTEB = "nDCG@10 on MTEB's retrieval tasks in English, by the README of snowflake-arctic-embed"
-_MTEB_OF_OTHERS = "nDCG@10 on MTEB's retrieval tasks in English, by the README of FlagEmbedding, BGE's makers"
-_C_MTEB = "nDCG@10 on C-MTEB's retrieval tasks, which are Chinese, by the README of FlagEmbedding"
-_BEIR = "nDCG@10 on BEIR, by the model card of mdbr-leaf-ir"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +57,6 @@ class KnownReranker:
     without_torch: bool
 
 
-RERANKERS = (
-    KnownReranker("cross-encoder/ms-marco-MiniLM-L6-v2", 91, "en", "Apache-2.0", True),
-    KnownReranker("cross-encoder/ettin-reranker-17m-v1", 68, "en", "Apache-2.0", False),
-    KnownReranker("cross-encoder/ettin-reranker-32m-v1", 128, "en", "Apache-2.0", False),
-    KnownReranker("ibm-granite/granite-embedding-reranker-english-r2", 298, "en", "Apache-2.0", False),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class KnownPair:
     """An encoder of passages, and a smaller one of queries that was made to share its vector space."""
@@ -80,56 +67,15 @@ class KnownPair:
     source: str
 
 
-PAIRS = (KnownPair("Snowflake/snowflake-arctic-embed-m-v1.5", "MongoDB/mdbr-leaf-ir", 54.03, _BEIR),)
+_LISTED = tomllib.loads((files("structformer.models") / "known_encoders.toml").read_text("utf-8"))
+for _row in (*_LISTED["encoders"], *_LISTED["pairs"]):
+    _row["source"] = _LISTED["sources"].get(_row.get("source"), "")
+KNOWN = {row["name"]: KnownEncoder(**row) for row in _LISTED["encoders"]}
+PAIRS = tuple(KnownPair(**row) for row in _LISTED["pairs"])
+RERANKERS = tuple(KnownReranker(**row) for row in _LISTED["rerankers"])
 
 # Pre-trained for their [CLS]; no sentence encoders before they are trained.
 _CONDENSERS = frozenset({"Luyu/condenser", "Luyu/co-condenser-wiki", "Luyu/co-condenser-marco"})
-
-KNOWN = {
-    each.name: each
-    for each in (
-        KnownEncoder(
-            *("sentence-transformers/all-MiniLM-L6-v2", 91, 384, "en", "Apache-2.0"),
-            retrieval=41.95,
-            source=_MTEB,
-            measured=True,
-        ),
-        KnownEncoder("Snowflake/snowflake-arctic-embed-xs", 90, 384, "en", "Apache-2.0", _BGE, "", "cls", 50.15, _MTEB),
-        KnownEncoder("Snowflake/snowflake-arctic-embed-s", 133, 384, "en", "Apache-2.0", _BGE, "", "cls", 51.98, _MTEB),
-        KnownEncoder("Snowflake/snowflake-arctic-embed-m", 436, 768, "en", "Apache-2.0", _BGE, "", "cls", 54.90, _MTEB),
-        KnownEncoder("Snowflake/snowflake-arctic-embed-m-v1.5", 436, 768, "en", "Apache-2.0", _BGE, "", "cls"),
-        KnownEncoder("MongoDB/mdbr-leaf-ir", 92, 768, "en", "Apache-2.0", _BGE, retrieval=53.55, source=_BEIR),
-        KnownEncoder("BAAI/bge-small-en-v1.5", 133, 384, "en", "MIT", _BGE, "", "cls", 51.68, _MTEB_OF_OTHERS),
-        KnownEncoder("BAAI/bge-base-en-v1.5", 438, 768, "en", "MIT", _BGE, "", "cls", 53.25, _MTEB_OF_OTHERS),
-        KnownEncoder("intfloat/e5-small-v2", 133, 384, "en", "MIT", *_E5, "mean", 49.04, _MTEB_OF_OTHERS),
-        KnownEncoder(
-            *("intfloat/multilingual-e5-small", 471, 384, "many", "MIT", *_E5, "mean", 59.95, _C_MTEB), measured=True
-        ),
-        KnownEncoder("intfloat/multilingual-e5-base", 1112, 768, "many", "MIT", *_E5, "mean", 61.63, _C_MTEB),
-        KnownEncoder(
-            *("ibm-granite/granite-embedding-small-english-r2", 95, 384, "en", "Apache-2.0"),
-            pooling="cls",
-            without_torch=False,
-        ),
-        KnownEncoder(
-            *("ibm-granite/granite-embedding-97m-multilingual-r2", 194, 384, "many", "Apache-2.0"),
-            pooling="cls",
-            without_torch=False,
-        ),
-        KnownEncoder(
-            *("google/embeddinggemma-300m", 1211, 768, "many", "Gemma"),
-            without_torch=False,
-            note="its maker's terms have to be accepted on the hub",
-        ),
-        KnownEncoder(
-            *("microsoft/harrier-oss-v1-270m", 536, 640, "many", "MIT"),
-            pooling="lasttoken",
-            without_torch=False,
-            note="queries go behind an instruction, as its card says",
-        ),
-    )
-}
-
 MULTILINGUAL = next(each.name for each in KNOWN.values() if each.languages == "many")  # the first to be recommended
 _PACKAGED = "minilm"  # what the package's weights are called
 _SAYS_ENGLISH = re.compile(r"(?:^|-)en(?:glish)?(?:-|$)|^all-(?:minilm|mpnet|distilroberta)-", re.IGNORECASE)
