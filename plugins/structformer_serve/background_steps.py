@@ -27,9 +27,8 @@ from structformer.retrieval import (
 )
 from structformer.workspace import Workspace
 
-from structformer_serve.missing_exports import missing_exports
 from structformer_serve.service import SearchService
-from structformer_serve.step_commands import END_SECONDS, Command, follow, threads_given
+from structformer_serve.step_commands import END_SECONDS, Command, follow, missing_exports, threads_given
 from structformer_serve.step_progress import Say, Show, StepProgress, in_lines
 
 _LOOK_AGAIN = 200  # milliseconds between two looks at what has changed

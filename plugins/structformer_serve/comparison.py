@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from structformer.extras import TORCH, are_installed
-from structformer.models import exported
-from structformer.retrieval import ENCODER, UNTRAINED, OpenedIndex, Pipeline, as_pipeline, hybrid, query_encoder_folder
+from structformer.retrieval import (
+    ENCODER,
+    UNTRAINED,
+    OpenedIndex,
+    Pipeline,
+    as_pipeline,
+    hybrid,
+    searches_without_torch,
+)
 
 from structformer_serve.schemas import FoundDocument, SearchAnswer
 
@@ -25,7 +32,7 @@ def other_search(opened: OpenedIndex, used: Pipeline) -> tuple[str, Pipeline] | 
     if other is None:
         return None
     at_hand = opened.index.has_vectors(other) and (
-        are_installed(*TORCH) or exported(query_encoder_folder(opened.workspace, other)) is not None
+        are_installed(*TORCH) or searches_without_torch(opened.workspace, other)
     )
     return (_NAMES[other], as_pipeline(hybrid(other))) if at_hand else None
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from structformer.cli import PROGRESS_LINES
+from structformer.errors import StructformerError
+from structformer.extras import TORCH, are_installed
 from structformer.workspace import Workspace
 
 from structformer_serve.step_progress import Say, Show, StepProgress
@@ -29,6 +31,23 @@ def _prepare(polite: bool) -> None:
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(1, int(signal.SIGTERM))  # PR_SET_PDEATHSIG: when its parent dies
+
+
+def missing_exports(workspace: Workspace) -> list[str]:
+    """Return the names of encoders that a server would load torch for, the one that the search uses first; none where
+    nothing can export them.
+    """
+    from structformer.retrieval import ENCODER, UNTRAINED, Index, encoder_kind, searches_without_torch, trained_encoder
+
+    if not are_installed("onnxruntime", "onnx", "onnxscript", *TORCH):
+        return []
+    try:
+        index = Index(workspace)
+        names = (ENCODER, UNTRAINED) if trained_encoder(workspace) else (UNTRAINED, ENCODER)
+    except StructformerError:  # the server says what is wrong
+        return []
+    there = [name for name in names if index.has_vectors(name) and encoder_kind(workspace, name).exported]
+    return [name for name in there if not searches_without_torch(workspace, name)]
 
 
 def first_search(workspace: Workspace, read: Callable[[], object], index: Callable[[bool], object], say: Say) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         load_query_encoder,
         model_fingerprint,
         query_encoder_folder,
+        searches_without_torch,
     )
     from structformer.retrieval.opened import WHOLE, OpenedIndex
     from structformer.retrieval.pipeline import as_pipeline, hybrid, parse_pipeline
@@ -78,7 +79,7 @@ __all__ = [
     "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "parse_filter", "parse_pipeline",
     "pretrained_here",
     "query_encoder_folder", "read_curated", "read_qrels", "read_run", "rescore", "saturation", "scaled_weights",
-    "slips", "snippet_of", "stage_kinds", "texts_of", "trained_encoder", "training_verdict", "unrepeatable",
-    "web_address", "what_parts_give", "with_anchor", "would_lose_vectors",
+    "searches_without_torch", "slips", "snippet_of", "stage_kinds", "texts_of", "trained_encoder",
+    "training_verdict", "unrepeatable", "web_address", "what_parts_give", "with_anchor", "would_lose_vectors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

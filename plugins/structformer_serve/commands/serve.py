@@ -236,14 +236,15 @@ def say_who_may_ask(out: Output, options: ServerOptions) -> None:
 
 
 def export_encoder(out: Output, workspace: Path) -> None:
-    """Export what encodes queries by a process of its own, so that this one needs no torch; where that cannot be, the
-    model itself is loaded. Say if a newer corpus waits for its index.
+    """Export encoders that onnxruntime cannot run as they are by a process of its own, so that this one needs no torch;
+    where that cannot be, the model itself is loaded. Say if a newer corpus waits for its index.
     """
-    from structformer_serve.missing_exports import missing_exports
-    from structformer_serve.step_commands import Command
+    from structformer.workspace import Workspace
+
+    from structformer_serve.step_commands import Command, missing_exports
 
     fresh_index(out, workspace)
-    for name in missing_exports(workspace):
+    for name in missing_exports(Workspace(workspace)):
         out.note(f"exporting {name} for onnxruntime, once")
         code, last = Command("export", name, "--onnx", "--int8", "-w", str(workspace), "-q").run(lambda line: None)
         if code:
