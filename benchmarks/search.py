@@ -153,8 +153,8 @@ def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
     from structformer import Retriever
     from structformer.models.base import packaged_minilm
     from structformer.models.cross_encoder import CrossEncoder
-    from structformer.models.onnx import export_onnx
-    from structformer.models.onnx_encoder import OnnxCrossEncoder, export_in
+    from structformer.models.kinds import ranker_kind
+    from structformer.models.onnx_encoder import OnnxCrossEncoder, export_in, export_onnx
 
     plain = folder.with_name("cross-encoder-plain")
     for target in (folder, plain):
@@ -162,7 +162,7 @@ def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
             target.mkdir(exist_ok=True)
             CrossEncoder.load(str(packaged_minilm()), 256).save(target)
     if not (folder / "onnx").exists():
-        export_onnx(CrossEncoder.load(str(folder), 256), folder, int8=True)
+        export_onnx(ranker_kind("cross-encoder"), str(folder), folder, int8=True)
     rankers = {
         "as saved": OnnxCrossEncoder(str(plain)),
         "exported, int8": OnnxCrossEncoder(str(folder), export_in(folder)),

@@ -5,18 +5,18 @@ import shutil
 from pathlib import Path
 
 from structformer.errors import ModelError
-from structformer.models import checked_model, ranker_kind, ranker_kinds, read_record
+from structformer.models import checked_model, export_encoder, export_onnx, ranker_kind, ranker_kinds, read_record
 from structformer.retrieval import UNTRAINED, encoder_place, query_encoder_folder
 from structformer.storage import seal, seal_of, writing_errors
 from structformer.workspace import Workspace
 
 
 def export_model(workspace: str | Path | Workspace, name: str, *, int8: bool = False) -> Path:
-    """Write a model's ONNX file, with `int8` one with 8-bit weights too; gives the one that the search will use.
+    """Write a model's ONNX file, with `int8` one with 8-bit weights; return the one that the search will use.
 
     name: of a trained model, or "base" for the untrained bi-encoder, whose export is kept in the workspace's cache.
     Raises ModelError on an unknown model or one of a kind that cannot be exported, MissingPackage without
-    structformer[onnx].
+    structformer[onnx] on one of another form than BERT's or XLM-R's.
     """
     workspace = Workspace(workspace)
     if name == UNTRAINED:
@@ -24,33 +24,26 @@ def export_model(workspace: str | Path | Workspace, name: str, *, int8: bool = F
     folder = workspace.model(name)
     kind = ranker_kind(read_record(workspace, name).kind)
     if not kind.exported:
-        able = ", ".join(each for each, its in ranker_kinds().items() if its.exported)
+        able = ", ".join(name for name, other in ranker_kinds().items() if other.exported)
         why = "" if kind.needs_torch else ", which runs without torch as it is"
         raise ModelError(f"{name} is a {kind.name} model{why}; {able} models can be exported")
-    from structformer.models import export_onnx
-
     with workspace.writing("structformer export"):
         checked_model(workspace, name)
-        path = export_onnx(kind.load(str(folder)), folder, int8=int8)
+        path = export_onnx(kind, str(folder), folder, int8=int8)
         names = [file.relative_to(folder).as_posix() for file in sorted(path.parent.iterdir()) if file.is_file()]
         seal(folder, names, to=seal_of("onnx"))
     return path
 
 
 def _export_base(workspace: Workspace, int8: bool) -> Path:
-    from structformer.models import BiEncoder, export_onnx
-
+    location = encoder_place(workspace, UNTRAINED).queries
     final = query_encoder_folder(workspace, UNTRAINED)
     # Not a name that writers of the workspace tidy away: this needs no lock.
     making = final.with_name(f"making-{os.getpid()}")
     with writing_errors(final):
         making.mkdir(parents=True)
         try:
-            encoder = BiEncoder.load(encoder_place(workspace, UNTRAINED).queries)
-            encoder.tokenizer.save_pretrained(making)
-            encoder.model.config.save_pretrained(making)
-            encoder.save_modules(making)
-            path = export_onnx(encoder, making, int8=int8)
+            path = export_encoder(location, making, int8=int8)
             seal(making)
             shutil.rmtree(final, ignore_errors=True)
             os.replace(making, final)

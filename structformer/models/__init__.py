@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from structformer.models.length_batches import length_buckets
     from structformer.models.loading import load_encoder, load_tokenizer
     from structformer.models.losses import LOSSES, Loss, Takes
-    from structformer.models.onnx import export_onnx
-    from structformer.models.onnx_encoder import exported, why_not
+    from structformer.models.onnx_encoder import export_encoder, export_onnx, exported, why_not
     from structformer.models.registry import (
         RECORD,
         ModelRecord,
@@ -51,10 +50,10 @@ __all__ = [
     "KNOWN", "LOSSES", "MINILM_LICENCE", "MINILM_RELEASE", "MINILM_SIZE", "MULTILINGUAL", "PAIRS",
     "RECORD", "RERANKERS", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Loss",
     "ModelRecord", "Ranker", "RankerKind", "RankerOptions", "Takes", "another_encoder", "base_for",
-    "checked_model", "compare_minilm", "export_onnx", "exported", "imported", "length_buckets", "load_encoder",
-    "load_tokenizer", "make_scratch_model", "model_file", "model_folder", "model_kind",
-    "own_models", "packaged_minilm", "pretrained_offer",
-    "ranker_kind", "ranker_kinds", "read_record", "resolve_base_model", "trained_models",
-    "usable_base", "usable_pair", "why_not", "write_record",
+    "checked_model", "compare_minilm", "export_encoder", "export_onnx", "exported", "imported",
+    "length_buckets", "load_encoder", "load_tokenizer", "make_scratch_model", "model_file",
+    "model_folder", "model_kind", "own_models", "packaged_minilm", "pretrained_offer", "ranker_kind",
+    "ranker_kinds", "read_record", "resolve_base_model", "trained_models", "usable_base",
+    "usable_pair", "why_not", "write_record",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

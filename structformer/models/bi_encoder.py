@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,13 +27,10 @@ from structformer.models.plain_tokenizer import Prompt, read_in_lower_case
 from structformer.models.pooling import SentenceHead, steps_fit
 from structformer.models.precision import fast_bf16
 from structformer.models.registry import PASSAGE_ENCODER
+from structformer.models.sentence_encoder import SeeTokens, SentenceEncoder
 from structformer.models.sentence_modules import (
-    DOCUMENT,
     DOCUMENT_TOKENS,
     PLAIN,
-    QUERY,
-    QUERY_TOKENS,
-    SIDES,
     WEIGHTS,
     SentenceModules,
     dense_folders,
@@ -41,16 +38,13 @@ from structformer.models.sentence_modules import (
     write_modules,
 )
 
-SeeTokens = Callable[[int, npt.NDArray[np.float32]], None]
 _TOKENIZE_BATCH = 1024  # texts tokenized together, and put into batches by their lengths
 
 
-class BiEncoder:
+class BiEncoder(SentenceEncoder):
     """Encodes queries and documents into vectors whose inner product is their score: cosines, whatever length its
     makers give a vector.
     """
-
-    kind = "bi-encoder"
 
     def __init__(
         self, model: Any, tokenizer: Any, passages: BiEncoder | Path | None = None, head: SentenceHead | None = None
@@ -103,7 +97,7 @@ class BiEncoder:
         self._passages = encoder
 
     @property
-    def modules(self) -> SentenceModules:
+    def modules(self) -> SentenceModules:  # type: ignore[override]
         """What surrounds the Transformer."""
         return self.head.modules
 
@@ -111,12 +105,6 @@ class BiEncoder:
     def dimensions(self) -> int:
         """Numbers of a vector."""
         return self.modules.dimensions(int(self.model.config.hidden_size))
-
-    @cached_property
-    def prompts(self) -> dict[str, Prompt]:
-        """What goes before texts, by side: "query", "document"."""
-        pooled = self.modules.include_prompt
-        return {side: Prompt.of(self.modules.prompt(side), self.tokenizer, pooled=pooled) for side in SIDES}
 
     @cached_property
     def longest(self) -> int | None:
@@ -209,36 +197,6 @@ class BiEncoder:
             model.set_attn_implementation("eager")
             fuse_attention(model)
         return type(self)(model.to(torch.bfloat16), self.tokenizer, passages, self.head)
-
-    def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Vectors of queries, read up to QUERY_TOKENS beside the prompt."""
-        return self._prompted(queries, QUERY_TOKENS, self.prompts[QUERY])
-
-    def encode_documents(self, documents: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Vectors of documents (index units), read up to DOCUMENT_TOKENS beside the prompt."""
-        encoder = self.passages or self
-        return encoder._prompted(documents, DOCUMENT_TOKENS, encoder.prompts[DOCUMENT])
-
-    def encode_queries_with_tokens(self, queries: Sequence[str], see: SeeTokens) -> npt.NDArray[np.float32]:
-        """`encode_queries`; see(place, vectors) is called with each query's (tokens, hidden) float32."""
-        return self.encode(queries, QUERY_TOKENS, self.prompts[QUERY], see)
-
-    def encode_documents_with_tokens(self, documents: Sequence[str], see: SeeTokens) -> npt.NDArray[np.float32]:
-        """The same of documents."""
-        encoder = self.passages or self
-        return encoder.encode(documents, DOCUMENT_TOKENS, encoder.prompts[DOCUMENT], see)
-
-    def _prompted(self, texts: Sequence[str], max_tokens: int, prompt: Prompt) -> npt.NDArray[np.float32]:
-        """Vectors of texts behind a prompt. Rankers of plugins encode texts alone, and need not know of prompts."""
-        return self.encode(texts, max_tokens, prompt) if prompt.text else self.encode(texts, max_tokens)
-
-    def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(pairs,) float32 cosines; equal queries are encoded once."""
-        distinct = list(dict.fromkeys(queries))
-        rows = {query: row for row, query in enumerate(distinct)}
-        vectors = self.encode_queries(distinct)[[rows[query] for query in queries]]
-        found: npt.NDArray[np.float32] = (vectors * self.encode_documents(documents)).sum(1)
-        return found
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(queries, documents) float32: every query with every document."""

@@ -1,6 +1,4 @@
-"""ONNX: exporting a ranker's model with torch's own exporter, and running it with onnxruntime in the place of the
-model.
-"""
+"""Exporting models of other forms than BERT's and XLM-R's by torch's own exporter, for onnxruntime."""
 
 from __future__ import annotations
 
@@ -13,14 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from structformer.extras import require
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.models.onnx_encoder import FOLDER, PLAIN, QUANTIZED
 
 _BLOCK = 64
 _LARGE = 1_000_000  # numbers of a table
 _IN_8_BITS = 4  # onnxruntime's accuracy level at which products are computed in 8 bits too
-_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 
 
 class _Wrapped(torch.nn.Module):
@@ -37,11 +33,8 @@ class _Wrapped(torch.nn.Module):
         return result
 
 
-def export_onnx(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
-    """Write `onnx/model.onnx` into a model's folder, with `int8` also `onnx/model_int8.onnx` with 8-bit weights; gives
-    the file that the search will use. Raises MissingPackage without the packages for it.
-    """
-    require("an export", *_PACKAGES)
+def export_by_torch(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
+    """Write `onnx/model.onnx` into a folder, with `int8` also `onnx/model_int8.onnx`; return the last."""
     joint = ranker_kind(ranker.kind).joint
     encoded = ranker.tokenizer("how do I", "an answer") if joint else ranker.tokenizer("how do I")
     taken = inspect.signature(ranker.model.forward).parameters
@@ -75,10 +68,9 @@ def export_onnx(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
     import onnx
     from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
-    logging.getLogger("onnxruntime.quantization").setLevel(logging.ERROR)
-    logging.getLogger("onnxruntime.quantization.matmul_nbits_quantizer").setLevel(logging.ERROR)
-    # Weights and activations are rounded by blocks. One scale for a whole tensor, as dynamic quantization has it, moves
-    # scores four times as far, since a few of a Transformer's activations are very large.
+    for name in ("onnxruntime.quantization", "onnxruntime.quantization.matmul_nbits_quantizer"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    # By blocks, as bert_graph.py says.
     quantizer = MatMulNBitsQuantizer(
         onnx.load(str(target)), bits=8, block_size=_BLOCK, is_symmetric=True, accuracy_level=_IN_8_BITS
     )

@@ -6,39 +6,39 @@ A BERT's or XLM-R's graph is made from its own files (bert_graph.py). Of other f
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structformer.errors import ModelError
-from structformer.extras import TORCH, are_installed
+from structformer.extras import TORCH, are_installed, require
 from structformer.models.base import check_packaged
 from structformer.models.bert_graph import BertGraph, bert_graph
 from structformer.models.first_tokens import Frame, PairTokens, first_tokens
+from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.length_batches import length_buckets
-from structformer.models.onnx_wire import outer_files
 from structformer.models.plain_tokenizer import PlainTokenizer, Prompt
 from structformer.models.pooling import SentenceHead, steps_fit
 from structformer.models.precision import fast_bf16
 from structformer.models.registry import PASSAGE_ENCODER
+from structformer.models.sentence_encoder import SeeTokens, SentenceEncoder, Vectors
 from structformer.models.sentence_modules import (
-    DOCUMENT,
-    DOCUMENT_TOKENS,
-    QUERY,
-    QUERY_TOKENS,
-    SIDES,
+    WEIGHTS,
+    Dense,
     OtherForm,
+    dense_folders,
+    model_file,
     read_model_json,
     read_modules,
+    write_modules,
 )
 
 FOLDER = "onnx"
 PLAIN, QUANTIZED = "model.onnx", "model_int8.onnx"
-Vectors = npt.NDArray[np.float32]
-SeeTokens = Callable[[int, Vectors], None]
 _RUNTIME = "onnxruntime"
 _TOKENIZED = 1024  # texts tokenized together
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
@@ -99,21 +99,50 @@ def _session(graph: BertGraph | Path) -> Any:
     # Threads that wait for work by spinning take the time of those that search.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.enable_cpu_mem_arena = False  # batches are small; the arena would keep what the largest took
+    place, source = (graph.folder, graph.data) if isinstance(graph, BertGraph) else (graph, str(graph))
     if isinstance(graph, BertGraph):
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(graph.folder))
-        place, source = str(graph.folder), graph.data
-    else:
-        place, source = str(graph), str(graph)  # type: ignore[assignment]
-        folder = graph.parent.resolve()
-        for name in outer_files(graph):
-            if not (graph.parent / name).resolve().is_relative_to(folder):
-                raise ModelError(
-                    f"{graph} asks for {name}, a file outside of its folder: export it again, or delete it"
-                )
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(place))
     try:
         return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has no common error of its own
-        raise ModelError(f"{place} cannot be read ({error}): export it again, or delete it") from error
+    except Exception as error:  # onnxruntime has no common error of its own; it refuses files outside of the folder
+        why = " ".join(str(error).split())
+        raise ModelError(f"{place} cannot be read ({why}): export it again, or delete it") from error
+
+
+def export_onnx(kind: RankerKind, location: str, folder: Path, *, int8: bool = False) -> Path:
+    """Write a saved model's `onnx/model.onnx` into a folder, with `int8` its `onnx/model_int8.onnx` with 8-bit weights;
+    return the file, which the search will use. Raises MissingPackage where a form other than BERT's needs torch.
+    """
+    try:
+        body = "" if kind.joint else read_modules(location).body
+        graph = bert_graph(location, body, classifier=kind.joint, inside=True, int8=int8)
+    except OtherForm as form:
+        require(f"an export ({form})", *TORCH, "onnx", "onnxscript", _RUNTIME)
+        from structformer.models.onnx import export_by_torch
+
+        return export_by_torch(kind.load(location), folder, int8=int8)
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    path = folder / FOLDER / (QUANTIZED if int8 else PLAIN)
+    path.parent.mkdir()
+    path.write_bytes(graph.data)
+    return path
+
+
+def export_encoder(location: str, folder: Path, *, int8: bool = False) -> Path:
+    """`export_onnx` of a sentence encoder, with all else that OnnxEncoder reads of its folder."""
+    modules = read_modules(location)
+    copies = {name: f"{modules.body}/{name}" if modules.body else name for name in ("config.json", "tokenizer.json")}
+    steps = (step for step in modules.steps if isinstance(step, Dense))
+    copies |= {
+        f"{own}/{WEIGHTS}": f"{step.path}/{WEIGHTS}" for own, step in zip(dense_folders(modules), steps, strict=True)
+    }
+    hidden = int((read_model_json(location, copies["config.json"]) or {}).get("hidden_size", 0))
+    write_modules(folder, modules, hidden)
+    for own, name in copies.items():
+        if (path := model_file(location, name)) is None:
+            raise ModelError(f"{location} has no {name}, which an export needs beside it")
+        shutil.copyfile(path, folder / own)
+    return export_onnx(ranker_kind("bi-encoder"), location, folder, int8=int8)
 
 
 class _Network:
@@ -128,10 +157,8 @@ class _Network:
             raise ModelError(f"{graph} takes {', '.join(sorted(self._inputs))} and gives {', '.join(outputs)}")
         self._output = output if output in outputs else outputs[0]
 
-    def run(
-        self, encoded: Mapping[str, Sequence[Sequence[int]]], use: Callable[[list[int], Vectors, Vectors], None]
-    ) -> None:
-        """Call use(numbers of texts, what the graph gives of them, their masks) for each batch."""
+    def run(self, encoded: Mapping[str, Sequence[Sequence[int]]]) -> Iterator[tuple[list[int], Vectors, Vectors]]:
+        """(numbers of texts, what the graph gives of them, their masks) of each batch."""
         ids = encoded["input_ids"]
         for numbers in length_buckets([len(row) for row in ids], "cpu"):
             longest = max(len(ids[number]) for number in numbers)
@@ -140,14 +167,12 @@ class _Network:
                 filler = self._padding if name == "input_ids" else 0
                 rows = (encoded[name][number] for number in numbers)
                 given[name] = np.array([[*row, *[filler] * (longest - len(row))] for row in rows], np.int64)
-            [found] = self._session.run([self._output], given)
-            use(numbers, found, given["attention_mask"].astype(np.float32))
+            [output] = self._session.run([self._output], given)
+            yield numbers, output, given["attention_mask"].astype(np.float32)
 
 
-class OnnxEncoder:
+class OnnxEncoder(SentenceEncoder):
     """Encodes texts as BiEncoder does, to the same vectors but for rounding."""
-
-    kind = "bi-encoder"
 
     def __init__(self, location: str, path: Path | None = None, passages: str = "") -> None:
         """path: an exported file that is run in the place of the graph. passages: the encoder of documents, if that is
@@ -166,65 +191,35 @@ class OnnxEncoder:
         self.dimensions = modules.dimensions(hidden)
         self._head = SentenceHead.load(location, modules, np)
         self._frame = Frame.of_texts(self.tokenizer)
-        self.prompts = {
-            side: Prompt.of(modules.prompt(side), self.tokenizer, pooled=modules.include_prompt) for side in SIDES
-        }
         own = Path(location) / PASSAGE_ENCODER
         self._passages = passages or (str(own) if own.is_dir() else "")
 
-    @property
-    def passages(self) -> OnnxEncoder:
-        """The encoder of documents, loaded when first needed."""
-        if isinstance(self._passages, str):
-            self._passages = OnnxEncoder(self._passages) if self._passages else self  # type: ignore[assignment]
-        return self._passages  # type: ignore[return-value]
+    @cached_property
+    def passages(self) -> OnnxEncoder | None:
+        """The encoder of documents if they have their own, loaded when first needed."""
+        return OnnxEncoder(self._passages) if self._passages else None
 
     def for_bulk(self) -> OnnxEncoder:
         """This encoder, which has one form."""
         return self
 
-    def encode(self, texts: Sequence[str], most: int, prompt: Prompt, see: SeeTokens | None = None) -> Vectors:
-        """(texts, dimensions) float32, unit length; `most` tokens of each are read beside the prompt. see(place,
-        vectors) is called with each text's (tokens, hidden) float32.
-        """
+    def encode(
+        self, texts: Sequence[str], max_tokens: int, prompt: Prompt | None = None, see: SeeTokens | None = None
+    ) -> Vectors:
+        """(texts, dimensions) float32, unit length, as `BiEncoder.encode` gives them."""
+        prompt = prompt or Prompt()
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        most += prompt.tokens
+        most = max_tokens + prompt.tokens
         own = max(0, min(most, self.longest or most) - self._frame.tokens)
         for start in range(0, len(texts), _TOKENIZED):
             chunk = [prompt.text + text for text in texts[start : start + _TOKENIZED]]
             encoded = self._frame.framed(first_tokens(self.tokenizer, chunk, [own] * len(chunk)))
-
-            def use(numbers: list[int], hidden: Vectors, mask: Vectors, start: int = start) -> None:
+            for numbers, hidden, mask in self._network.run(encoded):
                 skipped = np.full(len(numbers), prompt.skipped) if prompt.skipped else None
                 vectors[[start + number for number in numbers]] = self._head.vectors(hidden, mask, skipped)
                 for row, number in enumerate(numbers if see else ()):
                     see(start + number, hidden[row, prompt.skipped : int(mask[row].sum())])  # type: ignore[misc]
-
-            self._network.run(encoded, use)
         return vectors
-
-    def encode_queries(self, queries: Sequence[str]) -> Vectors:
-        """Vectors of queries, read up to QUERY_TOKENS beside the prompt."""
-        return self.encode(queries, QUERY_TOKENS, self.prompts[QUERY])
-
-    def encode_documents(self, documents: Sequence[str]) -> Vectors:
-        """Vectors of documents, read up to DOCUMENT_TOKENS beside the prompt."""
-        return self.passages.encode(documents, DOCUMENT_TOKENS, self.passages.prompts[DOCUMENT])
-
-    def encode_queries_with_tokens(self, queries: Sequence[str], see: SeeTokens) -> Vectors:
-        """`encode_queries`; see(place, vectors) is called with each query's (tokens, hidden) float32."""
-        return self.encode(queries, QUERY_TOKENS, self.prompts[QUERY], see)
-
-    def encode_documents_with_tokens(self, documents: Sequence[str], see: SeeTokens) -> Vectors:
-        """The same of documents."""
-        return self.passages.encode(documents, DOCUMENT_TOKENS, self.passages.prompts[DOCUMENT], see)
-
-    def score(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
-        """(pairs,) float32 cosines; equal queries are encoded once."""
-        rows = {query: row for row, query in enumerate(dict.fromkeys(queries))}
-        vectors = self.encode_queries(list(rows))[[rows[query] for query in queries]]
-        found: Vectors = (vectors * self.encode_documents(documents)).sum(1)
-        return found
 
 
 class OnnxCrossEncoder(PairTokens):
@@ -247,9 +242,6 @@ class OnnxCrossEncoder(PairTokens):
         scores = np.zeros(len(documents), np.float32)
         for start in range(0, len(documents), _TOKENIZED):
             chunk = slice(start, start + _TOKENIZED)
-
-            def use(numbers: list[int], logits: Vectors, mask: Vectors, start: int = start) -> None:
+            for numbers, logits, _ in self._network.run(self.encode_pairs(queries[chunk], documents[chunk])):
                 scores[[start + number for number in numbers]] = logits[:, 0]
-
-            self._network.run(self.encode_pairs(queries[chunk], documents[chunk]), use)
         return scores

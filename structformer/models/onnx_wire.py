@@ -1,32 +1,17 @@
 """The few messages of ONNX that a graph is made of, written in protobuf's wire format, so that no package for it is
-needed; and the names of other files that a graph reads its weights from.
+needed.
 
 Source: onnx.proto of ONNX, whose field numbers never change.
 """
 
 from __future__ import annotations
 
-import mmap
 import struct
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-
-from structformer.errors import ModelError
+from collections.abc import Sequence
 
 FLOAT, UINT8, INT8, INT32, INT64, FLOAT16, BFLOAT16 = 1, 2, 3, 6, 7, 10, 16
 MICROSOFT = "com.microsoft"
 _IR_VERSION, _OPERATORS = 10, 20  # those with Gelu, of January 2024
-_LOCATION = b"location"
-# Of each message, the fields that lead to tensors, with their messages.
-_LEADS_TO: dict[str, dict[int, str]] = {
-    "model": {7: "graph", 25: "function"},
-    "graph": {1: "node", 5: "tensor", 15: "sparse"},
-    "function": {7: "node"},
-    "node": {5: "attribute"},
-    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
-    "sparse": {1: "tensor", 2: "tensor"},
-    "tensor": {13: "entry"},
-}
 Attribute = int | float | str | Sequence[int]
 Value = tuple[str, int, Sequence[str | int]]
 """A name, the type of its numbers, and its dimensions, of which those with a name may vary."""
@@ -50,67 +35,13 @@ def outer_tensor(name: str, kind: int, shape: Sequence[int], file: str, offset: 
     return _tensor(name, kind, shape) + entries + _number(14, 1)
 
 
-def model(
-    nodes: Sequence[bytes],
-    tensors: Sequence[bytes],
-    inputs: Sequence[Value],
-    outputs: Sequence[Value],
-) -> bytes:
+def model(nodes: Sequence[bytes], tensors: Sequence[bytes], inputs: Sequence[Value], outputs: Sequence[Value]) -> bytes:
     """A whole file."""
     parts = [_block(1, each) for each in nodes] + [_text(2, "encoder")] + [_block(5, each) for each in tensors]
     parts += [_block(11, _value(*each)) for each in inputs] + [_block(12, _value(*each)) for each in outputs]
     sets = ((_OPERATORS, ""), (1, MICROSOFT))
     operators = b"".join(_block(8, _text(1, domain) + _number(2, version)) for version, domain in sets)
     return _number(1, _IR_VERSION) + _text(2, "structformer") + _block(7, b"".join(parts)) + operators
-
-
-def outer_files(path: Path) -> set[str]:
-    """The names of the files beside an ONNX file that its tensors are in. Raises ModelError if it is not one."""
-    try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return {name.decode("utf-8") for name in _locations(data, "model", 0, len(data))}
-    except (OSError, ValueError, IndexError, RecursionError) as error:
-        raise ModelError(f"{path} is not an ONNX file ({error}): export it again, or delete it") from error
-
-
-def _locations(data: mmap.mmap, message: str, start: int, end: int) -> Iterator[bytes]:
-    if message == "entry":
-        key, value = (dict(_fields(data, start, end)).get(number, (end, end)) for number in (1, 2))
-        if data[key[0] : key[1]] == _LOCATION:
-            yield data[value[0] : value[1]]
-        return
-    for number, (first, last) in _fields(data, start, end):
-        if (inner := _LEADS_TO[message].get(number)) is not None:
-            yield from _locations(data, inner, first, last)
-
-
-def _fields(data: mmap.mmap, place: int, end: int) -> Iterator[tuple[int, tuple[int, int]]]:
-    """(number, where its bytes begin and end) of each field of a message."""
-    while place < end:
-        key, place = _read_number(data, place)
-        kind, length = key & 7, {1: 8, 5: 4}.get(key & 7, 0)
-        if kind in (0, 2):
-            value, place = _read_number(data, place)
-            length = value if kind == 2 else 0
-        elif kind not in (1, 5):
-            raise ValueError(f"a field of type {kind}")
-        if place + length > end:
-            raise ValueError("it is cut off")
-        yield key >> 3, (place, place + length)
-        place += length
-
-
-def _read_number(data: mmap.mmap, place: int) -> tuple[int, int]:
-    """(a varint, the place after it)."""
-    value = shift = 0
-    while True:
-        byte = data[place]
-        value |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 0x80:
-            return value, place
-        if shift > 63:
-            raise ValueError("a number is too long")
 
 
 def _varint(value: int) -> bytes:

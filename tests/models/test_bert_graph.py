@@ -12,7 +12,7 @@ from structformer.models.bert_graph import bert_graph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.onnx_encoder import OnnxCrossEncoder, OnnxEncoder, why_not
-from structformer.models.onnx_wire import FLOAT, model, node, outer_files, outer_tensor
+from structformer.models.onnx_wire import FLOAT, model, node, outer_tensor
 from structformer.models.scratch import make_scratch_model
 
 TEXTS = ["a loop that does not slip", "", "Rope, " * 300, "the knot [PAD] of a sailor", "oar"]
@@ -154,10 +154,9 @@ def test_a_graph_that_asks_for_files_outside_its_folder_is_refused(bert, outside
         [("last_hidden_state", FLOAT, ("texts", 10))],
     )
     (folder / "onnx" / "model.onnx").write_bytes(made)
-    assert outer_files(folder / "onnx" / "model.onnx") == {outside}
-    with pytest.raises(ModelError, match="outside of its folder") as refused:
+    with pytest.raises(ModelError, match=r"cannot be read .*External data path") as refused:
         OnnxEncoder(str(folder))
     assert "\n" not in str(refused.value)
     (folder / "onnx" / "model.onnx").write_bytes(made[:50])
-    with pytest.raises(ModelError, match="is not an ONNX file"):
+    with pytest.raises(ModelError, match="cannot be read"):
         OnnxEncoder(str(folder))

@@ -19,9 +19,9 @@ from structformer.errors import ModelError
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
+from structformer.models.kinds import ranker_kind
 from structformer.models.known_encoders import KNOWN
-from structformer.models.onnx import export_onnx
-from structformer.models.onnx_encoder import OnnxEncoder
+from structformer.models.onnx_encoder import OnnxEncoder, export_onnx
 from structformer.models.scratch import train_wordpiece
 from structformer.models.sentence_modules import PLAIN, modules_mark, read_modules
 from structformer.retrieval.index import Index
@@ -230,7 +230,7 @@ def test_an_export_gives_the_same_without_torch(folder_of, name, tmp_path):
     pytest.importorskip("onnxscript", reason="an export needs onnxscript")
     ours = BiEncoder.load(str(folder_of(name)))
     ours.save(tmp_path)
-    exported = OnnxEncoder(str(tmp_path), export_onnx(ours, tmp_path))
+    exported = OnnxEncoder(str(tmp_path), export_onnx(ranker_kind("bi-encoder"), str(tmp_path), tmp_path))
     asked = [*QUERIES, TEXTS[3]]
     assert furthest(exported.encode_queries(asked), BiEncoder.load(str(folder_of(name))).encode_queries(asked)) < CLOSE
 
@@ -400,7 +400,7 @@ def test_a_known_encoder_has_its_makers_prompts_where_its_files_have_none(tmp_pa
 
 def test_known_encoders_say_what_their_figures_are():
     assert all(each.source for each in KNOWN.values() if each.retrieval is not None)
-    assert {each.pooling for each in KNOWN.values()} == {"mean", "cls"}
+    assert {each.pooling for each in KNOWN.values()} == {"mean", "cls", "lasttoken"}
 
 
 # -- through training, the index and the search ------------------------------------------------------------------------
