@@ -31,10 +31,8 @@ def other_search(opened: OpenedIndex, used: Pipeline) -> tuple[str, Pipeline] | 
     other = _OTHER.get(used.encoder)
     if other is None:
         return None
-    at_hand = opened.index.has_vectors(other) and (
-        are_installed(*TORCH) or searches_without_torch(opened.workspace, other)
-    )
-    return (_NAMES[other], as_pipeline(hybrid(other))) if at_hand else None
+    at_hand = are_installed(*TORCH) or searches_without_torch(opened.workspace, other)
+    return (_NAMES[other], as_pipeline(hybrid(other))) if at_hand and opened.index.has_vectors(other) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,10 @@
 """BERT and XLM-R by onnxruntime from their own files: the vectors and scores that torch gives, and refusals."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +14,12 @@ from structformer.errors import ModelError
 from structformer.models.bert_graph import bert_graph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
-from structformer.models.onnx_encoder import OnnxCrossEncoder, OnnxEncoder, why_not
+from structformer.models.onnx_encoder import OnnxCrossEncoder, OnnxEncoder, export_encoder, why_not
 from structformer.models.onnx_wire import FLOAT, model, node, outer_tensor
 from structformer.models.scratch import make_scratch_model
+from structformer.retrieval.indexing import build_index
+
+from conftest import write_pages
 
 TEXTS = ["a loop that does not slip", "", "Rope, " * 300, "the knot [PAD] of a sailor", "oar"]
 
@@ -102,6 +108,26 @@ def test_a_published_cross_encoder_scores_as_by_torch(form, bert, xlmr, tmp_path
     np.testing.assert_allclose(OnnxCrossEncoder(str(target)).score(asked, texts), expected, atol=1e-5)
 
 
+def test_a_cross_encoder_on_the_hub_reranks_by_its_name_without_torch(bert, workspace, tmp_path):
+    from transformers import AutoModelForSequenceClassification
+
+    commit, cached = "0" * 40, tmp_path / "hub" / "models--harbour--ranker"
+    snapshot = cached / "snapshots" / commit
+    AutoModelForSequenceClassification.from_pretrained(bert, num_labels=1).save_pretrained(snapshot)
+    shutil.copy(bert / "tokenizer.json", snapshot)
+    write_pages(cached, {"refs/main": commit})
+    build_index(workspace, encoders=[])
+    asked = ["search", "rope", "--json", "--pipeline", "lexical >> rerank:harbour/ranker", "-w", str(workspace)]
+    code = f"import sys\nsys.modules['torch'] = None\nfrom structformer.cli.main import main\nmain({asked!r})"
+    hub = {**os.environ, "HF_HUB_CACHE": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=hub)
+    assert done.returncode == 0, done.stderr
+    hits = json.loads(done.stdout)["hits"]
+    scores = [hit["score"] for hit in hits]
+    assert len({*scores}) > 1
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_8_bits_move_vectors_a_little(bert):
     import onnxruntime
 
@@ -113,6 +139,18 @@ def test_8_bits_move_vectors_a_little(bert):
     own = BiEncoder.load(str(bert)).model(torch.from_numpy(ids)).last_hidden_state.detach().numpy()
     cosines = (found * own).sum(-1) / np.linalg.norm(found, axis=-1) / np.linalg.norm(own, axis=-1)
     assert 0.995 < cosines.min() < 0.999999
+
+
+def test_an_export_of_one_file_gives_the_same(bert, tmp_path):
+    path = export_encoder(str(bert), tmp_path)
+    assert path == tmp_path / "onnx" / "model.onnx"
+    exported = OnnxEncoder(str(tmp_path), path)
+    np.testing.assert_allclose(
+        exported.encode_documents(TEXTS), OnnxEncoder(str(bert)).encode_documents(TEXTS), atol=1e-6
+    )
+    small = export_encoder(str(bert), tmp_path, int8=True)
+    assert small.stat().st_size < 1_000_000
+    assert [each.name for each in small.parent.iterdir()] == ["model_int8.onnx"]
 
 
 def test_another_form_is_left_to_torch_and_says_why(bert, tmp_path):

@@ -159,7 +159,9 @@ def log_requests(wanted: bool) -> None:
     help='A pipeline that requests may name beside "best" and "words". May be repeated.',
 )
 @default_option(
-    "--export/--no-export", True, "Export the encoder for onnxruntime first, so that the server needs no torch."
+    "--export/--no-export",
+    True,
+    "First export an encoder that onnxruntime cannot run as it is, so that no torch is loaded.",
 )
 @default_option("--open/--no-open", False, "Open the page in a browser.", name="open_page")
 @common_options

@@ -81,8 +81,8 @@ def command(
 
     A PATH may be a website's address, as for `ingest`: begun again, only what changed is fetched.
 
-    The search begins with words. Meaning learned from the documents alone joins while the page is used; where torch is
-    installed, a pretrained encoder follows, and training. What was done before is not done again."""
+    The search begins with words. Meaning learned from the documents alone joins while the page is used; then a
+    pretrained encoder, if one is here, and with torch training. What was done before is not done again."""
     check_packages()
     from structformer.ingestion import kind_of
     from structformer.workspace import Workspace
