@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from structformer.models.kinds import Ranker, ranker_kind
-from structformer.models.onnx_encoder import FOLDER, PLAIN, QUANTIZED
 
 _BLOCK = 64
 _LARGE = 1_000_000  # numbers of a table
@@ -33,8 +32,8 @@ class _Wrapped(torch.nn.Module):
         return result
 
 
-def export_by_torch(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path:
-    """Write `onnx/model.onnx` into a folder, with `int8` also `onnx/model_int8.onnx`; return the last."""
+def export_by_torch(ranker: Ranker, target: Path, int8: Path | None) -> None:
+    """Write a model's graph to a file, and with 8-bit weights to another one if it is named."""
     joint = ranker_kind(ranker.kind).joint
     encoded = ranker.tokenizer("how do I", "an answer") if joint else ranker.tokenizer("how do I")
     taken = inspect.signature(ranker.model.forward).parameters
@@ -43,8 +42,6 @@ def export_by_torch(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path
     texts = torch.export.Dim("texts", min=1, max=4096)
     tokens = torch.export.Dim("tokens", min=2, max=int(ranker.model.config.max_position_embeddings))
     output = "logits" if joint else "last_hidden_state"
-    target = folder / FOLDER / PLAIN
-    target.parent.mkdir(exist_ok=True)
     model = _Wrapped(ranker.model.float().cpu().eval(), output, names)
     with warnings.catch_warnings(), torch.inference_mode():
         warnings.simplefilter("ignore")
@@ -62,9 +59,8 @@ def export_by_torch(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path
         )
         assert program is not None
         program.save(str(target), external_data=False)
-    if not int8:
-        (target.parent / QUANTIZED).unlink(missing_ok=True)
-        return target
+    if int8 is None:
+        return
     import onnx
     from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
@@ -76,8 +72,7 @@ def export_by_torch(ranker: Ranker, folder: Path, *, int8: bool = False) -> Path
     )
     quantizer.process()
     _quantize_word_vectors(quantizer.model.model)
-    quantizer.model.save_model_to_file(str(target.parent / QUANTIZED))
-    return target.parent / QUANTIZED
+    quantizer.model.save_model_to_file(str(int8))
 
 
 def _quantize_word_vectors(model: Any) -> None:

@@ -113,19 +113,19 @@ def export_onnx(kind: RankerKind, location: str, folder: Path, *, int8: bool = F
     """Write a saved model's `onnx/model.onnx` into a folder, with `int8` its `onnx/model_int8.onnx` with 8-bit weights;
     return the file, which the search will use. Raises MissingPackage where a form other than BERT's needs torch.
     """
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    (folder / FOLDER).mkdir()
+    plain, small = folder / FOLDER / PLAIN, folder / FOLDER / QUANTIZED if int8 else None
     try:
         body = "" if kind.joint else read_modules(location).body
         graph = bert_graph(location, body, classifier=kind.joint, inside=True, int8=int8)
+        (small or plain).write_bytes(graph.data)
     except OtherForm as form:
         require(f"an export ({form})", *TORCH, "onnx", "onnxscript", _RUNTIME)
         from structformer.models.onnx import export_by_torch
 
-        return export_by_torch(kind.load(location), folder, int8=int8)
-    shutil.rmtree(folder / FOLDER, ignore_errors=True)
-    path = folder / FOLDER / (QUANTIZED if int8 else PLAIN)
-    path.parent.mkdir()
-    path.write_bytes(graph.data)
-    return path
+        export_by_torch(kind.load(location), plain, small)
+    return small or plain
 
 
 def export_encoder(location: str, folder: Path, *, int8: bool = False) -> Path:
