@@ -16,6 +16,7 @@ import numpy as np
 
 from structformer.errors import ModelError
 from structformer.extras import TORCH, are_installed, require
+from structformer.models.adapters import settings_of
 from structformer.models.base import check_packaged
 from structformer.models.bert_graph import BertGraph, bert_graph
 from structformer.models.first_tokens import Frame, PairTokens, first_tokens
@@ -113,15 +114,18 @@ def export_onnx(kind: RankerKind, location: str, folder: Path, *, int8: bool = F
     """Write a saved model's `onnx/model.onnx` into a folder, with `int8` its `onnx/model_int8.onnx` with 8-bit weights;
     return the file, which the search will use. Raises MissingPackage where a form other than BERT's needs torch.
     """
+    try:
+        body = "" if kind.joint else read_modules(location).body
+        data = bert_graph(location, body, classifier=kind.joint, inside=True, int8=int8).data
+    except OtherForm as form:
+        require(f"an export ({form})", *TORCH, "onnx", "onnxscript", _RUNTIME)
+        data = b""
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
     (folder / FOLDER).mkdir()
     plain, small = folder / FOLDER / PLAIN, folder / FOLDER / QUANTIZED if int8 else None
-    try:
-        body = "" if kind.joint else read_modules(location).body
-        graph = bert_graph(location, body, classifier=kind.joint, inside=True, int8=int8)
-        (small or plain).write_bytes(graph.data)
-    except OtherForm as form:
-        require(f"an export ({form})", *TORCH, "onnx", "onnxscript", _RUNTIME)
+    if data:
+        (small or plain).write_bytes(data)
+    else:
         from structformer.models.onnx import export_by_torch
 
         export_by_torch(kind.load(location), plain, small)
@@ -129,19 +133,24 @@ def export_onnx(kind: RankerKind, location: str, folder: Path, *, int8: bool = F
 
 
 def export_encoder(location: str, folder: Path, *, int8: bool = False) -> Path:
-    """`export_onnx` of a sentence encoder, with all else that OnnxEncoder reads of its folder."""
+    """`export_onnx` of a sentence encoder, with all else that OnnxEncoder reads of its folder. One without a
+    tokenizer.json, which transformers makes, needs torch too.
+    """
     modules = read_modules(location)
-    copies = {name: f"{modules.body}/{name}" if modules.body else name for name in ("config.json", "tokenizer.json")}
-    steps = (step for step in modules.steps if isinstance(step, Dense))
-    copies |= {
-        f"{own}/{WEIGHTS}": f"{step.path}/{WEIGHTS}" for own, step in zip(dense_folders(modules), steps, strict=True)
-    }
-    hidden = int((read_model_json(location, copies["config.json"]) or {}).get("hidden_size", 0))
-    write_modules(folder, modules, hidden)
+    inside = f"{modules.body}/" if modules.body else ""
+    config = settings_of(location, f"{inside}config.json")
+    write_modules(folder, modules, int((read_model_json(config, f"{inside}config.json") or {}).get("hidden_size", 0)))
+    steps = [step.path for step in modules.steps if isinstance(step, Dense)]
+    copies = {f"{own}/{WEIGHTS}": f"{path}/{WEIGHTS}" for own, path in zip(dense_folders(modules), steps, strict=True)}
+    copies |= {name: f"{inside}{name}" for name in ("config.json", "tokenizer.json")}
     for own, name in copies.items():
-        if (path := model_file(location, name)) is None:
-            raise ModelError(f"{location} has no {name}, which an export needs beside it")
-        shutil.copyfile(path, folder / own)
+        if (path := model_file(settings_of(location, name), name)) is not None:
+            shutil.copyfile(path, folder / own)
+    if not (folder / "tokenizer.json").exists():
+        require(f"an export of {location}", *TORCH)
+        from structformer.models.loading import load_tokenizer
+
+        load_tokenizer(location, body=modules.body).save_pretrained(folder)
     return export_onnx(ranker_kind("bi-encoder"), location, folder, int8=int8)
 
 
