@@ -46,9 +46,7 @@ _HEADING_ENDS = re.compile(r"\{[^{}]*\}$|[ \t]#+$")
 
 
 def split_options(content: str) -> tuple[dict[str, str], str]:
-    """A directive's options, which are `:key: value` in front of its content or YAML between two lines `---`, and the
-    content.
-    """
+    """Return a directive's options, `:key: value` lines or YAML between two lines `---`, and its content."""
     lines = content.split("\n")
     if lines[0].strip() == "---":
         end = next((number for number, line in enumerate(lines[1:], 1) if line.strip() == "---"), -1) + 1

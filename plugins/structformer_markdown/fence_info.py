@@ -14,8 +14,8 @@ DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
 CODE_DIRECTIVES = frozenset(
     "code code-block code-cell sourcecode literalinclude math mermaid graphviz raw parsed-literal r python".split()
 )
-_WITH_LANGUAGE = frozenset({"code", "code-block", "code-cell", "sourcecode"})  # it is their argument
-_WITHOUT_LANGUAGE = frozenset({"literalinclude", "parsed-literal"})
+_WITH_LANGUAGE = frozenset({"code", "code-block", "code-cell", "sourcecode", "raw"})  # it is their argument
+_WITHOUT_LANGUAGE = frozenset({"literalinclude", "parsed-literal", "math"})
 _NAME = r"(?:lang(?:uage)?-)?([A-Za-z][\w+#-]{0,39})(?![\w+#-])"
 _LANGUAGE = re.compile(rf"[\s{{]*{_NAME}(?!\s*=)")
 _CLASS = re.compile(rf"\{{(?:[^{{}}]*?\s)??\.{_NAME}")
@@ -43,7 +43,9 @@ def fence_mark(info: str, *, extended: bool) -> tuple[MarkKind, str]:
             if (raw := _RAW.match(info)) is not None:
                 return MarkKind.RAW, raw[1].lower()
             if (found := DIRECTIVE.match(info)) is not None and found[1] in CODE_DIRECTIVES:
-                return _directive_mark(found[1], found[2])
+                kind = {"math": MarkKind.FORMULA, "raw": MarkKind.RAW}.get(found[1], MarkKind.CODE)
+                named = "" if found[1] in _WITHOUT_LANGUAGE else found[2] if found[1] in _WITH_LANGUAGE else found[1]
+                return kind, language(named)
         elif info.split(None, 1)[0] == "math":
             return MarkKind.FORMULA, ""
     return MarkKind.CODE, language(info)
@@ -66,13 +68,3 @@ def language(info: str) -> str:
         return ""
     name = found[1].lower()
     return "" if name in _NO_LANGUAGE else _CALLED_OTHERWISE.get(name, name)
-
-
-def _directive_mark(name: str, argument: str) -> tuple[MarkKind, str]:
-    if name == "math":
-        return MarkKind.FORMULA, ""
-    if name == "raw":
-        return MarkKind.RAW, language(argument)
-    if name in _WITH_LANGUAGE:
-        return MarkKind.CODE, language(argument)
-    return MarkKind.CODE, "" if name in _WITHOUT_LANGUAGE else language(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from html import unescape
 from pathlib import PurePosixPath
 from typing import Any
@@ -138,10 +139,7 @@ class MarkdownFormat:
     completeness = "complete: CommonMark, GFM, front matter, raw HTML, footnotes, wiki-links"
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix is Markdown, from its first bytes.
-
-        Only of files that may be prose by their name: configuration and code have `#` and `-` lines too.
-        """
+        """Certainty that a file is Markdown; 0 for names of code and configuration, which have `#` lines too."""
         stem_dot = path.rpartition("/")[2].rpartition(".")
         if stem_dot[1] and f".{stem_dot[2].lower()}" not in _PROSE_SUFFIXES:
             return 0.0
@@ -401,9 +399,8 @@ class _Reader:
                 elif token.content[:1] in (":", "T") and self._extended and self._caption(token, tokens, index):
                     continue
                 elif token.content[:1] == "!" and _is_figure(token):
-                    self._builder.open_mark(MarkKind.FIGURE)
-                    self._content(token.content, token.children)
-                    self._builder.close_mark(MarkKind.FIGURE)
+                    with self._builder.marked(MarkKind.FIGURE):
+                        self._content(token.content, token.children)
                 else:
                     if self._of_terms and tokens[index - 1].type == "dt_open":
                         self._label([_plain(token.children or [token])])
@@ -483,9 +480,8 @@ class _Reader:
         if (attributes := HEADING_ATTRIBUTES.search(last.content)) is not None:
             last.content = last.content[: attributes.start()]
             self._anchors_of(attributes[0])
-        self._builder.open_mark(MarkKind.CAPTION)
-        self._content(token.content, children)
-        self._builder.close_mark(MarkKind.CAPTION)
+        with self._builder.marked(MarkKind.CAPTION):
+            self._content(token.content, children)
         return True
 
     def _anchors_of(self, attributes: str) -> None:
@@ -509,9 +505,8 @@ class _Reader:
         mark, detail = fence_mark(token.info, extended=self._extended)
         if detail == "rust" and _is_of_book(self._source):
             content = whole_example(content)
-        self._builder.open_mark(mark, detail)
-        self._builder.verbatim(content)
-        self._builder.close_mark(mark)
+        with self._builder.marked(mark, detail):
+            self._builder.verbatim(content)
 
     def _content(self, content: str, children: list[Token] | None) -> None:
         """Inline content; without children its text is its content."""
@@ -544,27 +539,24 @@ class _Reader:
         if name in VERSIONS:
             argument, content = "", directives.with_version(name, argument, content)
         note, has_title = directives.note_kind(name, options)
-        if note:
-            self._open(MarkKind.NOTE, note)
         signatures = [argument] if directives.DESCRIBES.fullmatch(name) else []
         is_listed = options.keys().isdisjoint({"noindex", "no-index"})
-        with self._objects.describing(name, signatures, is_listed=is_listed) as ids:
+        figure, caption = (MarkKind.FIGURE, MarkKind.CAPTION) if name in ("image", "figure") else (None, None)
+        with (
+            self._marked(MarkKind.NOTE if note else None, note),
+            self._objects.describing(name, signatures, is_listed=is_listed) as ids,
+            self._marked(figure),
+        ):
             for each in ids:
                 self._builder.add_anchor(each)
-            if name in ("image", "figure"):
-                self._open(MarkKind.FIGURE)
+            if figure:
                 self._builder.add_image(argument, "")
-                self._open(MarkKind.CAPTION)
             elif argument:
                 self._argument(name, argument, described=bool(signatures), is_title=has_title)
             if name == "seealso":
                 self._builder.text("See also: ")
-            self._within(name, directives.without_rules(name, content))
-        if name in ("image", "figure"):
-            self._close(MarkKind.CAPTION)
-            self._close(MarkKind.FIGURE)
-        if note:
-            self._close(MarkKind.NOTE)
+            with self._marked(caption):
+                self._within(name, directives.without_rules(name, content))
         self._block()
         return True
 
@@ -585,14 +577,11 @@ class _Reader:
         kind = name.rpartition(":")[2]
         if name in directives.WITHOUT_WORDS or (described and kind in SCOPES):
             return
-        if is_title:
-            self._open(MarkKind.TITLE)
-        if described and kind in SIGNED:
-            self._builder.text(argument)
-        else:
-            self._said(argument)
-        if is_title:
-            self._close(MarkKind.TITLE)
+        with self._marked(MarkKind.TITLE if is_title else None):
+            if described and kind in SIGNED:
+                self._builder.text(argument)
+            else:
+                self._said(argument)
         self._block()
 
     def _said(self, text: str) -> None:
@@ -616,17 +605,14 @@ class _Reader:
 
     def _glossary(self, content: str) -> None:
         """Terms, which are places, and their definitions."""
-        self._open(MarkKind.DEFINITIONS)
-        for terms, definition in directives.glossary(content):
-            for term in terms:
-                self._open(MarkKind.TERM)
-                self._label([_unmarked(term)])
-                self._said(term)
-                self._close(MarkKind.TERM)
-            self._open(MarkKind.DEFINITION)
-            self.read(parse(definition, {**self.within}))
-            self._close(MarkKind.DEFINITION)
-        self._close(MarkKind.DEFINITIONS)
+        with self._marked(MarkKind.DEFINITIONS):
+            for terms, definition in directives.glossary(content):
+                for term in terms:
+                    with self._marked(MarkKind.TERM):
+                        self._label([_unmarked(term)])
+                        self._said(term)
+                with self._marked(MarkKind.DEFINITION):
+                    self.read(parse(definition, {**self.within}))
 
     def described(self, document: Document) -> list[str]:
         """The document's names by what its directives describe; references to that which is here lead here."""
@@ -644,16 +630,12 @@ class _Reader:
 
     def _contents(self, lines: list[str]) -> None:
         """The entries of a table of contents: pages, with a title before those that have one of their own there."""
-        self._builder.open_mark(MarkKind.LIST)
-        for line in lines:
-            entry = _ENTRY.fullmatch(line.strip())
-            if entry is not None:
+        with self._builder.marked(MarkKind.LIST):
+            for entry in filter(None, (_ENTRY.fullmatch(line.strip()) for line in lines)):
                 self._builder.line()
-                self._builder.open_mark(MarkKind.ITEM)
-                page = entry[2] or line.strip()
-                self._builder.link_text(page, entry[1] or self._title(page) or page)
-                self._builder.close_mark(MarkKind.ITEM)
-        self._builder.close_mark(MarkKind.LIST)
+                with self._builder.marked(MarkKind.ITEM):
+                    page = entry[2] or entry[0]
+                    self._builder.link_text(page, entry[1] or self._title(page) or page)
 
     def _role(self, name: str, content: str) -> None:
         """A MyST role: a reference is a link, any other is its text."""
@@ -691,25 +673,15 @@ class _Reader:
             builder.text(shown)
             builder.close_script()
             return
-        if (mark := _MARKED_ROLES.get(name)) is not None:
-            builder.open_mark(mark)
-        builder.text(shown.lstrip("!~"))
-        if mark is not None:
-            builder.close_mark(mark)
+        with builder.marked(_MARKED_ROLES.get(name)):
+            builder.text(shown.lstrip("!~"))
 
     def _row(self, token: Token, *, header: bool) -> None:
         if header and not any(token.meta["cells"]):
             return
-        builder = self._builder
-        builder.line()
-        builder.open_mark(MarkKind.ROW, "header" if header else "")
-        for number, (cell, children) in enumerate(zip(token.meta["cells"], token.meta["parsed"], strict=True)):
-            builder.text(" | " * (number > 0))
-            builder.open_mark(MarkKind.CELL)
-            self._content(cell, children)
-            builder.close_mark(MarkKind.CELL)
-        builder.close_mark(MarkKind.ROW)
-        builder.line()
+        cells = zip(token.meta["cells"], token.meta["parsed"], strict=True)
+        self._builder.row(cells, lambda cell: self._content(*cell), is_header=header)
+        self._builder.line()
 
     def _block(self) -> None:
         """A break between blocks: a blank line, but in lists, whose items are lines, a line; in a cell a space."""
@@ -741,6 +713,15 @@ class _Reader:
         self._html.enter()
         if kind in _OF_LINES:
             self._list_depth += 1
+
+    @contextmanager
+    def _marked(self, kind: MarkKind | None, detail: str = "") -> Iterator[None]:
+        """Read what is within as a block of this kind; with None, as it is."""
+        if kind is not None:
+            self._open(kind, detail)
+        yield
+        if kind is not None:
+            self._close(kind)
 
     def _close(self, kind: MarkKind) -> None:
         if kind in _OF_LINES:
@@ -868,7 +849,7 @@ class _Reader:
             words = _words(target) if "." not in target and target[0] != "/" else ""  # a label's, and no path's
             words = words if following.type == "link_close" else target.removeprefix("//")
             if address.startswith(("doc:", *directives.ELSEWHERE[1:])):
-                words = _words(re.split("[#/:]", address)[-1])
+                words = _words(address.replace("#", "/").replace(":", "/").rpartition("/")[2])
             self._builder.text(self._title(target) or words)
 
     def _title(self, target: str) -> str:
@@ -884,14 +865,12 @@ class _Reader:
         on_lines = is_display and (alone or "\n" in content)
         if on_lines and not (builder.in_heading or builder.in_mark(MarkKind.ROW)):
             self._block()
-            builder.open_mark(MarkKind.FORMULA)
-            builder.verbatim(content)
-            builder.close_mark(MarkKind.FORMULA)
+            with builder.marked(MarkKind.FORMULA):
+                builder.verbatim(content)
             self._block()
         else:
-            builder.open_mark(MarkKind.FORMULA_SPAN)
-            builder.verbatim(_LINE_BREAK.sub(" ", content))
-            builder.close_mark(MarkKind.FORMULA_SPAN)
+            with builder.marked(MarkKind.FORMULA_SPAN):
+                builder.verbatim(_LINE_BREAK.sub(" ", content))
 
     def _text(self, text: str, before: str) -> None:
         if not before and (alert := _ALERT.match(text)):
@@ -903,11 +882,11 @@ class _Reader:
         if "[^" not in text and not (extended and may_hold_links(text)):
             self._builder.text(text)
             return
-        for span in spans(text, extended=extended):
-            if span.target is None:
-                self._builder.text(span.text)
+        for words, target in spans(text, extended=extended):
+            if target is None:
+                self._builder.text(words)
             else:
-                self._builder.link_text(span.target, span.text)
+                self._builder.link_text(target, words)
 
 
 def _heading_attributes(inline: Token) -> list[str]:

@@ -119,9 +119,7 @@ def formula_span(state: StateInline, silent: bool) -> bool:
 
 
 def formula_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A block rule for markdown-it: a paragraph of a formula on lines of its own, or one with formulas that go over
-    lines, in which neither lists nor quotes nor underlines begin.
-    """
+    """A block rule for markdown-it: a paragraph with formulas that go over lines, in which no other block begins."""
     is_display = state.src.startswith(("$", "\\"), state.bMarks[start] + state.tShift[start])
     if (silent and not is_display) or state.is_code_block(start):
         return False
@@ -131,13 +129,17 @@ def formula_block(state: StateBlock, start: int, end: int, silent: bool) -> bool
     if last < 0 or silent:
         return last >= 0
     state.line = last + 1
-    for kind, nesting in (("paragraph_open", 1), ("inline", 0), ("paragraph_close", -1)):
-        token = state.push(kind, "p" if nesting else "", nesting)  # type: ignore[arg-type]
-        token.map = [start, state.line]
-        if not nesting:
-            token.content = state.getLines(start, state.line, state.blkIndent, False).strip()
-            token.children = []
+    content = state.getLines(start, state.line, state.blkIndent, False).strip()
+    push_paragraph(state, "paragraph", content, [start, state.line])
     return True
+
+
+def push_paragraph(state: StateBlock, kind: str, content: str, lines: list[int]) -> None:
+    """Push the three tokens of a paragraph of a kind, which is at [first, last) of the lines."""
+    for name, nesting in ((f"{kind}_open", 1), ("inline", 0), (f"{kind}_close", -1)):
+        token = state.push(name, "p" if nesting else "", nesting)  # type: ignore[arg-type]
+        token.map = lines
+        token.content, token.children = (content, []) if not nesting else ("", None)
 
 
 def line_of(state: StateBlock, line: int) -> str:

@@ -19,7 +19,7 @@ from mdit_py_plugins.footnote.index import footnote_def
 
 from structformer_markdown.dialects.containers import ENDS, container
 from structformer_markdown.formulas import MARKS as FORMULA_MARKS
-from structformer_markdown.formulas import formula_block, formula_span, line_of
+from structformer_markdown.formulas import formula_block, formula_span, line_of, push_paragraph
 from structformer_markdown.tables import table
 
 MAX_NESTING = 100
@@ -87,14 +87,11 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
         parser.use(deflist_plugin)
     if "attributes" in extra:
         parser.use(attrs_block_plugin)
+    ends = ["paragraph", "reference", "blockquote", "list"]  # what these rules may end
     if "formulas" in extra:
-        parser.block.ruler.before(
-            "table_after_heading", "formulas", formula_block, {"alt": ["paragraph", "reference", "blockquote"]}
-        )
+        parser.block.ruler.before("table_after_heading", "formulas", formula_block, {"alt": ends[:3]})
     if "containers" in extra:
-        parser.block.ruler.before(
-            "fence", "containers", container, {"alt": ["paragraph", "reference", "blockquote", "list"]}
-        )
+        parser.block.ruler.before("fence", "containers", container, {"alt": ends})
     if "too_deep" in extra:
         parser.block.ruler.before("code", "too_deep", _too_deep)
     parser.disable(list(unused), True)
@@ -146,11 +143,6 @@ def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     lines = [line_of(state, line).lstrip("> \t") for line in range(start, end)]
     state.line = end
-    for kind, nesting in (("too_deep_open", 1), ("inline", 0), ("too_deep_close", -1)):
-        token = state.push(kind, "", nesting)  # type: ignore[arg-type]
-        token.map = [start, end]
-        if kind == "inline":
-            token.content = "\n".join(lines).strip()
-            token.children = []
+    push_paragraph(state, "too_deep", "\n".join(lines).strip(), [start, end])
     state.env.setdefault("too_deep", []).append((max(1, start), end - start))
     return True

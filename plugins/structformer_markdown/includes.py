@@ -95,16 +95,12 @@ def text_of(source: SourceFile) -> str:
 
 
 def with_includes(text: str, source: SourceFile) -> str:
-    """The text with the files that it takes in; a directive whose file is not there is left out, and said, but
-    for those in code and Liquid's.
-    """
+    """Return the text with the files that it takes in; warn of those that are not there, but for Liquid's."""
     return _Includes(source).followed(text, source, 0) if _may_include(text) else text
 
 
 def taken_whole(source: SourceFile) -> set[str]:
-    """Paths of the files that a source takes in whole, directly or through others, and that are not pages of
-    their own.
-    """
+    """Return the paths of files taken in whole, directly or through others, that are no pages of their own."""
     data = source.read()
     if not any(hint in data for hint in _HINT_BYTES):
         return set()

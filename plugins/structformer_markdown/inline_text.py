@@ -1,10 +1,9 @@
 """What plain text holds that CommonMark leaves alone: GFM's bare URLs and e-mail addresses, wiki-links, footnote
-marks, lists of attributes.
+marks, lists of attributes; and what puts other texts in the place of pieces of one.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,100}\]")
 _WIKI_LINK = re.compile(r"\[\[(?!\s)([^\[\]\n|]{1,500}?)(?<!\s)(?:\|([^\[\]\n|]{0,500}))?\]\]")
@@ -17,17 +16,18 @@ _MAX_USER = 256
 _LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]++|data-[\w-]++|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
 ATTRIBUTES = re.compile(_LIST)
 HEADING_ATTRIBUTES = re.compile(rf"\s*(?:{_LIST}|\[(?:#(?!\d+\])[\w:.-]+|!?toc|step)\])\s*$")  # and Fumadocs'
+_Link = tuple[int, int, tuple[str, str]]  # start, end; its text and its target
 _NAME = re.compile(r"""(?:#([\w:.-]+)|(?<![\w-])id=["']?([\w:.-]+))""")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A plain part of a text, or a link."""
-
-    text: str
-    """The plain text, or the link's anchor text."""
-    target: str | None = None
-    """Where the link leads; None for plain text."""
+def spliced(text: str, pieces: Iterable[tuple[int, int, str]]) -> str:
+    """Return the text with others in the place of its pieces, each (start, end, other), in order."""
+    out: list[str] = []
+    place = 0
+    for start, end, other in pieces:
+        out += (text[place:start], other)
+        place = end
+    return "".join((*out, text[place:])) if out else text
 
 
 def names_in(attributes: str) -> list[str]:
@@ -40,28 +40,28 @@ def may_hold_links(text: str) -> bool:
     return "[[" in text or "://" in text or "www." in text or "@" in text
 
 
-def spans(text: str, *, extended: bool) -> Iterator[Span]:
-    """The text cut into plain parts and links. `extended`: find bare URLs and wiki-links, which CommonMark doesn't
-    have.
+def spans(text: str, *, extended: bool) -> Iterator[tuple[str, str | None]]:
+    """Yield a text's parts, each (plain text, None) or (a link's text, its target). extended: not of CommonMark alone,
+    which has neither bare URLs nor wiki-links.
     """
     if "[^" in text:
         text = _FOOTNOTE.sub("", text)
     if not extended or not may_hold_links(text):
-        yield Span(text)
+        yield text, None
         return
     position = 0
     for start, end, link in sorted([*_wiki_links(text), *_urls(text), *_emails(text)], key=lambda found: found[:2]):
         if start < position:
             continue
         if start > position:
-            yield Span(text[position:start])
+            yield text[position:start], None
         yield link
         position = end
     if position < len(text):
-        yield Span(text[position:])
+        yield text[position:], None
 
 
-def _wiki_links(text: str) -> Iterator[tuple[int, int, Span]]:
+def _wiki_links(text: str) -> Iterator[_Link]:
     if "[[" not in text:
         return
     for found in _WIKI_LINK.finditer(text):
@@ -69,10 +69,10 @@ def _wiki_links(text: str) -> Iterator[tuple[int, int, Span]]:
         # Both orders are in use; what looks like an address is the target.
         if shown and _LOOKS_LIKE_TARGET.match(shown):
             target, shown = shown, target
-        yield found.start(), found.end(), Span(shown or target, target)
+        yield found.start(), found.end(), (shown or target, target)
 
 
-def _urls(text: str) -> Iterator[tuple[int, int, Span]]:
+def _urls(text: str) -> Iterator[_Link]:
     if "://" not in text and "www." not in text:
         return
     for found in _URL.finditer(text):
@@ -81,7 +81,7 @@ def _urls(text: str) -> Iterator[tuple[int, int, Span]]:
         host = _DOMAIN.match(rest if separator else url)
         if host is None or "_" in "".join(host[0].split(".")[-2:]) or (host[0] == "www" and not separator):
             continue
-        yield found.start(), found.start() + len(url), Span(url, url if separator else f"http://{url}")
+        yield found.start(), found.start() + len(url), (url, url if separator else f"http://{url}")
 
 
 def _without_trailing_punctuation(url: str) -> str:
@@ -99,7 +99,7 @@ def _without_trailing_punctuation(url: str) -> str:
     return url
 
 
-def _emails(text: str) -> Iterator[tuple[int, int, Span]]:
+def _emails(text: str) -> Iterator[_Link]:
     at = text.find("@")
     while at >= 0:
         start = at
@@ -113,5 +113,5 @@ def _emails(text: str) -> Iterator[tuple[int, int, Span]]:
             and host[0][-1] not in "-_"
             and text[host.end() : host.end() + 1] != "+"
         ):
-            yield start, host.end(), Span(text[start : host.end()], f"mailto:{text[start : host.end()]}")
+            yield start, host.end(), (text[start : host.end()], f"mailto:{text[start : host.end()]}")
         at = text.find("@", at + 1)

@@ -20,7 +20,7 @@ _BLOCKS = frozenset(
 _LINES = frozenset({"br", "li", "tr", "thead", "tbody", "tfoot"})
 # Other blocks in a cell leave its row one line.
 _LINES_OF_CELLS = _LINES | {"pre", "listing", "xmp", "table", "caption"}
-_HEADING = re.compile(r"h[1-6]$")
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _SHOWN = frozenset({"img", "iframe", "video", "audio", "source", "embed"})
 _MARKS = {
     **PARTS,
@@ -184,7 +184,7 @@ class RawHtml:
         if name in _HIDDEN and not closing:
             self.hidden = name
             return
-        if _HEADING.match(name):
+        if name in _HEADINGS:
             if closing:
                 builder.close_heading()
             else:

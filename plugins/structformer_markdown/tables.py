@@ -5,24 +5,22 @@ Source: GitHub Flavored Markdown Spec 0.29, section 4.10.
 """
 
 import re
-from collections.abc import Iterator
 
 from markdown_it.rules_block import StateBlock
 
 from structformer_markdown.formulas import formulas, line_of
+from structformer_markdown.inline_text import spliced
 
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _CODE = re.compile(r"`[^`]*`")
-_BAR = re.compile(r"(?<!\\)\|")
+BAR = re.compile(r"(?<!\\)\|")
 _CELL_END = re.compile(r"\\.|\|")
 _MAX_CELLS = 65_536
 LOOSE = "loose"  # key of the environment: whether a delimiter row may have any cells, and a bar in code ends none
 
 
 def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A block rule for markdown-it: a header row, a delimiter row with as many cells, and rows to the first blank
-    line.
-    """
+    """A block rule for markdown-it: a header row, a delimiter row with as many cells, rows to a blank line."""
     if start + 2 > end or state.sCount[start + 1] < state.blkIndent or state.is_code_block(start + 1):
         return False
     # A delimiter row begins with one of its three characters; most lines don't.
@@ -70,7 +68,8 @@ def _row(state: StateBlock, text: str, columns: int, line: int) -> None:
     token.map = [line, line + 1]
     cells = _cells(_plain_bars(state, text))
     if len(cells) > columns and "$" in text:  # a bar in a formula
-        cells = _cells("".join(_with_bars(text)))
+        bars = ((each.start, each.end, text[each.start : each.end].replace("|", "\\|")) for each in formulas(text))
+        cells = _cells(spliced(text, bars))
     token.meta = {"cells": cells[:columns]}
 
 
@@ -78,17 +77,7 @@ def _plain_bars(state: StateBlock, text: str) -> str:
     """The text with the bars in its code escaped where they end no cell."""
     if "`" not in text or LOOSE not in state.env:
         return text
-    return _CODE.sub(lambda code: _BAR.sub(r"\\|", code[0]), text)
-
-
-def _with_bars(text: str) -> Iterator[str]:
-    """The text with the bars in its formulas escaped."""
-    place = 0
-    for found in formulas(text):
-        yield text[place : found.start]
-        yield text[found.start : found.end].replace("|", "\\|")
-        place = found.end
-    yield text[place:]
+    return _CODE.sub(lambda code: BAR.sub(r"\\|", code[0]), text)
 
 
 def _cells(text: str) -> list[str]:

@@ -2,47 +2,19 @@
 it is.
 """
 
+from importlib import import_module
+
 from structformer.errors import UsageError
 from structformer.formats import SourceFile
 
-from structformer_markdown.dialects import (
-    attributes,
-    containers,
-    docfx,
-    gitbook,
-    hugo,
-    kramdown,
-    liquid,
-    mdbook,
-    mdn,
-    mdx,
-    mkdocs,
-    myst,
-    obsidian,
-    pandoc,
-    rfc,
-)
-from structformer_markdown.dialects.page import Page
+from structformer_markdown.dialects.page import Dialect, Page
 
-# In the order in which they read a page: what others might take for theirs comes first.
-DIALECTS = (
-    rfc.DIALECT,
-    myst.DIALECT,
-    mkdocs.DIALECT,
-    gitbook.DIALECT,
-    mdn.DIALECT,
-    hugo.DIALECT,
-    liquid.DIALECT,
-    kramdown.DIALECT,
-    docfx.DIALECT,
-    containers.DIALECT,
-    obsidian.DIALECT,
-    mdbook.DIALECT,
-    mdx.DIALECT,
-    pandoc.DIALECT,
-    attributes.DIALECT,
+# Each a module here, in the order in which they read a page: what others might take for theirs comes first.
+_NAMES = tuple(
+    """rfc myst mkdocs gitbook mdn hugo liquid kramdown docfx containers obsidian mdbook mdx pandoc
+    attributes""".split()
 )
-_NAMES = tuple(dialect.name for dialect in DIALECTS)
+DIALECTS: tuple[Dialect, ...] = tuple(import_module(f"{__name__}.{name}").DIALECT for name in _NAMES)
 
 
 def chosen_names(chosen: str) -> frozenset[str]:

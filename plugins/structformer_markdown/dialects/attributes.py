@@ -5,19 +5,18 @@
 import re
 
 from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import anchors
+from structformer_markdown.dialects.shown import DEFINED, anchors
 
 _LIST = r"""\{[ \t]*[.#][\w:.-]+(?:[ \t]+(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+)))*[ \t]*\}"""
 _STYLED = r"""\{[\w-]+=(?:"[^"{}\n]*"|'[^'{}\n]*')\}"""
 _SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\](?:\(\))?({_LIST}|{_STYLED})")
-_DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
 _AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?\\?({_LIST})[ \t]*$", re.MULTILINE)
 _SIZE = re.compile(r"(!\[[^\[\]\n]*\]\([^()\s]+)[ \t]+=\d*(?:x\d*)?%?(?=\))")  # of an image: `![a](b.png =300x)`
 _ALONE = re.compile(rf"(?<=[^\s\x00|])\n[ \t]*({_LIST})[ \t]*$", re.MULTILINE)  # the last line of what it is of
 
 
 def _plain(text: str, page: Page) -> str:
-    defined = set(_DEFINED.findall(text))
+    defined = set(DEFINED.findall(text))
 
     def span(found: re.Match[str]) -> str:
         return anchors(found[2]) + (f"[{found[1]}]" if found[1] in defined else found[1])
@@ -33,6 +32,6 @@ DIALECT = Dialect(
         **dict.fromkeys(("{.", "{ ."), re.compile(r"(?<!\{)\{[ \t]*\.[\w-]")),
         **dict.fromkeys(("{#", "{ #"), re.compile(r"(?:[\])]|\n[ \t]*|[ \t]\\?)\{[ \t]*#[\w-]")),
         " =": _SIZE,
-        "]{": re.compile(rf"\]{_STYLED}"),
+        "]{": _SPAN,
     },
 )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from markdown_it.rules_block import StateBlock
 
 from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import SPOKEN, arguments, kind_of
-from structformer_markdown.formulas import line_of
+from structformer_markdown.dialects.shown import HEADING, SPOKEN, arguments, kind_of
+from structformer_markdown.formulas import line_of, push_paragraph
 from structformer_markdown.inline_text import names_in
 
 ENDS = "container ends"  # key of the environment: the line after each container's content, by its first line
@@ -19,7 +19,6 @@ _FENCE = re.compile(r"`{3,}(?=[^`]*\Z)|~{3,}")
 _LIST = r"\{(?:[^{}\"]|\"[^\"\n]*\")*\}"
 _KIND = re.compile(rf"{_LIST}|[\w-]+")
 _DIRECTIVE = re.compile(r"\{[A-Za-z][\w:-]*\}(?!\{)")
-_HEADING = re.compile(r"#{1,6}[ \t]+")
 _VIDEO = re.compile(r"@\[[\w-]+\]\([^()\n]+\)[ \t]*")  # that VuePress shows there
 _ATTRIBUTES = re.compile(rf"{_LIST}$")
 
@@ -73,16 +72,12 @@ def _push(state: StateBlock, opened: str, start: int, close: int) -> None:
     title = made.title
     if not title and ".callout-" in opened:  # of Quarto, with a heading as its title
         below = next((line for line in range(first, close) if not state.isEmpty(line)), close)
-        if below < close and (heading := _HEADING.match(text := line_of(state, below))) is not None:
+        if below < close and (heading := HEADING.match(text := line_of(state, below))) is not None:
             title, first = _ATTRIBUTES.sub("", text[heading.end() :].strip()), below + 1
     token = state.push("container_open", "div", 1)
     token.meta, token.map = {"container": made}, [start, close]
     if title:
-        name = "alert_title" if made.is_note else "paragraph"
-        state.push(f"{name}_open", "p", 1)
-        token = state.push("inline", "", 0)
-        token.content, token.map, token.children = title, [start, start + 1], []
-        state.push(f"{name}_close", "p", -1)
+        push_paragraph(state, "alert_title" if made.is_note else "paragraph", title, [start, start + 1])
     around = state.parentType, state.lineMax
     state.parentType, state.lineMax = "container", close
     state.md.block.tokenize(state, first, close)
@@ -135,7 +130,7 @@ def _container(rest: str) -> Container:
     if (match := _ATTRIBUTES.search(rest)) is not None and not rest.startswith("["):
         attributes, rest = match[0], rest[: match.start()].rstrip()
     title = _bracketed(rest) if rest.startswith("[") else rest
-    title = _HEADING.sub("", title.strip()) or arguments(attributes).get("title", "")
+    title = HEADING.sub("", title.strip()) or arguments(attributes).get("title", "")
     ids = tuple(names_in(attributes)) if attributes.startswith("{") else ()
     return Container(kind_of(kind.strip("{}")), title, ids, ".panel-tabset" in attributes)
 

@@ -27,9 +27,7 @@ _FARTHEST = 4  # folders above a page where the settings are looked for
 
 
 def published(metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
-    """Where DocFX publishes a page by the settings above it, as a path. Only pages with DocFX's or Microsoft's front
-    matter are worth looking for these.
-    """
+    """Yield the paths at which DocFX publishes a page; only front matter of its kind makes it look."""
     if not any(key == "uid" or key.startswith("ms.") for key in metadata):
         return
     if (settings := source.above("docfx.json", _FARTHEST)) is None:
@@ -73,6 +71,6 @@ DIALECT = Dialect(
         "<xref:": None,
         "](#tab/": None,
         ":::": re.compile(r":::[ \t]*(?:image|code|row|column|zone|moniker|form)\b"),
-        "[!": re.compile(r"\[!(?:INCLUDE|VIDEO|div|UICONTROL|DNL)\b", re.IGNORECASE),
+        "[!": _INLINE,
     },
 )

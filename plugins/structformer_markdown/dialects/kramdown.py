@@ -4,9 +4,9 @@ Markdown in it (`<div markdown="1">`).
 
 import re
 
-from structformer_markdown.dialects.page import Dialect, Page, replaced
+from structformer_markdown.dialects.page import Dialect, Page, between
 from structformer_markdown.dialects.shown import anchor, anchors
-from structformer_markdown.inline_text import names_in
+from structformer_markdown.inline_text import names_in, spliced
 
 _OWN_LINE = re.compile(r"([ \t]*(?:>[ \t]*)*)((?:\{:[^:{}\n][^{}\n]*\}[ \t]*)++)")
 _SPAN = re.compile(r"(?<=[^\s{}])\{:[^:{}\n][^{}\n]*\}")
@@ -23,7 +23,7 @@ _EXTENSION = re.compile(r"\{:(?::[^{}\n]*|/[\w-]*)\}")
 
 
 def _plain(text: str, page: Page) -> str:
-    text = replaced(text, "{::comment}", "{:/comment}", lambda comment: "")
+    text = spliced(text, ((start, end, "") for start, end, _ in between(text, "{::comment}", "{:/comment}")))
     lines = _HTML.sub(r"\1\n", text).split("\n")
     names: list[str] = []  # of a list before a block
     for index, line in enumerate(lines):

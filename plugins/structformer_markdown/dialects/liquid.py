@@ -47,9 +47,7 @@ def _html_code(content: str, arguments: str, page: Page) -> str:
 
 
 def published(path: str) -> Iterator[str]:
-    """Where Jekyll publishes a page of a collection or a post, and Docusaurus a post, as paths: docs/a.md for
-    _docs/a.md, 2016/04/19/a.md for _posts/2016-04-19-a.md; and where Eleventy does, without the date.
-    """
+    """Yield where Jekyll publishes _docs/a.md and _posts/2016-04-19-a.md, and Eleventy, which drops the date."""
     plain = re.sub(r"(?<![^/])_+(?=[^/]+/)", "", path)
     if plain != path:
         yield plain
@@ -60,9 +58,7 @@ def published(path: str) -> Iterator[str]:
 
 
 def is_template(title: object, body: str, source: SourceFile) -> bool:
-    """Whether a file's title is a variable, or it has none and half of its text is variables and tags. Those in
-    targets of links do not count.
-    """
+    """Whether a file's title is a variable, or it has none and half of its text, but for links, is Liquid."""
     if isinstance(title, str) and title.strip():
         return _TITLE.fullmatch(title) is not None
     if ("{{" not in body and "{%" not in body) or _HEADING.search(body):
@@ -126,9 +122,7 @@ def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_b
 
 
 def _matched(tags: Sequence[re.Match[str]]) -> tuple[dict[int, int], dict[int, int]]:
-    """By the number of a tag that opens something the one that closes it; and by the number of the tag with which a
-    condition's second branch begins, the one that closes that.
-    """
+    """Return the end of each opening tag, and of each condition's second branch, by their numbers."""
     ends: dict[int, int] = {}
     branches: dict[int, int] = {}
     opened: list[tuple[str, int, list[int]]] = []

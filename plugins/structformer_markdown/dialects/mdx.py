@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from structformer_markdown.dialects.page import Dialect, Page, replaced
+from structformer_markdown.dialects.page import Dialect, Page, between
 from structformer_markdown.dialects.shown import IMAGE_SUFFIXES, anchor, image, link
+from structformer_markdown.inline_text import spliced
 
 _HEADING_COMMENT = re.compile(r"^([ \t]*#{1,6}[ \t][^\n]*)\{/\*[ \t]*#?([\w:.-]+)[ \t]*\*/\}[ \t]*$", re.MULTILINE)
 _IMPORT = re.compile(r"import\b([\w\s{},*$]{0,1000}+)(['\"])[^'\"\n]{1,500}\2[ \t]*;?[ \t]*$", re.MULTILINE)
@@ -22,8 +23,7 @@ _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])[^$\n]*?[^\s$]\$(?!\d)")
 _SPECIAL = re.compile(r"\\.|\{|<(/?)([A-Za-z][\w.:-]*)(?=[\s/>{])|<(/?)>", re.DOTALL)
 _JSX = re.compile(r"\s[^<>{}]{0,300}=\{")  # goes on a tag whose attributes no HTML has
 _SPACE = re.compile(r"\s*")
-_EQUALS = re.compile(r"[ \t]*=[ \t]*")
-_ATTRIBUTE = re.compile(r"[\w:.@$-]+")
+_ATTRIBUTE = re.compile(r"([\w:.@$-]+)([ \t]*=[ \t]*)?")
 _BARE = re.compile(r"[^\s\"'<>{}=`]+")
 _STRING = re.compile(r"\(?\s*(?:\"([^\"]*)\"|'([^']*)'|`([^`$]*)`)\s*\)?")
 _ANY_STRING = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
@@ -38,9 +38,9 @@ _NEAR = 3000  # characters in which an inline tag's end is looked for
 _TITLES = ("title", "label", "heading", "header", "summary", "question", "caption", "text")
 _REST = ("subtitle", "description")
 _TARGETS = ("href", "to", "link", "url")
-_NAMED = re.compile(r"(?:Field|Param|Member|Property|Person|Author|Prop)\Z")
+_NAMED = ("Field", "Param", "Member", "Property", "Person", "Author", "Prop")
 _IMAGE = re.compile(r"Image|Img|Figure|Frame|Screenshot|Picture|Zoom")
-_TAB = re.compile(r"Tab(?:Item|Panel)?\Z")
+_TABS = ("Tab", "TabItem", "TabPanel")
 _BLOCKS = frozenset(
     "div section article details summary figure figcaption center aside main header footer nav p".split()
 )
@@ -69,7 +69,8 @@ class _Tag:
 def _plain(text: str, page: Page) -> str:
     if "{/*" in text:
         text = _HEADING_COMMENT.sub(r"\1 {#\2}", text)
-        text = replaced(text, "{/*", "*/}", lambda comment: "\n" * comment.count("\n"))
+        comments = between(text, "{/*", "*/}")
+        text = spliced(text, ((start, end, "\n" * comment.count("\n")) for start, end, comment in comments))
     whole = page.path.lower().endswith(".mdx")
     if whole and "$" in text:
         text = _MATH.sub(lambda found: page.keep(found[0]), text)
@@ -77,15 +78,14 @@ def _plain(text: str, page: Page) -> str:
         text, imports = _without_statements(text, whole)
         whole = whole or imports
     if "<" in text or (whole and "{" in text):
-        text = _dedented(_Components(text, page, whole=whole).plain())
+        text = _dedented(spliced(text, _Components(text, page, whole=whole).pieces()))
     return text
 
 
 def _without_statements(text: str, whole: bool) -> tuple[str, bool]:
     """The text without its imports and exports, and whether it imports anything."""
     braces = _matching(text)
-    out: list[str] = []
-    place = 0
+    pieces: list[tuple[int, int, str]] = []
     checked = 0  # up to where the text is known
     imports = prose = bounded = False  # bounded: whether a statement that never ends was met
     for found in _STATEMENT.finditer(text):
@@ -104,9 +104,9 @@ def _without_statements(text: str, whole: bool) -> tuple[str, bool]:
             if not early and not text[start:end].rstrip().endswith(";"):
                 end, checked = -1, end
         if end >= 0:
-            out += [text[place:start], "\n" * text.count("\n", start, end)]
-            place = checked = end
-    return "".join((*out, text[place:])), imports
+            pieces.append((start, end, "\n" * text.count("\n", start, end)))
+            checked = end
+    return spliced(text, pieces), imports
 
 
 def _statement_end(text: str, start: int, braces: dict[int, int], bounded: bool) -> tuple[int, bool]:
@@ -162,21 +162,20 @@ class _Components:
         self._lines: dict[str, int] = {}  # components that are lines of their own and open
         self._labels: dict[str, str] = {}  # of tabs, by their values
 
-    def plain(self) -> str:
-        text, out, place = self._text, [], 0
+    def pieces(self) -> Iterator[tuple[int, int, str]]:
+        """Yield (start, end, what stands for it) of all that is not Markdown."""
+        place = 0
         for found in self._specials():
             if found.start() < place:
                 continue
-            if found[0] == "{":
-                shown, end = self._expression(found.start())
-            elif found[0] in ("<>", "</>"):
-                shown, end = ("", found.end()) if self._whole else (found[0], found.end())
-            else:
-                tag = self._tag(found)
-                shown, end = (found[0], found.end()) if tag is None else (self._shown(tag), tag.end)
-            out += [text[place : found.start()], shown]
-            place = end
-        return "".join((*out, text[place:]))
+            shown, place = found[0], found.end()
+            if shown == "{":
+                shown, place = self._expression(found.start())
+            elif shown in ("<>", "</>"):
+                shown = "" if self._whole else shown
+            elif (tag := self._tag(found)) is not None:
+                shown, place = self._shown(tag), tag.end
+            yield found.start(), place, shown
 
     def _specials(self) -> Iterator[re.Match[str]]:
         for found in _SPECIAL.finditer(self._text):
@@ -226,12 +225,10 @@ class _Components:
             if (name := _ATTRIBUTE.match(text, place)) is None:
                 break
             place = name.end()
-            value = ""
-            if (sign := _EQUALS.match(text, place)) is not None:
-                value, place = self._value(tag, sign.end())
-                if place < 0:
-                    break
-            tag.attributes.setdefault(name[0], value)
+            value, place = self._value(tag, place) if name[2] else ("", place)
+            if place < 0:
+                break
+            tag.attributes.setdefault(name[1], value)
         self._failures += 1
         return None
 
@@ -302,10 +299,10 @@ class _Components:
         if not is_component:
             return name
         short = tag.name.rpartition(".")[2]
-        title = tag.first(*_TITLES) or (tag.first("name") if _NAMED.search(short) else "")
-        if not title and _NAMED.search(short):
+        title = tag.first(*_TITLES) or (tag.first("name") if short.endswith(_NAMED) else "")
+        if not title and short.endswith(_NAMED):
             title = tag.first("path", "body", "query", "param")
-        if not title and _TAB.search(short) and (value := tag.first("value")):
+        if not title and short.endswith(_TABS) and (value := tag.first("value")):
             title = self._labels.get(value, value)
         source, target = tag.first("src"), tag.first(*_TARGETS)
         if source and (_IMAGE.search(short) or source.partition("?")[0].lower().endswith(IMAGE_SUFFIXES)):

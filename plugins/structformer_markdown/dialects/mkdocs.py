@@ -5,10 +5,9 @@ blocks (`/// note | Title`), places of contents, icons, keys, abbreviations, cha
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import NOTE_ENDS, anchor, note
+from structformer_markdown.dialects.shown import DEFINED, NOTE_ENDS, anchor, note
 
 _ADMONITION = re.compile(r"([ \t]*+)(?:!!!|\?\?\?\+?)[ \t]*+([\w-]+(?: +[\w-]+)*+)?[ \t]*+(?:\"(.*)\")?[ \t]*+")
 _BLOCK = re.compile(r"([ \t]*)/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|(.*))?)?")
@@ -31,18 +30,6 @@ _OBJECT = re.compile(  # of code, whose documentation is written there
 _OBJECT_OPTIONS = re.compile(r"[ \t]*(?:options|handler|selection|rendering|inventories)[ \t]*:")
 _REFERENCE = re.compile(r"(?<![\w\]\\!])\[([^\[\]\n]+)\]\[((?:[^\[\]\n\x00])*)\]")
 _NAME = re.compile(r"[A-Za-z_][\w-]*(?:[.:/][\w-]+)*")
-_DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)
-
-
-class _Opened(NamedTuple):
-    """An admonition or a tab; its content is indented by four columns more."""
-
-    column: int
-    """The column where it begins."""
-    indent: str
-    """The text in front of it on its line."""
-    is_note: bool
-    """Whether it is an admonition; else it is a tab."""
 
 
 def _plain(text: str, page: Page) -> str:
@@ -74,7 +61,7 @@ def _object(found: re.Match[str]) -> str:
 
 def _linked(text: str, page: Page) -> Callable[[re.Match[str]], str]:
     """How references are written that the page does not define: names of objects, and in MkDocs any place."""
-    defined = {name.strip().lower() for name in _DEFINITION.findall(text)}
+    defined = {name.strip().lower() for name in DEFINED.findall(text)}
     in_mkdocs = _SPOT.search(text) is not None or page.settings("mkdocs.yml", "mkdocs.yaml") is not None
 
     def linked(found: re.Match[str]) -> str:
@@ -90,15 +77,14 @@ def _linked(text: str, page: Page) -> Callable[[re.Match[str]], str]:
 
 def _blocks(text: str) -> str:
     out: list[str] = []
-    opened: list[_Opened] = []
+    opened: list[tuple[int, str | None]] = []  # columns of admonitions and tabs; what precedes each admonition
     blocks: list[str | None] = []  # what `///` has opened: what precedes each note
     for line in text.split("\n"):
         if opened and line.strip():
             column = len(line) - len(line.lstrip(" \t"))
-            while opened and column < opened[-1].column + 4 and not (line[:1] == "\t" and opened[-1].column == 0):
-                ended = opened.pop()
-                if ended.is_note:
-                    out.append(ended.indent + NOTE_ENDS)
+            while opened and column < opened[-1][0] + 4 and not (line[:1] == "\t" and opened[-1][0] == 0):
+                if (indent := opened.pop()[1]) is not None:
+                    out.append(indent + NOTE_ENDS)
             line = _dedented(line, 4 * len(opened))
         out.append(_line(line, opened, blocks))
     return "\n".join(out)
@@ -112,10 +98,10 @@ def _dedented(line: str, columns: int) -> str:
     return line[columns:] if not line[:columns].strip() else line.lstrip()
 
 
-def _line(line: str, opened: list[_Opened], blocks: list[str | None]) -> str:
+def _line(line: str, opened: list[tuple[int, str | None]], blocks: list[str | None]) -> str:
     found = _ADMONITION.fullmatch(line) if "!!!" in line or "???" in line else None
     if found is not None and (found[2] or found[3] is not None):
-        opened.append(_Opened(len(found[1]) + 4 * len(opened), found[1], True))
+        opened.append((len(found[1]) + 4 * len(opened), found[1]))
         return note(found[2] or "note", found[3] or "", found[1])
     if "///" in line and (found := _BLOCK.fullmatch(line)) is not None:
         indent, kind = found[1], found[2]
@@ -128,7 +114,7 @@ def _line(line: str, opened: list[_Opened], blocks: list[str | None]) -> str:
     if "{*" in line:
         line = _INSERTED.sub("", line)
     if "===" in line and (found := _TAB.fullmatch(line)) is not None:
-        opened.append(_Opened(len(found[1]) + 4 * len(opened), found[1], False))
+        opened.append((len(found[1]) + 4 * len(opened), None))
         return f"{found[1]}{found[2]}"
     return "" if "[" in line and _CONTENTS.fullmatch(line) else line
 

@@ -70,7 +70,7 @@ DIALECT = Dialect(
         "![[": None,
         "[!": _CALLOUT,
         "%": _COMMENT,
-        "[[": re.compile(r"\[\[[^\[\]\n]*`"),
+        "[[": _WITH_CODE,
         "^": _BLOCK_NAME,
         "**": _EAST_ASIAN_STRONG,
     },

@@ -4,7 +4,7 @@ configuration says.
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -14,6 +14,7 @@ from structformer.formats import SourceFile, decode
 
 from structformer_markdown.formulas import MARKS, formulas
 from structformer_markdown.front_matter import shown, split_front_matter
+from structformer_markdown.inline_text import spliced
 from structformer_rst import substitution
 from structformer_sites import parse_toml, parse_yaml
 
@@ -52,14 +53,12 @@ class Page:
         return _KEPT.sub(lambda found: self._kept[int(found[1])], text) if "\x00" in text else text
 
     def without_code(self, text: str) -> str:
-        """The text with its code kept: blocks, fenced or indented, and spans; and its formulas. White space before it
-        stays.
-        """
+        """Return the text with its code and formulas kept; white space before them stays."""
         text = self._without_blocks(text.replace("\x00", "\ufffd"))
         if "<" in text:
-            text = self._without_literals(text)
-        text = self._without_spans(text) if "`" in text else text
-        return self._without_formulas(text) if any(mark in text for mark in MARKS) else text
+            text = spliced(text, self._literals(text))
+        text = spliced(text, self._spans(text)) if "`" in text else text
+        return spliced(text, self._formulas(text)) if any(mark in text for mark in MARKS) else text
 
     def settings(self, *names: str) -> Mapping[str, str] | None:
         """The site's configuration: the first YAML or TOML file of these names in the page's folder or one above it."""
@@ -120,31 +119,20 @@ class Page:
             out.append(line[:start] + self.keep(line[start:]) if start < len(line) else line)
         return "\n".join(out)
 
-    def _without_literals(self, text: str) -> str:
-        """The text with the HTML kept whose content is not markup."""
-        out: list[str] = []
+    def _literals(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Yield the HTML whose content is not markup, kept."""
         place = 0
         never: set[str] = set()
-        while (found := _LITERAL.search(text, place)) is not None:
-            name = found[1].lower()
-            end = -1
-            if not self._is_in_span(text, found.start()) and name not in never:
-                closing = re.compile(f"</{name}[ \t]*>", re.IGNORECASE).search(text, found.end())
-                if closing is None:
-                    never.add(name)
-                else:
-                    end = closing.end()
-            if end < 0:
-                end = found.end()
-                out.append(text[place:end])
-            else:
-                lines = text[found.start() : end].split("\n")
-                out += [
-                    text[place : found.start()],
-                    "\n".join(self.keep(each) if each.strip() else each for each in lines),
-                ]
-            place = end
-        return "".join((*out, text[place:]))
+        while (opening := _LITERAL.search(text, place)) is not None:
+            name, place = opening[1].lower(), opening.end()
+            if self._is_in_span(text, opening.start()) or name in never:
+                continue
+            if (closing := re.compile(f"</{name}[ \t]*>", re.IGNORECASE).search(text, place)) is None:
+                never.add(name)
+                continue
+            place = closing.end()
+            lines = text[opening.start() : place].split("\n")
+            yield opening.start(), place, "\n".join(self.keep(each) if each.strip() else each for each in lines)
 
     @staticmethod
     def _is_in_span(text: str, place: int) -> bool:
@@ -152,18 +140,14 @@ class Page:
         near = max(0, place - _NEAR)
         return text.count("`", max(near, text.rfind("\n", near, place)), place) % 2 == 1
 
-    def _without_formulas(self, text: str) -> str:
-        out: list[str] = []
-        place = 0
-        for found in formulas(text):
-            lines = text[found.start : found.after].split("\n")
+    def _formulas(self, text: str) -> Iterator[tuple[int, int, str]]:
+        for formula in formulas(text):
+            lines = text[formula.start : formula.after].split("\n")
             indents = [line[: len(line) - len(line.lstrip(" \t>"))] for line in lines]
             kept = [indent + self.keep(line[len(indent) :]) for indent, line in zip(indents, lines, strict=True)]
-            out += [text[place : found.start], "\n".join(kept)]
-            place = found.after
-        return "".join((*out, text[place:]))
+            yield formula.start, formula.after, "\n".join(kept)
 
-    def _without_spans(self, text: str) -> str:
+    def _spans(self, text: str) -> Iterator[tuple[int, int, str]]:
         runs: list[tuple[int, int, int, bool]] = []  # start, end, block, escaped
         by_length: dict[int, list[int]] = {}
         block = 0
@@ -174,8 +158,7 @@ class Page:
             start, end = found.span(1)
             by_length.setdefault(end - start, []).append(len(runs))
             runs.append((start, end, block, (start - found.start()) % 2 == 1))
-        out: list[str] = []
-        place = index = 0
+        index = 0
         while index < len(runs):
             start, end, block, escaped = runs[index]
             start += escaped
@@ -184,10 +167,8 @@ class Page:
             closing = same[after] if start < end and after < len(same) else -1
             index += 1
             if closing >= 0 and runs[closing][2] == block:
-                out += [text[place:start], self.keep(text[start : runs[closing][1]])]
-                place = runs[closing][1]
+                yield start, runs[closing][1], self.keep(text[start : runs[closing][1]])
                 index = closing + 1
-        return "".join((*out, text[place:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +192,12 @@ class Dialect:
         )
 
 
-def replaced(text: str, opening: str, closing: str, put: Callable[[str], str]) -> str:
-    """The text with all that is between two marks, and the marks, put differently; in linear time."""
-    out: list[str] = []
-    place = 0
-    while (start := text.find(opening, place)) >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
-        out += [text[place:start], put(text[start + len(opening) : end])]
-        place = end + len(closing)
-    return "".join((*out, text[place:])) if out else text
+def between(text: str, opening: str, closing: str) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, content) of all that is between two marks; in linear time."""
+    end = 0
+    while (start := text.find(opening, end)) >= 0 and (close := text.find(closing, start + len(opening))) >= 0:
+        end = close + len(closing)
+        yield start, end, text[start + len(opening) : close]
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,9 @@ import re
 from collections.abc import Iterable
 
 from structformer_markdown.dialects.page import Dialect, Page
+from structformer_markdown.dialects.shown import HEADING
+from structformer_markdown.inline_text import spliced
+from structformer_markdown.tables import BAR
 
 _SUFFIXES = (".qmd", ".rmd")
 _PLACES = "fig tbl lst sec eq thm lem cor prp cnj def exm exr sol rem alg tip nte wrn imp cau".split()
@@ -30,8 +33,6 @@ _GRID_LINE = re.compile(r"[ \t]*\+(?:[-=:]{3,}\+)+[ \t]*")
 _RULE = re.compile(r"[-=:+]{3,}")
 _BLOCKS = re.compile(r"\S\n\n++.|^(?:[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+\S|```|~~~)| {4,}\S)", re.MULTILINE)
 _MOST_CELLS = 65_536
-_BAR = re.compile(r"(?<!\\)\|")
-_HASHES = re.compile(r"#{1,6}[ \t]+")
 _RULES = re.compile(r"[ ]{0,3}-{2,}(?:[ ]+-{2,})+[ ]*")
 _FULL_RULE = re.compile(r"[ ]{0,3}-{3,}[ ]*")
 
@@ -92,13 +93,12 @@ def _with_notes(text: str, *, is_own: bool) -> str:
                 notes.append((start, bracket.start()))
         elif bracket[0][0] == "\n":
             opened.clear()
-    out: list[str] = []
-    place = 0
+    pieces: list[tuple[int, int, str]] = []
     for start, end in sorted(notes):
+        place = pieces[-1][1] if pieces else 0
         if start >= place:
-            out += [text[place:start].rstrip(" "), f" ({text[start + 2 : end]})"]
-            place = end + 1
-    return "".join((*out, text[place:]))
+            pieces.append((place, end + 1, f"{text[place:start].rstrip(' ')} ({text[start + 2 : end]})"))
+    return spliced(text, pieces)
 
 
 def _lines(found: re.Match[str]) -> str:
@@ -146,7 +146,7 @@ def _grid(lines: list[str], start: int, out: list[str], page: Page, headless: bo
     for begin, stop in itertools.pairwise(rules):
         cells = [_grid_cells(line, marks) for line in table[begin + 1 : stop]]
         # A heading in a cell is none of the page's.
-        rows += [[[_HASHES.sub("", first), *rest] for first, *rest in zip(*cells, strict=True)]] if cells else []
+        rows += [[[HEADING.sub("", first), *rest] for first, *rest in zip(*cells, strict=True)]] if cells else []
     headed = len(rules) > 1 and "=" in table[rules[1]]
     is_whole = rules[-1:] == [len(table) - 1] and {line[:1] for line in table} <= {"+", "|"}
     if not (rows and is_whole and (headed or headless)):
@@ -162,9 +162,7 @@ def _grid(lines: list[str], start: int, out: list[str], page: Page, headless: bo
 
 
 def _grid_cells(line: str, marks: list[int]) -> list[str]:
-    """A line's parts by the columns of a grid, none of a rule that goes through some of them. What a cell over several
-    columns holds is in the first.
-    """
+    """Return a line's parts by the columns of a grid; what a cell over several columns holds is in the first."""
     cells = line[1:-1].split("|")
     if len(cells) != len(marks) - 1:
         walls = [mark for mark in marks[:-1] if line[mark : mark + 1] in ("|", "+")]
@@ -247,7 +245,7 @@ def _row(lines: Iterable[str], columns: list[tuple[int, int]]) -> list[str]:
 def _cell(parts: Iterable[str]) -> str:
     """A cell in one line, with the breaks that it has."""
     text = "\n".join(part.strip() for part in parts).strip().removesuffix("\\").replace("\\\n", "<br>")
-    return " ".join(_BAR.sub(r"\\|", text).split())
+    return " ".join(BAR.sub(r"\\|", text).split())
 
 
 def _put(rows: list[list[str]], headed: bool, out: list[str]) -> None:

@@ -11,7 +11,8 @@ SPOKEN = frozenset(
     "failure bug abstract seealso".split()
 )
 _LONGEST_KIND = 200
-_HEADING = re.compile(r"#{1,6}[ \t]+")
+HEADING = re.compile(r"#{1,6}[ \t]+")
+DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
 _KIND = re.compile(r"[\s.]*(?:callout-)?([A-Za-z][\w-]*)")
 _ARGUMENT = re.compile(r"""(?<![\w:.-])([\w:.-]++)[ \t\n]*=[ \t\n]*(?:"([^"]*)"|'([^']*)'|“([^“”]*)”|([^\s"'{}<>]+))""")
 
@@ -24,16 +25,14 @@ NOTE_ENDS = "<!--/structformer-note-->"
 def note(kind: str, title: str, indent: str = "") -> str:
     """The beginning of an admonition, said to the reader by a comment, and its first line. A title is a paragraph."""
     name = kind_of(kind)
-    title = _HEADING.sub("", title)  # it is none of the page's
+    title = HEADING.sub("", title)  # it is none of the page's
     begins = f"{indent}<!--structformer-note {name} title-->" if title else f"{indent}<!--structformer-note {name}-->"
     first = title or (f"{name.capitalize()}:" if name in SPOKEN else "")
     return f"{begins}\n{indent}{first}" + (f"\n{indent.rstrip()}" if title else "") if first else begins
 
 
 def kind_of(kind: str) -> str:
-    """What kind of admonition its source names, in one word: "warning" of `{.warning #x}`, "note" of `note inline end`
-    and of `{.callout-note}`; "" where it names none.
-    """
+    """Return the kind of an admonition in one word: "note" of `note inline end` and `{.callout-note}`; "" for none."""
     kind = kind if len(kind) <= _LONGEST_KIND else ""
     found = _KIND.match(re.sub(r"[.#]?[\w:-]*=.*", "", kind))
     return found[1].lower() if found is not None else ""
@@ -61,16 +60,13 @@ def language_of(arguments: str) -> str:
 
 def link(text: str, target: str) -> str:
     """A link in Markdown."""
-    return f"[{_in_brackets(text)}]({_target(target)})"
+    shown = " ".join(text.replace("[", "\\[").replace("]", "\\]").split())
+    return f"[{shown}]({_target(target)})"
 
 
 def image(text: str, target: str) -> str:
     """An image in Markdown."""
-    return f"![{_in_brackets(text)}]({_target(target)})"
-
-
-def _in_brackets(text: str) -> str:
-    return " ".join(text.replace("[", "\\[").replace("]", "\\]").split())
+    return f"!{link(text, target)}"
 
 
 def _target(target: str) -> str:
