@@ -25,7 +25,8 @@ class StructformerRetriever(BaseRetriever):
     _retriever: Retriever = PrivateAttr()
 
     def __init__(self, workspace: str | Path = ".structformer", **options: Any) -> None:
-        super().__init__(workspace=workspace, **options)
+        options["workspace"] = workspace  # a field of ours, which the base's signature does not name
+        super().__init__(**options)
 
     def model_post_init(self, context: Any, /) -> None:
         """Open the index. Raises WorkspaceError when it is missing, broken or older than the corpus."""

@@ -80,14 +80,15 @@ class DuetRanker(CrossEncoder):
         self,
         queries: Sequence[str],
         documents: Sequence[str],
-        query_tokens: Sequence[int],
+        query_tokens: Sequence[int] | None = None,
         *,
         cut_documents: bool = False,
     ) -> dict[str, list[list[int]]]:
         """Packed words of the pairs, by feature; queries and documents are cut to the model's words."""
         sizes: DuetSizes = self.model.sizes
         encoded: dict[str, list[list[int]]] = {"input_ids": [], "token_type_ids": [], "attention_mask": []}
-        for query, document, limit in zip(queries, documents, query_tokens, strict=True):
+        limits = [sizes.query_words] * len(queries) if query_tokens is None else query_tokens
+        for query, document, limit in zip(queries, documents, limits, strict=True):
             asked = words_of(query)[: min(limit, sizes.query_words)]
             read = words_of(document)[: sizes.document_words]
             packed = [(*packed_word(word), 0) for word in asked] + [(*packed_word(word), 1) for word in read]

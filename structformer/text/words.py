@@ -144,8 +144,11 @@ def asked(query: str) -> Asked:
     text = _OPERATOR.sub(lambda found: "" if found[1] or found[3] else f" {found[2]} ", query)
     if not spaced(text) and not names_of(text):
         return Asked(query)
-    its = (tuple(dict.fromkeys(each for each in listed if spaced(each)))[:_MOST_PARTS] for listed in (phrases, without))
-    return Asked(text.strip(), *its, is_quoted=bool(phrases) and not bare_words(_OPERATOR.sub("", query)))
+    wanted, unwanted = (
+        tuple(dict.fromkeys(part for part in parts if spaced(part)))[:_MOST_PARTS] for parts in (phrases, without)
+    )
+    is_quoted = bool(phrases) and not bare_words(_OPERATOR.sub("", query))
+    return Asked(text.strip(), wanted, unwanted, is_quoted)
 
 
 class CutText(NamedTuple):
