@@ -117,10 +117,12 @@ def test_a_pipeline_file_is_a_pipeline(run, harbour, tmp_path):
     assert (wrong.code, wrong.err) == (2, "error: no stage 'rerang'; did you mean rerank?\n")
 
 
-def test_an_index_older_than_the_corpus_is_refused_or_rebuilt(run, harbour, made):
+def test_an_index_older_than_the_corpus_answers_is_refused_or_rebuilt(run, harbour, made):
     (made.parent / "pages" / "new.md").write_text("# Sextant\n\nA sextant measures angles between stars.\n")
     ingest(made.parent / "pages", harbour)
-    refused = run("search", "sextant", "-w", harbour)
+    answered = run("search", "sextant", "-w", harbour)
+    assert (answered.code, "new.md" in answered.out) == (0, False)
+    refused = run("search", "sextant", "-w", harbour, "--if-stale", "refuse")
     assert (refused.code, "of an earlier corpus: run `structformer index` again" in refused.err) == (1, True)
     rebuilt = run("search", "sextant", "-w", harbour, "--if-stale", "rebuild", "-k", 1)
     assert rebuilt.code == 0

@@ -202,7 +202,7 @@ QUERIES = ("clean the sail", "a crack in the keel", "mend the rudder", "where to
 def test_the_static_encoder_is_exported_and_asked_without_torch(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     workspace = example_workspace(tmp_path)
-    build_index(workspace)
+    build_index(workspace, encoders=["structure"])
     ours = Retriever.open(workspace)
     assert str(ours.default_pipeline()) == "hybrid:structure"
     write_engine(workspace, Memory("x"), "structure")
