@@ -44,5 +44,6 @@ export function copyable(code) {
     tools = made("div", { class: "tools" });
     code.append(tools);
   }
-  tools.append(copyButton(() => code.querySelector("pre").textContent, say("copy_code")));
+  const language = tools.querySelector("span")?.textContent;
+  tools.append(copyButton(() => code.querySelector("pre").textContent, [say("copy_code"), language].filter(Boolean).join(": ")));
 }

@@ -132,10 +132,10 @@ def test_a_follow_up_is_asked_with_the_question_before_it(page, address, model):
     answer = asked(page, address, model, "Resin [1].")
     expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()  # the model was asked by then
     model.asked.clear()
-    field = answer.get_by_role("textbox", name="A question that follows this one up")
+    field = answer.get_by_role("textbox", name="Follow up")
     field.fill("and how long")
     field.press("Enter")
     expect(answer.get_by_role("heading", name="and how long")).to_be_visible()
-    expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()
+    expect(answer.last.get_by_role("button", name="Copy the answer")).to_be_visible()
     [(_, _, sent)] = model.asked
     assert json.dumps(sent).count("The question before: mend the mast") == 1

@@ -184,7 +184,7 @@ def test_the_keyboard_alone_searches_and_opens(page, address):
     page.keyboard.type("keel")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/\?q=keel$"))
-    expect(page.locator(".results h2").first).to_have_text("The keel")
+    expect(page.locator(".results h2").first).to_have_text("Clean the keel")
 
 
 def test_the_keyboard_alone_goes_from_a_hit_through_the_reader_to_a_related_page_and_back(page, tmp_path):
@@ -289,7 +289,7 @@ def test_it_works_without_javascript(browser, address):
     page.goto(address)
     page.get_by_role("searchbox", name="Search Boats").fill("stow the keel")
     page.get_by_role("button", name="Search").click()
-    expect(page.locator(".results h2").first).to_have_text("The keel")
+    expect(page.locator(".results h2").first).to_have_text("Stow the keel")
     page.get_by_text("Why this").first.click()
     expect(page.get_by_text("nothing is learned").first).to_be_visible()
     page.locator(".results h2 a").first.click()
@@ -303,7 +303,7 @@ def test_it_works_without_javascript(browser, address):
 def test_code_can_be_copied(context, page, manual):
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(manual)
-    button = page.get_by_role("button", name="Copy sh code")
+    button = page.get_by_role("button", name="Copy code: sh")
     button.focus()
     page.keyboard.press("Enter")
     expect(button).to_have_text("Copied")
@@ -342,7 +342,7 @@ def test_a_newer_index_is_taken_over_with_its_buttons_and_its_previews(page, tmp
             for name in ("Routes", "Manual")
         )
         pane = page.locator(".preview")
-        copy = pane.get_by_role("button", name="Copy sh code")
+        copy = pane.get_by_role("button", name="Copy code: sh")
         for article, text in ((routes, "gw init"), (manual, "manual --old"), (routes, "gw init")):
             article.hover()
             expect(pane).to_contain_text(text)
@@ -377,7 +377,7 @@ def test_a_wide_screen_leaves_no_gap_between_what_belongs_together(browser, manu
 
     page.goto(manual.replace("/read/routes.md", "/?q=routes"))
     assert 0 < gap(".found", ".preview") < 60
-    expect(page.locator(".preview").get_by_role("button", name="Copy sh code")).to_be_visible()
+    expect(page.locator(".preview").get_by_role("button", name="Copy code: sh")).to_be_visible()
     expect(page.locator(".preview").get_by_text("sh", exact=True)).to_be_hidden()  # the code has its place
     page.goto(manual.replace("routes.md", "manual.md"))
     assert 0 < gap(".read main", ".read > aside") < 60
@@ -447,7 +447,7 @@ def test_what_is_searched_for_in_the_place_of_a_slip_is_said_while_one_types(pag
         box.type(typed)
         expect(said).to_have_text(f"for: {searched}")
         expect(page.get_by_role("option").first.locator("mark").last).to_have_text(searched.split()[-1])
-        expect(page.locator(".sf-live")).to_have_text(re.compile(rf"^\d+ results? for {searched}$"))
+        expect(page.locator(".sf-live")).to_have_text(re.compile(rf"^\d+ results?, for: {searched}$"))
     box.fill("")
     box.type("mend the mast")
     page.wait_for_timeout(600)  # the search on the pause has come

@@ -306,7 +306,7 @@ def page(browser: Browser) -> Iterator[Page]:
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_a_browser_finds_what_the_server_finds(page, site, harbour):
     page.goto(f"{site}?q=mend+the+mast")
-    expect(page.locator(".results h2").first).to_have_text("The mast")
+    expect(page.locator(".results h2").first).to_have_text("Mend the mast")
     expect(page.locator(".results .path a").first).to_have_attribute(
         "href", "https://boats.example/docs/mast.md#mend-the-mast"
     )
@@ -480,7 +480,8 @@ def test_it_answers_as_one_types_also_with_slips(page, site):
         expect(page.get_by_role("option").first).to_contain_text("keel", ignore_case=True)
     expect(page.locator(".sf-for")).to_have_text("for: stow the keel")
     box.press("ArrowDown")
-    assert page.get_by_role("option").first.get_attribute("href") == "https://boats.example/docs/keel.md#stow-the-keel"
+    href = page.get_by_role("option").first.get_attribute("href")
+    assert href.partition(":~:")[0] == "https://boats.example/docs/keel.md#stow-the-keel"
     box.press("Escape")
     box.press("Enter")
     expect(page.locator(".results li").first).to_be_visible()
@@ -562,7 +563,7 @@ def test_where_no_page_is_one_can_search_and_go_home(browser, site):
     expect(page.get_by_role("option").first).to_contain_text("keel", ignore_case=True)
     box.fill("mend the mast")
     box.press("Enter")
-    expect(page.locator(".results h2").first).to_have_text("The mast")
+    expect(page.locator(".results h2").first).to_have_text("Mend the mast")
     assert page.url == f"{site}index.html?q=mend%20the%20mast"
     assert page.evaluate(looks) == missing
     assert not wrong
