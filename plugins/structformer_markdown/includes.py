@@ -100,7 +100,7 @@ def with_includes(text: str, source: SourceFile) -> str:
 
 
 def taken_whole(source: SourceFile) -> set[str]:
-    """Return the paths of files taken in whole, directly or through others, that are no pages of their own."""
+    """Return the paths of files taken in whole, directly or through others, that are not pages of their own."""
     data = source.read()
     if not any(hint in data for hint in _HINT_BYTES):
         return set()

@@ -40,6 +40,7 @@ from structformer_serve.http.bodies import StrictJson
 from structformer_serve.http.error_pages import for_browsers
 from structformer_serve.http.guard import COUNTS, Guard, Metrics, log, problem
 from structformer_serve.http.options import ServerOptions
+from structformer_serve.language import language
 from structformer_serve.mcp_server import mcp_server
 from structformer_serve.openapi import openapi
 from structformer_serve.pages import COMPARE, PageMaker
@@ -380,7 +381,10 @@ class Application:
 
     async def _failed(self, request: Request, error: Exception) -> Response:
         """What goes wrong as an answer; nothing of a user's is a server error."""
-        code = self.service.language(EVERYTHING).code
+        access = request.scope.get("state", {}).get("access")
+        # What somebody may not see does not choose their language; before access is known, only an option does.
+        spoken = self.service.language(access) if access is not None else language(self.service.serving.language)
+        code = spoken.code
         return for_browsers(_failure(error), request.scope, self.options.root, code)
 
 

@@ -138,7 +138,7 @@ ENGLISH = language("en")
 def checked_language(code: str) -> str:
     """Return the code of a language that has a file, or "". Raises UsageError."""
     if code and language(code).code != code:
-        raise UsageError(f"{code!r} is no language of the page: --language takes {', '.join(languages())}")
+        raise UsageError(f"{code!r} is not a language of the page: --language takes {', '.join(languages())}")
     return code
 
 

@@ -23,7 +23,7 @@ class Problem:
 
 
 def check_workspace(workspace: str | Path | Workspace) -> list[Problem]:
-    """List files that are not as they were written. Raises WorkspaceError if the folder is no workspace."""
+    """List files that are not as they were written. Raises WorkspaceError if the folder is not a workspace."""
     workspace = Workspace(workspace)
     workspace.state()
     return list(_problems(workspace))

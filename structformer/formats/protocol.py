@@ -87,7 +87,7 @@ class CompositeFormat(Format, Protocol):
     """A format whose files take in others, which then are not documents of their own."""
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Return paths of files that a source takes in whole, also through others, and that are no documents."""
+        """Return paths of files that a source takes in whole, also through others, and that are not documents."""
 
 
 @runtime_checkable

@@ -57,7 +57,7 @@ PATTERNS = {
     "xml": 41,
     "readers": 648,
 }  # fmt: skip
-MOST_MODULES, MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 290, 12, 30  # of the core
+MOST_MODULES, MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 293, 12, 30  # of the core
 PLAIN = (
     "cli", "corpus", "evaluation", "did_you_mean.py", "errors.py", "lazy_names.py", "notebook.py", "plugins.py",
     "upserting.py",

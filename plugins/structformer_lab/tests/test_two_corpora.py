@@ -218,7 +218,9 @@ def test_training_on_one_corpus_is_judged_on_another(run, wiki, marco):
 
 def test_fine_tuning_on_documents_draws_negatives_from_the_run_alone(run, marco):
     train = ["train", "--ranker", "cross-encoder", "--task-mix", "ict", "-w", marco / "w", *TINY, "--max-steps", 1]
-    assert run(*train, "--set", "sample.min_words=5", "--name", "base").code == 0
+    assert (
+        run(*train, "--set", "sample.min_words=5", "--set", "sample.negatives_from=lexical", "--name", "base").code == 0
+    )
     command = ["finetune", *judged(marco), "--model", "base", *TINY[4:], "--max-steps", 1, "--negatives", 4]
     command += ["--of", "documents", "--candidates", marco / "top.trec"]
     assert run(*command, "--seed", 3).code == 0
