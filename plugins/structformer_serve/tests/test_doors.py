@@ -211,11 +211,7 @@ def test_the_api_has_a_page_for_people(manual):
     with TestClient(application(manual).asgi, "http://localhost") as client:
         page = client.get("/docs").text
         assert "GET /api/search" in page
-<<<<<<< HEAD
         assert "At least one word or symbol" in page
-=======
-        assert "The query. At least one word or symbol." in page
->>>>>>> 3824ed99 (Speak on error pages the language of what the asker may see)
         called = re.search(r'For example <a href="(.*?)">', page)
         assert called is not None
         assert client.get(html.unescape(called[1])).status_code == 200
