@@ -420,7 +420,7 @@ class Search {
     const dated = typed <= this.meta.weights.words && /(?<![\p{L}\p{N}_.])v?[0-9]+(?:\.[0-9]+)+/u.test(text);
     const counted = wordCount(text, this.runs) === 1 ? this.meta.weights.name : dated ? this.meta.weights.version : this.meta.weights;
     const share = Math.min(1, this.meta.weights.words / Math.max(1, typed)); // a sum of many words' vectors says little
-    const weights = [counted.dense * share, counted.overview * share, counted.lexical, counted.document, counted.present, counted.called];
+    const weights = [counted.dense * share, counted.overview * share, counted.lexical, counted.document, counted.present ?? 0, counted.called ?? 0]; // a weight of zero is not listed
     const parts = new Map(); // of a passage: its cosine, its document's overview's, its words' score, its document's, its typed words, its document's links
     const part = (unit, document, cosine, overview) => parts.set(unit, [cosine, overview, byWords.get(unit) || 0, whole(document), present.get(unit) || 0, called.get(document) || 0]);
     if (!vector) {
