@@ -459,7 +459,7 @@ def test_words_as_they_are_typed_and_what_others_call_a_page_count_as_on_the_ser
             const scores = await structformer.scored(new Map([[0, 1], [1, 1]]), null, new Map(present), new Map(called), text);
             return [...scores.values()];
         }"""
-        for asked, weight in (([[[1, 1]], [], "a b"], 0.2), ([[[1, 1]], [], "a"], 3.0), ([[], [[1, 5]], "a b"], 0.2)):
+        for asked, weight in (([[[1, 1]], [], "a b"], 0.0), ([[[1, 1]], [], "a"], 3.0), ([[], [[1, 5]], "a b"], 0.2)):
             assert page.evaluate(scored, asked) == pytest.approx([-weight, weight])
     for query, (present, called, length) in zip(queries, found, strict=True):
         theirs = opened.lexical.presence(query, units)
@@ -518,7 +518,7 @@ def test_it_doubts_as_a_server_that_searches_by_words(page, site, harbour):
     page.goto(f"{site}?q=bake+a+chocolate+cake")
     summary = page.locator("#summary")
     expect(summary).to_contain_text(
-        "No sure match for bake a chocolate cake. Closest pages: No page has: bake, chocolate, cake."
+        "No page has: bake, chocolate, cake. · for: bake a chocolate care · No sure match for bake a chocolate cake. Closest"
     )
 
 

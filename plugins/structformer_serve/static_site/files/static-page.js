@@ -29,7 +29,8 @@ async function show(query) {
   const parts = [n && answer.confident ? `${say("documents", { n })} · ${answer.milliseconds} ms` : say(n ? "no_match" : "nothing", { query })];
   if (answer.searched) parts.push(say("for", { query: answer.searched }));
   if (answer.missing.length) parts.push(say("no_page", { words: answer.missing.join(", ") }));
-  summary.textContent = parts.join(" ");
+  if (n && !answer.confident) parts.reverse(); // what ends with "closest pages:" stands before them
+  summary.textContent = parts.join(" · ");
   results.replaceChildren(
     ...answer.hits.map((hit) => {
       const inner = hit.path.length > 1;

@@ -11,8 +11,10 @@ const AMONG_WORDS = 4; // and one in a longer query
 const RARE = 3; // that at most so many passages have
 const JOINING = ["", "_", "-", ".", "/", ":", "::", "->"]; // what words of a name are joined by
 const MIXED = 3; // from so many gaps between words on, all have the same sign
-const EVEN = 0.92; // doubt, as structformer/retrieval/rankings/doubt.py has it,
+const EVEN = 1.4; // doubt, as structformer/retrieval/rankings/doubt.py has it,
 const POWER = 1.2;
+const PER_WORD = 0.12; // of words SHORT to LONG of a question
+const [SHORT, LONG] = [6, 14];
 const DOUBTED = 0.38; // and ranking.py
 const SHARES = [1, 0.5, 0.25, 0.125]; // of a document's best passages by words
 const TYPED = 64; // words of a query that are looked for as they are typed
@@ -172,7 +174,7 @@ class Search {
     if (words.some((word) => this.runs.test(word))) return { missing };
     const worth = counts.reduce((sum, passages) => sum + this.idf(Math.max(1, passages)), 0);
     const share = !counts.length ? 1 : together.length ? Math.max(1, most / worth) : missing.length < counts.length ? most / worth : 0;
-    const grown = share ** POWER;
+    const grown = share ** POWER * Math.exp(PER_WORD * Math.max(0, Math.min(words.length, LONG) - SHORT));
     const likely = grown / (grown + EVEN);
     return { missing, likely, confident: likely >= DOUBTED };
   }
