@@ -7,8 +7,8 @@ whole file compared, without the marks and regions that its format names as not 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from structformer.corpus.rows import kept_metadata
 from structformer.document import Document
 from structformer.formats.protocol import Format
 
@@ -97,8 +97,7 @@ def find_losses(data: bytes, documents: Iterable[str], format: Format) -> list[L
 
 def text_of(document: Document) -> str:
     """Return all that a document shows: its sections' titles and texts, and what its metadata says."""
-    values: list[Any] = [document.title, *document.metadata.values()]
-    shown = [each if isinstance(each, str) else str(each) for each in values]
+    shown = list(map(str, (document.title, *kept_metadata(document.metadata).values())))
     for section in document.sections():
         shown += (section.title, section.text, *(link.text for link in section.links if link.start == link.end))
     return "\n".join(shown)
