@@ -47,6 +47,7 @@ from structformer.training.schedule import learning_rate
 
 _MAX_GRADIENT_NORM = 1.0
 _SAVE_STEPS = 500  # between checkpoints, with several processes
+_ENOUGH_EXAMPLES = 8  # whose losses are all exactly 0: a run that learns nothing, not a step of odd Examples
 
 
 @dataclass(slots=True)
@@ -100,6 +101,8 @@ class Run:
         self.development = development
         self.reporter = reporter
         self.best = Best()
+        self._learns = False
+        self._without_loss = 0
         self._chunks = accelerator.num_processes * options.accumulation
         self._arithmetic = ModelArithmetic(objective)
         self._peak = _peak(accelerator, course.settings.precision)
@@ -118,10 +121,7 @@ class Run:
         self.module, self._optimizer = accelerator.prepare(objective, optimizer)
 
     def resume(self) -> int:
-        """Take up the newest complete checkpoint; returns the steps that it holds, 0 when there is none.
-
-        Raises ModelError when it is of another run.
-        """
+        """Take up the newest whole checkpoint; return its steps, 0 without one. Raises ModelError on another run's."""
         folder = self.checkpoints.newest()
         if folder is None:
             return 0
@@ -154,8 +154,7 @@ class Run:
         """Run the steps from `start`, or fewer when the deadline comes; returns the number done in all. A step is saved
         before it is judged: a judge that fails costs no step, and judges again when the run is resumed.
 
-        Raises ModelError on a loss that is not finite, naming the Example, on one of exactly 0 for all Examples, and
-        when memory or the disk is full.
+        Raises ModelError on a loss that is not finite, on one of 0 for all Examples, and if memory or the disk is full.
         """
         self.reporter.begun(start)
         self._saved = time.monotonic()
@@ -286,7 +285,7 @@ class Run:
 
     def _losses(self, step: int, stats: _Stats) -> tuple[dict[str, float], dict[str, float]]:
         """Return the step's mean losses by task over all processes, and what chance loses. Raises ModelError if one is
-        not finite, if no text has a masked word, and if the first step's are all exactly 0: nothing can be learned.
+        not finite, if no text has a masked word, and if the first Examples all lose exactly 0: nothing can be learned.
         """
         table = self.accelerator.reduce(stats.table(), reduction="sum").tolist()
         *stats.counts, bad = table[-1]
@@ -306,12 +305,15 @@ class Run:
                 f"Examples; {self._kept()}. The base's tokenizer knows no word of these texts, or they are empty: try "
                 "another --base-model; `structformer sample --show` shows Examples"
             )
-        if step == 0 and means and not any(means.values()):
-            raise ModelError(
-                "the loss of the first step is exactly 0 for all of its Examples: there is nothing to learn from "
-                f"{', '.join(means)}. Each has one document alone, or its negatives are all left out: draw Examples "
-                "with negatives (--task-mix), or use a larger --batch; `structformer sample --show` shows Examples"
-            )
+        if not self._learns:
+            self._learns = any(means.values()) or step >= _ENOUGH_EXAMPLES
+            self._without_loss += int(sum(count for _, count, *_ in table[:-1]))
+            if not self._learns and self._without_loss >= _ENOUGH_EXAMPLES:
+                raise ModelError(
+                    f"the loss is exactly 0 for all {self._without_loss} Examples of this run: there is nothing to "
+                    f"learn from {', '.join(means)}. Each has one document alone, or its negatives are all left out: "
+                    "draw Examples with negatives (--task-mix); `structformer sample --show` shows Examples"
+                )
         chances = {
             name: chance / count for name, (*_, chance, count, _) in zip(stats.tasks, table, strict=False) if count
         }
@@ -354,8 +356,7 @@ class Run:
     def score(self) -> float:
         """The held-out score of the present weights, the same on all processes."""
         assert self.development is not None
-        weights = self.weights() if self._sharded else {}
-        value = 0.0
+        weights, value = self.weights() if self._sharded else {}, 0.0
         if self.accelerator.is_main_process:
             if self._sharded:
                 set_weights(self._judged, weights)
