@@ -105,8 +105,8 @@ _FILTER_BYTES = 64_000_000  # and how much they may take
 
 
 def state_of(workspace: Workspace) -> str:
-    """What the answers depend on, as a short text: it changes when there is something new to open. Raises
-    WorkspaceError.
+    """Return what the answers depend on, as a short text: it changes when there is something new to open. A corpus is
+    not new before it has an index. Raises WorkspaceError.
     """
     current = workspace.state()["current"]
     # Only looked at: whose export it is was settled when the index was opened, which may ask a model hub.
@@ -117,7 +117,7 @@ def state_of(workspace: Workspace) -> str:
         model = ""
     by_hand = curated_file(workspace)
     changed = () if by_hand is None else (by_hand.stat().st_mtime_ns,)
-    parts = (current.get("corpus", ""), current.get("index", ""), model, len(exports), *changed)
+    parts = (current.get("index", ""), model, len(exports), *changed)
     return "-".join(str(part) for part in parts)
 
 

@@ -130,6 +130,7 @@ class SearchService:
         self.serving = serving or Serving()
         self.doing: StepProgress | None = None  # what is being done to make the search better
         self._changing = threading.Lock()
+        self._looked_for_deleted: object = None  # the number of the corpus in which it was last done
         self._current = self._open()
 
     @property
@@ -141,19 +142,17 @@ class SearchService:
         return Generation(self.workspace, self.serving.pipelines)
 
     def refresh(self) -> bool:
-        """Open the workspace's index if there is a newer one; requests go on with the old one until it is there. Gives
-        whether there was.
-        """
+        """Open a newer index and return whether there was one; requests go on with the old one until it is open."""
         with self._changing:
-            try:
-                if state_of(self.workspace) == self._current.id:
-                    return False
-                self._current = self._open()
-            except WorkspaceError:  # it is just being made: the next look will find it whole
-                with suppress(WorkspaceError):
+            with suppress(WorkspaceError):  # it is just being made: the next look will find it whole
+                if state_of(self.workspace) != self._current.id:
+                    self._current = self._open()
+                    return True
+            with suppress(WorkspaceError):
+                if (corpus := self.workspace.state()["current"].get("corpus")) != self._looked_for_deleted:
                     self._current.hide_deleted(Corpus.open(self.workspace))
-                return False
-        return True
+                    self._looked_for_deleted = corpus
+        return False
 
     @cached_property
     def title(self) -> str:
