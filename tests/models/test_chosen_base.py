@@ -84,7 +84,7 @@ def test_encoders_that_serve_well_are_listed(run):
     assert 'before queries "query: ", passages "passage: "' in shown
     assert "BAAI/bge-small-en-v1.5 " in shown
     assert "51.68 [" in shown
-    assert all(f"] {each['source']}" in shown for each in listed if each["retrieval"] is not None)
+    assert all(f"] {each['source']}" in shown for each in listed if each.get("retrieval") is not None)
 
 
 def test_a_choice_or_a_model_that_is_gone_is_said_and_no_other_searches_in_its_place(run, pages, own):

@@ -114,5 +114,5 @@ def test_what_shares_no_space_is_refused_in_one_line_and_changes_nothing(run, tm
 
 
 def test_a_pair_that_was_made_for_each_other_is_listed(run):
-    (pair,) = [each for each in run("models", "--json").json if each["query_model"]]
+    (pair,) = [each for each in run("models", "--json").json if each.get("query_model")]
     assert f"--base-model {pair['name']} --query-model {pair['query_model']}" in run("models").out

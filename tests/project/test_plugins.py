@@ -150,4 +150,7 @@ def test_the_check_of_a_disabled_plugin_says_why_it_is(run):
     assert found.returncode == 2
     assert "the plugin broken_plugin is disabled: ModuleNotFoundError: No module named" in found.stderr
     missing = run("plugins", "check", "not_there").stderr
-    assert "no format, task, ranker, stage, search engine, command or plugin 'not_there' is installed" in missing
+    assert (
+        "no format, task, ranker, stage, search engine, site generator, command or plugin 'not_there' is installed"
+        in missing
+    )

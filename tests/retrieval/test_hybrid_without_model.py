@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from structformer import Retriever, train
 from structformer.ingestion import ingest
-from structformer.models.bi_encoder import BiEncoder
+from structformer.models.sentence_encoder import SentenceEncoder
 from structformer.retrieval import vector_making
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.vectors.reading import UNLEARNED
@@ -209,13 +209,13 @@ def test_pairs_of_characters_that_are_of_two_words_are_not_missed(tmp_path):
 def test_whether_an_encoder_reads_the_documents_is_asked_as_people_ask(base, tmp_path, monkeypatch):
     """With the prompt for queries: with the one for passages E5 seemed to read English half as well as it does."""
     asked: list[str] = []
-    encode = BiEncoder.encode_queries
+    encode = SentenceEncoder.encode_queries
 
-    def heard(encoder: BiEncoder, texts: Sequence[str]) -> Any:
+    def heard(encoder: SentenceEncoder, texts: Sequence[str]) -> Any:
         asked.extend(texts)
         return encode(encoder, texts)
 
-    monkeypatch.setattr(BiEncoder, "encode_queries", heard)
+    monkeypatch.setattr(SentenceEncoder, "encode_queries", heard)
     ingest(DOCS / "reference", tmp_path / "w", workers=1)
     build_index(tmp_path / "w", encoders=["base"], base_model=str(base))
     texts = [unit.text for unit in Retriever.open(tmp_path / "w").units]

@@ -190,7 +190,7 @@ def test_a_file_that_has_no_word_vectors_is_an_error(tmp_path, text, message):
 
 
 def test_texts_that_did_not_change_keep_their_vectors(tmp_path, monkeypatch):
-    from structformer.models.bi_encoder import BiEncoder
+    from structformer.models.onnx_encoder import OnnxEncoder
 
     folder = boats(tmp_path)
     train(folder, replace(TINY, max_steps=3, mix={"ict": 1.0}))
@@ -199,8 +199,10 @@ def test_texts_that_did_not_change_keep_their_vectors(tmp_path, monkeypatch):
     (tmp_path / "pages" / "mast.md").write_text("# The mast\n\nA mast carries sails.\n")
     ingest(tmp_path / "pages", folder)
     encoded: list[str] = []
-    encode = BiEncoder.encode
-    monkeypatch.setattr(BiEncoder, "encode", lambda self, texts, *of: encoded.extend(texts) or encode(self, texts, *of))
+    encode = OnnxEncoder.encode
+    monkeypatch.setattr(
+        OnnxEncoder, "encode", lambda self, texts, *of: encoded.extend(texts) or encode(self, texts, *of)
+    )
     build_index(folder)
     # The unit, the page's overview, and the sentence that describes it.
     assert sorted(encoded) == sorted(["The mast\nA mast carries sails."] * 2 + ["A mast carries sails."])

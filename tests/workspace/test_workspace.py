@@ -39,11 +39,11 @@ def files(folder: Path) -> dict[str, bytes]:
 # -- paths ---------------------------------------------------------------------------------------------------------------
 
 OURS = {MARKER, *(name for folder in FOLDERS for name in folder.split("/"))}
-# What paths begin with that only look like ours: in the package itself, in folders that are thrown away, in a new
-# plugin, and among what one command's parts have made.
+# How paths begin that only look like a workspace's: in the package itself, in the user's data folder, in folders that
+# are thrown away, in a new plugin, and among files that one command's parts have made.
 ELSEWHERE = (
     *("files('structformer", "scratch / ", "Path(folder) / 'index'", "folder / 'index'"),
-    *("folder / 'tests' / 'samples'", "parts.folder / "),
+    *("folder / 'tests' / 'samples'", "parts.folder / ", "data / 'structformer' / "),
 )
 
 

@@ -890,7 +890,7 @@ def test_filters_of_a_token_and_of_a_request_both_hold(harbour):
     assert generation.seen(Filter(), Filter()).whole
     assert set(generation.seen(Filter(("nothing",)), Filter())) == set()
     assert Tokens().access("") == Access()
-    assert json.loads(json.dumps(service.status(Access()).model_dump()))["title"] == "pages"
+    assert json.loads(json.dumps(service.status(Access()).model_dump()))["title"] == harbour.parent.name
 
 
 def parts_of(found: TestClient, query: str) -> tuple[dict[str, str], str]:

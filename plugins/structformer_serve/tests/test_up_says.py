@@ -115,6 +115,7 @@ def test_meaning_is_the_first_step_once_a_page_of_words_is_there(workspace, run,
     run("index", "-w", workspace, "--encoder", "none")
     begun = recorded(monkeypatch)
     monkeypatch.setattr("structformer_serve.background_steps.are_installed", lambda *packages: False)
+    monkeypatch.setattr("structformer_serve.background_steps.pretrained_here", lambda workspace: False)
     Improver(SearchService(workspace), train=None, changes=None, say=lambda line: None).run()
     assert begun == [("index", "--encoder", "structure", "-w", str(workspace), "-v")]
 
