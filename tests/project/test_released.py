@@ -190,9 +190,7 @@ def test_the_entry_of_the_registry_starts_the_server_that_assistants_ask(version
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
-    assert (
-        json.loads(ran.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == workspace.parent.name
-    )  # what it searches
+    assert json.loads(ran.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "Boats"  # what it searches
 
 
 # -- the list of what the wheel needs --------------------------------------------------------------------------------

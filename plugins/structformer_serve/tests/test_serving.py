@@ -1242,7 +1242,7 @@ def test_without_torch_up_learns_from_the_documents_and_follows_changes(tmp_path
             assert asking.get("/api/search?q=sextant").json()["pipeline"] == "hybrid:structure"
         started.send_signal(signal.SIGTERM)
         assert started.wait(20) == 0
-    assert "a pretrained encoder beside what the documents themselves teach needs torch" in said.read_text()
+    assert "a pretrained encoder beside it finds more: structformer pull minilm" in said.read_text()
     assert "search by meaning" not in said.read_text()
 
 
