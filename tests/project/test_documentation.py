@@ -197,6 +197,8 @@ def test_the_python_of_a_page_runs(page, text, boats_searched, tmp_path, monkeyp
     if "hits" in names:
         assert names["hits"]
         assert isinstance(names["hits"], structformer.Hits)
+    elif "document" in names:  # one that is given as text
+        assert "knots" in structformer.Corpus.open("workspace").document_ids()
     elif "extensions" in names:  # a conf.py
         settings = {name for name in names if name.startswith("structformer_")}
         added = set()
