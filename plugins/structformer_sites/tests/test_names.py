@@ -50,10 +50,21 @@ def test_antora_s_references_to_components(reference, target, tmp_path):
 
 @pytest.mark.parametrize(
     "target",
-    ["`Ecto.Repo.insert/2`", "`c:init/1`", "m:Ecto.Query", "t:t/0", "help:gnome-help/files", "man:ls(1)", "apt:vim"],
+    [
+        "`Ecto.Repo.insert/2`",
+        "`Supervisor`",
+        "`Kernel.+/2`",
+        "`mix help`",
+        "`c:init/1`",
+        "m:Ecto.Query",
+        "t:t/0",
+        "help:gnome-help/files",
+        "man:ls(1)",
+        "apt:vim",
+    ],
 )
 def test_names_of_other_documentation_lead_outside(target, tmp_path):
-    assert targets(tmp_path, "a.md", {"a.md": f"# A\n\nSee [it]({target}).\n"}) == ["external"]
+    assert targets(tmp_path, "a.md", {"a.md": f"# A\n\nSee [it](<{target}>).\n"}) == ["external"]
 
 
 def test_prefixes_of_intersphinx_lead_outside(tmp_path):
