@@ -13,7 +13,7 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import ModelError, UsageError, WorkspaceError
-from structformer.graph import ReferenceGraph
+from structformer.graph import ReferenceGraph, internal_links
 from structformer.ingestion import Fate
 from structformer.models import read_record
 from structformer.retrieval import (
@@ -50,8 +50,7 @@ def what_was_read(workspace: Workspace) -> WhatWasRead | None:
 
 
 def _from_report(report: dict[str, Any]) -> WhatWasRead:
-    account, links = report["account"], report["links"].values()
-    resolved = sum(counts["resolved"] for counts in links)
+    account, links = report["account"], report["links"]
     return WhatWasRead(
         documents=report["documents"],
         sections=report["sections"],
@@ -62,8 +61,8 @@ def _from_report(report: dict[str, Any]) -> WhatWasRead:
         skipped_because=_reasons(account["named"], Fate.NONE),
         failed=account["failed"],
         failed_because=_reasons(account["named"], Fate.FAILED),
-        links_resolved=resolved,
-        links_within=resolved + sum(counts["unresolved"] + counts["ambiguous"] for counts in links),
+        links_resolved=sum(counts["resolved"] for counts in links.values()),
+        links_within=internal_links(links)[0],
     )
 
 

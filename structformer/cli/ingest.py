@@ -237,13 +237,13 @@ def command(
 
 def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace: Path, *, only: str | None) -> int:
     """Say what an ingest has read. only: the one format that was asked for."""
+    from structformer.graph import internal_links
+    from structformer.ingestion.report import OUTSIDE
     from structformer.workspace import Workspace
 
     reports = Workspace(workspace).reports
     save_config(ctx, reports)
     out.json(report.as_dict())
-    from structformer.ingestion.report import OUTSIDE
-
     # Inclusions that lie outside are one line together, below.
     shown = report.messages if out.verbose else [each for each in report.messages if OUTSIDE not in each[1]][:_SHOWN]
     for path, message in shown:
@@ -266,12 +266,11 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
         common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
         out.result(f"{report.ignored} other files are {'not ' + only if only else 'no documents'} ({common})")
         _hint(out, report, only)
-    links: Counter[str] = sum(map(Counter, report.links.values()), Counter())
-    inside = links["resolved"] + links["unresolved"] + links["ambiguous"]
-    to_files = f"{links['file']} to files that are not documents, " if links["file"] else ""
+    inside, nowhere = internal_links(report.links)
+    outside, to_files = (sum(counts[each] for counts in report.links.values()) for each in ("external", "file"))
     out.result(
-        f"{links['resolved']} of {inside} links within the corpus resolved, {links['external']} lead outside, "
-        f"{to_files}{report.see_also_edges} see-also edges"
+        f"{inside} internal links, {nowhere} lead nowhere; {outside} lead outside, "
+        f"{f'{to_files} to files that are not documents, ' if to_files else ''}{report.see_also_edges} see-also edges"
     )
     if report.lossy_files:
         files = "1 file" if report.lossy_files == 1 else f"{report.lossy_files} files"

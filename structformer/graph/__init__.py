@@ -3,9 +3,9 @@
 from structformer.graph.graph import ReferenceGraph, build_graph, write_graph
 from structformer.graph.incoming import NOWHERE
 from structformer.graph.name_tables import NameTables
-from structformer.graph.resolution import FAILURES, FOUND_BY, format_of, resolve_link
+from structformer.graph.resolution import FAILURES, FOUND_BY, format_of, internal_links, resolve_link
 
 __all__ = [
     "FAILURES", "FOUND_BY", "NOWHERE", "NameTables", "ReferenceGraph", "build_graph", "format_of",
-    "resolve_link", "write_graph",
+    "internal_links", "resolve_link", "write_graph",
 ]  # fmt: skip

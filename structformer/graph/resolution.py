@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -84,6 +84,12 @@ class ResolveTask:
     bounds: tuple[int, ...]  # of the groups of targets
     edges: str
     incoming: tuple[str, str]  # the links to other documents, and the names of redirects, by target
+
+
+def internal_links(links: Mapping[str, Mapping[str, int]]) -> tuple[int, int]:
+    """Return how many links stay within the corpus and how many of these lead nowhere, from the outcomes by kind."""
+    total = sum(map(Counter, links.values()), Counter())
+    return sum(total[name] for name in ("resolved", "unresolved", "ambiguous")), sum(total[name] for name in FAILURES)
 
 
 def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resolution:
@@ -222,30 +228,31 @@ def _first_folders(document: Document, link: Link) -> Iterator[str]:
 
 
 def _by_names(candidates: Iterable[str], document: Document, number: int, names: NameTables) -> tuple[str, int, int]:
-    """What the first of these names leads to that leads anywhere."""
-    ambiguous = False
+    """Return the outcome, document and section of the first name that leads anywhere. A place that this document lacks
+    and several others have is ambiguous, not a dead anchor.
+    """
+    is_ambiguous = False
     without_anchor: list[tuple[int, str]] = []
     for candidate in candidates:
         name, _, anchor = candidate.partition("#")
-        found: Sequence[int] = [number] if name == document.id else names.documents(name)
-        if len(found) > 1 and number in found and not anchor:
-            found = [number]
-        if len(found) > 1:
-            ambiguous = True
-        if len(found) != 1:
+        documents: Sequence[int] = [number] if name == document.id else names.documents(name)
+        if len(documents) > 1 and number in documents and not anchor:
+            documents = [number]
+        is_ambiguous |= len(documents) > 1
+        if len(documents) != 1:
             continue
         if not anchor or anchor.lower() == "top":
-            return "resolved", found[0], 0
-        section = names.section(found[0], anchor)
+            return "resolved", documents[0], 0
+        section = names.section(documents[0], anchor)
         if section is not None:
-            return "resolved", found[0], section
-        without_anchor.append((found[0], anchor))
+            return "resolved", documents[0], section
+        without_anchor.append((documents[0], anchor))
     for page, anchor in without_anchor:
         if (section := names.section_by_letters(page, anchor)) is not None:
             return "by_letters", page, section
-    if without_anchor:
-        return "dead_anchor", without_anchor[0][0], 0
-    return ("ambiguous" if ambiguous else "unresolved"), -1, -1
+    if is_ambiguous and all(page == number for page, _ in without_anchor):
+        return "ambiguous", -1, -1
+    return ("dead_anchor", without_anchor[0][0], 0) if without_anchor else ("unresolved", -1, -1)
 
 
 def format_of(document: Document) -> Format:

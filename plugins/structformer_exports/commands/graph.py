@@ -60,7 +60,7 @@ def stats(workspace: Path, out: Output) -> None:
 def check(limit: int, workspace: Path, out: Output) -> int:
     """Dead links within the corpus, each with its page and section, and how many others only a rule found (--verbose
     names these). Exit code 1 when there are dead ones."""
-    from structformer.graph import FOUND_BY
+    from structformer.graph import FOUND_BY, ReferenceGraph, internal_links
 
     from structformer_exports.graph_views import checked_links
 
@@ -75,14 +75,14 @@ def check(limit: int, workspace: Path, out: Output) -> int:
                 f"{printable(link.document)}: {printable(link.section)}: {link.kind} {printable(link.text)!r} -> "
                 f"{printable(link.target)}: {_DEAD.get(link.outcome) or FOUND_BY[link.outcome]}"
             )
+    internal, _ = internal_links(ReferenceGraph.open(workspace).statistics["links"])
     total = found.pop("dead", 0)
-    out.json({"dead_links": total, "found_by_rule": dict(found), "shown": shown})
+    out.json({"internal_links": internal, "dead_links": total, "found_by_rule": dict(found), "shown": shown})
     if more := total + out.verbose * found.total() - len(shown):
         out.note(f"... {more} more; --limit N shows more")
-    if not total:
-        out.result("every link within the corpus leads somewhere")
     for rule, count in sorted(found.items()):
         out.result(f"{count} link{'s' * (count > 1)} {FOUND_BY[rule]}")
+    out.result(f"{internal} internal links, {total} lead nowhere")
     return 1 if total else 0
 
 

@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from lxml import etree
 
+from conftest import write_pages
+
 
 @pytest.fixture
 def workspace(run, pages: Path, tmp_path: Path) -> Path:
@@ -42,11 +44,23 @@ def test_check_names_page_section_and_target(run, workspace):
     assert checked.code == 1
     assert "index.md: Boats > See also: see_also 'Gone' -> gone.md: not found" in shown
     assert "-> knots.md#nowhere: no such anchor" in shown
+    assert shown.endswith("6 internal links, 2 lead nowhere\n")
+
+
+def test_a_place_that_several_other_pages_have_is_ambiguous(run, tmp_path):
+    pages = {f"{name}/a.Rmd": "# Boat\n\n## Sail {#sail}\n" for name in "ab"}
+    write_pages(tmp_path / "book", {**pages, "index.Rmd": "# Start\n\n[the sail](#sail) [the mast](#mast)\n"})
+    ingested = run("ingest", tmp_path / "book", "-w", "w")
+    assert "2 internal links, 2 lead nowhere; 0 lead outside" in ingested.out
+    shown = run("graph", "check", "-w", "w").out
+    assert "-> #sail: more than one page of this name" in shown
+    assert "-> #mast: no such anchor" in shown
+    assert shown.endswith("2 internal links, 2 lead nowhere\n")
 
 
 def test_check_of_a_whole_corpus_is_content(run, pages, tmp_path):
     run("ingest", pages, "-w", tmp_path / "whole")
-    assert "every link within the corpus leads somewhere" in run("graph", "check", "-w", tmp_path / "whole").out
+    assert "4 internal links, 0 lead nowhere" in run("graph", "check", "-w", tmp_path / "whole").out
 
 
 @pytest.mark.parametrize("suffix", ["bits", "sqlite"])
@@ -68,7 +82,12 @@ def test_check_says_which_rule_found_a_link(run, tmp_path):
     assert "1 link found in the language without translation" in shown
     assert "'x' -> #Reef it: found by its letters and digits" in run("graph", "check", "-w", "w", "-v").out
     found = json.loads(run("graph", "check", "-w", "w", "--json").out)
-    assert found == {"dead_links": 0, "found_by_rule": {"by_letters": 1, "untranslated": 1}, "shown": []}
+    assert found == {
+        "internal_links": 2,
+        "dead_links": 0,
+        "found_by_rule": {"by_letters": 1, "untranslated": 1},
+        "shown": [],
+    }
 
 
 def test_exports(run, workspace, tmp_path):
