@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from structformer.retrieval.curated import curated_file, read_curated
     from structformer.retrieval.documents.document_filter import Allowed, Mask
     from structformer.retrieval.documents.metadata import Facet, open_facets
+    from structformer.retrieval.documents.page_places import page_places
     from structformer.retrieval.documents.translations import asked_in
     from structformer.retrieval.documents.units import IndexedDocuments, Unit
     from structformer.retrieval.hits import (
@@ -73,13 +74,12 @@ __all__ = [
     "AnyPipeline", "Begun", "EncodedQuery", "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index",
     "IndexedDocuments", "Mask", "Matches", "OpenedIndex", "Pipeline", "Place", "QueryEncoder", "Ranked", "Ranking",
     "Retriever", "Run", "SecondLook", "Stage", "StageKind", "TrainingVerdict", "Translation", "Unit", "as_pipeline",
-    "asked_in", "build_index", "checked_query", "choose_encoders", "curated_file", "default_encoders",
-    "document_text", "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights",
-    "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale",
-    "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "parse_filter", "parse_pipeline",
-    "pretrained_here",
-    "query_encoder_folder", "read_curated", "read_qrels", "read_run", "rescore", "saturation", "scaled_weights",
-    "searches_without_torch", "slips", "snippet_of", "stage_kinds", "texts_of", "trained_encoder",
+    "asked_in", "build_index", "checked_query", "choose_encoders", "curated_file", "default_encoders", "document_text",
+    "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights", "has_ranking_head",
+    "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale", "load_query_encoder",
+    "make_stage", "model_fingerprint", "open_facets", "page_places", "parse_filter", "parse_pipeline",
+    "pretrained_here", "query_encoder_folder", "read_curated", "read_qrels", "read_run", "rescore", "saturation",
+    "scaled_weights", "searches_without_torch", "slips", "snippet_of", "stage_kinds", "texts_of", "trained_encoder",
     "training_verdict", "unrepeatable", "web_address", "what_parts_give", "with_anchor", "would_lose_vectors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

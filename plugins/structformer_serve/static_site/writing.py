@@ -22,6 +22,7 @@ from structformer.retrieval import (
     Retriever,
     Unit,
     fusion_weights,
+    page_places,
     web_address,
 )
 from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, StaticEncoder
@@ -34,22 +35,15 @@ from structformer_serve.service import default_title
 from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
 from structformer_serve.static_site.words import NAMES, STEPS, Postings, postings, word_files
 
-_FORMAT = 8
-_UNITS, _DOCUMENTS = 12, 200  # of a file
+_FORMAT = 9
+_UNITS, _DOCUMENTS, _PLACES = 12, 200, 500  # of a file
 _WORDS = 32  # whose vectors are one file
 _VECTORS = 16
 _ALL_AT_ONCE = 3000  # passages whose vectors are one file
 _SHOWN = 220  # characters of a passage
 _MOST_UNITS = 200_000
-_FROM_SERVER = (
-    "page.css",
-    "box.css",
-    "search-box.js",
-    "box-button.css",
-    "box-button.js",
-    "box-places.js",
-    "language.js",
-)
+_STYLES = ("page.css", "box.css", "box-button.css")
+_SCRIPTS = ("search-box.js", "box-button.js", "box-places.js", "language.js")
 _OWN = ("static-search.js", "static-page.js", "widget.js")
 
 
@@ -128,12 +122,13 @@ def export_site(
             "folding": FOLDING,
             "curated": _curated(opened),
             "pages": _pages(opened),
+            "places": writer.places(shown),
         }
         writer.binary("starts.bin", np.array([*starts, len(opened.units)], "<u4").tobytes())
         if short is not None:
             meta["vectors"] = writer.vectors(short)
         writer.json("meta.json", meta)
-        for name in (*_FROM_SERVER, *SPOKEN):
+        for name in (*_STYLES, *_SCRIPTS, *SPOKEN):
             writer.binary(name, static(name))
         own = files("structformer_serve") / "static_site" / "files"
         for name in _OWN:
@@ -144,14 +139,8 @@ def export_site(
         for name, made_of in (("index.html", str.encode), ("404.html", _missing)):
             text = page(f"static/{name}", t=t, title=meta["title"], icon=its, script="SCRIPT").decode()
             writer.binary(name, made_of(text))
-    return SiteReport(
-        str(folder),
-        len(opened.documents),
-        len(opened.units),
-        len(short.words) if short is not None else 0,
-        writer.files,
-        writer.bytes,
-    )
+    words = len(short.words) if short is not None else 0
+    return SiteReport(str(folder), len(opened.documents), len(opened.units), words, writer.files, writer.bytes)
 
 
 def _curated(opened: OpenedIndex) -> dict[str, Any]:
@@ -204,13 +193,7 @@ def _shown(unit: Unit) -> list[Any]:
     """[document, section, path, anchor, beginning of the text]"""
     text = _line(unit.text)
     cut = text if len(text) <= _SHOWN else text[:_SHOWN].rsplit(" ", 1)[0] + " …"
-    return [
-        unit.document,
-        unit.section,
-        [_line(title) for title in unit.path],
-        unit.anchor if unit.section else "",
-        cut,
-    ]
+    return [unit.document, unit.section, list(map(_line, unit.path)), unit.anchor if unit.section else "", cut]
 
 
 def _line(text: str) -> str:
@@ -260,6 +243,18 @@ class _Writer:
             self.json(f"w/{number}.json", content)
         return prefixes
 
+    def places(self, shown: Sequence[list[str]]) -> list[str]:
+        """Write which documents are at each path and address; return the first place of each file."""
+        numbers: dict[str, list[int]] = {}
+        for number, (name, _, url) in enumerate(shown):
+            for place in page_places(name, url):
+                numbers.setdefault(place, []).append(number)
+        order = sorted(numbers)
+        firsts = range(0, len(order), _PLACES)
+        for first in firsts:
+            self.json(f"p/{first // _PLACES}.json", {place: numbers[place] for place in order[first : first + _PLACES]})
+        return [order[first] for first in firsts]
+
     def vectors(self, short: ShortVectors) -> dict[str, Any]:
         """The vectors of words, passages and documents' overviews; gives what reads them."""
         self._unit_vectors("o.bin", short.overviews)
@@ -278,12 +273,7 @@ class _Writer:
             "words": len(short.words),
             "firsts": firsts,
             "whole": whole,
-            "reading": {
-                "marks": MARKS,
-                "before": OF_UNSPACED,
-                "longest": LONGEST,
-                "saturation": SATURATION,
-            },
+            "reading": {"marks": MARKS, "before": OF_UNSPACED, "longest": LONGEST, "saturation": SATURATION},
         }
 
     def _unit_vectors(self, name: str, vectors: Floats) -> None:

@@ -183,6 +183,19 @@ def test_a_search_by_words_says_which_words_no_page_has(boats):
     assert "No page has" not in boats.get("/?q=moor the boat").text
 
 
+def test_a_phrase_that_no_page_has_is_named_on_the_page(boats):
+    page = boats.get('/?q="moor the anchor"').text
+    assert "No page has this phrase: moor the anchor . Pages with its words:" in texts(page)
+    assert "/read/guide/moor.md" in page
+    assert "this phrase" not in boats.get('/?q="moor the boat"').text
+
+
+def test_did_you_mean_offers_only_what_stands_beside_the_other_words(boats):
+    page = texts(boats.get("/?q=secret halyrad").text)
+    assert "Did you mean secret halyard ?" in page
+    assert "Did you mean" not in texts(boats.get("/?q=anchor halyrad").text)
+
+
 def test_an_empty_answer_names_the_nearest_words_and_the_pages_most_linked(boats):
     page = boats.get("/?q=halyrad").text
     assert "Nothing found for halyrad" in texts(page)

@@ -418,6 +418,60 @@ def test_names_phrases_and_the_commonest_words_are_found_without_a_server(page, 
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_quotes_minus_and_names_of_pages_are_read_as_on_the_server(page, run, tmp_path):
+    pages = {
+        "docs/rig.md": "# Rig\n\nNo reader for the id json was seen: use -deep or --flat to moor the boat.\n",
+        "docs/boat.md": "# Boat\n\nThe id of a boat is json, and no reader was seen.\n",
+        "docs/guides/mast-step.md": "# The step\n\nTo be or not to be, said he. A mast is not to step.\n",
+        "docs/walrus.md": "# Walrus operator\n\nOf python.\n",
+        "docs/operators.md": "# Operators\n\nThe operator walrus.\n",
+        "docs/filesystem.md": "# File system\n\nSome words.\n\n## Deep part\n\nMore of them.\n",
+    }
+    write_pages(tmp_path, pages)
+    for command in (["ingest", tmp_path / "docs"], ["index", "--encoder", "structure"]):
+        assert run(*command, "-w", tmp_path / "w").code == 0
+    export_site(tmp_path / "w", tmp_path / "site", base_url="https://boats.example/manual/")
+    retriever = Retriever.open(tmp_path / "w")
+    queries = [
+        '"walrus operator"',
+        '"operator python"',  # which no page has
+        'no reader for the id "json"',
+        'no reader "for the id" json',
+        '"walrus operator" "no reader"',  # on two pages
+        '"to be or not to be"',
+        '"IS NOT"',
+        "reader -operator",
+        "boat -json",
+        "boat -deep",  # which is an option
+        "how to moor it: -deep --flat",
+        "guides/mast-step.md",
+        "mast-step",
+        "/home/me/guides/mast-step.html",
+        "filesystem",
+        "filesystem.md#deep-part",
+    ]
+    search = """async (query) => {
+        const found = await window.structformer.search(query);
+        return [found.hits.map((hit) => hit.document), found.absent_phrases, found.hits[0].anchor];
+    }"""
+    with hosted(tmp_path / "site") as address:
+        page.goto(f'{address}?q="operator python"')
+        expect(page.locator("#summary")).to_contain_text("No page has this phrase: “operator python”.")
+        for query in queries:
+            found, absent, anchor = page.evaluate(search, query)
+            served = retriever.search(query, group=True)
+            ids = [hit.document_id for hit in served]
+            assert absent or found[0] == ids[0], query
+            assert absent == list(served.absent_phrases), query
+            if '"' in query and not absent:
+                assert found[1:2] == ids[1:2], query
+        assert anchor == "deep-part"
+        [found, _, _] = page.evaluate(search, "https://boats.example/manual/guides/mast-step.md")
+        assert found[0] == "guides/mast-step.md"
+        assert page.evaluate("structformer.search('mast-step').then((found) => found.likely)") == 0.9
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_words_as_they_are_typed_and_what_others_call_a_page_count_as_on_the_server(page, run, tmp_path):
     pages = {
         "docs/rope.md": "# Rope\n\nHoist sails with a rope, see [the halyard](line.md) and [hoist](winch.md).\n",

@@ -29,6 +29,7 @@ async function show(query) {
   const parts = [n && answer.confident ? `${say("documents", { n })} · ${answer.milliseconds} ms` : say(n ? "no_match" : "nothing", { query })];
   if (answer.searched) parts.push(say("for", { query: answer.searched }));
   if (answer.missing.length) parts.push(say("no_page", { words: answer.missing.join(", ") }));
+  if (answer.absent_phrases.length) parts.push(say("no_phrase", { phrases: answer.absent_phrases.map((phrase) => `“${phrase}”`).join(", ") }));
   if (n && !answer.confident) parts.reverse(); // what ends with "closest pages:" stands before them
   summary.textContent = parts.join(" · ");
   results.replaceChildren(

@@ -17,6 +17,8 @@ const PER_WORD = 0.12; // of words SHORT to LONG of a question
 const [SHORT, LONG] = [6, 14];
 const DOUBTED = 0.38; // and ranking.py
 const SHARES = [1, 0.5, 0.25, 0.125]; // of a document's best passages by words
+const LOOKED_AT = 10; // documents whose titles are looked at; documents of one file name
+const IS_RIGHT = 0.9; // how likely a document is right whose name the query is
 const TYPED = 64; // words of a query that are looked for as they are typed
 
 const kept = new Map();
@@ -78,17 +80,19 @@ class Search {
     const asks = await this.asked(typing ? query : this.expanded(query));
     const words = [...new Set(this.cut(asks.text).words)];
     const vector = typing || !meaning || !this.meta.vectors ? null : this.encode(asks.text);
-    const others = typing ? [null, new Map(), new Map()] : [this.allowed(asks), this.present(asks.text), this.called(words)];
+    const others = typing ? [new Map(), new Map()] : [this.present(asks.text), this.called(words)];
     const slips = new Map();
-    const [[byWords, most], encoded, allowed, present, called] = await Promise.all([this.words(asks.text, typing, slips), vector, ...others]);
+    const [[byWords, most], encoded, present, called] = await Promise.all([this.words(asks.text, typing, slips), vector, ...others]);
     const doubt = typing ? {} : await this.doubt(words, most);
     const scores = await this.scored(byWords, encoded, present, called, asks.text);
-    const found = [...scores].filter(([unit]) => (!allowed || allowed(unit)) && !this.hidden.has(this.owner(unit)));
+    const found = [...scores].filter(([unit]) => (typing || !asks.allowed || asks.allowed(unit)) && !this.hidden.has(this.owner(unit)));
     const sorted = found.sort(bestFirst);
-    const ranked = this.pinned(query, typing ? sorted : await this.titled(query, sorted));
+    const [first, isNamed] = typing ? [sorted, false] : await this.named(query, sorted);
+    if (isNamed && doubt.likely !== undefined) Object.assign(doubt, { likely: Math.max(doubt.likely, IS_RIGHT), confident: true });
+    const ranked = this.pinned(query, first);
     const hits = await this.hits(query, ranked, words, k, typing);
     const searched = slips.size ? query.replace(WORD, (word) => slips.get(normal(word)) || word) : "";
-    return { query, searched, index: "static", confident: true, likely: null, missing: [], ...doubt, hits, documents: new Set(ranked.map(([unit]) => this.page(this.owner(unit)))).size, milliseconds: Math.round(performance.now() - begun) };
+    return { query, searched, index: "static", confident: true, likely: null, missing: [], absent_phrases: asks.absent, ...doubt, hits, documents: new Set(ranked.map(([unit]) => this.page(this.owner(unit)))).size, milliseconds: Math.round(performance.now() - begun) };
   }
 
   /** A query with what search.toml has searched for too. */
@@ -98,21 +102,46 @@ class Search {
     return [query, ...new Set(added.map(([, meaning]) => meaning))].join(" ");
   }
 
-  /** Ranked passages; of the documents that were found first those before all others whose title the query is. */
-  async titled(query, ranked) {
+  /**
+   * Ranked passages, first those of the documents whose file name or address the query is, then of those found first whose title it is; and whether
+   * there are any (structformer/retrieval/named_pages.py).
+   */
+  async named(query, ranked) {
     const best = new Map();
-    for (const [unit] of ranked) {
-      const document = this.owner(unit);
-      if (!best.has(document)) best.set(document, unit);
-      if (best.size === 10) break;
-    }
+    for (const [unit] of ranked) if (!best.has(this.owner(unit))) best.set(this.owner(unit), unit);
     const words = (text) => text.toLowerCase().split(/\s+/u).join(" ").replace(/^[ ?!.,:;"'“”]+|[ ?!.,:;"'“”]+$/gu, ""); // C++ is not C
+    const inOne = (text) => text.replace(/[ -]/g, "");
     const asked = words(query);
-    const called = (title) => asked && [title, title.split(/\s(?:[—–|·:-]|::)\s/u)[0]].some((each) => words(each) === asked);
-    const titles = await Promise.all([...best.keys()].map(async (document) => (await this.row("d", document))[1]));
-    const first = [...best.values()].filter((_, place) => called(titles[place]));
+    const called = (title) => {
+      const ways = [title, title.split(/\s(?:[—–|·:-]|::)\s/u)[0]].map(words);
+      return asked && (ways.includes(asked) || (!asked.includes(" ") && ways.map(inOne).includes(inOne(asked))));
+    };
+    const found = [...best.keys()].slice(0, LOOKED_AT);
+    const titles = await Promise.all(found.map(async (document) => (await this.row("d", document))[1]));
+    const { places, anchor } = askedPlaces(query);
+    const order = new Map([...best.keys()].map((document, place) => [document, place]));
+    const at = (document) => order.get(document) ?? order.size;
+    const there = (await this.documentsAt(places)).filter((document) => !this.hidden.has(document)).sort((one, two) => at(one) - at(two));
+    const documents = new Set([...there.slice(0, LOOKED_AT), ...found.filter((_, place) => called(titles[place]))]);
+    const first = await Promise.all([...documents].map((document) => this.unitAt(document, anchor, best.get(document) ?? this.starts[document])));
     const top = ranked[0]?.[1] ?? 0;
-    return [...first.map((unit, place) => [unit, top + first.length - place]), ...ranked.filter(([unit]) => !first.includes(unit))];
+    const all = [...first.map((unit, place) => [unit, top + first.length - place]), ...ranked.filter(([unit]) => !first.includes(unit))];
+    return [all, first.length > 0];
+  }
+
+  /** The documents at the first of these paths, file names and addresses that has any. */
+  async documentsAt(places) {
+    for (const place of this.meta.places.length ? places : []) {
+      const content = await file(this.base, `p/${lastUpTo(this.meta.places, place)}.json`, "json");
+      if (Object.hasOwn(content, place)) return content[place];
+    }
+    return [];
+  }
+
+  /** A document's passage at an anchor, or else another one. */
+  async unitAt(document, anchor, other) {
+    for (let unit = this.starts[document]; anchor && unit < this.starts[document + 1]; unit++) if ((await this.row("u", unit))[3] === anchor) return unit;
+    return other;
   }
 
   /** Ranked passages, with the document first that search.toml pins to a query. */
@@ -123,36 +152,49 @@ class Search {
     return [[unit, (ranked[0]?.[1] ?? 0) + 1], ...ranked.filter(([each]) => each !== unit)];
   }
 
-  /** A query's parts, as the server has them: of `find -name` the corpus has `-name` itself, and a phrase that no passage has is words. */
+  /**
+   * A query's parts, as structformer/retrieval/query_parts.py has them: its text, which passages may be found (null for all), and the phrases that
+   * no page has. Quotes bind where they are all of the query, or several words that stand so; a minus where it looks meant.
+   */
   async asked(query) {
-    const asks = asked(query, this.runs, this.meta.folding);
-    for (const word of asks.without) if (!/\s/u.test(word) && (await this.postings(`-${normal(word)}`, false, true)).size) return { text: query, phrases: [], without: [] };
-    return asks;
+    const { text, phrases, without, quoted } = asked(query, this.runs, this.meta.folding);
+    const several = (part) => /\S\s+\S/u.test(part);
+    const unwanted = await Promise.all(without.map((word) => this.holding(word)));
+    const options = await Promise.all(without.filter((word) => !several(word)).map((word) => this.written(`-${normal(word)}`)));
+    const chunks = phrases.flatMap((phrase) => phrase.split(/\s+/u));
+    const plain = text.split(/\s+/u).filter((chunk) => chunk && !chunks.includes(chunk));
+    const meant =
+      !options.some((units) => units.length) &&
+      plain.length <= MOST_PLAIN &&
+      plain.every((chunk) => PLAIN.test(chunk) || /^[\p{L}\p{N}]+$/u.test(chunk)) &&
+      without.every((word, place) => (several(word) || PLAIN.test(word)) && unwanted[place].units.length);
+    if (without.length && !meant) return { text: query, allowed: null, absent: [] };
+    const binding = phrases.filter((phrase) => quoted || several(phrase));
+    const held = await Promise.all(binding.map((phrase) => this.holding(phrase)));
+    const absent = binding.filter((_, place) => !held[place].units.length);
+    const bound = quoted && absent.length ? [] : held.filter(({ units, sure }) => units.length && (quoted || sure)).map(({ units }) => units);
+    const all = bound.length ? new Set(inAll(bound)) : new Set(); // none where each phrase is on another page
+    const gone = new Set(unwanted.flatMap(({ units }) => units).map((unit) => this.owner(unit)));
+    const allowed = all.size || gone.size ? (unit) => (!all.size || all.has(unit)) && !gone.has(this.owner(unit)) : null;
+    return { text, allowed, absent };
   }
 
-  /**
-   * Whether a passage may be found: it has all words of the phrases, and where few have, and all of its text is at hand, side by side; its document
-   * has nothing that is not wanted. Null for all.
-   */
-  async allowed({ phrases, without }) {
-    const holding = async (text) => {
-      const { words, names } = this.cut(text);
-      const telling = /\s/u.test(text) || !names.length ? words : names.slice(0, 1);
-      const lists = await Promise.all(telling.filter((word) => !this.common.has(word) || telling.length === 1).map((word) => this.postings(word, false, true)));
-      return lists.length ? new Set([...lists[0].keys()].filter((unit) => lists.every((list) => list.has(unit)))) : null;
-    };
-    const held = (await Promise.all(phrases.map(holding))).filter(Boolean);
-    const gone = new Set((await Promise.all(without.map(holding))).filter(Boolean).flatMap((units) => [...units].map((unit) => this.owner(unit))));
-    let all = held.length ? [...held[0]].filter((unit) => held.every((units) => units.has(unit))) : [];
-    if (all.length <= READ) {
-      const said = (text) => ` ${this.cut(text).words.join(" ")} `;
-      const rows = await Promise.all(all.map((unit) => this.row("u", unit)));
-      const has = ([, , path, , text]) => text.endsWith(" …") || phrases.every((phrase) => said(`${path[path.length - 1]} ${text}`).includes(said(phrase)));
-      const read = all.filter((_, place) => has(rows[place]));
-      all = read.length ? read : all;
-    }
-    const only = all.length ? new Set(all) : null;
-    return only || gone.size ? (unit) => (!only || only.has(unit)) && !gone.has(this.owner(unit)) : null;
+  /** The passages that may have a text as it is written, and whether one surely has: of long passages the beginning is at hand. */
+  async holding(text) {
+    const { words, names } = this.cut(text);
+    const name = /\S\s+\S/u.test(text) ? undefined : names[0];
+    const named = name ? await this.written(name) : [];
+    if (name && (named.length || words.length < 2)) return { units: named, sure: named.length > 0 };
+    const small = await Promise.all(words.map(async (word) => this.nowhere.has(word) || (await this.unsaid(word))));
+    const telling = words.filter((_, place) => !small[place]);
+    const any = async (word) => [...(await this.postings(word, false, true)).keys()];
+    const lists = await Promise.all(telling.length ? telling.map((word) => this.written(word)) : words.map(any));
+    const units = inAll(telling.length ? lists : lists.filter((list) => list.length));
+    if (words.length < 2) return { units, sure: units.length > 0 };
+    const said = (each) => ` ${this.cut(each).words.join(" ")} `;
+    const rows = await Promise.all(units.slice(0, READ).map((unit) => this.row("u", unit)));
+    const has = rows.map(([, , path, , shown]) => said(`${path[path.length - 1] ?? ""} ${shown}`).includes(said(text)));
+    return { units: units.filter((_, place) => place >= READ || has[place] || rows[place][4].endsWith(" …")), sure: has.includes(true) };
   }
 
   /**
@@ -544,6 +586,8 @@ const BETWEEN_PIECES = [/[=&]/, /:?\\+/, /:?\/+/, /[:@]+/, /\.+/];
 const SIGNS = /[!#$%&*+\-/:<=>?@\\^|~]+/g;
 // What cannot be hyphenated prose, "and/or", a number or a file's suffix.
 const NO_PROSE = /^(?:[^\p{L}\p{N}_\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[\p{L}_][\p{L}\p{N}_-]*(?:[_=@:\\$%]|->|\.(?=[\p{L}_]{2}))|[/$%#@~][\p{L}\p{N}_])/u;
+const PLAIN = /^\p{L}{3,}[?.!,]?$/u; // a word without signs and digits
+const MOST_PLAIN = 8; // words of a query in which a minus is meant
 const ONLY_BETWEEN = new Set(["-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"]);
 const OPERATOR = /(?<!\S)(-?)["“„«]([^"“”„«»]+)["”“»](?![\p{L}\p{N}_)\]};])|(?<!\S)-(\p{L}\S*)/gu;
 
@@ -565,9 +609,10 @@ export function asked(query, runs, folding) {
   for (const [, minus, phrase, word] of all.matchAll(OPERATOR)) (minus || word ? without : phrases).push(word || phrase);
   const text = all.replace(OPERATOR, (_, minus, phrase, word) => (minus || word ? "" : ` ${phrase} `)).trim();
   const said = (each) => cut(each, runs, folding).spaced.length;
-  if (!said(text) && !cut(text, runs, folding).names.length) return { text: all, phrases: [], without: [] };
+  if (!said(text) && !cut(text, runs, folding).names.length) return { text: all, phrases: [], without: [], quoted: false };
   const its = (listed) => [...new Set(listed.filter(said))].slice(0, MOST_PARTS);
-  return { text, phrases: its(phrases), without: its(without) };
+  const quoted = phrases.length > 0 && !cut(all.replace(OPERATOR, ""), runs, folding).words.length;
+  return { text, phrases: its(phrases), without: its(without), quoted };
 }
 
 /** A text's words in order, also with their other forms after them (spaced), and its names; of scripts without spaces (runs) pairs of characters. */
@@ -589,6 +634,31 @@ export function cut(text, runs, folding) {
     found.names.push(...[...new Set(names(whole, runs))].slice(0, MOST_NAMES));
   }
   return { ...found, spaced: [...found.words, ...forms] };
+}
+
+// Where a page is, as structformer/retrieval/documents/page_places.py has it.
+const PAGE = /\.(?:html?|md|mdx|markdown|rst|txt|adoc|asciidoc|org|tex|xml|php|ipynb)$/;
+const FOLDERS_PAGE = /(?:^|\/)(?:index|readme|_index)$/;
+
+/** The places that a query may mean, if it is one word, the longest first, and the anchor in it. */
+export function askedPlaces(query) {
+  const chunks = query.trim().split(/\s+/u);
+  const unquoted = (text) => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  };
+  const [path, anchor] = chunks[0].replace(/^[<>()[\]`'"“”.,;!]+|[<>()[\]`'"“”.,;!]+$/gu, "").split(/#(.*)/su);
+  const local = /^https?:\/\//.test(path) ? path.replace(/^https?:\/\/[^/?]*/, "") : path;
+  const whole = normal(unquoted(local.split("?")[0].slice(0, 512))).replaceAll("\\", "/").replace(/^\/+|\/+$/g, "").replace(/^(?:\.{1,2}\/)+/, "");
+  if (chunks.length > 1 || !whole || /^[\p{L}\p{N}]+$/u.test(whole)) return { places: [], anchor: "" }; // one plain word is a word
+  const bare = (each) => each.replace(PAGE, "").replace(FOLDERS_PAGE, "");
+  const parts = whole.split("/").slice(-8);
+  const tails = parts.map((_, at) => parts.slice(at).join("/")).flatMap((tail) => [tail, bare(tail)]);
+  const places = [whole, bare(whole), ...tails.filter((tail) => tail.includes("/") || PAGE.test(tail))];
+  return { places: [...new Set(places)].filter(Boolean), anchor: unquoted(anchor || "") };
 }
 
 /** The names that a query's words are in one ("set timeout" in setTimeout); the first without a sign. */
@@ -731,6 +801,12 @@ function add(map, key, value) {
 function added(gaps) {
   let number = 0;
   return gaps.map((gap) => (number += gap));
+}
+
+/** What all of these lists have, in the order of the first. */
+function inAll([first = [], ...others]) {
+  const sets = others.map((list) => new Set(list));
+  return first.filter((each) => sets.every((set) => set.has(each)));
 }
 
 /** How many letters two words begin with alike. */
