@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby
-from operator import itemgetter
+from itertools import groupby, takewhile
+from operator import eq, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ _MAX_PARTITIONS = 64  # each reader has one connection to every table, at half a
 _MAX_ALIASES = 10  # in a chain
 _CACHE_KB = 512
 _NAMES_KEPT = 200_000  # with what they lead to, some forty megabytes
+_PATH = "#{}"  # by a document's number, the alias that has its path: no link's name has a "#"
 _NUMBERLESS = " "  # before the loose form of a name whose number is left out
 _SEVERAL = ""  # sections
 _RENDERERS_PREFIX = re.compile(r"^(?:user-content-|markdown-header-)")  # of GitHub and Bitbucket
@@ -177,6 +178,8 @@ def _shard_entries(task: GatherTask, shard: ShardInfo) -> Iterator[Entry]:
     for row in corpus.rows(shard, "documents", ["number", "id", "path", "names", "metadata"]):
         for name, rank in _ranked_names(row, task.site, lying).items():
             yield _NAME, name, task.start + row["number"], str(rank)
+        if row["id"] == row["path"]:
+            yield _ALIAS, _PATH.format(task.start + row["number"]), 0, row["path"]
     sections = corpus.rows(shard, "sections", ["document", "number", "title", "anchors"])
     for place, its in groupby(sections, key=itemgetter("document")):
         yield from _places(task.start + place, its)
@@ -355,6 +358,23 @@ class NameTables:
             known.update(targets)
             level = targets
         return ()
+
+    def nearest(self, name: str, number: int) -> tuple[int, ...]:
+        """Return the documents of a name that share most folders with a document, of these those in the fewest: all
+        that are as near. Numbers are in the order of paths, so those that share most are next to its own.
+        """
+        query = "SELECT document FROM names WHERE name = ? AND document {} ORDER BY document {} LIMIT 9"
+        sides = (query.format(f">= {number}", "ASC"), query.format(f"< {number}", "DESC"))
+        path, distances = self._path(number), dict[int, tuple[int, int]]()
+        for (document,) in (row for side in sides for row in self._rows(side, name)):
+            other = self._path(document)
+            distances[document] = -sum(takewhile(bool, map(eq, path, other))), len(other)
+        least = min(distances.values(), default=None)
+        return tuple(each for each, distance in distances.items() if distance == least) or self.documents(name)
+
+    def _path(self, document: int) -> list[str]:
+        rows = self._rows("SELECT target FROM aliases WHERE name = ?", _PATH.format(document))
+        return rows[0][0].split("/") if rows else []
 
     def is_file(self, name: str) -> bool:
         """Whether that is the path of a folder, or of a file that is not a document."""

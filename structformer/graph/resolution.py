@@ -236,9 +236,10 @@ def _by_names(candidates: Iterable[str], document: Document, number: int, names:
     for candidate in candidates:
         name, _, anchor = candidate.partition("#")
         documents: Sequence[int] = [number] if name == document.id else names.documents(name)
-        if len(documents) > 1 and number in documents and not anchor:
-            documents = [number]
-        is_ambiguous |= len(documents) > 1
+        are_several = len(documents) > 1
+        is_ambiguous |= are_several
+        if are_several:
+            documents = names.nearest(name, number)
         if len(documents) != 1:
             continue
         if not anchor or anchor.lower() == "top":
@@ -246,7 +247,8 @@ def _by_names(candidates: Iterable[str], document: Document, number: int, names:
         section = names.section(documents[0], anchor)
         if section is not None:
             return "resolved", documents[0], section
-        without_anchor.append((documents[0], anchor))
+        if not are_several:
+            without_anchor.append((documents[0], anchor))
     for page, anchor in without_anchor:
         if (section := names.section_by_letters(page, anchor)) is not None:
             return "by_letters", page, section

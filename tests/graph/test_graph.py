@@ -227,6 +227,33 @@ def test_labels_that_two_chapters_have_are_those_of_the_own_chapter_or_of_the_on
     assert targets == ["descent/one.tex", "sheaves/one.tex"]
 
 
+@pytest.mark.parametrize("kind", ["adoc", "Rmd", "rst", "xml"])
+def test_an_id_that_several_pages_have_is_that_of_the_nearest_folder(tmp_path, kind):
+    place, use = {
+        "adoc": ("= Sails\n\nText.\n\n[#reef]\n== Reefing\n\nText.\n", "= Use\n\nSee <<reef>>.\n"),
+        "Rmd": ("# Sails\n\n## Reefing {#reef}\n\nText.\n", "# Use\n\nSee [it](#reef).\n"),
+        "rst": ("Sails\n=====\n\n.. _reef:\n\nReefing\n-------\n\nText.\n", "Use\n===\n\nSee :ref:`reef`.\n"),
+        "xml": (
+            "<chapter><title>Sails</title><section id='reef'><title>Reefing</title><para>Text.</para></section></chapter>",
+            "<chapter><title>Use</title><para>See <xref linkend='reef'/>.</para></chapter>",
+        ),
+    }[kind]
+    sails = {f"book/{folder}/sails.{kind}": place for folder in ("de/deck", "en/deck", "fr/deck")}
+    users = ("de/rope", "en", "en/rope/knots", "fr/deck")
+    write_pages(
+        tmp_path / "pages", sails | {f"book/{folder}/use.{kind}": use for folder in users} | {f"use.{kind}": use}
+    )
+    counts = ingest(tmp_path / "pages", tmp_path / "w", workers=1).links
+    corpus = Corpus.open(tmp_path / "w")
+    ids = list(corpus.document_ids())
+    found = [
+        (ids[edge["source_document"]].split("/")[1], ids[edge["target_document"]])
+        for edge in ReferenceGraph.open(tmp_path / "w", corpus).edges()
+    ]
+    assert found == [(folder[:2], f"book/{folder[:2]}/deck/sails.{kind}") for folder in users]
+    assert sum(each["ambiguous"] for each in counts.values()) == 1  # of the page beside the book
+
+
 HEADINGS = "# Boat\n\n## 2.1 Sails & rigging: why?\n\n## Öl für Motoren\n\n## Deck\n\n### Cleats\n\n## Node.js use\n\n## Другой путь\n"
 
 
