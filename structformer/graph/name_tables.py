@@ -54,6 +54,7 @@ _TABLES = """
     CREATE TABLE aliases (name TEXT, target TEXT, PRIMARY KEY (name, target)) WITHOUT ROWID;
     CREATE TABLE files (name TEXT PRIMARY KEY) WITHOUT ROWID;
 """
+_TARGETS = "SELECT target FROM aliases WHERE name = ?"
 Entry = tuple[int, str, int, str]  # kind, key, document, value
 
 
@@ -91,18 +92,10 @@ def write_names(corpus: Corpus, folder: Path, *, engine: str | Engine = "local",
     folder.mkdir()
     gathered = folder / "gathered"
     gathered.mkdir()
-    site = corpus.site
+    places = str(corpus.folder), str(corpus.shards_folder)
     shards: list[tuple[ShardInfo | None, int]] = [*zip(corpus.shards, corpus.starts, strict=False), (None, 0)]
     gathering = [
-        GatherTask(
-            shard,
-            str(corpus.folder),
-            str(corpus.shards_folder),
-            start,
-            site,
-            count,
-            str(gathered / f"{number:05}.parquet"),
-        )
+        GatherTask(shard, *places, start, corpus.site, count, str(gathered / f"{number:05}.parquet"))
         for number, (shard, start) in enumerate(shards)
     ]
     tables = [
@@ -118,13 +111,8 @@ def write_names(corpus: Corpus, folder: Path, *, engine: str | Engine = "local",
 
 def graph_work(function: str, tasks: int, workers: int) -> Work:
     """How a step of the graph is run."""
-    return Work(
-        function,
-        workers=max(1, min(workers, tasks)),
-        seconds=Limits().seconds * 10,
-        memory_bytes=Limits().memory_bytes,
-        lost=_give_up,
-    )
+    limits, workers = Limits(), max(1, min(workers, tasks))
+    return Work(function, workers, seconds=limits.seconds * 10, memory_bytes=limits.memory_bytes, lost=_give_up)
 
 
 def _give_up(task: Any, item: Any, reason: str) -> Any:
@@ -337,26 +325,13 @@ class NameTables:
         """
         if self._table_of(name) < 0:
             return ()
-        level = [name]
-        known = {name}
+        query = "SELECT document FROM names WHERE name = ? ORDER BY document LIMIT 2"
+        level, known = {name}, {name}
         for _ in range(_MAX_ALIASES + 1):
-            found = {
-                number
-                for each in level
-                for (number,) in self._rows("SELECT document FROM names WHERE name = ? ORDER BY document LIMIT 2", each)
-            }
-            if found:
-                return tuple(sorted(found)[:2])
-            targets = [
-                target
-                for each in level
-                for (target,) in self._rows("SELECT target FROM aliases WHERE name = ?", each)
-                if target not in known
-            ]
-            if not targets:
-                break
-            known.update(targets)
-            level = targets
+            if documents := {row[0] for each in level for row in self._rows(query, each)}:
+                return tuple(sorted(documents)[:2])
+            level = {row[0] for each in level for row in self._rows(_TARGETS, each)} - known
+            known |= level
         return ()
 
     def nearest(self, name: str, number: int) -> tuple[int, ...]:
@@ -373,7 +348,7 @@ class NameTables:
         return tuple(each for each, distance in distances.items() if distance == least) or self.documents(name)
 
     def _path(self, document: int) -> list[str]:
-        rows = self._rows("SELECT target FROM aliases WHERE name = ?", _PATH.format(document))
+        rows = self._rows(_TARGETS, _PATH.format(document))
         return rows[0][0].split("/") if rows else []
 
     def is_file(self, name: str) -> bool:

@@ -135,21 +135,12 @@ def _document_edges(
             outcome, target, target_section = resolved[key]
             if outcome == "dead_anchor":
                 resolution.count(link.kind.value, "dead_anchor", document.id, link.target)
-                outcome = "resolved"
-            elif outcome in FOUND_BY:
+            if outcome == "dead_anchor" or outcome in FOUND_BY:
                 outcome = "resolved"
             resolution.count(link.kind.value, outcome, document.id, link.target)
             if outcome == "resolved":
-                yield {
-                    "source_document": number,
-                    "source_section": section_number,
-                    "target_document": target,
-                    "target_section": target_section,
-                    "kind": link.kind.value,
-                    "text": link.text,
-                    "start": link.start,
-                    "end": link.end,
-                }
+                ends = number, section_number, target, target_section
+                yield dict(zip(EDGES.names, (*ends, link.kind.value, link.text, link.start, link.end), strict=True))
 
 
 def resolve_link(
