@@ -61,13 +61,7 @@ if TYPE_CHECKING:
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context,
-    /,
-    encoders: tuple[str, ...],
-    part: str | None,
-    workspace: Path,
-    out: Output,
-    **request: Any,
+    ctx: click.Context, /, encoders: tuple[str, ...], part: str | None, workspace: Path, out: Output, **request: Any
 ) -> int:
     """Index the corpus's sections for search by words (BM25) and by meaning.
 

@@ -19,13 +19,7 @@ from structformer.cli.common import Output, common_options, default_option
 @common_options
 @click.pass_context
 def command(
-    ctx: click.Context,
-    rest: bool,
-    drop: bool,
-    workers: int | None,
-    engine: str,
-    workspace: Path,
-    out: Output,
+    ctx: click.Context, rest: bool, drop: bool, workers: int | None, engine: str, workspace: Path, out: Output
 ) -> int:
     """Put together what parts of ingest, sample or index made (--part I/N).
 

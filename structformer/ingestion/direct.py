@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.corpus.rows import Row, document_rows, rows_document
+from structformer.corpus.site import Navigation
 from structformer.document import Document
 from structformer.engines import Work
 from structformer.engines.pool import perform
@@ -18,6 +19,8 @@ from structformer.formats.source import SourceFile
 from structformer.ingestion.looking import SurveyedFile
 from structformer.ingestion.ranges import pieces
 from structformer.ingestion.reading import Reader, Started, Status
+from structformer.ingestion.site_finding import found_site
+from structformer.ingestion.site_navigation import with_navigation
 from structformer.ingestion.source_files import SourceFiles
 from structformer.ingestion.survey import survey
 from structformer.ingestion.unpacking_limits import Clock
@@ -54,7 +57,7 @@ def read(
     `ingest` allows, and all documents are held at once; None reads in this process, without these limits. most:
     documents that are read at most. Raises ReadError on a file that cannot be read or exceeds a limit, UsageError on
     bytes without a format, on an unknown format or option and on a file that no format recognises. In a folder, files
-    that cannot be read are passed over.
+    that cannot be read are passed over, and pages without a title have that of the site's navigation.
 
     >>> [section.title for document in read(b"# Knots\\n\\n## Bowline\\n", "markdown") for section in
     document.sections()] ['Knots', 'Bowline']"""
@@ -104,7 +107,14 @@ def _documents(task: ReadTask, clock: Clock, started: Started = lambda path: Non
     neighbours = SourceFiles(sources, limits)
     reader = Reader(plugins, options, limits, neighbours, started, dict(task.lost), now=clock.seconds)
     looking: Any = {"workers": 0, "started": started, "lost": task.lost}
-    for file in survey(sources, plugins, limits, format=format, options=options, follow=True, **looking):
+    files: Iterable[SurveyedFile] = survey(
+        sources, plugins, limits, format=format, options=options, follow=True, **looking
+    )
+    navigation, site = Navigation(), found_site(sources) if root.is_dir() else None
+    if site is not None and site.settings:
+        files = list(files)
+        _, navigation = with_navigation(site, ((file.path, "", {}) for file in files if file.is_read))
+    for file in files:
         if not file.is_read:
             if not root.is_dir() and file.problem:
                 raise ReadError(file.problem)
@@ -118,7 +128,7 @@ def _documents(task: ReadTask, clock: Clock, started: Started = lambda path: Non
                     raise
             continue
         reading = reader.file(file.path, Path(file.location), file.format)
-        yield from reading
+        yield from map(navigation.titled, reading)
         own = reading.own
         if root.is_file() and own.status in (Status.FAILED, Status.SKIPPED, Status.OTHER):
             message = own.messages[-1] if own.messages else str(own.status)

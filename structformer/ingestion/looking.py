@@ -23,7 +23,7 @@ from structformer.ingestion.included_files import Takes, place, what_it_takes
 from structformer.ingestion.reading import ARCHIVE, Started, head_of
 from structformer.ingestion.site_finding import Found as FoundSite
 from structformer.ingestion.site_finding import found_site
-from structformer.ingestion.site_navigation import with_navigation
+from structformer.ingestion.site_navigation import rows_of_pages, with_navigation
 from structformer.ingestion.source_files import SourceFiles, neighbours_in
 from structformer.ingestion.walk import FileFilter, Found
 from structformer.plugins import Plugins, load_plugins
@@ -192,7 +192,7 @@ def site_of_sources(task: SiteTask, started: Started) -> tuple[FoundSite, Naviga
         found = replace(found, site=task.given, above=())
     if task.corpus is not None and not task.lost:
         started("the navigation of the site")
-        found, navigation = with_navigation(found, Corpus(*task.corpus))
+        found, navigation = with_navigation(found, rows_of_pages(Corpus(*task.corpus)))
     return replace(found, generator=None), navigation  # its functions cannot cross to another process
 
 

@@ -4,9 +4,11 @@ files when a corpus is made.
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.corpus.site import Navigation
@@ -25,19 +27,23 @@ _PLAIN_TITLES = frozenset(
 ) | {"getting started", "table of contents"}
 
 
-def with_navigation(found: Found, corpus: Corpus) -> tuple[Found, Navigation]:
+def rows_of_pages(corpus: Corpus) -> Iterator[tuple[str, str, Any]]:
+    """Return the (path, title, front matter) of each file of a corpus that is one document."""
+    for shard in corpus.shards:
+        for row in corpus.rows(shard, "documents", ["id", "path", "title", "metadata"]):
+            if row["id"] == row["path"]:
+                yield row["id"], row["title"], json.loads(row["metadata"])
+
+
+def with_navigation(found: Found, rows: Iterable[tuple[str, str, Any]]) -> tuple[Found, Navigation]:
     """Return the site with its generator, and the navigation; an empty one if no generator is recognised by its
-    settings, by keys of front matter that order pages, or by files that it alone has.
+    settings, by keys of front matter that order pages, or by files that it alone has. rows: as of `rows_of_pages`.
     """
-    if corpus.document_count > _MOST_PAGES:
-        return found, Navigation()
     root = found.root
-    pages = [
-        SitePage(found.below + row["id"][len(root) :], row["title"], json.loads(row["metadata"]))
-        for shard in corpus.shards
-        for row in corpus.rows(shard, "documents", ["id", "path", "title", "metadata"])
-        if row["id"] == row["path"] and row["id"].startswith(root)
-    ]
+    inside = (row for row in rows if row[0].startswith(root))
+    pages = [SitePage(found.below + path[len(root) :], *others) for path, *others in islice(inside, _MOST_PAGES + 1)]
+    if len(pages) > _MOST_PAGES:
+        return found, Navigation()
     if not found.site.name:
         found = replace(found, site=replace(found.site, name=_name_by_index(pages)))
     outside: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from structformer import Corpus, Retriever
+from structformer import Corpus, Retriever, read
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 
@@ -53,6 +53,13 @@ def test_pages_called_after_their_file_have_the_title_of_the_navigation(settings
     ranks = made.navigation.ranks
     assert ranks["guide/tls.md"] < ranks["auth.md"]
     assert made.site.generator
+
+
+def test_pages_read_without_a_corpus_have_the_titles_of_the_navigation(tmp_path):
+    nav = "site_name: Boats\nnav:\n  - index.md\n  - Logging in: auth.md\n  - Guide:\n      - Keys: guide/tls.md\n"
+    write_pages(tmp_path, {"mkdocs.yml": nav, **{f"docs/{name}": text for name, text in PAGES.items()}})
+    titles = {document.id: document.title for document in read(tmp_path / "docs")}
+    assert titles == {"index.md": "Home", "auth.md": "Logging in", "guide/tls.md": "Keys"}
 
 
 def test_all_titles_of_a_navigation_are_shown_and_found(tmp_path):

@@ -21,11 +21,7 @@ class Allowed(Collection[int]):
     be found where somebody has asked for some of them."""
 
     def __init__(
-        self,
-        documents: Mask,
-        owners: npt.NDArray[np.int64],
-        names: Names | None = None,
-        sources: Mask | None = None,
+        self, documents: Mask, owners: npt.NDArray[np.int64], names: Names | None = None, sources: Mask | None = None
     ) -> None:
         self.documents = documents
         self.names = names

@@ -240,8 +240,7 @@ class MetadataTable:
         """Up to so many first folders of documents' ids, in order."""
         first = "substr(id, 1, instr(id, '/') - 1)"
         rows = self._rows(
-            f"SELECT DISTINCT {first} FROM ids WHERE instr(id, '/') > 1 ORDER BY {first} LIMIT ?",
-            (most,),
+            f"SELECT DISTINCT {first} FROM ids WHERE instr(id, '/') > 1 ORDER BY {first} LIMIT ?", (most,)
         )
         return [folder for (folder,) in rows]
 

@@ -59,10 +59,7 @@ class PseudoQueryScores(AskedQuestions):
     """
 
     def __init__(
-        self,
-        questions: Sequence[PseudoQuery],
-        search: UntrainedSearch,
-        progress: Progress | None = None,
+        self, questions: Sequence[PseudoQuery], search: UntrainedSearch, progress: Progress | None = None
     ) -> None:
         index, documents, encoder = search.index, search.documents, search.encoder
         count = len(documents)

@@ -195,13 +195,7 @@ def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
 
 
 def save_structure(
-    workspace: Workspace,
-    learned: Learned,
-    options: StructureOptions,
-    corpus: Corpus,
-    name: str,
-    *,
-    keep: bool = False,
+    workspace: Workspace, learned: Learned, options: StructureOptions, corpus: Corpus, name: str, *, keep: bool = False
 ) -> ModelRecord:
     """Save an encoder as a model of the workspace in place of any of that name; returns its record. keep: move the
     earlier one to models/earlier.
