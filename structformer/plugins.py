@@ -254,6 +254,8 @@ class Plugins:
         head = as_utf8(head)
         if not claimed and is_copied_source(path):
             return None, "the source of a page that lies beside it"
+        if path.rpartition("/")[2] == "search.toml":
+            return None, "read by `index` and the search"
         if not claimed and not may_be_document(path, head):
             return None, "no document by its name or its first line"
         sure = (

@@ -69,10 +69,12 @@ def command(
     pretrained one's vectors come beside it, and count as much as the encoder reads of these documents. Texts that were
     indexed before keep their vectors, and an interrupted run resumes."""
     from structformer.engines.job_parts import Part
+    from structformer.retrieval.curated import curated_file, read_curated
     from structformer.retrieval.indexing import build_index
     from structformer.retrieval.job_parts import index_part
     from structformer.workspace import Workspace
 
+    read_curated(curated_file(Workspace(workspace)))  # a mistake in it is said before the work
     request["encoders"] = [encoder for encoder in encoders if encoder != "none"] if encoders else None
     _choose_encoder(out, request, Workspace(workspace))
     with out.stages() as progress:
@@ -105,8 +107,9 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
 
 def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], workspace: Path) -> None:
     """Say what was indexed."""
+    from structformer.corpus import Corpus
     from structformer.models.base import pretrained_offer
-    from structformer.retrieval.curated import FILE, unused_files
+    from structformer.retrieval.curated import FILE, curated_file, read_curated, unused_files
     from structformer.retrieval.vectors.encoder_names import STRUCTURE
     from structformer.workspace import Workspace
 
@@ -124,6 +127,10 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
     for encoder, share in manifest["reads"].items():
         if share < 1:
             out.say(f"{encoder} reads these documents in part: it counts {share:.0%} of its weight")
+    if by_hand := curated_file(Workspace(workspace)):
+        out.say(str(curated := read_curated(by_hand)))
+        for each in curated.unmet(Corpus.open(workspace).document_ids()):
+            out.note(f"{by_hand}: {each}")
     for place in unused_files(Workspace(workspace)):
         out.say(f"{place} is not used: where several folders are read, {FILE} belongs into {workspace}")
     if ctx.params.get("encoders") == () and manifest["encoders"] == [STRUCTURE]:

@@ -75,9 +75,7 @@ def _by_query(result: Evaluation) -> list[dict[str, Any]]:
         {
             "measure": measure,
             "chart": queries(
-                asked,
-                {row.label: [row.per_query[measure][query] for query in asked] for row in result.rows},
-                measure,
+                asked, {row.label: [row.per_query[measure][query] for query in asked] for row in result.rows}, measure
             ),
         }
         for measure in result.measures

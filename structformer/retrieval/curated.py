@@ -1,9 +1,11 @@
 """What people add to a search by hand, in a file beside the documents: synonyms, pinned pages, hidden ones."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+from unicodedata import normalize
 
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
@@ -50,6 +52,13 @@ class Curated:
         pinned = ["pinned to this query"] if document == self.pinned(query) else []
         added = self.added(query)
         return "; ".join([*pinned, *([f"searched for too: {', '.join(added)}"] if added else [])])
+
+    def unmet(self, documents: Iterable[str]) -> list[str]:
+        """Return the pins and the patterns that meet none of these documents, in words."""
+        ids = {normalize("NFC", each) for each in documents} if self.pins or self.hide else set()
+        pins = [f"{query!r} is pinned to {id}, no document here" for query, id in self.pins.items() if id not in ids]
+        idle = [pattern for pattern in self.hide if not any(fnmatchcase(id, normalize("NFC", pattern)) for id in ids)]
+        return [*pins, *(f"hide: no document matches {pattern!r}" for pattern in idle)]
 
 
 def curated_file(workspace: Workspace) -> Path | None:

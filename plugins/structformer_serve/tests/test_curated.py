@@ -68,3 +68,23 @@ def test_a_change_of_the_file_is_taken_over_without_a_new_index(tmp_path):
     write_pages(tmp_path / "pages", {"search.toml": TOML})
     assert service.refresh()
     assert service.search(SearchRequest(q="k8s"), EVERYTHING).hits[0].document == "cluster.md"
+
+
+def test_index_reads_the_file_and_says_what_meets_nothing(run, tmp_path):
+    more = TOML.replace('["internal/*"]', '["internal/*", "drafts/*"]') + '"Sail" = "sail.md"\n'
+    write_pages(tmp_path / "pages", {**PAGES, "search.toml": more})
+    said = run("ingest", tmp_path / "pages", "-w", tmp_path / "w", "-v")
+    assert "no document by its name" not in said.err
+    said = run("index", "-w", tmp_path / "w", "--encoder", "none")
+    assert "search.toml applies: synonyms 1, pins 2, hidden 2" in said.out
+    assert "'sail' is pinned to sail.md, no document here" in said.err
+    assert "hide: no document matches 'drafts/*'" in said.err
+    assert "internal" not in said.err
+
+
+def test_index_refuses_a_file_with_a_mistake_before_it_begins(run, tmp_path):
+    write_pages(tmp_path / "pages", {**PAGES, "search.toml": 'synonym = {k8s = "kubernetes"}\n'})
+    assert run("ingest", tmp_path / "pages", "-w", tmp_path / "w").code == 0
+    refused = run("index", "-w", tmp_path / "w", "--encoder", "none")
+    assert refused.code == 2
+    assert "no table 'synonym'; did you mean synonyms?" in refused.err
