@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from structformer.errors import ModelError
+from structformer.models.base import MINILM_HUB, packaged_minilm
 from structformer.models.sentence_modules import model_file, read_model_json
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Adapter:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{location}/{ADAPTER} cannot be read: {error!r}") from error
         base = f"{base}@{revision}" if revision else str(base)
+        packaged = packaged_minilm() if base == MINILM_HUB else None
+        base = str(packaged) if packaged else base
         if not plain or not _at_hand(base):
             why = f"of {base}, which is not at hand" if plain else "of a kind that only peft merges"
             raise ModelError(
@@ -50,6 +53,10 @@ class Adapter:
                 "`merge_and_unload().save_pretrained(FOLDER)`, and name that folder"
             )
         return cls(location, base, alpha, bool(said.get("use_rslora")))
+
+    def scale(self, rank: int) -> float:
+        """What B A is multiplied by: alpha / r, with rsLoRA alpha / sqrt(r)."""
+        return float(self.alpha / rank ** (0.5 if self.by_root else 1))
 
     def merged(self, base: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The base's tensors with W + B A alpha / r where the adapter has A and B, and with its own. Raises ModelError
@@ -62,7 +69,7 @@ class Adapter:
             up = own.get(name.removesuffix(_DOWN) + _UP) if inside.endswith(_DOWN) else None
             if up is not None and target in base and _fits(base[target], up, value):
                 change = up.float() @ value.float()
-                found[target] = base[target].float() + change * self.alpha / len(value) ** (0.5 if self.by_root else 1)
+                found[target] = base[target].float() + change * self.scale(len(value))
             elif "lora_" not in inside:
                 found[target] = value
             elif not inside.endswith(_UP):

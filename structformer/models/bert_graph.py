@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import ModelError
+from structformer.models.adapters import ADAPTER_FILES, Adapter
 from structformer.models.onnx_wire import (
     BFLOAT16,
     FLOAT,
@@ -45,6 +46,10 @@ _LONGEST_HEAD = 100_000_000  # bytes of a safetensors file's head, as the librar
 # One scale for each 64 weights, and products of 8-bit numbers: one scale for a whole tensor moves scores four times as
 # far, since a few of a Transformer's activations are very large.
 _BLOCK, _IN_8_BITS = 64, 4
+
+
+_DOWN, _UP = ".lora_A.weight", ".lora_B.weight"
+_Matrices = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,11 @@ class _Weights:
             raise ModelError(f"{path} is damaged ({error}): fetch it again") from error
         self.prefix = next((each.removesuffix(_WORDS) for each in self._places if each.endswith(_WORDS)), "")
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all tensors."""
+        return list(self._places)
+
     def place(self, name: str) -> tuple[str, tuple[int, ...], int]:
         """(type, shape, offset) of a tensor. Raises OtherForm where there is none of that name."""
         names = [f"{prefix}{name}" for prefix in (self.prefix, "")]
@@ -153,11 +163,27 @@ def _placed(tensor: Mapping[str, Any], start: int, size: int) -> tuple[str, tupl
     return kind, shape, start + first
 
 
+def _low_rank(adapter: Adapter) -> dict[str, _Matrices]:
+    """An adapter's (A, B alpha / r) by the end of the layer's name. Raises OtherForm if it has anything else."""
+    path = model_file(adapter.location, ADAPTER_FILES[0])
+    if path is None:
+        raise OtherForm(f"{adapter.location} has no {ADAPTER_FILES[0]}")
+    weights, matrices = _Weights(path), {}
+    for name in weights.names:
+        if name.endswith(_DOWN):
+            down, up = weights.array(name), weights.array(name.removesuffix(_DOWN) + _UP)
+            matrices[name.removesuffix(_DOWN)] = down, up * np.float32(adapter.scale(len(down)))
+    if len(weights.names) != 2 * len(matrices):
+        raise OtherForm(f"{adapter.location} changes more than linear layers")
+    return matrices
+
+
 class _Builder:
     """Collects the operators and tensors of a graph."""
 
-    def __init__(self, weights: _Weights, *, inside: bool, int8: bool) -> None:
+    def __init__(self, weights: _Weights, adapted: Mapping[str, _Matrices], *, inside: bool, int8: bool) -> None:
         self._weights, self._inside, self._int8 = weights, inside, int8
+        self.adapted = dict(adapted)
         self.nodes: list[bytes] = []
         self.tensors: dict[str, bytes] = {}
 
@@ -191,7 +217,16 @@ class _Builder:
         return kind, own, offset
 
     def linear(self, x: str, name: str, outputs: int, inputs: int) -> str:
-        """x, (rows, inputs), times a layer's weights, plus its bias."""
+        """x, (rows, inputs), times a layer's weights, plus its bias and what an adapter adds."""
+        product = self._product(x, name, outputs, inputs)
+        ours = next((each for each in self.adapted if each.endswith(f".{name}")), None)
+        if ours is None:
+            return product
+        down, up = (self.constant(f"{name}.{number}", each) for number, each in enumerate(self.adapted.pop(ours)))
+        low = self.add("Gemm", [x, down], f"{name}.low", transB=1)
+        return self.add("Add", [product, self.add("Gemm", [low, up], f"{name}.change", transB=1)], f"{name}.adapted")
+
+    def _product(self, x: str, name: str, outputs: int, inputs: int) -> str:
         bias = self.weight(f"{name}.bias", (outputs,))
         if not self._int8:
             weight = self.weight(f"{name}.weight", (outputs, inputs))
@@ -241,17 +276,20 @@ def bert_graph(
     moves scores by about 0.004. Raises OtherForm where it is no BERT or XLM-R in one safetensors file, ModelError where
     its files are damaged.
     """
-    if read_model_json(location, "adapter_config.json") is not None:
-        raise OtherForm(f"{location} is an adapter of another model")
+    adapter = Adapter.of(location)
+    adapted = _low_rank(adapter) if adapter else {}
+    location = adapter.base if adapter else location
     form = _Form.read(location, body)
     path = model_file(location, _inside(body, WEIGHTS))
     if path is None:
         raise OtherForm(f"{location} has no {_inside(body, WEIGHTS)}")
     weights = _Weights(path)
-    built = _Builder(weights, inside=inside, int8=int8)
+    built = _Builder(weights, adapted, inside=inside, int8=int8)
     x = _embedded(built, form)
     for number in range(form.layers):
         x = _layer(built, form, f"encoder.layer.{number}", x)
+    if built.adapted and not classifier:
+        raise OtherForm(f"{path} has no layers for an adapter's {', '.join(built.adapted)}")
     output: Value
     if classifier:
         output = (_scored(built, form, weights, x), FLOAT, ("texts", 1))

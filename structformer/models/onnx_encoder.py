@@ -79,7 +79,7 @@ def torch_is_quicker(texts: int) -> bool:
 
 def _graph(location: str, *, classifier: bool = False) -> BertGraph | Path:
     """A model's graph, or its folder's exported file if it is of another form. Raises ModelError."""
-    check_packaged(location)
+    check_packaged(settings_of(location))
     modules = None if classifier else read_modules(location)
     try:
         return bert_graph(location, modules.body if modules else "", classifier=classifier)
@@ -188,10 +188,11 @@ class OnnxEncoder(SentenceEncoder):
         another one. Raises ModelError when a file cannot be read, OtherForm when there is nothing to run.
         """
         self.modules = modules = read_modules(location)
-        self.tokenizer = PlainTokenizer(location, modules.body, lower_case=modules.lower_case)
+        settings = settings_of(location, f"{modules.body}/config.json" if modules.body else "config.json")
+        self.tokenizer = PlainTokenizer(settings, modules.body, lower_case=modules.lower_case)
         graph = path or _graph(location)
         self._network = _Network(graph, self.tokenizer.padding, "last_hidden_state")
-        config = read_model_json(location, f"{modules.body}/config.json" if modules.body else "config.json")
+        config = read_model_json(settings, f"{modules.body}/config.json" if modules.body else "config.json")
         hidden = int(config["hidden_size"])
         if wrong := steps_fit(modules.steps, hidden * len(modules.pooling)):
             raise ModelError(f"{location}: {wrong}")

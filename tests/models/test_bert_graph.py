@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from structformer.errors import ModelError
 from structformer.models.bert_graph import bert_graph
 from structformer.models.bi_encoder import BiEncoder
@@ -151,6 +152,36 @@ def test_an_export_of_one_file_gives_the_same(bert, tmp_path):
     small = export_encoder(str(bert), tmp_path, int8=True)
     assert small.stat().st_size < 1_000_000
     assert [each.name for each in small.parent.iterdir()] == ["model_int8.onnx"]
+
+
+def adapter(folder: Path, base: Path, changed: str, **said: object) -> Path:
+    """A LoRA adapter of one layer, as peft writes it."""
+    folder.mkdir()
+    weights = load_file(base / "model.safetensors")
+    outputs, inputs = next(value.shape for name, value in weights.items() if name.endswith(f"{changed}.weight"))
+    torch.manual_seed(2)
+    own = {"lora_A": torch.randn(2, inputs), "lora_B": torch.randn(outputs, 2)}
+    settings = {"peft_type": "LORA", "base_model_name_or_path": str(base), "lora_alpha": 8, **said}
+    (folder / "adapter_config.json").write_text(json.dumps(settings))
+    named = {f"base_model.model.{changed}.{name}.weight": value for name, value in own.items()}
+    save_file(named, folder / "adapter_model.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize("said", [{}, {"use_rslora": True}])
+def test_an_adapter_gives_the_vectors_that_torch_gives(bert, tmp_path, said):
+    lora = adapter(tmp_path / "lora", bert, "encoder.layer.1.attention.self.query", **said)
+    compared(lora)
+    moved = abs(OnnxEncoder(str(lora)).encode_queries(TEXTS) - OnnxEncoder(str(bert)).encode_queries(TEXTS))
+    assert moved.max() > 1e-3
+    path = export_encoder(str(lora), tmp_path / "exported")
+    exported = OnnxEncoder(str(tmp_path / "exported"), path)
+    np.testing.assert_allclose(exported.encode_queries(TEXTS), OnnxEncoder(str(lora)).encode_queries(TEXTS), atol=1e-6)
+
+
+def test_an_adapter_of_more_than_linear_layers_is_left_to_torch(bert, tmp_path):
+    words = adapter(tmp_path / "lora", bert, "embeddings.word_embeddings")
+    assert "has no layers for an adapter's" in why_not(str(words))
 
 
 def test_another_form_is_left_to_torch_and_says_why(bert, tmp_path):
