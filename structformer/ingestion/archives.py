@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -128,10 +129,13 @@ class Member:
     """Why its bytes are not given."""
     address: str = ""
     """Where the page was fetched from."""
-    is_file: bool = True
-    """Whether it is a file of its own, damaged or not; links and second members of a name are none."""
     aside: str = ""
     """What it is, if it is not a page."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of its own, damaged or not; links and second members of a name are none."""
+        return self.problem not in (_LINK, _SECOND)
 
 
 class ArchiveFiles:
@@ -184,19 +188,15 @@ class Archive:
                     continue
                 name, problem = _clean(info.filename)
                 mode = info.external_attr >> 16
-                if not problem and info.create_system == 3 and mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
-                    problem = _LINK
-                if not problem and info.flag_bits & 1:
-                    problem = "encrypted: skipped"
-                if not problem and info.header_offset in overlapping:
-                    problem = "overlaps another member: skipped"
-                if not problem and name in infos:
-                    problem = _SECOND
-                if problem:
-                    members.append((name, None, problem))
-                    continue
-                infos[name] = info
-                members.append((name, info, ""))
+                problem = problem or _first_problem(
+                    (info.create_system == 3 and not stat.S_ISREG(mode) and stat.S_IFMT(mode), _LINK),
+                    (info.flag_bits & 1, "encrypted: skipped"),
+                    (info.header_offset in overlapping, "overlaps another member: skipped"),
+                    (name in infos, _SECOND),
+                )
+                members.append((name, None if problem else info, problem))
+                if not problem:
+                    infos[name] = info
             aside: set[str] = set()
             if self._kind == "epub":
                 members, aside = _in_reading_order(
@@ -213,7 +213,7 @@ class Archive:
                     self.budget.check(name)
                     self.budget.spend(members=1)
                     if info is None:
-                        yield Member(name, problem=problem, is_file=problem not in (_LINK, _SECOND))
+                        yield Member(name, problem=problem)
                         continue
                     if name in aside:
                         yield Member(name, aside="of the book's package, no page")
@@ -261,14 +261,11 @@ class Archive:
                 failure = error
 
             def walk() -> Iterator[Member]:
-                for member in ahead:
+                for member in chain(ahead, rest):  # after a failure there is no rest
                     self.budget.check(member.name)
                     yield member
                 if failure is not None:
                     raise failure
-                for member in rest:
-                    self.budget.check(member.name)
-                    yield member
 
             yield walk(), ArchiveFiles(self.path, held.get, sorted(held))
 
@@ -290,7 +287,7 @@ class Archive:
 
     def _tar_members(self, stream: BinaryIO) -> Iterator[Member]:
         seen: set[str] = set()
-        count = 0
+        count, most = 0, self._limits.file_bytes
         try:
             with tarfile.open(fileobj=stream, mode="r|") as archive:
                 for info in archive:
@@ -299,17 +296,10 @@ class Archive:
                     if info.isdir():
                         continue
                     name, problem = _clean(info.name)
-                    if not problem and not info.isreg():
-                        problem = _LINK
-                    if not problem and info.size > self._limits.file_bytes:
-                        problem = (
-                            f"{info.size / 1e6:.1f} MB, over the limit of "
-                            f"{self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
-                        )
-                    if not problem and name in seen:
-                        problem = _SECOND
-                    if problem:
-                        yield Member(name, problem=problem, is_file=problem not in (_LINK, _SECOND))
+                    large = f"{info.size / 1e6:.1f} MB, over the limit of {most / 1e6:.1f} MB (--max-file-mb): skipped"
+                    checks = (not info.isreg(), _LINK), (info.size > most, large), (name in seen, _SECOND)
+                    if problem := problem or _first_problem(*checks):
+                        yield Member(name, problem=problem)
                         continue
                     seen.add(name)
                     content = archive.extractfile(info)
@@ -339,6 +329,11 @@ def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
         if end > reached:
             reached, last = end, info.header_offset
     return found
+
+
+def _first_problem(*checks: tuple[object, str]) -> str:
+    """Return the first problem that applies; "" if none does."""
+    return next((problem for applies, problem in checks if applies), "")
 
 
 def _clean(name: str) -> tuple[str, str]:

@@ -18,7 +18,9 @@ from structformer.document import Document
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.link_names import path_names
 from structformer.graph import write_graph
-from structformer.ingestion.reading import Status
+from structformer.ingestion.looking import SurveyedFile
+from structformer.ingestion.reading import Outcome
+from structformer.ingestion.shard import source_row
 from structformer.plugins import load_plugins
 from structformer.storage.files import building_folder, write_json
 from structformer.workspace import Workspace
@@ -178,23 +180,10 @@ def _written(folder: Path, documents: dict[str, Rows]) -> list[ShardInfo]:
 
 
 def _source_row(row: Row, sections: list[Row]) -> Row:
-    characters = sum(len(each["text"]) + len(each["title"]) for each in sections)
-    return {
-        "path": row["file"],
-        "file": row["file"],
-        "piece": -1,
-        "format": row["format"],
-        "why": _WHY,
-        "sha256": _digest([(row, sections)]),
-        "size": characters,
-        "status": Status.READ.value,
-        "documents": 1,
-        "messages": [],
-        "dependencies": [],
-        "aliases": [],
-        "bytes": characters,
-        "characters": characters,
-    }
+    count = sum(len(each["text"]) + len(each["title"]) for each in sections)
+    outcome = Outcome(row["file"], row["format"], _WHY, documents=1, bytes=count, characters=count)
+    digest = {"sha256": _digest([(row, sections)]), "size": count}
+    return source_row(outcome, SurveyedFile(row["file"], "", row["format"]), digest)
 
 
 def _publish(workspace: Workspace, shards: list[ShardInfo]) -> None:

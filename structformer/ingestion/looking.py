@@ -98,13 +98,12 @@ def looked_at(
     rest = iter(walked)
     first = list(islice(rest, 2))
     files = chain(first, rest)
-    task = replace(task, alone=len(first) < 2)
+    task = replace(task, alone=len(first) < 2, together=workers != 0)
     tasks = (replace(task, files=group) for group in iter(lambda: tuple(islice(files, _AT_ONCE)), ()))
     if workers == 0:
         for each in tasks:
             yield from look(each, started)
         return
-    tasks = (replace(each, together=True) for each in tasks)
     work = Work(
         "structformer.ingestion.looking:look",
         workers=workers or os.cpu_count() or 1,
@@ -216,13 +215,11 @@ def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mappi
         streaming = plugins.streaming(head, options)
         if streaming is not None and format in (None, streaming.name):
             return SurveyedFile(found.path, location, streaming.name, found.size, "first bytes", stream=True)
+    detected, why = plugins.detect(bare, head)
     if format is not None:
-        own = plugins.format(format)
-        detected, _ = plugins.detect(bare, head)
-        if bare.lower().endswith(own.suffixes) or (detected is not None and detected.name == format):
+        if bare.lower().endswith(plugins.format(format).suffixes) or (detected is not None and detected.name == format):
             return SurveyedFile(found.path, location, format, found.size, "asked for")
         return f"not {format}"
-    detected, why = plugins.detect(bare, head)
     if detected is None:
         return why
     if why.startswith("content") and _is_built(found.location):

@@ -93,19 +93,13 @@ def _made(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
     for file in task.files:
         started(file.path)
         problem = file.problem or lost.get(file.path, "")
-        if not problem and task.data is not None:
-            digests[file.path] = hashlib.sha256(task.data).hexdigest(), len(task.data)
-            continue
-        if not problem:
-            try:
-                if task.part is not None:
-                    digests[file.path] = _range_digest(Path(file.location), task.part)
-                    continue
-                digests[file.path] = _digest(Path(file.location), task.limits, bounded=file.format != ARCHIVE)
-                continue
-            except ReadError as error:
-                problem = str(error)
-        problems[file.path] = problem
+        try:
+            if not problem:
+                digests[file.path] = _digest(task, file)
+        except ReadError as error:
+            problem = str(error)
+        if problem:
+            problems[file.path] = problem
     shards = Path(task.shards)
     neighbours = neighbours_in(task.ingest, task.sources, task.limits, task.wanted)
     key = _key(task, digests, problems)
@@ -158,11 +152,8 @@ def _dependencies_hold(folder: Path, neighbours: SourceFiles) -> bool:
 
 
 def _row_holds(row: Row, neighbours: SourceFiles) -> bool:
-    for dependency in row["dependencies"]:
-        digest, _, path = dependency.partition(" ")
-        if neighbours.digest(path) != digest:
-            return False
-    return True
+    dependencies = (dependency.partition(" ") for dependency in row["dependencies"])
+    return all(neighbours.digest(path) == digest for digest, _, path in dependencies)
 
 
 def _write_shard(
@@ -189,11 +180,11 @@ def _write_shard(
                 passed_over = file.problem and not file.unreadable
                 outcome = Outcome(file.path, file.format, file.why, Status.SKIPPED if passed_over else Status.FAILED)
                 outcome.messages.append(problems[file.path])
-                writer.add_source(_source_row(outcome, file, own))
+                writer.add_source(source_row(outcome, file, own))
                 continue
             if file.place:
                 status = Status.PART if file.part_of else Status.OTHER
-                writer.add_source(_source_row(Outcome(file.path, file.format, file.place, status), file, own))
+                writer.add_source(source_row(Outcome(file.path, file.format, file.place, status), file, own))
                 continue
             known = earlier.get((file.path, file.format, digest))
             if known is not None:
@@ -216,7 +207,7 @@ def _write_shard(
                         continue
                     writer.add_document(*rows)
                 for outcome in reading.outcomes:
-                    row = _source_row(
+                    row = source_row(
                         outcome, file, own if outcome is reading.own else {"sha256": "", "size": outcome.bytes}
                     )
                     row["dependencies"] = sorted(f"{neighbours.digest(path)} {path}" for path in outcome.dependencies)
@@ -248,7 +239,8 @@ def _readings(task: ShardTask, file: SurveyedFile, reader: Reader, plugins: Plug
                 yield Reading([outcome], lambda _: iter(()))
 
 
-def _source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
+def source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
+    """Return the row of a corpus's sources for a file, or a member of an archive. digest: its `sha256` and `size`."""
     return {
         **digest,
         "path": outcome.path,
@@ -325,28 +317,26 @@ def _key(task: ShardTask, digests: Mapping[str, tuple[str, int]], problems: Mapp
     return f"{_signature(task)}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
-def _digest(location: Path, limits: Limits, *, bounded: bool) -> tuple[str, int]:
+def _digest(task: ShardTask, file: SurveyedFile) -> tuple[str, int]:
+    """Return the digest and size of a file's bytes, of a dump's piece, or of a range with the head that it is read
+    with. Raises ReadError.
+    """
+    if task.data is not None:
+        return hashlib.sha256(task.data).hexdigest(), len(task.data)
+    location, part, most = Path(file.location), task.part, task.limits.file_bytes
     try:
+        if part is not None:
+            with open_file(location) as content:
+                content.seek(part.start)
+                data = content.read(part.end - part.start)
+            return hashlib.sha256(part.frame.head + data).hexdigest(), len(data)
         size = location.stat().st_size
-        if bounded and size > limits.file_bytes:
-            raise ReadError(
-                f"{size / 1e6:.1f} MB, over the limit of {limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
-            )
-        with open_file(location) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest(), size
+        if file.format != ARCHIVE and size > most:
+            raise ReadError(f"{size / 1e6:.1f} MB, over the limit of {most / 1e6:.1f} MB (--max-file-mb): skipped")
+        with open_file(location) as content:
+            return hashlib.file_digest(content, "sha256").hexdigest(), size
     except OSError as error:
         raise ReadError(f"cannot be read ({error.strerror or error}): skipped") from error
-
-
-def _range_digest(location: Path, part: Range) -> tuple[str, int]:
-    """Of a range's bytes, and of the head that it is read with."""
-    try:
-        with open_file(location) as file:
-            file.seek(part.start)
-            data = file.read(part.end - part.start)
-    except OSError as error:
-        raise ReadError(f"cannot be read ({error.strerror or error}): skipped") from error
-    return hashlib.sha256(part.frame.head + data).hexdigest(), len(data)
 
 
 def without_lost(task: ShardTask, path: Any, reason: str) -> ShardTask:

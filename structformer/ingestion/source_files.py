@@ -15,6 +15,7 @@ class SourceFiles:
 
     def __init__(self, sources: tuple[Source, ...], limits: Limits, wanted: FileFilter | None = None) -> None:
         self._files = {source.label: FolderFiles(folder_of(source.path), limits, wanted) for source in sources}
+        self._digests: dict[str, str] = {}
         self._deepest = max((label.count("/") for label in self._files), default=0)
 
     def get(self, path: str) -> bytes | None:
@@ -22,17 +23,18 @@ class SourceFiles:
         return files.get(inside) if files else None
 
     def find(self, suffix: str) -> list[str]:
-        found = [labelled(label, path) for label, files in self._files.items() for path in files.find(suffix)]
-        return found if len(self._files) == 1 else sorted(set(found), key=path_order)
+        paths = [labelled(label, path) for label, files in self._files.items() for path in files.find(suffix)]
+        return paths if len(self._files) == 1 else sorted(set(paths), key=path_order)
 
     def digest(self, dependency: str) -> str:
         """A digest of what a source took in: of one file, or with "*" in front of the list of files with a suffix."""
-        if dependency.startswith("*"):
-            if len(self._files) == 1:
-                return next(iter(self._files.values())).digest(dependency)
-            return hashlib.sha256("\n".join(self.find(dependency[1:])).encode("utf-8", "surrogateescape")).hexdigest()
-        files, inside = self._at(dependency)
-        return files.digest(inside) if files else ""
+        if dependency not in self._digests:
+            if dependency.startswith("*"):
+                data: bytes | None = "\n".join(self.find(dependency[1:])).encode("utf-8", "surrogateescape")
+            else:
+                data = self.get(dependency)
+            self._digests[dependency] = "" if data is None else hashlib.sha256(data).hexdigest()
+        return self._digests[dependency]
 
     def _at(self, path: str) -> tuple[FolderFiles | None, str]:
         parts = path.split("/", self._deepest + 1)

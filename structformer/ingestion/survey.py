@@ -97,10 +97,8 @@ def survey(
 def _walk(source: Source, wanted: FileFilter, ignored: Ignored, follow: bool) -> Iterator[tuple[Found, bool]]:
     path = Path(source.path)
     if path.is_symlink() and not follow:
-        yield (
-            Found(labelled(source.label, display_path(path.name)), path, problem=link_problem(path.parent, path)),
-            True,
-        )
+        shown = labelled(source.label, display_path(path.name))
+        yield Found(shown, path, problem=link_problem(path.parent, path)), True
         return
     single = path.is_file()
 
@@ -134,12 +132,8 @@ def cut(files: list[SurveyedFile]) -> Iterator[list[SurveyedFile]]:
             yield group
             group = []
         group.append(file)
-        if (
-            alone
-            or int.from_bytes(hashlib.sha256(file.path.encode("utf-8", "surrogateescape")).digest()[:4], "big")
-            % average
-            == 0
-        ):
+        digest = hashlib.sha256(file.path.encode("utf-8", "surrogateescape")).digest()
+        if alone or int.from_bytes(digest[:4], "big") % average == 0:
             yield group
             group = []
     if group:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -37,20 +36,15 @@ class FolderFiles:
         self._wanted = replace(wanted or FileFilter(), include=())
         self._rules = _Rules(self._root, self._wanted)
         self._found: dict[str, list[str]] = {}
-        self._digests: dict[str, str] = {}
         self._kept: dict[str, bytes | None] = {}
         self._kept_bytes = 0
 
     def get(self, path: str) -> bytes | None:
         if path not in self._kept:
-            location = self._location(path)
-            try:
-                data = None
-                if location is not None:
-                    with open_file(location) as file:
-                        data = file.read()
-            except OSError:
-                data = None
+            data, location = None, self._location(path)
+            if location is not None:
+                with suppress(OSError), open_file(location) as file:
+                    data = file.read()
             if self._kept_bytes > _KEPT_BYTES:
                 self._kept.clear()
                 self._kept_bytes = 0
@@ -66,19 +60,6 @@ class FolderFiles:
                 if found.path.endswith(suffix) and not found.problem and not found.note
             ]
         return self._found[suffix]
-
-    def digest(self, dependency: str) -> str:
-        """A digest of what `SourceFile.open` or `companions` gives: of one file, or of the list of files with a
-        suffix.
-        """
-        if dependency not in self._digests:
-            if dependency.startswith("*"):
-                listed = "\n".join(self.find(dependency[1:]))
-                self._digests[dependency] = hashlib.sha256(listed.encode("utf-8", "surrogateescape")).hexdigest()
-            else:
-                data = self.get(dependency)
-                self._digests[dependency] = "" if data is None else hashlib.sha256(data).hexdigest()
-        return self._digests[dependency]
 
     def _location(self, path: str) -> Path | None:
         if "\x00" in path:

@@ -213,29 +213,25 @@ def replacing_folder(final: Path, *, earlier: Path | None = None) -> Iterator[Pa
 
     What was there goes to `earlier`, or away with None. Only for folders that are known to be ours.
     """
-    with writing_errors(final):
-        final.parent.mkdir(parents=True, exist_ok=True)
-        temporary = final.with_name(temporary_name())
-        temporary.mkdir()
-        try:
-            yield temporary
-            fsync_tree(temporary)
-            old = earlier or final.with_name(temporary_name())
-            if final.exists():
-                old.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(final, old)
-            os.replace(temporary, final)
-            if earlier is None and old.exists():
-                remove(old)
-            fsync_folder(final.parent)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+    with building_folder(final.parent, target=final) as building:
+        yield building.folder
+        fsync_tree(building.folder)
+        old = earlier or final.with_name(temporary_name())
+        if final.exists():
+            old.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(final, old)
+        os.replace(building.folder, final)
+        if earlier is None and old.exists():
+            remove(old)
+        fsync_folder(final.parent)
 
 
 @contextmanager
-def building_folder(parent: Path) -> Iterator[FolderBuilder]:
-    """A temporary folder in `parent` that `become` gives its name; without that it goes away."""
-    with writing_errors(parent):
+def building_folder(parent: Path, *, target: Path | None = None) -> Iterator[FolderBuilder]:
+    """A temporary folder in `parent` that `become` gives its name; without that it goes away. target: the path that
+    errors name, if not that of the parent.
+    """
+    with writing_errors(target or parent):
         parent.mkdir(parents=True, exist_ok=True)
         temporary = parent / temporary_name()
         temporary.mkdir()

@@ -512,43 +512,28 @@ class Workspace:
         """Remove what killed writers left, and the generations that are neither current nor held."""
         self._remove_temporaries()
         state = self.state()
+        current: dict[str, str] = state["current"]
         kept: dict[str, list[str]] = {}
         for part, generations in state["kept"].items():
-            wanted = {state["current"].get(part), *state.get("beside", {}).get(part, [])}
-            wanted.add(state.get("indexed", {}).get(part))
-            for generation in generations:
-                if generation in wanted or self._is_held(part, generation):
-                    kept.setdefault(part, []).append(generation)
-        self._remove_unlisted(state["current"], state["kept"])
-        gone = [
-            (part, name) for part, names in state["kept"].items() for name in names if name not in kept.get(part, [])
-        ]
-        for part, name in gone:
-            self._remove_generation(part, name)
-        if gone:
+            wanted = {current.get(part), state.get("indexed", {}).get(part), *state.get("beside", {}).get(part, [])}
+            kept[part] = [each for each in generations if each in wanted or self._is_held(part, each)]
+        for part in ADVICE:  # also those that a killed writer had named but not yet listed
+            for entry in sorted((self.path / part).glob("[0-9]*")):
+                if entry.name not in kept.get(part, []) and entry.name != current.get(part):
+                    self._remove_generation(entry)
+        if kept != state["kept"]:
             self._write_state({**state, "kept": kept})
 
     def _remove_temporaries(self) -> None:
         for folder in (self.path, self.shards, self.models, self.cache, *(self.path / part for part in ADVICE)):
             remove_temporaries(folder)
 
-    def _remove_unlisted(self, current: Mapping[str, str], kept: Mapping[str, list[str]]) -> None:
-        """Generations that a killed writer had named but not yet listed; each is known by its number and its seal."""
-        for part in ADVICE:
-            folder = self.path / part
-            for entry in folder.iterdir() if folder.is_dir() else ():
-                listed = entry.name in kept.get(part, []) or entry.name == current.get(part)
-                if not listed and _GENERATION.fullmatch(entry.name) and (entry / SEAL).is_file():
-                    self._remove_generation(part, entry.name)
-
-    def _remove_generation(self, part: str, name: str) -> None:
+    def _remove_generation(self, folder: Path) -> None:
         """Delete a generation, which is known by its number and its seal."""
-        folder = self.path / part / name
-        if not (folder / SEAL).is_file():
-            return
-        doomed = folder.with_name(temporary_name())  # killed meanwhile, it is still known to be ours
-        os.replace(folder, doomed)
-        remove(doomed)
+        if _GENERATION.fullmatch(folder.name) and (folder / SEAL).is_file():
+            doomed = folder.with_name(temporary_name())  # killed meanwhile, it is still known to be ours
+            os.replace(folder, doomed)
+            remove(doomed)
 
     def _is_held(self, part: str, generation: str) -> bool:
         for path in (self.path / "holds").glob(f"{part}-{generation}-*.lock"):
