@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "finetune": "Train on queries and judgements of your own.",
     "distill": "Teach a fast ranker what a trained cross-encoder knows.",
+    "pretrain": "Teach an encoder the structure of many corpora, for use on any.",
     "report": "A page with a training run's curves and scores.",
     "experiment": "Train and compare variants that a TOML file describes.",
 }

@@ -6,6 +6,7 @@ from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structformer.models.base import (
+        MINILM_HUB,
         MINILM_LICENCE,
         MINILM_RELEASE,
         MINILM_SIZE,
@@ -44,16 +45,16 @@ if TYPE_CHECKING:
         write_record,
     )
     from structformer.models.scratch import make_scratch_model
-    from structformer.models.sentence_modules import model_file
+    from structformer.models.sentence_modules import model_file, write_modules
 
 __all__ = [
-    "KNOWN", "LOSSES", "MINILM_LICENCE", "MINILM_RELEASE", "MINILM_SIZE", "MULTILINGUAL", "PAIRS",
+    "KNOWN", "LOSSES", "MINILM_HUB", "MINILM_LICENCE", "MINILM_RELEASE", "MINILM_SIZE", "MULTILINGUAL", "PAIRS",
     "RECORD", "RERANKERS", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Loss",
     "ModelRecord", "Ranker", "RankerKind", "RankerOptions", "Takes", "another_encoder", "base_for",
     "checked_model", "compare_minilm", "export_encoder", "export_onnx", "exported", "imported",
     "length_buckets", "load_encoder", "load_tokenizer", "make_scratch_model", "model_file",
     "model_folder", "model_kind", "own_models", "packaged_minilm", "pretrained_offer", "ranker_kind",
     "ranker_kinds", "read_record", "resolve_base_model", "trained_models", "usable_base",
-    "usable_pair", "why_not", "write_record",
+    "usable_pair", "why_not", "write_modules", "write_record",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -6,6 +6,7 @@ from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structformer.retrieval.curated import curated_file, read_curated
+    from structformer.retrieval.documents.copies import Copies
     from structformer.retrieval.documents.document_filter import Allowed, Mask
     from structformer.retrieval.documents.metadata import Facet, open_facets
     from structformer.retrieval.documents.page_places import page_places
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     )
     from structformer.retrieval.opened import WHOLE, OpenedIndex
     from structformer.retrieval.pipeline import as_pipeline, hybrid, parse_pipeline
+    from structformer.retrieval.questions.pseudo_queries import draw_pseudo_queries
     from structformer.retrieval.rankings.hybrid_score import (
         STATIC_WORDS,
         FusionWeights,
@@ -71,15 +73,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENCODER", "FIELDS", "OF", "STATIC_WORDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "WHOLE", "Allowed",
-    "AnyPipeline", "Begun", "EncodedQuery", "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index",
-    "IndexedDocuments", "Mask", "Matches", "OpenedIndex", "Pipeline", "Place", "QueryEncoder", "Ranked", "Ranking",
-    "Retriever", "Run", "SecondLook", "Stage", "StageKind", "TrainingVerdict", "Translation", "Unit", "as_pipeline",
-    "asked_in", "build_index", "checked_query", "choose_encoders", "curated_file", "default_encoders", "document_text",
-    "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights", "has_ranking_head",
-    "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale", "load_query_encoder",
-    "make_stage", "model_fingerprint", "open_facets", "page_places", "parse_filter", "parse_pipeline",
-    "pretrained_here", "query_encoder_folder", "read_curated", "read_qrels", "read_run", "rescore", "saturation",
-    "scaled_weights", "searches_without_torch", "slips", "snippet_of", "stage_kinds", "texts_of", "trained_encoder",
-    "training_verdict", "unrepeatable", "web_address", "what_parts_give", "with_anchor", "would_lose_vectors",
+    "AnyPipeline", "Begun", "Copies", "EncodedQuery", "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits",
+    "Index", "IndexedDocuments", "Mask", "Matches", "OpenedIndex", "Pipeline", "Place", "QueryEncoder", "Ranked",
+    "Ranking", "Retriever", "Run", "SecondLook", "Stage", "StageKind", "TrainingVerdict", "Translation", "Unit",
+    "as_pipeline", "asked_in", "build_index", "checked_query", "choose_encoders", "curated_file", "default_encoders",
+    "document_text", "draw_pseudo_queries", "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice",
+    "fusion_weights", "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident",
+    "is_stale", "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "page_places", "parse_filter",
+    "parse_pipeline", "pretrained_here", "query_encoder_folder", "read_curated", "read_qrels", "read_run", "rescore",
+    "saturation", "scaled_weights", "searches_without_torch", "slips", "snippet_of", "stage_kinds", "texts_of",
+    "trained_encoder", "training_verdict", "unrepeatable", "web_address", "what_parts_give", "with_anchor",
+    "would_lose_vectors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

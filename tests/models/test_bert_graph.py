@@ -174,6 +174,7 @@ def test_an_adapter_gives_the_vectors_that_torch_gives(bert, tmp_path, said):
     compared(lora)
     moved = abs(OnnxEncoder(str(lora)).encode_queries(TEXTS) - OnnxEncoder(str(bert)).encode_queries(TEXTS))
     assert moved.max() > 1e-3
+    (tmp_path / "exported").mkdir()
     path = export_encoder(str(lora), tmp_path / "exported")
     exported = OnnxEncoder(str(tmp_path / "exported"), path)
     np.testing.assert_allclose(exported.encode_queries(TEXTS), OnnxEncoder(str(lora)).encode_queries(TEXTS), atol=1e-6)

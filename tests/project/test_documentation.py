@@ -34,6 +34,7 @@ from boats import TINY, boats
 from conftest import write_pages
 from structformer_exports import sphinx
 from structformer_lab.experiment import read_experiment
+from structformer_lab.pretraining.corpora import read_list
 from structformer_serve.http.access import read_tokens
 
 ROOT = Path(__file__).parents[2]
@@ -225,6 +226,8 @@ def test_the_toml_of_a_page_means_something(page, text, tmp_path, run):
         assert read_experiment(str(file)).rows[0].label == "BM25"
     elif "tokens" in value:
         assert len(read_tokens(file).by_token) == 2
+    elif "corpus" in value:
+        assert [each.name for each in read_list(file)] == ["example", "handbook"]
     elif "content" in value:
         assert load_plugins().theme(text).html.pages[0].content == value["content"]
     elif "pins" in value:

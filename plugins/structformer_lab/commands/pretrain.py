@@ -1,0 +1,87 @@
+"""`structformer pretrain`."""
+
+from pathlib import Path
+
+import click
+from structformer.cli import BriefCommand, Output, OutputPath, common_options, default_option, seconds, several_option
+
+
+@click.command("pretrain", cls=BriefCommand, main="--output --cache --apart --base-model --max-time --share")
+@click.argument("corpora", metavar="LIST", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--output", "target", type=OutputPath(), required=True, help="The folder to write the adapter into.")
+@click.option(
+    "--cache",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("pretraining"),
+    show_default=True,
+    help="Where documents, workspaces, pairs and checkpoints are kept: a later run goes on from there.",
+)
+@several_option(
+    "--apart", "WORKSPACE", "Workspace of a corpus that is kept for judging: near copies of its passages teach nothing."
+)
+@default_option("--base-model", "minilm", "The encoder to adapt: a folder, or a hub name.")
+@click.option("--max-time", help="Time to learn in this run: 90s, 5m, 1h.  [default: until --steps]")
+@click.option("--steps", type=click.IntRange(1), default=2000, show_default=True)
+@click.option("--batch", type=click.IntRange(2), default=48, show_default=True, help="Pairs of a step.")
+@click.option("--rank", type=click.IntRange(1), default=8, show_default=True, help="Of the adapter's matrices.")
+@click.option("--learning-rate", type=click.FloatRange(0, min_open=True), default=5e-4, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.5,
+    show_default=True,
+    help="Of what was learned, the rest is the base.",
+)
+@common_options
+def command(
+    corpora: Path,
+    target: Path,
+    cache: Path,
+    apart: tuple[str, ...],
+    base_model: str,
+    max_time: str | None,
+    share: float,
+    out: Output,
+    workspace: Path,  # which every command takes; this one writes nothing there
+    **chosen: int | float,
+) -> None:
+    """Teach a sentence encoder the structure of many corpora: a small LoRA adapter, for any corpus.
+
+    LIST is a TOML file of tables [[corpus]] with name, licence and folder, and of a public repository its address and
+    commit: docs/pretraining.md. Each corpus is read and asks questions by its headings, links and sentences; the
+    encoder learns to find the passages that answer them. A corpus that cannot be had is named and left out (exit code
+    1). `structformer index --base-model FOLDER` searches by the adapter, without torch too.
+    """
+    from structformer.models import MINILM_HUB, resolve_base_model
+    from structformer.workspace import check_folder
+
+    from structformer_lab.pretraining.adapter import AdapterRun, PretrainingOptions, Step
+    from structformer_lab.pretraining.corpora import read_list
+    from structformer_lab.pretraining.gathering import gather
+
+    listed, limit = read_list(corpora), seconds(max_time)
+    check_folder(target, None, force=True)  # before hours of work
+    base = resolve_base_model(base_model, "bi-encoder")
+    options = PretrainingOptions(**chosen)  # type: ignore[arg-type]
+    gathered = gather(listed, corpora.parent, cache, [Path(each) for each in apart], out.note)
+    run = AdapterRun(base.location, MINILM_HUB if base.name == "minilm" else base.location, gathered.pairs, options)
+    out.note(f"{len(run.corpora)} corpora, {sum(run.corpora.values())} pairs")
+    losses: list[Step] = []
+
+    def report(step: Step) -> None:
+        losses.append(step)
+        if step.number % 20 == 0 or step.number == options.steps:
+            last = losses[-20:]
+            vectors, tokens = (sum(getattr(each, kind) for each in last) / len(last) for kind in ("vectors", "tokens"))
+            out.note(
+                f"step {step.number}/{options.steps}: loss {vectors:.3f} by vectors, {tokens:.3f} by tokens "
+                f"(chance {run.chance:.2f}), {step.pairs / max(step.seconds, 1e-9):.1f} pairs/s"
+            )
+
+    run.learn(cache / "checkpoint.pt", limit, report)
+    folder = run.write(target, share, listed)
+    out.json({"adapter": str(folder), "steps": run.step, "corpora": run.corpora, "left_out": gathered.left_out})
+    out.result(f"{folder}: an adapter of {base.name} after {run.step} steps")
+    if gathered.left_out:
+        raise SystemExit(1)

@@ -1,0 +1,61 @@
+"""Reading the corpora of a list and drawing their pairs; what an earlier run drew is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from structformer.errors import StructformerError
+from structformer.ingestion import ingest
+from structformer.retrieval import build_index
+from structformer.storage import write_bytes
+
+from structformer_lab.pretraining.corpora import ListedCorpus, fetch
+from structformer_lab.pretraining.pairs import Pair, draw_pairs, is_near_copy, judged_runs
+
+_MOST_COPIED = 1 / 3  # of a corpus's pairs; beyond, it is a copy itself
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What the corpora of a list gave."""
+
+    pairs: dict[str, list[Pair]] = field(default_factory=dict)
+    """By the corpus's name."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Why, by the corpus's name."""
+
+
+def gather(
+    listed: Sequence[ListedCorpus], beside: Path, cache: Path, apart: Sequence[Path], say: Callable[[str], None]
+) -> Gathered:
+    """Fetch, read and draw from all corpora. beside: the folder of the list; apart: workspaces kept for judging."""
+    judged = judged_runs(apart)
+    gathered = Gathered()
+    for number, corpus in enumerate(listed, 1):
+        try:
+            drawn = _drawn(corpus, beside, cache)
+        except StructformerError as error:
+            gathered.left_out[corpus.name] = str(error)
+            say(f"{corpus.name} left out: {error}")
+            continue
+        kept = [pair for pair in drawn if not is_near_copy(pair, judged)]
+        if drawn and len(kept) < (1 - _MOST_COPIED) * len(drawn):
+            say(f"{corpus.name} left out: {len(drawn) - len(kept)} of its {len(drawn)} passages are judged elsewhere")
+        else:
+            gathered.pairs[corpus.name] = kept
+            say(f"{number} of {len(listed)}: {corpus.name}, {len(kept)} pairs")
+    return gathered
+
+
+def _drawn(corpus: ListedCorpus, beside: Path, cache: Path) -> list[Pair]:
+    file = cache / "pairs" / f"{corpus.name}-{corpus.commit[:12] or 'folder'}.jsonl"
+    if not file.exists():
+        workspace = cache / "workspaces" / corpus.name
+        ingest(fetch(corpus, beside, cache / "documents"), workspace)
+        build_index(workspace, encoders=[])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(file, "".join(f"{json.dumps(asdict(pair))}\n" for pair in draw_pairs(workspace)).encode())
+    return [Pair(**json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
