@@ -39,7 +39,7 @@ def table_rows(lines: list[str], delimiter: str, element: Element) -> tuple[list
         width = len(styles) or sum(cell.columns for cell in _cells(lines[first] if lines else "", separator))
     has_gap = len(lines) > first + 1 and not lines[first + 1] and first == 0
     rows = list(_rows(cells, width, styles))
-    has_gap = has_gap and not any("\n\n" in cell.text for cell in rows[0])  # which is none within a cell
+    has_gap = has_gap and not any("\n\n" in cell.text for cell in next(iter(rows), ()))  # none within a cell
     return rows, "header" in element.options or (has_gap and "noheader" not in element.options)
 
 
