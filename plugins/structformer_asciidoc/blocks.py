@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from textwrap import dedent
@@ -48,11 +48,12 @@ _DEEPEST = 20
 
 
 class Blocks:
-    """Reads lines into a builder. title: the document's, when it has one; texts: what references to an id show."""
+    """Reads lines into a builder. title: the document's; texts: what references to an id show; warn: takes warnings."""
 
-    def __init__(self, builder: TreeBuilder, attributes: Attributes) -> None:
-        self.title = ""
-        self.author = ""
+    def __init__(self, builder: TreeBuilder, attributes: Attributes, warn: Callable[[str], None]) -> None:
+        self.title = self.author = ""
+        self._warn = warn
+        self._level = 2  # of the section that is open; headings of it end what stands above all of them too
         self._builder = builder
         self._attributes = attributes
         self._inline = Inline(builder, attributes)
@@ -80,9 +81,8 @@ class Blocks:
 
     def _header(self) -> int:
         """Read a document's title and what stands below it; returns the number of the first line after it."""
-        number, lines = 0, self._lines
-        while number < len(lines) and self._is_prelude(lines[number]):
-            number += 1
+        lines = self._lines
+        number = next((place for place, line in enumerate(lines) if not self._is_prelude(line)), len(lines))
         if number == len(lines):
             return 0
         heading = _HEADING.fullmatch(lines[number])
@@ -121,16 +121,13 @@ class Blocks:
             self._blanks += 1
             return number + 1
         blanks, self._blanks = self._blanks, 0
-        if line.startswith("//") and not _DELIMITER.fullmatch(line):
-            return number + 1
-        if line[0] == ":" and self._attributes.enter(line):
+        is_comment = line.startswith("//") and not _DELIMITER.fullmatch(line)
+        if is_comment or self._attributes.enter(line) or self._preamble(line):
             return number + 1
         if line == "+" and self._lists:
             for _ in range(min(blanks, len(self._lists) - 1)):
                 self._end_list()
             self._is_attached = True
-            return number + 1
-        if self._preamble(line):
             return number + 1
         if (item := self._item_of(line)) is not None:
             return self._item(item, number, end)
@@ -190,21 +187,25 @@ class Blocks:
         self._heading(min(max(level + self._attributes.level_offset, 1), 9), title)
         return after
 
+    def _level_at(self, number: int) -> int:
+        """Return the level of the heading that a line begins, a low one for any other line and a script's comment."""
+        line, low = self._lines[number], 9999
+        heading = _HEADING.fullmatch(line) if line.startswith("=") else None
+        underlined = _UNDERLINES[self._lines[number + 1][0]] if self._is_underlined(number) else low
+        return (len(heading[1]) if heading is not None else underlined) + self._attributes.level_offset
+
     def _is_underlined(self, number: int) -> bool:
-        if number + 1 >= len(self._lines) or not (below := self._lines[number + 1]):
-            return False
-        line = self._lines[number]
-        if below[0] not in _UNDERLINES or len(below) < 2 or below != below[0] * len(below):
+        line, below = (*self._lines[number : number + 2], "")[:2]
+        if below[:1] not in _UNDERLINES or len(below) < 2 or below != below[0] * len(below):
             return False
         return abs(len(line) - len(below)) <= 1 and re.match(r"\w|[`{\"'<$*(\[._@-]+\w", line) is not None
 
     def _heading(self, level: int, title: str) -> None:
         self._end_lists()
         builder, element = self._builder, self._element
-        self._element, self._is_attached = Element(), False
-        for id in element.ids:
-            if element.named.get("reftext"):
-                self.texts[id] = element.named["reftext"]
+        self._element, self._is_attached, self._level = Element(), False, max(2, level)
+        if reftext := element.named.get("reftext"):
+            self.texts.update(dict.fromkeys(element.ids, reftext))
         builder.open_heading(level, tuple(element.ids))
         self._inline.write(title)
         section = builder.close_heading()
@@ -233,8 +234,7 @@ class Blocks:
         numbered = ("number", "letter", "roman", "callout")  # the same of all items of a list, as its bullet is
         marker = item["colons"] if is_term else item["bullet"] or item["dots"] or next(filter(item.group, numbered))
         place = next((place for place, (other, _) in enumerate(self._lists) if other == marker), -1)
-        is_new = place < 0
-        if is_new:
+        if place < 0:
             self._open_list(marker, item)
         else:
             while len(self._lists) > place + 1:
@@ -345,11 +345,16 @@ class Blocks:
     # Delimited blocks
 
     def _delimited(self, number: int, end: int, element: Element) -> int:
-        """A delimited block; an unfinished one goes to the end. Returns the number of the line after it."""
+        """Read a delimited block, one without an end up to a heading as high; return the line after it."""
         delimiter = self._lines[number]
         numbers = self._delimiters.get("```" if delimiter[0] == "`" else delimiter, [])
         place = bisect_right(numbers, number)
-        close = numbers[place] if place < len(numbers) and numbers[place] < end else end
+        if is_ended := place < len(numbers) and numbers[place] < end:
+            close = numbers[place]
+        else:
+            self._warn(f"{delimiter[:20]} without an end: it ends before the next heading")
+            below = range(number + 1, number + 1 if self._depth else end)
+            close = next((each for each in below if self._level_at(each) <= self._level), end)
         sign, style = delimiter[0], element.style
         if sign == "/" or style == "comment":
             pass
@@ -365,7 +370,7 @@ class Blocks:
             self._styled(self._lines[number + 1 : close] or [""], element)
         else:
             self._compound(number + 1, close, sign, element)
-        return close + 1
+        return close + is_ended
 
     def _compound(self, start: int, end: int, sign: str, element: Element) -> None:
         """A block of blocks: an example, a quotation, a sidebar, a note."""
@@ -425,11 +430,10 @@ class Blocks:
                 self._inline.write(", ".join(filter(None, element.positional[1:3])))
 
     def _block_title(self, element: Element, kind: MarkKind | None = None) -> None:
-        if not element.title:
-            return
-        with self._builder.marked(kind):
-            self._inline.write(element.title)
-        self._builder.line()
+        if element.title:
+            with self._builder.marked(kind):
+                self._inline.write(element.title)
+            self._builder.line()
 
     def _add_anchors(self, element: Element) -> None:
         for id in element.ids:

@@ -34,8 +34,6 @@ _MANUAL_PAGE = re.compile(r"\S+\(\d\w*\)\n={4,}\n\nNAME\n-{4}\n")
 # What a page begins with, under comments and attributes: pieces that others include have no title.
 _TITLE = re.compile(r"(?:(?://|:)[^\n]*\n|\s*\n)*+(?:= \S|\S[^\n]*\n={4,}\s*(?:\n|\Z))")
 _SIGNATURE = b"-----BEGIN PGP"
-
-
 # Of a page's source, what is no text: comments, attributes, conditions and the targets of macros.
 _NOT_TEXT = re.compile(
     r"^/{4,}\n.*?\n/{4,}$|^//[^\n]*|^:[\w!-]+:[^\n]*|^(?:if|endif|include)\w*::[^\n]*|^\[[^\[\]\n]*\]$",
@@ -77,7 +75,7 @@ class AsciiDocFormat:
             return
         attributes = begun()
         builder = TreeBuilder()
-        reader = Blocks(builder, attributes)
+        reader = Blocks(builder, attributes, source.warn)
         reader.read(lines)
         metadata = {name: attributes.get(name) for name in ("author", "description", "keywords") if name in attributes}
         if reader.author:

@@ -43,9 +43,8 @@ _BRACKET = re.compile(r"\\?[\[\]]")
 _STEMS = frozenset({"stem", "latexmath", "asciimath"})
 _UNSHOWN = frozenset({"indexterm", "footnoteref"})
 _SHOWN = frozenset({"kbd", "btn", "indexterm2"})
-_READ_ON = re.compile(
-    r"quotes|macros|normal|(?:\A|,)[qmn]+(?:,|\Z)"
-)  # what is passed through is marked up all the same
+# What is passed through is marked up all the same.
+_READ_ON = re.compile(r"quotes|macros|normal|(?:\A|,)[qmn]+(?:,|\Z)")
 _WRITES_TAGS = frozenset("c v n specialchars specialcharacters verbatim normal".split())  # as text
 _SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 # HTML's elements within a line; any other begins one.

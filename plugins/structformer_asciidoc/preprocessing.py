@@ -88,8 +88,7 @@ def _condition(directive: re.Match[str], skipping: list[bool], attributes: Attri
     """Open or close a condition; returns the text of one that is a single line and holds."""
     _, name, target, text = directive.groups()
     if name == "endif":
-        if skipping:
-            skipping.pop()
+        del skipping[-1:]
         return ""
     if name == "ifeval":
         skipping.append(not _compared(attributes.spelt_out(text)))
@@ -157,8 +156,7 @@ def _pieces(lines: list[str], how: dict[str, str]) -> list[str]:
         mark = _TAG.search(line) if "::" in line else None
         selected = open_tags[-1][1] if open_tags else outside
         if mark is None:
-            if selected:
-                kept.append(line)
+            kept += [line] * selected
         elif mark[1] == "tag":
             name = mark[2]
             chosen = f"!{name}" not in wanted and (wanted.get(name, wildcard or selected))

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from itertools import pairwise
 
 from structformer.document import MarkKind
@@ -43,9 +44,10 @@ _DEEPEST = 20
 
 
 class Blocks:
-    """Reads lines into a builder. keywords: what the document says of itself."""
+    """Reads lines into a builder. keywords: what the document says of itself; warn: takes warnings."""
 
-    def __init__(self, builder: TreeBuilder) -> None:
+    def __init__(self, builder: TreeBuilder, warn: Callable[[str], None]) -> None:
+        self._warn = warn
         self.keywords: dict[str, str] = {}
         self.ids: list[str] = []  # of sections, by which other files name them
         self._builder = builder
@@ -200,7 +202,11 @@ class Blocks:
     def _end_of(self, name: str, number: int, end: int) -> int:
         numbers = self._ends.get(name, [])
         place = bisect_right(numbers, number)
-        return numbers[place] if place < len(numbers) and numbers[place] < end else end
+        if place < len(numbers) and numbers[place] < end:
+            return numbers[place]
+        if name != "end":
+            self._warn(f"{self._lines[number].strip()[:60]} without an end: it ends before the next heading")
+        return end
 
     def _interrupts(self, line: str) -> bool:
         """Whether a line ends the paragraph above it."""
@@ -345,12 +351,5 @@ def _run(lines: list[str], number: int, end: int, kind: re.Pattern[str]) -> int:
 
 
 def _indent(line: str) -> int:
-    width = 0
-    for character in line:
-        if character == "\t":
-            width += 8 - width % 8
-        elif character == " ":
-            width += 1
-        else:
-            break
-    return width
+    spaced = line.expandtabs()
+    return len(spaced) - len(spaced.lstrip(" "))

@@ -41,7 +41,7 @@ class OrgFormat:
             source.warn("empty: no document")
             return
         builder = TreeBuilder()
-        reader = Blocks(builder)
+        reader = Blocks(builder, source.warn)
         reader.read(lines)
         said = reader.keywords
         document = builder.finish(

@@ -550,3 +550,40 @@ def test_a_note_may_hold_brackets_of_which_one_is_escaped():
 def test_what_an_include_changes_is_no_row():
     files = {"a.adoc": "|===\n|A |B\n\ninclude::row.adoc[leveloffset=+2]\n|===\n", "row.adoc": "|1 |2\n"}
     assert read_from(files, "a.adoc").root.text == "A | B\n1 | 2"
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        "----\nkept\n# a comment\n",
+        "....\nkept\n",
+        "```sh\nkept\n",
+        "++++\nkept\n",
+        "====\nkept\n",
+        "****\nkept\n",
+        "____\nkept\n",
+        "--\nkept\n",
+        "|===\n|kept\n",
+        "////\nleft out\n",
+        "[source]\n----\nkept\n\n====\n",
+    ],
+)
+@pytest.mark.parametrize("second", ["== Bow", "Bow\n---"])
+def test_a_block_without_an_end_ends_before_a_heading_as_high_as_its_section_s(opened, second):
+    source = SourceFile(
+        "a.adoc", f"= T\n\n== A\n\nOne.\n\n{opened}\n=== Deeper\n\n{second}\n\nTwo.\n\n== C\n\n".encode()
+    )
+    [document] = AsciiDocFormat().read(source, {})
+    assert [title for level, title in outline(document) if level < 2] == ["T", "A", "Bow", "C"]
+    assert [section.text for section in document.sections() if section.title == "Bow"] == ["Two."]
+    assert ("kept" in document.root.children[0].text) == ("kept" in opened)
+    assert source.warnings[0].endswith(" without an end: it ends before the next heading")
+
+
+def test_a_table_of_blank_lines_is_no_table():
+    assert read("= T\n\n|===\n\n\n|===\n\nText.\n").root.text == "Text."
+
+
+def test_a_block_without_an_end_below_the_title_ends_before_the_first_section():
+    document = read("= T\n\n----\nkept\n\n== A\n\nOne.\n")
+    assert [section.text for section in document.sections()] == ["kept", "One."]

@@ -276,3 +276,22 @@ def test_what_is_a_document_is_a_link_where_it_is_included():
     [document] = OrgFormat().read(Folder(files).source("in/a.org"), {})
     assert [(link.target, link.text) for link in document.links()] == [("../b.org", "Ropes")]
     assert "Hemp." not in "".join(section.text for section in document.sections())
+
+
+@pytest.mark.parametrize(
+    "opened", ["#+begin_src sh", "#+begin_example", "#+begin_quote", "#+BEGIN_x", "\\begin{align}"]
+)
+def test_a_block_without_an_end_ends_before_the_next_heading_with_a_warning(opened):
+    source = SourceFile("a.org", f"* A\n\nOne.\n\n{opened}\nkept\n\n* B\n\nTwo.\n".encode())
+    [document] = OrgFormat().read(source, {})
+    assert [section.title for section in document.root.children] == ["A", "B"]
+    assert "kept" in document.root.children[0].text
+    assert document.root.children[1].text == "Two."
+    assert source.warnings == [f"{opened} without an end: it ends before the next heading"]
+
+
+def test_a_name_between_colons_is_a_drawer_only_with_an_end():
+    source = SourceFile("a.org", b"* A\n\n:note:\nText.\n\n* B\n")
+    [document] = OrgFormat().read(source, {})
+    assert "Text." in document.root.children[0].text
+    assert source.warnings == []
