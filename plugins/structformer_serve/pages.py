@@ -1,5 +1,7 @@
 """The server's pages: results, and documents to read in place. They work without JavaScript."""
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
@@ -21,7 +23,7 @@ from structformer_serve.language import Language, language
 from structformer_serve.openapi import example_call
 from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status, TranslationOut
 from structformer_serve.service import DocumentList, NotThere, Reading, SearchService, leading, read_address
-from structformer_serve.shelves import folder_label, prefixes
+from structformer_serve.shelves import prefixes
 
 _SHOWN = 8  # documents of a folder on the first page,
 _LONE = 60  # of a corpus that has no folders,
@@ -86,11 +88,11 @@ def others(hit: FoundDocument) -> list[tuple[Found, str]]:
     return found[:_OTHERS]
 
 
-def crumbs(hit: FoundDocument) -> list[str]:
-    """What a hit is in: its folder, and of a section its page and the sections above it."""
-    folder = hit.document.rpartition("/")[0].rpartition("/")[2]
+def crumbs(hit: FoundDocument, label: Callable[[str], str]) -> list[str]:
+    """Return what a hit is in: its folder, as `label` has it, and of a section its page and the sections above it."""
+    folder = hit.document.rpartition("/")[0]
     above = [hit.document_title, *hit.path[1:-1]] if hit.path[1:] else []
-    return [folder_label(folder), *above] if folder else above
+    return [name, *above] if folder and (name := label(folder)) != hit.document_title else above
 
 
 def called(translation: TranslationOut) -> str:
@@ -99,7 +101,12 @@ def called(translation: TranslationOut) -> str:
     return its.name if its.code == translation.language.partition("-")[0] else translation.language_name
 
 
-_FILTERS = {"marked": marked, "others": others, "crumbs": crumbs, "called": called}
+def with_code(text: str) -> Markup:
+    """A text with what stands in backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+_FILTERS = {"marked": marked, "others": others, "called": called, "with_code": with_code}
 environment("structformer_serve", "templates").filters.update(_FILTERS)
 
 
@@ -158,18 +165,18 @@ class PageMaker:
             raise NotThere(f"no folder {folder[:100]!r}")
         shown = _LONE if is_first else _LISTED
         later = start + shown
-        label = folder_label(folder.rpartition("/")[2])
+        label = self.service.label(access, folder)
         return self._render(
             "home.html",
             access,
             heading=f"{label} · {self.service.title}" if folder else self.service.title,
-            above=self._above(folder),
+            above=self._above(access, folder),
             own=self._entries(own, start, shown),
             own_total=len(own),
             more=self._address(folder=folder, start=later) if later < len(own) else "",
             shelves=[
                 {
-                    "label": shelf.label,
+                    "label": self.service.label(access, shelf.folder),
                     "address": self._address(folder=shelf.folder),
                     "total": len(its),
                     "entries": self._entries(its, 0, _SHOWN if place < _SHELVES else 0),
@@ -183,10 +190,10 @@ class PageMaker:
             first=is_first,
         )
 
-    def _above(self, folder: str) -> list[tuple[str, str]]:
+    def _above(self, access: Access, folder: str) -> list[tuple[str, str]]:
         """(label, address) of each folder down to this one."""
         above = prefixes(folder) if folder else []
-        return [(folder_label(path.rpartition("/")[2]), self._address(folder=path)) for path in above]
+        return [(self.service.label(access, path), self._address(folder=path)) for path in above]
 
     def _address(self, **asked: str | int) -> str:
         """The address of the first page, or of what is asked of it."""
@@ -219,6 +226,7 @@ class PageMaker:
             heading=f"{request.q} · {self.service.title}",
             query=request.q,
             answer=answer,
+            crumbs=lambda hit: crumbs(hit, lambda folder: self.service.label(access, folder)),
             kept=kept,
             help=(help_ := self.service.help(request, access)),
             meant=address([], [], q=help_.meant) if help_.meant else "",
@@ -279,7 +287,7 @@ class PageMaker:
             access,
             heading=f"{document.title or document.document} · {self.service.title}",
             document=document,
-            above=self._above(document_id.rpartition("/")[0]),
+            above=self._above(access, document_id.rpartition("/")[0]),
             beside=[next(iter(self._entries(each, 0, 1)), None) for each in self.service.beside(document_id, access)],
             parts=[
                 {

@@ -71,7 +71,7 @@ from structformer_serve.schemas import (
     TranslationOut,
     Why,
 )
-from structformer_serve.shelves import Shelf, example_questions
+from structformer_serve.shelves import Shelf, example_questions, folder_label
 from structformer_serve.step_progress import StepProgress
 from structformer_serve.versions import version_name
 
@@ -289,6 +289,13 @@ class SearchService:
         own, shelves = current.shelves.view(current.seen(access.where).documents, folder)
         documents = current.retriever.documents
         return DocumentList(documents, own), [(each, DocumentList(documents, each.numbers)) for each in shelves]
+
+    def label(self, access: Access, folder: str) -> str:
+        """Return a folder's heading: by its index page, if the asker may see that, else by its name."""
+        current = self.current
+        number = current.shelves.index_pages.get(folder, -1)
+        is_seen = number >= 0 and number in current.seen(access.where)
+        return folder_label(folder, str(current.retriever.documents.value(number, "title")).strip() if is_seen else "")
 
     def examples(self, access: Access) -> list[str]:
         """Questions that the documents answer."""

@@ -19,6 +19,7 @@ from structformer_serve.versions import is_version, newest_first
 _INDEX_PAGES = ("index", "_index", "readme", "home", "overview", "introduction", "intro")
 _PLAIN_WORDS = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
 _NUMBER = re.compile(r"(\d+)")
+_ORDER = re.compile(r"\d{1,3}[-_.](?=[^\W\d])")  # a number in front, which orders folders
 _LOOKED_AT = 3000  # passages, spread over all of them, whose headings may be questions
 _FEWEST, _MOST = 5, 9  # words of a question
 _LONGEST = 60  # characters of one
@@ -39,14 +40,14 @@ class Shelf:
     numbers: npt.NDArray[np.int64]
     """The numbers of its documents, the index page first."""
 
-    @property
-    def label(self) -> str:
-        """The folder's name as a heading: "getting-started" is "Getting started"."""
-        return folder_label(self.folder.rpartition("/")[2])
 
-
-def folder_label(name: str) -> str:
-    """A folder's name as a heading. A name that is not plain words, such as man1 or v2, stays as it is."""
+def folder_label(folder: str, title: str = "") -> str:
+    """Return a folder's heading: the title of its index page, unless that says no more than "Overview" or the folder is
+    a version; else its name without a number in front, which stays as it is if it is not plain words, such as man1.
+    """
+    name = _ORDER.sub("", folder.rpartition("/")[2])
+    if title and not is_version(name) and (title.lower() not in _INDEX_PAGES or title.lower() in name):
+        return title
     return re.sub("[-_]", " ", name).capitalize() if _PLAIN_WORDS.fullmatch(name) else name
 
 
@@ -57,11 +58,15 @@ class Shelves:
         """ids: of the documents in their order. ranks: the places of some of them in the site's own order."""
         ranks = ranks or {}
         folders: dict[str, list[tuple[float, int, list[tuple[int, int, str]], int]]] = {}
+        self.index_pages: dict[str, int] = {}
+        """The number of the index page of each folder that has one."""
         self._ranks: dict[str, float] = {}  # of folders: that of their index page, else of their first one
         for number, name in enumerate(ids):
             folder, _, file = name.rpartition("/")
             rank = ranks.get(name, inf)
             index_rank = _index_rank(file)
+            if index_rank < _INDEX_PAGES.index("home"):
+                self.index_pages.setdefault(folder, number)
             first = -1.0 if index_rank == 0 else rank
             folders.setdefault(folder, []).append((first, index_rank, _natural(file), number))
             for above in prefixes(folder):
@@ -131,8 +136,8 @@ def _index_rank(file: str) -> int:
 
 
 def example_questions(opened: OpenedIndex, seen: Mask, count: int = 4) -> list[str]:
-    """Up to `count` headings, each of another document: questions first, then instructions, then others. seen:
-    (documents,) those that may be seen.
+    """Return up to `count` headings, each of another document: questions first, then instructions. seen: (documents,)
+    those that may be seen.
     """
     total = len(opened.units)
     best: dict[int, tuple[int, int, str]] = {}  # of each document
@@ -146,7 +151,7 @@ def example_questions(opened: OpenedIndex, seen: Mask, count: int = 4) -> list[s
             best[document] = rank, number, title
     found: dict[str, str] = {}
     ranked = sorted(best.values())
-    for rank in range(4):
+    for rank in range(3):
         its = [title for each, _, title in ranked if each == rank]
         step = max(1, len(its) // count)  # spread, so that they are not all of the first folder
         for title in [*its[::step], *its]:
@@ -157,9 +162,7 @@ def example_questions(opened: OpenedIndex, seen: Mask, count: int = 4) -> list[s
 
 
 def _rank(title: str) -> int | None:
-    """0 for a question, 1 and 2 for what one does, 3 for another heading of some words; None for what one would not
-    type.
-    """
+    """Return 0 for a question, 1 and 2 for what one does; None for what one would not type."""
     asked = title.rstrip("?？ ")
     if len(title) > _LONGEST or _FORBIDS.match(title):
         return None
@@ -167,4 +170,4 @@ def _rank(title: str) -> int | None:
         return 0  # whole, though its "I" would say of a sentence that it is torn from its place
     if title != asked or not stands_alone(title, _FEWEST, _MOST):
         return None
-    return 1 if is_imperative(title) else 2 if title.split()[0].lower().endswith("ing") else 3
+    return 1 if is_imperative(title) else 2 if title.split()[0].lower().endswith("ing") else None

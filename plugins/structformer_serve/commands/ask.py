@@ -15,14 +15,7 @@ from structformer_serve.commands.serve import ask_options, check_packages
 @click.option("--anyway", is_flag=True, help="Ask the model too if nothing found is confident.")
 @ask_options
 @common_options
-def command(
-    question: str,
-    anyway: bool,
-    ask: str,
-    ask_model: str,
-    workspace: Path,
-    out: Output,
-) -> int:
+def command(question: str, anyway: bool, ask: str, ask_model: str, workspace: Path, out: Output) -> int:
     """Answer QUESTION from the documents by the language model at --ask, with the sections that say so.
 
     Exit code 1 if nothing found is confident, so that no model is asked without --anyway, or if it cannot be asked."""

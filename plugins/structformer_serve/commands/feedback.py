@@ -39,12 +39,7 @@ def kept_searches(out: Output, workspace: Path) -> tuple[list[Searches], int]:
 @force_option("the file that is there, and over judgements that an earlier run wrote")
 @common_options
 def command(
-    judgements: Path | None,
-    least: int,
-    write_query_log: Path | None,
-    force: bool,
-    workspace: Path,
-    out: Output,
+    judgements: Path | None, least: int, write_query_log: Path | None, force: bool, workspace: Path, out: Output
 ) -> None:
     """What people searched for on the page (`serve --feedback`): what is asked most, finds nothing, or is never opened.
 

@@ -67,10 +67,7 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="A TOML file of [[tokens]], each with the documents that it may see.",
         ),
         default_option(
-            "--rate",
-            20.0,
-            "Requests a second for each client, 0 for any number; not on loopback.",
-            type=Number(0, 1e9),
+            "--rate", 20.0, "Requests a second for each client, 0 for any number; not on loopback.", type=Number(0, 1e9)
         ),
         click.option(
             "--connections",

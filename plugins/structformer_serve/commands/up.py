@@ -34,9 +34,7 @@ _KEPT = "what is done is kept, and the same command goes on from there"
 
 
 @click.command(
-    "up",
-    cls=BriefCommand,
-    main="--train --watch --open --base-model --base-url --ask --host --port --title --feedback",
+    "up", cls=BriefCommand, main="--train --watch --open --base-model --base-url --ask --host --port --title --feedback"
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @default_option("--train", "5m", "How long to train on the documents: 90s, 5m, none.", name="train_time")

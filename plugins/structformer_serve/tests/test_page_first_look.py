@@ -21,6 +21,7 @@ from structformer_serve.assets import icon
 from structformer_serve.http.access import EVERYTHING, Access, read_tokens
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.service import SearchService, Serving
+from structformer_serve.shelves import folder_label
 from structformer_serve.static_site import export_site
 from structformer_serve.versions import is_version, newest_first
 
@@ -99,15 +100,30 @@ def test_a_translation_is_written_in_the_direction_of_its_own_language(tmp_path)
 def test_the_first_page_has_the_folders_each_with_its_index_page_first(boats):
     page = boats.get("/").text
     assert re.findall(r"<h2><a [^>]+>([^<]+)</a> <span class=\"count\">(\d+)", page) == [
-        ("Guide", "4"),
+        ("All guides", "4"),  # as its index page has it
         ("Parts", "12"),
     ]
     names = list(links(page))
-    assert names.index("Harbour") < names.index("About") < names.index("Guide")
+    assert names.index("Harbour") < names.index("About") < names.index("All guides")
     assert names.index("All guides") < names.index("Anchor") < names.index("Moor") < names.index("Oar")
     assert "Part 7" in names
     assert "Part 9" not in names
     assert links(page)["All 12 · Parts"] == "/?folder=parts"
+
+
+def test_a_folder_has_one_name_on_cards_and_above_pages_and_hits(boats):
+    assert folder_label("docs/01-getting-started") == "Getting started"
+    assert folder_label("cli", "Overview") == "Cli"
+    assert folder_label("docs/v2.0", "Boats") == "v2.0"
+    assert links(boats.get("/read/guide/anchor.md").text)["All guides"] == "/?folder=guide"
+    assert '<p class="path">All guides › Moor</p>' in boats.get("/?q=weigh the anchor").text
+    assert links(boats.get("/?folder=guide").text)["All guides"] == "/read/guide/index.md"
+
+
+def test_a_description_of_the_api_has_its_code_set_as_code(boats):
+    page = boats.get("/docs").text
+    assert "<code>" in page
+    assert "`" not in page.partition("<main")[2]
 
 
 def test_a_folder_shows_all_that_it_has(boats):
@@ -115,7 +131,7 @@ def test_a_folder_shows_all_that_it_has(boats):
     assert {f"Part {number}" for number in range(12)} <= set(links(page))
     guide = boats.get("/?folder=guide").text
     assert links(guide)["Deep"] == "/?folder=guide%2Fdeep"
-    assert links(boats.get("/?folder=guide/deep").text)["Guide"] == "/?folder=guide"
+    assert links(boats.get("/?folder=guide/deep").text)["All guides"] == "/?folder=guide"
     assert boats.get("/?folder=nowhere").status_code == 404
 
 
@@ -136,7 +152,7 @@ def test_a_heading_that_only_begins_like_a_question_is_no_example(tmp_path):
     }
     with served(tmp_path, pages) as found:
         [listed] = re.findall(r'<ul class="examples">(.*?)</ul>', found.get("/").text, re.DOTALL)
-    assert list(links(listed)) == ["When to give up waiting", "When the daemon starts late"]  # the page's best first
+    assert list(links(listed)) == ["When to give up waiting"]  # no other asks or tells
 
 
 def test_the_words_of_a_hit_end_with_a_stop(boats):
