@@ -72,13 +72,16 @@ CORPORA = {
     "fastapi": "fastapi-markdown",
     "ruff": "ruff-markdown",
     "python": "python-html",
+    "vite": "vite-markdown",
+    "traefik": "traefik-markdown",
+    "loki": "loki-markdown",
     "xquad-hi": "xquad-hi",
     "xquad-tr": "xquad-tr",
     "demo": "",  # what `make demo` fetches
 }
 KINDS = {
     "manuals": ("npm", "cargo", "docker", "podman", "git", "systemd", "man-fr", "man-zh", "man"),
-    "sites": ("prometheus", "fastapi", "ruff", "python", "demo"),
+    "sites": ("prometheus", "fastapi", "ruff", "python", "vite", "traefik", "loki", "demo"),
     "others": ("stacks", "xquad-hi", "xquad-tr"),
 }
 BEFORE = "hybrid, without structure"
