@@ -17,7 +17,7 @@ _UNNAMED_FIRST = frozenset("heading tab details expand badge kbd abbr".split()) 
 # What `heading` shows in Kubernetes' documentation.
 _HEADINGS = {"whatsnext": "What's next", "seealso": "See also"}
 _IMAGES = frozenset("figure img image imgproc picture".split())
-_CODE = re.compile(r"highlight|(?!.*(?:group|tabs)).*code.*", re.IGNORECASE)
+_CODE = re.compile(r"highlight|mermaid|(?!.*(?:group|tabs)).*code.*", re.IGNORECASE)
 _HOLDS_OTHERS = re.compile(r"\s*\{\{[<%]")
 _CONFIGURATIONS = ("config/_default/params", "config/_default/hugo", "config/_default/config", "hugo", "config")
 _OF_QUARTO = {"meta": ("_metadata.yml", "_quarto.yml"), "var": ("_variables.yml",)}

@@ -678,6 +678,11 @@ def test_escaped_shortcodes_show_the_shortcode():
     assert text(source) == 'Write {{< ref "a.md" >}}, {{% notice %}} or b.\n\n{{< tab >}}\n{{< /tab >}}'
 
 
+def test_a_diagram_in_a_shortcode_of_hugo_is_code():
+    source = '# T\n\n{{< mermaid class="wide" >}}\nsequenceDiagram\nparticipant Client\n{{< /mermaid >}}\n\nText.\n'
+    assert text(source) == "sequenceDiagram\nparticipant Client\n\nText."
+
+
 def test_comments_that_highlight_lines_are_no_code():
     source = "let a // [!code ++]\n// [!code focus]\n// highlight-next-line\nlet b\n  # highlight-start\nlet c <!-- [!code --] -->\n{/* highlight-end */}\n"
     assert text(f"```js\n{source}```\n\nAnd `// highlight-start`.\n") == (
