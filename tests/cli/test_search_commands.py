@@ -117,11 +117,17 @@ def test_a_pipeline_file_is_a_pipeline(run, harbour, tmp_path):
     assert (wrong.code, wrong.err) == (2, "error: no stage 'rerang'; did you mean rerank?\n")
 
 
-def test_an_index_older_than_the_corpus_answers_is_refused_or_rebuilt(run, harbour, made):
+def test_an_index_older_than_the_corpus_answers_is_refused_or_rebuilt(run, harbour, made, tmp_path):
+    waits = "a newer corpus waits: run `structformer index` to search it too"
+    assert waits not in run("search", "mast", "-w", harbour).err
     (made.parent / "pages" / "new.md").write_text("# Sextant\n\nA sextant measures angles between stars.\n")
     ingest(made.parent / "pages", harbour)
     answered = run("search", "sextant", "-w", harbour)
     assert (answered.code, "new.md" in answered.out) == (0, False)
+    exported = run("export", "--site", tmp_path / "site", "-w", harbour)
+    assert exported.code == 0
+    assert waits in answered.err
+    assert waits in exported.err
     refused = run("search", "sextant", "-w", harbour, "--if-stale", "refuse")
     assert (refused.code, "of an earlier corpus: run `structformer index` again" in refused.err) == (1, True)
     rebuilt = run("search", "sextant", "-w", harbour, "--if-stale", "rebuild", "-k", 1)
