@@ -11,14 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.models.plain_tokenizer import Prompt
-from structformer.models.sentence_modules import (
-    DOCUMENT,
-    DOCUMENT_TOKENS,
-    QUERY,
-    QUERY_TOKENS,
-    SIDES,
-    SentenceModules,
-)
+from structformer.models.sentence_modules import DOCUMENT, DOCUMENT_TOKENS, QUERY, QUERY_TOKENS, SIDES, SentenceModules
 
 Vectors = npt.NDArray[np.float32]
 SeeTokens = Callable[[int, Vectors], None]

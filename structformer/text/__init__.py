@@ -15,16 +15,7 @@ if TYPE_CHECKING:
     from structformer.text.stop_words import function_words
     from structformer.text.version_marks import version_names, version_of, version_order
     from structformer.text.visible_text import CONTROLS, visible, without_controls
-    from structformer.text.words import (
-        FOLDING,
-        IGNORABLE,
-        WRITTEN,
-        asked,
-        bare_words,
-        names_of,
-        spaced,
-        written_words,
-    )
+    from structformer.text.words import FOLDING, IGNORABLE, WRITTEN, asked, bare_words, names_of, spaced, written_words
 
 __all__ = [
     "CONTROLS", "FOLDING", "IGNORABLE", "SEE_ALSO_PHRASES", "WRITTEN", "analyzer", "analyzer_of",

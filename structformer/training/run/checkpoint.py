@@ -183,8 +183,7 @@ def module_state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 def optimizer_state(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, dict[str, torch.Tensor]]:
     """The optimizer's tensors by parameter, on the CPU; all processes must ask."""
     return cast(
-        dict[str, dict[str, torch.Tensor]],
-        get_optimizer_state_dict(module, optimizer, options=_WHOLE).get("state", {}),
+        dict[str, dict[str, torch.Tensor]], get_optimizer_state_dict(module, optimizer, options=_WHOLE).get("state", {})
     )
 
 
