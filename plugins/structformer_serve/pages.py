@@ -102,7 +102,7 @@ def called(translation: TranslationOut) -> str:
 
 
 def with_code(text: str) -> Markup:
-    """A text with what stands in backticks as code."""
+    """Return a text whose backticks are code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
