@@ -134,7 +134,7 @@ class Generation:
         self.retriever = Retriever.open(workspace)
         self.corpus = self.retriever.opened.index.corpus
         self.deleted: frozenset[int] = frozenset()
-        self._compared = self.corpus.fingerprint  # the corpus in which deleted documents were last looked for
+        self._compared: object = None  # the number of the corpus in which deleted documents were last looked for
         self._graph = ReferenceGraph.open(workspace, self.corpus)
         own = {name: self.retriever.pipeline(text) for name, text in (pipelines or {}).items()}
         best = own.get(BEST) or self.retriever.default_pipeline()
@@ -159,7 +159,7 @@ class Generation:
         # Found now: the models may be others by the time that an answer says how it was found.
         names = {pipeline.encoder for pipeline in self.pipelines.values()} - {""}
         self.static = frozenset(name for name in names if not encoder_kind(workspace, name).pretrained)
-        self.hide_deleted(Corpus.open(workspace))
+        self.hide_deleted(workspace)
 
     def _warm(self) -> None:
         """Load what the first request would wait for, but for what is only compared with."""
@@ -273,11 +273,10 @@ class Generation:
                 self._allowed.popitem(last=False)
         return found
 
-    def hide_deleted(self, newest: Corpus) -> None:
-        """Let nobody see the documents that a newer corpus has no more."""
-        if newest.fingerprint != self._compared:
-            self.deleted = deleted_documents(self.corpus, newest)
-            self._compared = newest.fingerprint
+    def hide_deleted(self, workspace: Workspace) -> None:
+        """Let nobody see the documents that the workspace's newest corpus does not have."""
+        if (newest := workspace.state()["current"].get("corpus")) != self._compared:
+            self.deleted, self._compared = deleted_documents(self.corpus, Corpus.open(workspace)), newest
 
     def number(self, document_id: str) -> int | None:
         """The number of a document by its id, None where there is none."""

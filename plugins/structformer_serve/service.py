@@ -130,7 +130,6 @@ class SearchService:
         self.serving = serving or Serving()
         self.doing: StepProgress | None = None  # what is being done to make the search better
         self._changing = threading.Lock()
-        self._looked_for_deleted: object = None  # the number of the corpus in which it was last done
         self._current = self._open()
 
     @property
@@ -149,9 +148,7 @@ class SearchService:
                     self._current = self._open()
                     return True
             with suppress(WorkspaceError):
-                if (corpus := self.workspace.state()["current"].get("corpus")) != self._looked_for_deleted:
-                    self._current.hide_deleted(Corpus.open(self.workspace))
-                    self._looked_for_deleted = corpus
+                self._current.hide_deleted(self.workspace)
         return False
 
     @cached_property
