@@ -1,9 +1,12 @@
 """`structformer pretrain`."""
 
+from collections import deque
 from pathlib import Path
 
 import click
 from structformer.cli import BriefCommand, Output, OutputPath, common_options, default_option, seconds, several_option
+
+_SHOWN = 20  # steps of a line, which has the means of their losses
 
 
 @click.command("pretrain", cls=BriefCommand, main="--output --cache --apart --base-model --max-time --share")
@@ -45,13 +48,13 @@ def command(
     out: Output,
     workspace: Path,  # which every command takes; this one writes nothing there
     **chosen: int | float,
-) -> None:
+) -> int:
     """Teach a sentence encoder the structure of many corpora: a small LoRA adapter, for any corpus.
 
     LIST is a TOML file of tables [[corpus]] with name, licence and folder, and of a public repository its address and
-    commit: docs/pretraining.md. Each corpus is read and asks questions by its headings, links and sentences; the
-    encoder learns to find the passages that answer them. A corpus that cannot be had is named and left out (exit code
-    1). `structformer index --base-model FOLDER` searches by the adapter, without torch too.
+    commit: docs/learning.md. Each corpus is read and asks questions by its headings, links and sentences; the
+    encoder learns to find the passages that answer them. A corpus that cannot be fetched or read is named and left out
+    (exit code 1). `structformer index --base-model FOLDER` searches by the adapter, without torch too.
     """
     from structformer.models import MINILM_HUB, resolve_base_model
     from structformer.workspace import check_folder
@@ -65,14 +68,14 @@ def command(
     base = resolve_base_model(base_model, "bi-encoder")
     options = PretrainingOptions(**chosen)  # type: ignore[arg-type]
     gathered = gather(listed, corpora.parent, cache, [Path(each) for each in apart], out.note)
-    run = AdapterRun(base.location, MINILM_HUB if base.name == "minilm" else base.location, gathered.pairs, options)
+    folder = str(Path(base.location).resolve()) if Path(base.location).is_dir() else base.location
+    run = AdapterRun(folder, MINILM_HUB if base.name == "minilm" else folder, gathered.pairs, options)
     out.note(f"{len(run.corpora)} corpora, {sum(run.corpora.values())} pairs")
-    losses: list[Step] = []
+    last: deque[Step] = deque(maxlen=_SHOWN)
 
     def report(step: Step) -> None:
-        losses.append(step)
-        if step.number % 20 == 0 or step.number == options.steps:
-            last = losses[-20:]
+        last.append(step)
+        if step.number % _SHOWN == 0 or step.number == options.steps:
             vectors, tokens = (sum(getattr(each, kind) for each in last) / len(last) for kind in ("vectors", "tokens"))
             out.note(
                 f"step {step.number}/{options.steps}: loss {vectors:.3f} by vectors, {tokens:.3f} by tokens "
@@ -80,8 +83,7 @@ def command(
             )
 
     run.learn(cache / "checkpoint.pt", limit, report)
-    folder = run.write(target, share, listed)
-    out.json({"adapter": str(folder), "steps": run.step, "corpora": run.corpora, "left_out": gathered.left_out})
-    out.result(f"{folder}: an adapter of {base.name} after {run.step} steps")
-    if gathered.left_out:
-        raise SystemExit(1)
+    run.write(target, share, listed)
+    out.json({"adapter": str(target), "steps": run.step, "corpora": run.corpora, "left_out": gathered.left_out})
+    out.result(f"{target}: an adapter of {base.name} after {run.step} steps")
+    return 1 if gathered.left_out else 0

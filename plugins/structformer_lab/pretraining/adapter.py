@@ -25,6 +25,7 @@ import torch
 from safetensors.torch import save_file
 from structformer.errors import ModelError
 from structformer.models import BiEncoder, write_modules
+from structformer.training import info_nce
 from structformer.workspace import new_folder
 from torch import nn
 from torch.nn import functional
@@ -236,11 +237,11 @@ class AdapterRun:
         for parameter, value in zip(self._parameters, state["weights"], strict=True):
             parameter.data.copy_(value)
 
-    def write(self, target: Path, share: float, listed: Sequence[ListedCorpus]) -> Path:
+    def write(self, target: Path, share: float, listed: Sequence[ListedCorpus]) -> None:
         """Write the adapter as peft does, in 16 bits, with the modules of its base and a card that names the corpora.
 
-        share: of what was learned, 1 for all of it, 0.5 for half-way to the base (Wortsman et al., CVPR 2022). Returns
-        the folder. Raises UsageError if there is something else.
+        share: of what was learned, 1 for all of it, 0.5 for half-way to the base (Wortsman et al., CVPR 2022). Raises
+        UsageError if there is something else.
         """
         weights = {}
         for name, layer in self._layers.items():
@@ -258,19 +259,16 @@ class AdapterRun:
             for each in listed
             if each.name in self.corpora
         ]
-        said = {**asdict(self.options), "steps": self.step, "base": self._name, "share": share}
-        card = _CARD.format(rows="\n".join(rows), **said)
+        run = {**asdict(self.options), "steps": self.step, "base": self._name, "share": share}
+        card = _CARD.format(rows="\n".join(rows), **run)
         with new_folder(target, force=True) as folder:
             save_file(weights, folder / "adapter_model.safetensors", metadata={"format": "pt"})
             (folder / "adapter_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
             write_modules(folder, self.encoder.modules, int(self.encoder.model.config.hidden_size))
             (folder / "README.md").write_text(card, encoding="utf-8")
-        return target
 
 
 def _contrast(scores: torch.Tensor) -> torch.Tensor:
-    """The mean of -log softmax of each row's own passage, without passages that are likely answers too."""
-    own = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-    likely = (scores.detach() > scores.detach().diagonal()[:, None] + _LIKELY_ANSWER) & ~own
-    kept = (scores / _TEMPERATURE).masked_fill(likely, -1e4)
-    return functional.cross_entropy(kept, torch.arange(len(scores), device=scores.device))
+    """Return the mean InfoNCE of (questions, passages) scores, without passages that are likely answers too."""
+    own = scores.detach().diagonal()[:, None]
+    return info_nce(scores / _TEMPERATURE, scores.detach() <= own + _LIKELY_ANSWER).mean()

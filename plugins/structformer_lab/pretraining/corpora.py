@@ -16,7 +16,7 @@ from structformer.workspace import new_folder
 
 _NAME, _COMMIT = re.compile(r"[a-z0-9][a-z0-9-]*"), re.compile(r"[0-9a-f]{40}")
 _ADDRESS = re.compile(r"(https|file)://[^\s@]+")
-_FETCH_SECONDS = 1800
+_SECONDS = 1800  # of one command of git
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +86,11 @@ def fetch(corpus: ListedCorpus, beside: Path, documents: Path) -> Path:
         except (subprocess.SubprocessError, OSError, tarfile.TarError) as error:
             why = str(getattr(error, "stderr", "") or error).strip().splitlines()
             raise UsageError(
-                f"{corpus.name}: {corpus.repository} cannot be had: {(why or ['git failed'])[-1]}"
+                f"{corpus.name}: {corpus.repository} cannot be fetched: {(why or ['git failed'])[-1]}"
             ) from error
     return target
 
 
 def _git(folder: Path, *arguments: str) -> None:
-    subprocess.run(
-        ["git", "-c", "core.hooksPath=/dev/null", *arguments],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=_FETCH_SECONDS,
-        stdin=subprocess.DEVNULL,
-    )
+    command, none = ["git", "-c", "core.hooksPath=/dev/null", *arguments], subprocess.DEVNULL
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=_SECONDS, stdin=none)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from structformer.corpus import Corpus
 from structformer.errors import StructformerError
 from structformer.ingestion import ingest
 from structformer.retrieval import build_index
@@ -20,7 +21,7 @@ _MOST_COPIED = 1 / 3  # of a corpus's pairs; beyond, it is a copy itself
 
 @dataclass(slots=True)
 class Gathered:
-    """What the corpora of a list gave."""
+    """Pairs of the corpora of a list, and the corpora that were left out."""
 
     pairs: dict[str, list[Pair]] = field(default_factory=dict)
     """By the corpus's name."""
@@ -51,10 +52,11 @@ def gather(
 
 
 def _drawn(corpus: ListedCorpus, beside: Path, cache: Path) -> list[Pair]:
-    file = cache / "pairs" / f"{corpus.name}-{corpus.commit[:12] or 'folder'}.jsonl"
+    """Return a corpus's pairs; those of an earlier run if the corpus is the same."""
+    workspace = cache / "workspaces" / corpus.name
+    ingest(fetch(corpus, beside, cache / "documents"), workspace)
+    file = cache / "pairs" / f"{corpus.name}-{Corpus.open(workspace).fingerprint[:12]}.jsonl"
     if not file.exists():
-        workspace = cache / "workspaces" / corpus.name
-        ingest(fetch(corpus, beside, cache / "documents"), workspace)
         build_index(workspace, encoders=[])
         file.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(file, "".join(f"{json.dumps(asdict(pair))}\n" for pair in draw_pairs(workspace)).encode())

@@ -12,19 +12,18 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from structformer.corpus import Corpus
 from structformer.graph import ReferenceGraph
 from structformer.retrieval import Copies, Retriever, Unit, draw_pseudo_queries
-from structformer.text import with_path
+from structformer.text import with_path, written_words
 
 OPENING, LINK, SENTENCE, ANCHOR, HEADING = "opening", "link", "sentence", "anchor", "heading"
 ASKED = "question"  # a heading that people would ask
 _ASKS = re.compile(r"(how|why|what|when|where|which|can|does|is|do|should)\b.*|.*\?", re.IGNORECASE | re.DOTALL)
-_WORD = re.compile(r"\w+")
 _FEWEST_WORDS = 12  # of a passage
 _HEADING_WORDS = range(2, 15)
 _QUESTION, _PASSAGE = 400, 1500  # characters kept
@@ -48,43 +47,53 @@ def draw_pairs(workspace: Path, most: int = 30_000) -> Iterator[Pair]:
     """Draw the pairs of a workspace that has an index of words; the same for the same corpus."""
     table, corpus = Retriever.open(workspace).units, Corpus.open(workspace)
     units, copies = list(table), Copies.of(table)
-    bags = [{word.casefold() for word in _WORD.findall(unit.whole)} for unit in units]
-    having = Counter(word for bag in bags for word in bag)
-    of_document: dict[int, list[int]] = {}
-    for number, unit in enumerate(units):
-        if len(unit.text.split()) >= _FEWEST_WORDS:
-            of_document.setdefault(unit.document, []).append(number)
-    choice = random.Random(corpus.fingerprint)
+    choice, overlap = random.Random(corpus.fingerprint), _Overlap(units)
     graph = ReferenceGraph.open(workspace, corpus)
-    for query in draw_pseudo_queries(
-        corpus, graph, table, copies=copies, sources=(OPENING, LINK, SENTENCE, ANCHOR), most=most
-    ):
-        if query.source in (OPENING, SENTENCE):
-            number = query.holders[0] if query.holders else -1
-            unit = units[number]
-            taken = query.text.rstrip(".") if choice.random() < _TAKEN_OUT else ""
-            rest = unit.text.replace(taken, "", 1) if taken else unit.text
-            if number < 0 or len(rest.split()) < _FEWEST_WORDS:
-                continue
-            passage = with_path(" ".join(unit.path), rest)
+    sources = (OPENING, LINK, SENTENCE, ANCHOR)
+    for query in draw_pseudo_queries(corpus, graph, table, copies=copies, sources=sources, most=most):
+        if query.source in (LINK, ANCHOR):
+            number = overlap.best(query.text, query.document, query.holders)
+            passage = units[number].ranker_text if number >= 0 else ""
         else:
-            asked = {word.casefold() for word in _WORD.findall(query.text)}
-            others = [each for each in of_document.get(query.document, ()) if each not in query.holders]
-            if not others:
-                continue
-            weights = {word: math.log(1 + len(units) / having[word]) for word in asked if having[word]}
-            number = max(others, key=lambda each: (sum(weights.get(word, 0.0) for word in asked & bags[each]), -each))
-            passage = units[number].ranker_text
-        yield Pair(query.text[:_QUESTION], passage[:_PASSAGE], query.document, number, query.source)
+            number = next(iter(query.holders), -1)
+            passage = _without(query.text, units[number], choice) if number >= 0 else ""
+        if passage:
+            yield Pair(query.text[:_QUESTION], passage[:_PASSAGE], query.document, number, query.source)
     yield from _of_headings(units, copies, choice)
 
 
-def _of_headings(units: list[Unit], copies: Copies, choice: random.Random) -> Iterator[Pair]:
+def _without(sentence: str, unit: Unit, choice: random.Random) -> str:
+    """Return a passage without a sentence of it, one time of ten with it; "" if little is left."""
+    text = unit.text.replace(sentence.rstrip("."), "", 1) if choice.random() < _TAKEN_OUT else unit.text
+    return with_path(" ".join(unit.path), text) if len(text.split()) >= _FEWEST_WORDS else ""
+
+
+class _Overlap:
+    """Finds the passage of a document that shares most words with a text, by their inverse document frequency."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._words = [frozenset(written_words(unit.whole)) for unit in units]
+        self._having = Counter(word for words in self._words for word in words)
+        self._of_document: dict[int, list[int]] = {}
+        for number, unit in enumerate(units):
+            if len(unit.text.split()) >= _FEWEST_WORDS:
+                self._of_document.setdefault(unit.document, []).append(number)
+
+    def best(self, text: str, document: int, without: Collection[int]) -> int:
+        """Return the passage's number, -1 if the document has no other passages than those."""
+        having = {word: self._having[word] for word in written_words(text) if word in self._having}
+        idf = {word: math.log(1 + len(self._words) / count) for word, count in having.items()}
+        others = [number for number in self._of_document.get(document, ()) if number not in without]
+        return max(others, key=lambda number: sum(idf[word] for word in idf if word in self._words[number]), default=-1)
+
+
+def _of_headings(units: Sequence[Unit], copies: Copies, choice: random.Random) -> Iterator[Pair]:
     seen = set()
     for number, unit in enumerate(units):
         if copies.is_copy(unit.document) or not unit.path or len(unit.text.split()) < _FEWEST_WORDS:
             continue
-        heading = next((each for each in (unit.path[-1], " ".join(unit.path[-2:])) if _asks_enough(each)), "")
+        likely = unit.path[-1], " ".join(unit.path[-2:])
+        heading = next((each for each in likely if len(written_words(each)) in _HEADING_WORDS), "")
         if not heading or (unit.document, unit.path) in seen:
             continue
         seen.add((unit.document, unit.path))
@@ -94,13 +103,9 @@ def _of_headings(units: list[Unit], copies: Copies, choice: random.Random) -> It
         yield Pair(heading[:_QUESTION], passage[:_PASSAGE], unit.document, number, source)
 
 
-def _asks_enough(heading: str) -> bool:
-    return len(_WORD.findall(heading)) in _HEADING_WORDS
-
-
 def runs_of_words(text: str) -> set[int]:
     """Digests of a text's runs of eight words."""
-    words = [word.casefold() for word in _WORD.findall(text)]
+    words = written_words(text)
     return {
         int.from_bytes(hashlib.blake2b(" ".join(words[start : start + _SHINGLE]).encode(), digest_size=8).digest())
         for start in range(len(words) - _SHINGLE + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from structformer.models.scratch import make_scratch_model
 
 from boats import linked_pages
 from conftest import write_pages
-from structformer_lab.pretraining.corpora import read_list
+from structformer_lab.pretraining.corpora import ListedCorpus, read_list
+from structformer_lab.pretraining.gathering import gather
 from structformer_lab.pretraining.pairs import draw_pairs, is_near_copy, judged_runs
 
 PERMISSIVE = r"MIT|ISC|Zlib|PSF-2\.0|CC0-1\.0|Unlicense|Apache-2\.0|BSD-\w-Clause|CC-BY-\d\.\d"
@@ -91,11 +93,28 @@ def test_other_options_do_not_go_on_from_a_checkpoint(listed, tmp_path, run):
     assert "is of a run with other options or corpora" in other.err
 
 
-def test_headings_sentences_and_links_ask_for_what_answers_them(workspace, run):
-    assert run("index", "-w", workspace, "--encoder", "none").code == 0
-    pairs = list(draw_pairs(workspace))
-    assert pairs == list(draw_pairs(workspace))
+def test_headings_sentences_and_links_ask_for_what_answers_them(listed, tmp_path, run):
+    run("ingest", listed / "knots", "-w", tmp_path / "w")
+    assert run("index", "-w", tmp_path / "w", "--encoder", "none").code == 0
+    pairs = list(draw_pairs(tmp_path / "w"))
+    assert pairs == list(draw_pairs(tmp_path / "w"))
     assert all(len(pair.passage.split()) >= 12 for pair in pairs)
+    [asked] = [pair for pair in pairs if pair.question == "How do I tie a bowline?"]
+    assert "First hold the end, then tie it." in asked.passage
+    run("ingest", write_pages(tmp_path / "boats", linked_pages()), "-w", tmp_path / "b")
+    run("index", "-w", tmp_path / "b", "--encoder", "none")
+    assert any("The ladder is a part" in each.passage for each in draw_pairs(tmp_path / "b") if each.source == "anchor")
+
+
+def test_a_folder_that_changed_is_drawn_from_again(listed, tmp_path):
+    def questions() -> set[str]:
+        gathered = gather([ListedCorpus("knots", "MIT", "knots")], tmp_path, tmp_path / "cache", [], str)
+        return {pair.question for pair in gathered.pairs["knots"]}
+
+    shutil.copytree(listed / "knots", tmp_path / "knots")
+    before = questions()
+    write_pages(tmp_path / "knots", {"new.md": page("sheepshank", "tie")})
+    assert "How do I tie a sheepshank?" in questions() - before
 
 
 def test_what_is_judged_elsewhere_teaches_nothing(listed, tmp_path, run):
