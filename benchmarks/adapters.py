@@ -4,7 +4,7 @@
 
 SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. For the base and each adapter, a folder or hub
 name, prints nDCG@10 of documents by its vectors alone and by the whole search (the default, with the static encoder,
-descriptions and the second look made anew), all rows of a set from one run, with the better BM25 beside them; the mean
+descriptions and the second look rebuilt), all rows of a set from one run, with both kinds of BM25 beside them; the mean
 over the sets and over each kind, how many sets are worse than the base's whole search by 0.005, and one randomisation
 test of all queries of all sets together.
 
@@ -24,9 +24,9 @@ from structformer.retrieval.learning.structure import StructureOptions
 from structformer.retrieval.structure_training import train_structure
 from structformer.retrieval.vectors.encoder_names import UNTRAINED
 from structformer.storage.files import write_bytes
-from structure import CORPORA, Scores, kept_before, prepared, scored, table
+from structure import BASELINES, CORPORA, Scores, kept_before, prepared, scored, table
 
-BM25 = {"BM25 of sections": "lexical", "BM25 of documents": "lexical[of=documents]"}
+BM25 = {row: pipeline for row, pipeline in BASELINES.items() if row.startswith("BM25")}
 ROWS = {"vectors": f"dense:{UNTRAINED}", "the search": f"hybrid:{UNTRAINED}"}
 
 
@@ -34,13 +34,13 @@ def measured(shared: Path, name: str, work: Path, encoders: Sequence[str]) -> Sc
     """Each query's nDCG@10 by row; the first encoder is the base."""
     workspace, judgements = prepared(shared, name, work)
     train_structure(workspace, "structure", StructureOptions(), force=True)
-    found = scored(workspace, judgements, BM25)
+    scores = scored(workspace, judgements, BM25)
     for encoder in encoders:
         shutil.rmtree(workspace.cache, ignore_errors=True)  # nothing of another encoder's is taken over
         build_index(workspace, encoders=["structure", UNTRAINED], base_model=encoder)
         label = Path(encoder).name
-        found |= scored(workspace, judgements, {f"{label}, {row}": pipeline for row, pipeline in ROWS.items()})
-    return found
+        scores |= scored(workspace, judgements, {f"{label}, {row}": pipeline for row, pipeline in ROWS.items()})
+    return scores
 
 
 def main() -> None:
