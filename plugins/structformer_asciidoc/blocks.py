@@ -53,7 +53,7 @@ class Blocks:
     def __init__(self, builder: TreeBuilder, attributes: Attributes, warn: Callable[[str], None]) -> None:
         self.title = self.author = ""
         self._warn = warn
-        self._level = 2  # of the section that is open; headings of it end what stands above all of them too
+        self._level = 2  # of the open section; a heading of this level or a higher one ends an open block
         self._builder = builder
         self._attributes = attributes
         self._inline = Inline(builder, attributes)

@@ -261,7 +261,7 @@ class Archive:
                 failure = error
 
             def walk() -> Iterator[Member]:
-                for member in chain(ahead, rest):  # after a failure there is no rest
+                for member in chain(ahead, rest):  # a failure left `rest` empty
                     self.budget.check(member.name)
                     yield member
                 if failure is not None:

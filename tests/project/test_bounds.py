@@ -35,7 +35,7 @@ LINES = {
     "papers": 2_111,
     "records": 539,
     "rst": 1_383,
-    "serve": 8_495,
+    "serve": 8_485,
     "sites": 1_701,
     "web": 1_194,
     "webformer": 807,
@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_576,
     "readers": 19_739,
     "research": 6_582,
-    "all": 85_391,
+    "all": 85_379,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
