@@ -222,12 +222,8 @@ def test_examples_of_tasks_not_drawn_yet_are_drawn_as_the_others_were(workspace)
 
 
 def test_training_stops_when_its_time_is_up(corpus):
-    import time
-
-    begun = time.monotonic()
     result = train(corpus, replace(TINY, max_steps=100_000, max_seconds=12.0, name="timed"))
     assert 1 <= result.steps < 100_000
-    assert time.monotonic() - begun < 60  # far from the hours that so many steps would take
     assert (result.folder / "model.safetensors").exists()
 
 
