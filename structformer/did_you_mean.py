@@ -14,9 +14,7 @@ _ALIKE = 0.72  # in difflib's measure; "nonsense" has 0.71 of "condenser"
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """The name that a word is nearest to, "" where none is near. Case, and dashes for underscores, make no
-    difference.
-    """
+    """Return the nearest name, "" if none is near; case, and dashes for underscores, make no difference."""
     plain: dict[str, str] = {}
     for name in names:
         plain.setdefault(_plain(name), name)

@@ -30,9 +30,7 @@ class ModelError(StructformerError):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error is about memory: Python's, torch's of a GPU, or torch's of a CPU, which has no class of its
-    own.
-    """
+    """Whether an error is about memory: Python's, torch's of a GPU, or torch's of a CPU, which has no class."""
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError)
         and (type(error).__name__ == "OutOfMemoryError" or "allocate memory" in str(error))

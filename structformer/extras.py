@@ -68,9 +68,7 @@ def needs(what: str, packages: Sequence[str]) -> str:
 
 
 def install_command(*extras: str) -> str:
-    """The command that adds extras to this structformer, from where it was installed: a checkout, a wheel, or an index
-    (PEP 610).
-    """
+    """The command that adds extras, from where structformer came: a checkout, a wheel, or an index (PEP 610)."""
     asked, came = f"[{','.join(extras)}]", _came_from()
     url = str(came.get("url", ""))
     folder = url2pathname(urlsplit(url).path)

@@ -1,6 +1,4 @@
-"""Plugins: the hook specifications and the manager that finds installed plugins by the entry-point group
-"structformer".
-"""
+"""Hook specifications, and the manager of plugins installed under the entry-point group "structformer"."""
 
 import importlib.metadata
 from collections.abc import Collection, Mapping
@@ -101,9 +99,7 @@ class Hooks(Protocol):
 
 @dataclass(slots=True)
 class Plugin:
-    """An installed plugin: its entry-point name, its distribution and version, what it supplies by kind, and why it
-    does not work where it does not.
-    """
+    """An installed plugin: its entry-point name, distribution, version, what it supplies by kind, and its error."""
 
     name: str
     distribution: str
@@ -113,9 +109,7 @@ class Plugin:
 
 
 class Plugins:
-    """The loaded plugins. One that fails to load, or supplies what it should not, is kept with its error, and the rest
-    works.
-    """
+    """The loaded plugins. One that fails to load, or supplies what it should not, is kept with its error."""
 
     def __init__(self) -> None:
         self.manager = pluggy.PluginManager(GROUP)
@@ -200,9 +194,7 @@ class Plugins:
         return {name: generator for name, (generator, _) in supplied.items()}
 
     def theme(self, text: str) -> SiteGenerator | None:
-        """The site generator that a user's theme, in TOML, describes; None if no plugin reads themes. Raises
-        UsageError.
-        """
+        """The site generator of a user's theme, in TOML; None if no plugin reads themes. Raises UsageError."""
         generator: SiteGenerator | None = self.manager.hook.structformer_theme(text=text)
         return generator
 

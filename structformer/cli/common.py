@@ -80,9 +80,7 @@ class Output:
         return progress_bar(what, quiet=self.quiet, verbose=self.verbose)
 
     def stages(self) -> AbstractContextManager[StageReport]:
-        """Progress of work in stages, one after the other; called with the stage's name, what is done, and the
-        total.
-        """
+        """Report progress of successive stages; called with the stage's name, what is done, and the total."""
         return progress_of_stages(quiet=self.quiet, verbose=self.verbose)
 
     def lines(self) -> StageReport:

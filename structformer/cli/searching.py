@@ -1,6 +1,4 @@
-"""Shared by the commands that search: the options that say what is searched and how, and the opened index.
-
-For plugins' commands too."""
+"""The options of commands that search, plugins' too: what is searched and how, and the opened index."""
 
 from __future__ import annotations
 

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 
 class RankersOption(click.Option):
-    """An option whose help is made of the kinds of rankers when it is shown: some are plugins', which a command that
-    needs none does not load.
-    """
+    """An option whose help lists the kinds of rankers when it is shown: plugins' are loaded only then."""
 
     def __init__(self, *args: Any, describe: Callable[[Mapping[str, RankerKind]], str], **options: Any) -> None:
         super().__init__(*args, **options)
@@ -94,9 +92,7 @@ def training_flags(function: Any) -> Any:
 
 
 def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """(keys of TrainingOptions, --set settings) from the values of `training_flags` and of other options of training,
-    whose files go by their names.
-    """
+    """(keys of TrainingOptions, --set settings) from the values of `training_flags` and of options that are files."""
     chosen: dict[str, Any] = {key: str(value) if isinstance(value, Path) else value for key, value in values.items()}
     chosen.pop("force")
     settings: tuple[str, ...] = chosen.pop("settings")

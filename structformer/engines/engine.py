@@ -1,6 +1,4 @@
-"""What an engine is: it maps a function over tasks and returns the results in order, whatever happens to its
-workers.
-"""
+"""An engine maps a function over tasks and returns the results in order, whatever happens to its workers."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -30,9 +28,7 @@ class Work:
 
 @runtime_checkable
 class Engine(Protocol):
-    """Runs work somewhere. The function is pure in its task, so a task may be run again, and anywhere that sees the
-    same files.
-    """
+    """Runs work somewhere. The function is pure in its task, which may run again, wherever the same files are seen."""
 
     @property
     def name(self) -> str: ...

@@ -90,9 +90,7 @@ def get_engine(engine: str | Engine = "local") -> Engine:
 
 
 def mapped(work: Work, tasks: Sequence[Any], engine: str | Engine = "local") -> Iterator[Any]:
-    """Results in the order of the tasks; where one worker is enough, without a process for it: for what cannot
-    misbehave.
-    """
+    """Results in the order of the tasks, without a process if one worker is enough: for what cannot misbehave."""
     if work.workers > 1:
         yield from get_engine(engine).map(work, tasks)
         return

@@ -67,9 +67,7 @@ class Gate:
 def gate(
     at_least: Sequence[str], no_worse_than: Path | None, measures: Sequence[str], *, tolerance: float = TOLERANCE
 ) -> Gate:
-    """A gate of what the options say: each bound is `0.7`, for the first measure, or `RR@10>=0.6`. Raises
-    UsageError.
-    """
+    """Return the gate of some options. A bound is `0.7`, for the first measure, or `RR@10>=0.6`. Raises UsageError."""
     first = str(parse_measure(measures[0])) if measures else ""
     earlier = Earlier(no_worse_than, read_run(no_worse_than)[1], tolerance) if no_worse_than else None
     return Gate(tuple(_bound(each, first) for each in at_least), earlier)

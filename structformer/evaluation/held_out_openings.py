@@ -1,6 +1,4 @@
-"""Comparing ways to search without judgements, pretrained and trained encoders among them, on the openings of held-out
-documents (asked_openings.py).
-"""
+"""Comparing searches, pretrained and trained encoders too, on openings of held-out documents, without judgements."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

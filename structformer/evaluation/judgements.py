@@ -65,9 +65,7 @@ class Judgements:
         return replace(self, qrels={query: {} for query in self.qrels} | by_query(rows))
 
     def asked(self) -> dict[str, str]:
-        """The queries that have judgements, also where these are all 0, as trec_eval has it. Raises UsageError if none
-        has a relevant document.
-        """
+        """The judged queries, also where all is 0, as trec_eval. Raises UsageError if none has a relevant document."""
         asked = {query: text for query, text in self.queries.items() if self.qrels.get(query)}
         if not any(grade > 0 for query in asked for grade in self.qrels[query].values()):
             raise UsageError("no query has a relevant document in the qrels: do their query ids belong together?")

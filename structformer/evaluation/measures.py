@@ -88,9 +88,7 @@ class Evaluator:
     def __init__(
         self, measures: Sequence[Any], qrels: Mapping[str, Mapping[str, int]], subtopics: Sequence[Qrel] = ()
     ) -> None:
-        """subtopics: the single judgements, for measures by subtopic. Raises UsageError on such a measure without
-        them, or without its package.
-        """
+        """subtopics: single judgements, for measures by subtopic. Raises UsageError without them, or their package."""
         self._own = [measure for measure in measures if isinstance(measure, Measure)]
         others = [measure for measure in measures if not isinstance(measure, Measure)]
         by_subtopic = [measure for measure in others if ir_measures.pyndeval.supports(measure)]

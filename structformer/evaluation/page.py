@@ -1,6 +1,4 @@
-"""A comparison as one self-contained page: the table, the scores with their intervals, and every query's change against
-the baseline.
-"""
+"""A comparison as one self-contained page: table, intervals, every query's change against the baseline."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -65,9 +63,7 @@ def _result(result: Evaluation) -> dict[str, Any]:
 
 
 def _by_query(result: Evaluation) -> list[dict[str, Any]]:
-    """A chart of each measure, the rows' scores on every query (the search agent's figure 3); none of too many queries
-    to tell them apart.
-    """
+    """Charts of each measure by query (the search agent's figure 3); none of too many queries to tell them apart."""
     if not 1 < result.queries <= _CHARTED:
         return []
     asked = list(result.rows[0].per_query[result.measures[0]])

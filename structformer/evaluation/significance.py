@@ -1,6 +1,4 @@
-"""Is a difference between two pipelines more than chance? The paired randomisation test, bootstrap intervals, Holm's
-correction.
-"""
+"""Tests of differences between pipelines: paired randomisation, bootstrap intervals, Holm's correction."""
 
 from collections.abc import Sequence
 

@@ -30,9 +30,7 @@ _NO_TEXT = ("Cc", "Cn", "Co", "Cs")  # controls, unassigned, private, halves of 
 
 
 def shown_encoding(data: bytes) -> str | None:
-    """ "utf-16-le", "utf-16-be", "iso-2022-jp" or "iso-2022-kr" where the bytes are hardly anything else; None for all
-    other encodings, and for what is not text.
-    """
+    """UTF-16 or ISO 2022: "utf-16-le", "utf-16-be", "iso-2022-jp" or "iso-2022-kr"; None for anything else."""
     if b"\x00" in data[:_SAMPLE_BYTES]:
         return _wide(data[:_SAMPLE_BYTES])
     if b"\x1b" in data and data.isascii():

@@ -77,9 +77,7 @@ def redirect_row(document: int, name: str) -> dict[str, object]:
 
 
 def gather(edges: pa.Table, path: Path, bounds: Sequence[int]) -> None:
-    """Write edges by the groups of their targets, but for those within a document, each group's in their order.
-    bounds: the number of each group's first document.
-    """
+    """Write edges between documents by target group, in order. bounds: the number of each group's first document."""
     elsewhere = np.flatnonzero(numbers(edges["source_document"]) != numbers(edges["target_document"]))
     _write(path, edges.take(pa.array(elsewhere)), bounds)
 

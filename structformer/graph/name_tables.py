@@ -272,9 +272,7 @@ def _entries(path: Path, partition: int) -> Iterable[Entry]:
 
 
 class NameTables:
-    """Looks names up: which documents have a name, which section of a document has an anchor. has_files: whether there
-    is any folder, or file that is not a document.
-    """
+    """Looks up documents by names, sections by anchors. has_files: whether there are folders or other files."""
 
     def __init__(self, folder: Path) -> None:
         """Raises WorkspaceError where there are no tables, or of an earlier version."""

@@ -52,9 +52,7 @@ _BROKEN = (
 
 
 def split_compression(path: str) -> tuple[str, str]:
-    """(path without the suffix of compression, the compression); ("a.tar" for "a.tgz"); the path itself and "" when it
-    has none.
-    """
+    """(path without the suffix of compression, the compression); ("a.tar", ...) for "a.tgz"; (path, "") without one."""
     lower = path.lower()
     for short, long in _TAR_SHORT.items():
         if lower.endswith(short):

@@ -68,9 +68,7 @@ class Taken:
         return {path: tuple(takers) for path, takers in of.items()}
 
     def _takers(self) -> Iterator[str]:
-        """The documents that take others in. Of files that take in each other the first is one; one that only holds
-        pieces is none.
-        """
+        """Documents that include others: of files that include each other the first; none that only holds pieces."""
         taken = {path for parts in self._whole.values() for path in parts if not self._is_listed(path)}
         held: set[str] = set()
         takers = sorted(self._whole.keys() - self.fragments().keys(), key=path_order)

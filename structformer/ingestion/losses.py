@@ -56,9 +56,7 @@ def is_compared(format: Format) -> bool:
 
 
 def find_losses(data: bytes, documents: Iterable[str], format: Format) -> list[Loss]:
-    """Return the regions of a file that are in none of its documents' texts; none of a format that does not say what of
-    its files is not text, and of bytes that are not UTF-8.
-    """
+    """Return the UTF-8 file's regions that no document's text has; none if its format cannot say what is not text."""
     not_text: re.Pattern[str] | None = getattr(format, "not_text", None)
     if not_text is None:
         return []

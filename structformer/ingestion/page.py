@@ -1,6 +1,4 @@
-"""The ingest report as one self-contained page: what was read as what and why, how deep it goes, what links do, what
-went wrong.
-"""
+"""The ingest report as one self-contained page: what was read and why, depths, links, what went wrong."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

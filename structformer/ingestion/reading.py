@@ -1,6 +1,4 @@
-"""One source, whatever packs it, to its Documents: detection, decompression, archives, limits, and what is said about
-each file.
-"""
+"""Reading one source, however packed, to Documents: detection, decompression, archives, limits, messages."""
 
 from __future__ import annotations
 
@@ -282,9 +280,7 @@ class Reader:
         own.messages[before:] = [f"{name}: {message}" for message in own.messages[before:]]
 
     def _taken(self, archive: Archive, neighbours: ArchiveFiles) -> Taken:
-        """What members take from each other, as far as half of the archive's time allows to look: the rest is for
-        reading them.
-        """
+        """Return what members take from each other, within half of the archive's time: the rest is for reading them."""
         taken = Taken()
         for path in neighbours.find(""):
             if archive_kind(path) or split_compression(path)[1]:

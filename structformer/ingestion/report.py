@@ -70,9 +70,7 @@ class IngestReport:
 
 
 def report_lines(corpus: Corpus, ignored: Ignored) -> Iterator[dict[str, str]]:
-    """A line for every message about a file, then one for each other file that is not a document, and for each folder
-    that was not opened.
-    """
+    """A line for every message about a file, for each file that is not a document, and for each unopened folder."""
     silent: list[Accounted] = []
     for rows in by_file(corpus.sources()):
         files = list(of_file(rows))

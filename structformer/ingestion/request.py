@@ -68,9 +68,7 @@ class IngestRequest:
         return cls(**given)
 
     def sources(self, workspace: Workspace) -> tuple[Source, ...]:
-        """The sources of the next corpus. Raises UsageError when there are none, one does not exist, or those of the
-        corpus would be lost unasked.
-        """
+        """Sources of the next corpus. Raises UsageError if there are none, one is missing, or known ones get lost."""
         there = workspace.sources()
         if self.paths and not self.remove:
             for path in self.paths:

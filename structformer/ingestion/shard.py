@@ -318,9 +318,7 @@ def _key(task: ShardTask, digests: Mapping[str, tuple[str, int]], problems: Mapp
 
 
 def _digest(task: ShardTask, file: SurveyedFile) -> tuple[str, int]:
-    """Return the digest and size of a file's bytes, of a dump's piece, or of a range with the head that it is read
-    with. Raises ReadError.
-    """
+    """Return digest and size of a file, a dump's piece, or a range with the head it is read with. Raises ReadError."""
     if task.data is not None:
         return hashlib.sha256(task.data).hexdigest(), len(task.data)
     location, part, most = Path(file.location), task.part, task.limits.file_bytes

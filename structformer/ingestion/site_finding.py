@@ -112,9 +112,7 @@ def _is_anybodys(folder: Path) -> bool:
 
 
 def _settings(folder: Path) -> Iterator[tuple[SiteGenerator, str, SiteFacts | None]]:
-    """Return what each of the settings in a folder says, with its generator and its name; None if the file is not that
-    generator's.
-    """
+    """Return each settings file's facts with its generator and name; None if the file is not that generator's."""
     for generator in load_plugins().site_generators.values():
         for name in generator.settings:
             text = text_of(folder, name, _SETTINGS_BYTES)
@@ -178,9 +176,7 @@ def _told_by_pages(folder: Path, label: str) -> Site:
 
 
 def _is_mirror(folder: Path) -> bool:
-    """Whether a folder is a host's, as `wget --mirror` leaves it: called after it, with its robots.txt or a page that
-    names it.
-    """
+    """Whether a folder is a host's from `wget --mirror`: named after it, with robots.txt or a page that names it."""
     name = folder.name
     files = tuple(suffix for suffix in page_suffixes() if suffix != ".org")  # which ends more hosts than files
     if not HOST.fullmatch(name) or name.endswith(files) or folder.is_symlink() or not folder.is_dir():

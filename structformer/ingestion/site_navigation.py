@@ -1,6 +1,4 @@
-"""The navigation of a site: the order of its pages and their titles, as the recognised generator reads them from its
-files when a corpus is made.
-"""
+"""The navigation of a site: its pages' order and titles, read by the recognised generator at ingest."""
 
 import json
 import os

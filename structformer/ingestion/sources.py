@@ -41,9 +41,7 @@ def sources_of(places: Sequence[Path]) -> tuple[Source, ...]:
 
 
 def added_sources(there: Sequence[Source], places: Sequence[Path]) -> tuple[Source, ...]:
-    """The sources that come to those of a corpus: named from the same folder where they lie in it, else by their own
-    folders.
-    """
+    """The sources to add to a corpus's, named from the same folder if they lie in it, else by their own folders."""
     known = {source.path for source in there}
     read = {Path(source.path) for source in there if _is_folder(Path(source.path))}
     new = [place for place in _outside(places, read) if str(place) not in known]

@@ -1,6 +1,4 @@
-"""What there is to read below the given folders: each file with the format that reads it and why, or why it is passed
-over.
-"""
+"""The files below the given folders, each with the format that reads it and why, or why it is passed over."""
 
 import hashlib
 import heapq
@@ -110,18 +108,14 @@ def _walk(source: Source, wanted: FileFilter, ignored: Ignored, follow: bool) ->
 
 
 def _should_report(file: SurveyedFile, plugins: Plugins) -> bool:
-    """Passed-over symbolic links are reported when they would have been documents, or may hold some and lead nowhere
-    good.
-    """
+    """Whether a passed-over symbolic link would have been a document, or may hold some and leads nowhere good."""
     if plugins.claiming(file.path):
         return True
     return "its target is read" not in file.problem and may_be_document(file.path, b"")
 
 
 def cut(files: list[SurveyedFile]) -> Iterator[list[SurveyedFile]]:
-    """Groups of files, a shard each, cut where a file's path says so: about a 64th of all each, 8 to 2048 files on
-    average.
-    """
+    """Cut files into shards where their paths' hashes say so: a 64th of all each, 8 to 2048 files on average."""
     average = 8
     while average < 2048 and average * 64 < len(files):
         average *= 2

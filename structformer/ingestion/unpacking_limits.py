@@ -15,9 +15,7 @@ _LOST_MEMBERS = 2  # that may end their readers: the archive is begun again afte
 
 
 def check_ratio(size: int, packed: int, limits: Limits, what: str = "") -> None:
-    """Raises ReadError when `packed` bytes have unpacked to too many. what: what is skipped, "the rest is" of a file
-    that was read in part.
-    """
+    """Raises ReadError if `packed` bytes unpack to too many. what: the part skipped, as "the rest is" of a file."""
     if size > _RATIO_BYTES and size > limits.ratio * max(1, packed):
         raise ReadError(f"unpacks to over {limits.ratio} times its size: {what}skipped")
 

@@ -155,9 +155,7 @@ def is_hidden(name: str) -> bool:
 
 
 class _Rules:
-    """Which files and folders of a root there are. The one place that says so, for the walk and for what documents
-    take in.
-    """
+    """Which files and folders of a root there are, for the walk and for what documents include."""
 
     def __init__(self, root: Path, wanted: FileFilter) -> None:
         self._root = root
@@ -228,9 +226,7 @@ def _asked_for(option: str, lines: Sequence[str]) -> Any:
 
 
 def _matcher(lines: Sequence[str]) -> Any:
-    """What matches paths with lines of a .gitignore, in linear time: they may be a stranger's. A line that is no
-    pattern costs itself, as with git.
-    """
+    """Matches paths with lines of a .gitignore, in linear time; a line that is no pattern is ignored, as by git."""
     import pathspec
 
     try:

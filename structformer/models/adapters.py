@@ -32,9 +32,7 @@ class Adapter:
 
     @classmethod
     def of(cls, location: str) -> Adapter | None:
-        """The adapter of a folder or hub name; None of what is none. Raises ModelError where its base is not at hand,
-        or it is of another kind than plain LoRA.
-        """
+        """The adapter at a location, None if it is none. Raises ModelError without its base, or if not plain LoRA."""
         if (said := read_model_json(location, ADAPTER)) is None:
             return None
         try:
@@ -59,9 +57,7 @@ class Adapter:
         return float(self.alpha / rank ** (0.5 if self.by_root else 1))
 
     def merged(self, base: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """The base's tensors with W + B A alpha / r where the adapter has A and B, and with its own. Raises ModelError
-        on what it has for no tensor of the base.
-        """
+        """The base's tensors plus B A alpha / r and the adapter's own. Raises ModelError on one the base lacks."""
         found = dict(base)
         for name, value in own.items():
             inside = name.removeprefix(_WRAPPER)

@@ -145,9 +145,7 @@ class AttentionWeights:
         return [float(self._known[text, ~start, ~end][0]) for start, end in spans]
 
     def first_pieces(self, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
-        """Of each text (number of tokens read, what the first tokens of each word's occurrences get from [CLS], by word
-        in lower case). Texts are read up to 512 tokens; nothing is kept.
-        """
+        """(tokens read, up to 512; what [CLS] gives each word's first tokens, by word in lower case) of each text."""
         return first_piece_attention(self._location, texts)
 
     def _row(self, request: Request) -> np.ndarray[Any, Any]:
@@ -156,9 +154,7 @@ class AttentionWeights:
         return self._known[request]
 
     def compute(self, requests: Sequence[Request]) -> list[np.ndarray[Any, Any]]:
-        """What is asked for, as float16 numbers, in batches of texts of like length. Which texts go through the model
-        together depends on the requests alone.
-        """
+        """What is asked for, as float16, in batches of texts of like length, which depend on the requests alone."""
         by_text: dict[str, list[int]] = {}
         for number, request in enumerate(requests):
             by_text.setdefault(request[0], []).append(number)
@@ -189,9 +185,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _words(text: str) -> tuple[dict[str, int], list[tuple[int, int, int]]]:
-    """A text's words in lower case with their numbers, in the order of their first places; and (start, end, number) of
-    each place.
-    """
+    """Numbers of a text's words in lower case, by first place; and (start, end, number) of each place."""
     numbers: dict[str, int] = {}
     places = [
         (found.start(), found.end(), numbers.setdefault(found.group().lower(), len(numbers)))
@@ -203,9 +197,7 @@ def _words(text: str) -> tuple[dict[str, int], list[tuple[int, int, int]]]:
 def _rows(
     text: str, spans: np.ndarray[Any, Any], attention: np.ndarray[Any, Any], asked: Sequence[tuple[int, int]]
 ) -> Iterator[np.ndarray[Any, Any]]:
-    """What each request gets. attention: (tokens, tokens), from row to column; spans: each token's characters, (0, 0)
-    for special tokens.
-    """
+    """What each request gets. attention: (tokens, tokens), row to column; spans: characters, (0, 0) if special."""
     numbers, places = _words(text)
     first, last = spans[:, 0], spans[:, 1]
     of_text = last > first

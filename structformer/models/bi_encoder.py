@@ -42,9 +42,7 @@ _TOKENIZE_BATCH = 1024  # texts tokenized together, and put into batches by thei
 
 
 class BiEncoder(SentenceEncoder):
-    """Encodes queries and documents into vectors whose inner product is their score: cosines, whatever length its
-    makers give a vector.
-    """
+    """Encodes queries and documents into unit vectors whose inner product, the cosine, is their score."""
 
     def __init__(
         self, model: Any, tokenizer: Any, passages: BiEncoder | Path | None = None, head: SentenceHead | None = None
@@ -123,9 +121,7 @@ class BiEncoder(SentenceEncoder):
     def encode_tokens(
         self, texts: Sequence[str], max_tokens: Sequence[int], prompts: Sequence[Prompt] | None = None
     ) -> dict[str, list[list[int]]]:
-        """Token ids of the texts without padding, by feature, each text cut to its own number of tokens, without those
-        of its prompt.
-        """
+        """Token ids of texts without padding, by feature, each cut to its number of tokens beside the prompt's."""
         given = prompts or [Prompt()] * len(texts)
         limits = [limit + prompt.tokens for limit, prompt in zip(max_tokens, given, strict=True)]
         own = [max(0, min(limit, self.longest or limit) - self._frame.tokens) for limit in limits]
@@ -172,9 +168,7 @@ class BiEncoder(SentenceEncoder):
         return vectors
 
     def pool(self, hidden: torch.Tensor, mask: torch.Tensor, skipped: torch.Tensor | None = None) -> torch.Tensor:
-        """(texts, dimensions) float32, unit length. hidden: (texts, tokens, dimensions); mask: (texts, tokens) 0 or 1;
-        skipped: (texts,) the tokens of prompts that take no part.
-        """
+        """(texts, dimensions) float32, unit length. mask: (texts, tokens); skipped: (texts,) tokens of prompts."""
         if self.modules.include_prompt:
             skipped = None
         if any(layer.weight.device != hidden.device for layer in self.head.layers):
@@ -185,9 +179,7 @@ class BiEncoder(SentenceEncoder):
         return found
 
     def for_bulk(self) -> BiEncoder:
-        """This encoder for a whole collection: in bfloat16 where the machine is quick at it, which moves cosines by
-        under 0.01.
-        """
+        """This encoder for a whole collection: in bfloat16 where that is quick; cosines move by under 0.01."""
         if self.model.device.type != "cuda" and not fast_bf16():
             return self
         passages = self.passages.for_bulk() if self.passages else None
@@ -213,9 +205,7 @@ class BiEncoder(SentenceEncoder):
         self.save_modules(folder, folder / PASSAGE_ENCODER if self.passages else None)
 
     def save_modules(self, folder: Path, passages: Path | None = None) -> None:
-        """Write what surrounds the Transformer alone. passages: the folder within with the encoder of documents,
-        written before, if documents have their own.
-        """
+        """Write all but the Transformer. passages: the folder within of the documents' own encoder, written before."""
         most = DOCUMENT_TOKENS + max(prompt.tokens for prompt in self.prompts.values())
         modules = replace(self.modules, longest=min(most, self.longest or most))
         write_modules(folder, modules, int(self.model.config.hidden_size), passages)

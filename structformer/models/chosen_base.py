@@ -75,9 +75,7 @@ def chosen_query_model(workspace: Workspace) -> BaseModel | None:
 
 
 def base_for(workspace: Workspace, name: str, ranker: str) -> BaseModel:
-    """What a ranker's training starts from: "auto" is the workspace's base where one was named, for a sentence encoder.
-    Raises ModelError.
-    """
+    """What training starts from: for "auto" the workspace's base, of a sentence encoder. Raises ModelError."""
     if name == _AUTO and ranker_kind(ranker).sentence_encoder and (base := chosen_base(workspace)) is not None:
         return base
     return resolve_base_model(name, ranker)

@@ -31,9 +31,7 @@ class CrossEncoder(PairTokens):
 
     @classmethod
     def load(cls, location: str, max_tokens: int = MAX_TOKENS) -> CrossEncoder:
-        """From a folder or hub name. Raises ModelError, also when there is no head that ranks: a random one gives
-        scores that mean nothing.
-        """
+        """Load a folder or hub name. Raises ModelError, also without a head that ranks: a random one means nothing."""
         return cls(load_classifier(location)[0], load_tokenizer(location), max_tokens)
 
     @classmethod
@@ -71,9 +69,7 @@ class CrossEncoder(PairTokens):
         return self.score(asked, [*documents] * len(queries)).reshape(len(queries), len(documents))
 
     def save(self, folder: Path) -> None:
-        """Write weights (safetensors) and tokenizer; sentence-transformers' CrossEncoder loads them and gives the same
-        logits.
-        """
+        """Write weights (safetensors) and tokenizer, as sentence-transformers' CrossEncoder loads them."""
         # Without this, sentence-transformers would pass one-label scores through a sigmoid.
         self.model.config.sentence_transformers = {"activation_fn": "torch.nn.modules.linear.Identity"}
         self.model.save_pretrained(folder, safe_serialization=True)

@@ -108,9 +108,7 @@ class Frame:
         return len(self.before) + len(self.between) + len(self.after)
 
     def framed(self, firsts: Sequence[list[int]], seconds: Sequence[list[int]] = ()) -> dict[str, list[list[int]]]:
-        """The texts' ids between their special tokens, or the pairs' where there are `seconds`, as the tokenizer gives
-        them: by feature, without padding.
-        """
+        """Ids by feature, unpadded, of texts, or pairs with `seconds`, between the tokenizer's special tokens."""
         before, between, after = ([token for token, _ in part] for part in (self.before, self.between, self.after))
         pairs = list(zip(firsts, seconds or [[]] * len(firsts), strict=True))
         ids = [[*before, *first, *between, *second, *after] for first, second in pairs]

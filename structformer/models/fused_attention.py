@@ -1,6 +1,4 @@
-"""BERT's self-attention with one product for queries, keys and values: for inference on a CPU, which is slow at narrow
-matrices.
-"""
+"""BERT's self-attention as one product for queries, keys and values: CPUs are slow at narrow matrices."""
 
 from typing import Any
 
@@ -8,9 +6,7 @@ import torch
 
 
 def fuse_attention(model: torch.nn.Module) -> None:
-    """Replace the self-attention of every layer of a BERT, in place; other architectures stay as they are. The model
-    can then not be trained or saved.
-    """
+    """Fuse each layer's self-attention of a BERT in place, no other's. The model can then not be trained or saved."""
     from transformers.models.bert.modeling_bert import BertSelfAttention
 
     for module in list(model.modules()):

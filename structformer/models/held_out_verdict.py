@@ -37,9 +37,7 @@ class Judged:
 
     @property
     def is_gain(self) -> bool:
-        """Whether the trained weights did better on average, and do not find the right document first less often. That
-        may be chance; see `is_shown`.
-        """
+        """Whether trained weights did better on average, and no worse at rank 1; maybe by chance (see `is_shown`)."""
         return self.gain > 0 and self.first_high >= 0
 
     @property

@@ -138,9 +138,7 @@ class LateInteraction:
 
     @classmethod
     def load(cls, location: str, options: LateInteractionOptions | None = None) -> LateInteraction:
-        """From a folder or hub name, ColBERT's own form among them. One without a projection gets one of random
-        weights, which is said. Raises ModelError.
-        """
+        """Load a folder or hub name, ColBERT's form too. Warns of a random projection if none. Raises ModelError."""
         found = cls._loaded(location, options)
         if found.note:
             say(f"{found.note}, and before it scores mean nothing")
@@ -203,9 +201,7 @@ class LateInteraction:
         return Frame.of_texts(self.tokenizer)
 
     def embed_queries(self, ids: Sequence[Sequence[int]]) -> TokenVectors:
-        """Every query (ids of `encode_query_tokens`) as N_q vectors, its [MASK] padding seen by the encoder and
-        counted.
-        """
+        """Every query (ids of `encode_query_tokens`) as N_q vectors; the encoder sees its [MASK] padding."""
         padded = torch.tensor([list(row) for row in ids], device=self.model.device)
         seen = torch.ones_like(padded) if self.options.attend else (padded != self.tokenizer.mask_token_id).long()
         vectors = self.model(input_ids=padded, attention_mask=seen)
@@ -299,9 +295,7 @@ class LateInteraction:
         return scores
 
     def save(self, folder: Path) -> None:
-        """Write weights (safetensors), tokenizer and the modules that sentence-transformers' MultiVectorEncoder
-        reads.
-        """
+        """Write weights (safetensors), tokenizer and modules, as sentence-transformers' MultiVectorEncoder reads."""
         self.model.encoder.save_pretrained(folder, safe_serialization=True)
         self.tokenizer.save_pretrained(folder)
         package = "sentence_transformers"

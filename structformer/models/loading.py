@@ -1,6 +1,4 @@
-"""Loading tokenizers and weights: no code from a model's folder or file is run, no bars are drawn, and weights that a
-file lacks are named.
-"""
+"""Loading tokenizers and weights: no model's code is run, no bars are drawn, missing weights are named."""
 
 from __future__ import annotations
 
@@ -40,9 +38,7 @@ def quiet_transformers() -> None:
 
 
 def load_tokenizer(location: str, *, body: str = "") -> Any:
-    """The tokenizer of a folder or hub name, "org/name@REVISION" for one of its revisions. body: the folder within.
-    Raises ModelError when it cannot be loaded.
-    """
+    """The tokenizer of a folder, "org/name" or "org/name@REVISION". body: the folder within. Raises ModelError."""
     from transformers import AutoTokenizer
 
     from structformer.models.adapters import settings_of

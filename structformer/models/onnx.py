@@ -76,9 +76,7 @@ def export_by_torch(ranker: Ranker, target: Path, int8: Path | None) -> None:
 
 
 def _quantize_word_vectors(model: Any) -> None:
-    """Store the rows of large tables that a model looks up in 8 bits, each with a scale of its own: word vectors are
-    three quarters of a small model.
-    """
+    """Store rows of large tables in 8 bits, each with its scale: word vectors are three quarters of a small model."""
     from onnx import helper, numpy_helper
 
     tables = {each.name: each for each in model.graph.initializer}

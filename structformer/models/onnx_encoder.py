@@ -48,9 +48,7 @@ _LARGE = 2000
 
 
 def exported(folder: Path) -> Path | None:
-    """The exported file that the search should use: the 8-bit one when there is one; None without any, or without
-    onnxruntime.
-    """
+    """The exported file that the search should use, the 8-bit one first; None without any or onnxruntime."""
     return export_in(folder) if are_installed(_RUNTIME) else None
 
 
@@ -71,9 +69,7 @@ def why_not(location: str, *, classifier: bool = False) -> str:
 
 
 def torch_is_quicker(texts: int) -> bool:
-    """Whether to read so many texts by torch where both could: it is installed, the CPU is quick at bfloat16, and the
-    texts are thousands.
-    """
+    """Whether torch reads so many texts sooner: installed, quick at bfloat16, and for thousands of texts."""
     return texts >= _LARGE and are_installed(*TORCH) and fast_bf16()
 
 

@@ -48,9 +48,7 @@ class SentenceHead:
 
     @classmethod
     def load(cls, location: str, modules: SentenceModules, xp: Any) -> SentenceHead:
-        """With the layers' weights as float32. Raises ModelError if they are missing or have other sizes than
-        their configuration says.
-        """
+        """Load the layers' weights as float32. Raises ModelError if missing, or of sizes not as configured."""
         steps = [step for step in modules.steps if isinstance(step, Dense)]
         return cls(modules, tuple(_layer(location, step, xp) for step in steps), xp)
 

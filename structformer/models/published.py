@@ -31,9 +31,7 @@ class PublishedWeights:
     """
 
     def __init__(self, location: str, body: str = "", files: Sequence[str] = (SAFE, PICKLED)) -> None:
-        """body: the folder within; files: their names there, of which the first is taken. Raises ModelError where
-        there are none, or they cannot be read.
-        """
+        """body: the folder within; files: names there, the first is taken. Raises ModelError if none can be read."""
         self.location = location
         self._possible = files
         self._inside = f"{body}/" if body else ""

@@ -67,9 +67,7 @@ def taken_by_itself(kind: str, name: str) -> bool:
 
 
 def model_folder(workspace: str | Path | Workspace, name: str) -> Path:
-    """The folder of a model by its name in the workspace, by its path in the workspace, or by its path; for reading
-    only.
-    """
+    """The folder of a model, named in the workspace, by a path in it, or by any path; for reading only."""
     workspace = Workspace(workspace)
     folder = workspace.models / name
     others = (workspace.path / name, Path(name))
@@ -107,9 +105,7 @@ def write_record(folder: Path, record: ModelRecord) -> None:
 
 
 def read_record(workspace: str | Path | Workspace, name: str) -> ModelRecord:
-    """The record of a trained model. Raises ModelError on an unknown model, or a record that structformer did not
-    write.
-    """
+    """The record of a trained model. Raises ModelError on an unknown model, or a record structformer did not write."""
     folder = model_folder(workspace, name)
     sealed = Sealed(folder, _advice(name), Workspace(workspace).stamps)
     if not sealed.has(RECORD):

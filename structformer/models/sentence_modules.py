@@ -106,9 +106,7 @@ class SentenceModules:
 
     @property
     def mark(self) -> str:
-        """A short digest of all that vectors depend on beside the weights, "" of the plainest encoder: the mean of its
-        tokens, without prompts.
-        """
+        """Digest of what vectors depend on beside the weights; "" for the mean of tokens without prompts."""
         longest = None if self.longest is None or self.longest >= DOCUMENT_TOKENS else self.longest
         said = {
             "pooling": self.pooling,
@@ -136,9 +134,7 @@ def read_modules(location: str) -> SentenceModules:
 
 
 def modules_mark(location: str) -> str:
-    """The mark of a folder's or hub name's modules; "" also if it is out of reach or cannot be read; loading
-    it raises the error.
-    """
+    """The mark of a location's modules; "" also if they cannot be read, which loading them reports."""
     return _mark(location) if Path(location).is_dir() else _mark_once(location)
 
 

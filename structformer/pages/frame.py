@@ -1,6 +1,4 @@
-"""Self-contained pages from templates: nothing is fetched, no script runs, and what a corpus says is shown, not
-obeyed.
-"""
+"""Self-contained pages from templates: nothing is fetched, no script runs, a corpus's texts are escaped."""
 
 import time
 from functools import cache

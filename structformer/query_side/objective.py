@@ -1,6 +1,4 @@
-"""What query-side training minimises: that the hybrid's score finds a question's document among all passages of the
-corpus.
-"""
+"""The loss of query-side training: the hybrid should find a question's document among all passages."""
 
 from collections.abc import Sequence
 from random import Random

@@ -159,9 +159,7 @@ def _notebook_place(hit: Hit) -> str:
 
 
 def web_address(metadata: Mapping[str, Any], anchor: str = "") -> str:
-    """The address of a document on its site, or of the section with that anchor, by the document's metadata; "" if
-    unknown.
-    """
+    """The address of a document on its site, or of a section, by the document's metadata; "" if unknown."""
     url = metadata.get("url")
     if not isinstance(url, str) or not url.startswith(("https://", "http://")):
         return ""

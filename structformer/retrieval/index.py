@@ -25,9 +25,7 @@ _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before s
 
 
 class Index:
-    """The current index of a workspace, held open: its files stay, and stay the same, whatever is published
-    meanwhile.
-    """
+    """The current index of a workspace, held open: its files stay as they are, whatever is published meanwhile."""
 
     def __init__(self, workspace: Workspace) -> None:
         """Raises WorkspaceError if there is no index, it is of another version, the corpus that it was made of is gone,
@@ -88,9 +86,7 @@ class Index:
             return False
 
     def vectors(self, encoder: str | EncoderPlace) -> Path:
-        """The file of an encoder's vectors. Raises WorkspaceError where the index lacks them, ModelError on an unknown
-        encoder.
-        """
+        """The file of an encoder's vectors. Raises WorkspaceError if the index lacks them, ModelError if unknown."""
         path, *_ = [self.path(name) for name in vector_files(self._place(encoder))]  # all are checked
         return path
 

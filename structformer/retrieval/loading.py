@@ -52,9 +52,7 @@ class QueryEncoder(Protocol):
 
 
 def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
-    """What encodes queries: the exported model where there is one, else by onnxruntime the model itself, else the torch
-    model. Raises ModelError.
-    """
+    """Load what encodes queries: an export, else the model by onnxruntime, else by torch. Raises ModelError."""
     kind, place = encoder_kind(workspace, name), encoder_place(workspace, name)
     if kind.exported:
         folder = query_encoder_folder(workspace, name)
@@ -143,9 +141,7 @@ def _by_onnxruntime(kind: RankerKind, location: str) -> Scorer | None:
 
 
 def load_scorer(workspace: Workspace, name: str) -> Scorer:
-    """A ranker of any kind that scores query-document pairs: of the workspace, a folder, or a name on a hub. Raises
-    ModelError on an unknown model.
-    """
+    """A ranker of any kind: of the workspace, a folder, or a name on a hub. Raises ModelError if unknown."""
     if not model_folder(workspace, name).exists() and _ON_HUB.fullmatch(name):
         return untrained_scorer(resolve_base_model(name, "cross-encoder").location)
     kind, location = ranker_kind(model_kind(workspace, name)), str(checked_model(workspace, name))

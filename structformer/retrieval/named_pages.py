@@ -17,9 +17,7 @@ _JOINTS = str.maketrans("", "", " -")
 
 
 def put_named_first(opened: Searched, ranking: Ranking, query: str, documents: Allowed | None) -> None:
-    """Put the documents first whose file name or address the query is; of those that were found first, then those whose
-    title it is.
-    """
+    """Put documents named by the query first: by file name or address, then by title among those found first."""
     best = dict[int, int]()  # of each document its best unit
     for unit, _ in ranking.ranked:
         best.setdefault(int(opened.owners[unit]), unit)

@@ -262,9 +262,7 @@ class OpenedIndex:
         return self._kept(self._dense, name, self._open_encoder)
 
     def query_vectors(self, name: str, queries: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(queries, dimensions) by an encoder. The last batches are kept: an evaluation asks the same queries in many
-        ways.
-        """
+        """(queries, dimensions) by an encoder. The last batches are kept: an evaluation asks them in many ways."""
         return np.stack([vector for vector, _ in self._query_forms(name, queries)])
 
     def query_tokens(self, name: str, queries: Sequence[str]) -> list[npt.NDArray[np.float32] | None]:

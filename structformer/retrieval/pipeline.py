@@ -54,9 +54,7 @@ def parse_pipeline(text: str) -> Pipeline:
 
 
 def read_pipeline(path: Path) -> Pipeline:
-    """A pipeline from a TOML file of [[stages]] tables, each with `stage`, maybe `model`, and options. Raises
-    UsageError naming the file.
-    """
+    """Read [[stages]] tables, each with `stage`, maybe `model`, and options. Raises UsageError naming the file."""
     return pipeline_of(read_toml(path).get("stages"), str(path))
 
 

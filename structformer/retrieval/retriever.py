@@ -211,9 +211,7 @@ class Retriever:
         where: Filter | None = None,
         names: Sequence[str] = (),
     ) -> list[Ranking]:
-        """For each query the ranked units, with each stage's scores. names: the queries' ids, which `run:FILE` asks
-        for.
-        """
+        """Each query's ranked units with all stages' scores. names: the queries' ids, which `run:FILE` asks for."""
         return self.opened.run(queries, self.pipeline(pipeline), self.allowed(where), names)
 
     def rank_documents(

@@ -1,6 +1,4 @@
-"""What helps where a search finds little: words that no page has, words of the pages that are nearest to them, and why
-a filter lets nothing through.
-"""
+"""Help where a search finds little: unknown words, known ones near them, and why a filter matches nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -181,9 +181,7 @@ def is_whole(index: Path, place: EncoderPlace) -> bool:
 
 
 def _reading_before(vectors: Path, units: int) -> dict[str, Any]:
-    """What was found when about as many passages were asked; empty where it was not, or the corpus has changed by a
-    fifth.
-    """
+    """What an earlier question of about as many passages gave; empty without one, or if they changed by a fifth."""
     made = vectors.with_name(f"{vectors.stem}.made.json")
     found = read_json(made) if made.exists() else {}
     of = found.get("of", 0)
@@ -191,9 +189,7 @@ def _reading_before(vectors: Path, units: int) -> dict[str, Any]:
 
 
 def _axes_before(vectors: Path, units: int) -> npt.NDArray[np.float32] | None:
-    """The axes of the token vectors beside an earlier index's vectors, under the same condition; None where there are
-    none.
-    """
+    """The axes beside an earlier index's vectors, under the same condition; None without any."""
     try:
         return SecondLook(vectors, 1.0).axes if _reading_before(vectors, units) else None
     except WorkspaceError:

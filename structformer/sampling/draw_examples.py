@@ -1,6 +1,4 @@
-"""Drawing a corpus's Examples: shard by shard on all cores, each shard a part of the store, the same whatever the
-number of workers.
-"""
+"""Drawing a corpus's Examples, shard by shard on all cores, the same whatever the number of workers."""
 
 import shutil
 from collections.abc import Callable, Iterable, Sequence

@@ -108,9 +108,7 @@ class KeptRows:
 
 
 class KeptPages:
-    """The weights of all documents' abstracts, by document number. files: of the shards; starts: the number of each
-    shard's first document, and behind the last.
-    """
+    """Weights of all documents' abstracts by number. starts: each shard's first document, and the end of the last."""
 
     def __init__(self, files: Sequence[Path], starts: Sequence[int]) -> None:
         self._starts = starts
@@ -122,9 +120,7 @@ class KeptPages:
 
 
 def forget_others(folder: Path, used: Iterable[Path]) -> None:
-    """Delete the files of earlier drawings, those that this one did not use; and the table that earlier versions kept
-    beside the folder.
-    """
+    """Delete files of earlier drawings that this one did not use, and the table that older versions kept."""
     names = {path.name for path in used}
     remove_temporaries(folder)
     for path in folder.glob("*.arrow") if folder.is_dir() else ():

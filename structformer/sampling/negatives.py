@@ -104,9 +104,7 @@ class PassageTable:
         )
 
     def search(self, query: str, count: int) -> Iterator[tuple[int, str, str]]:
-        """(document number, path, text) of up to `count` passages, best first; equal scores in the order of the
-        corpus.
-        """
+        """(document number, path, text) of up to `count` passages, best first, ties in the order of the corpus."""
         parsed = any_term_query(self._index.schema, dict.fromkeys(_BOOSTS, self._analyzer), query, _BOOSTS)
         if parsed is not None:
             yield from self._found(parsed, count)

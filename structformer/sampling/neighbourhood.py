@@ -1,6 +1,4 @@
-"""What samplers see of a document's place in the corpus: its references, the pages they lead to, and other pages'
-texts.
-"""
+"""A document's place in the corpus, for samplers: its references, the pages they lead to, other pages' texts."""
 
 from __future__ import annotations
 
@@ -39,22 +37,16 @@ class WordWeights(Protocol):
     """Attention that words of a text get, from the tokens of a span or from [CLS]."""
 
     def prepare(self, requests: Sequence[tuple[str, int, int]]) -> None:
-        """Compute what will be asked for, in batches: (text, start, end) of `weights`, (text, ~start, ~end) of
-        `span_weights`.
-        """
+        """Compute in batches what will be asked: (text, start, end) of weights, (text, ~start, ~end) of spans."""
 
     def span_weights(self, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
         """Weights of a text's spans, [start, end) in characters: what their own tokens get from [CLS]."""
 
     def first_pieces(self, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
-        """Of each text (number of tokens read, what the first tokens of each word's occurrences get from [CLS], by word
-        in lower case).
-        """
+        """Of each text (tokens read, what [CLS] gives the first tokens of each word, by word in lower case)."""
 
     def weights(self, text: str, start: int = 0, end: int = 0) -> Mapping[str, float]:
-        """Weights by word in lower case, from the tokens in [start, end) or, when that is empty, from [CLS]; they sum
-        to one.
-        """
+        """Weights by lower-case word, from the tokens in [start, end) or, if empty, from [CLS]; they sum to one."""
 
 
 class PageTexts(Protocol):

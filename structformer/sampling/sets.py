@@ -50,9 +50,7 @@ def set_digest(corpus: Corpus, chosen: Mapping[str, Any]) -> str:
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """The digest of the set that Examples of a manifest are of, worked out for those that were drawn before sets had
-    one.
-    """
+    """The digest of the set of a manifest's Examples, worked out if they were drawn before sets had one."""
     found = manifest.get("set")
     if isinstance(found, str):
         return found

@@ -23,9 +23,7 @@ class Need(Flag):
 
 
 class Form(StrEnum):
-    """How a document's text is shown to the ranker; negatives that differ from the positive in form give the answer
-    away.
-    """
+    """How rankers see a document's text; negatives that differ in form from the positive give the answer away."""
 
     TEXT = "text"  # the passage alone
     PATH = "path"  # with its path of titles in front

@@ -13,9 +13,7 @@ def sha256_of(path: Path) -> str:
 
 
 def fast_digest(path: Path) -> str:
-    """The XXH3 digest (128 bits) of a file's content: it tells damage, at the speed of memory, but resists no
-    attacker.
-    """
+    """The XXH3 digest (128 bits) of a file: it tells damage, at the speed of memory, but resists no attacker."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 

@@ -248,9 +248,7 @@ class FolderBuilder:
         self.folder = folder
 
     def become(self, name: str, *, replace: bool = False) -> Path:
-        """Give the folder its name. One of that name, and so of that content, is kept, or with `replace` written over
-        file by file.
-        """
+        """Give the folder its name. One of that name is kept as of that content, or written over with `replace`."""
         fsync_tree(self.folder)
         final = self.folder.with_name(name)
         if not final.exists():

@@ -141,9 +141,7 @@ class RemoteFolder:
             temporary.unlink(missing_ok=True)
 
     def _known(self) -> dict[str, Any]:
-        """What the copy was when it last equalled the store: its files' digests, sizes and times, and the log's
-        entries.
-        """
+        """The store's state that the copy last equalled: digests, sizes and times of files, and the log's entries."""
         if not self._record.exists():
             return {"files": {}, "log": []}
         return dict(read_json(self._record))

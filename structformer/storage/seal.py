@@ -33,9 +33,7 @@ class Stamps:
             self._known = {}
 
     def matches(self, path: Path, digest: str) -> bool:
-        """Whether a file's content has this digest; hashed only when its size, time of change or inode is not the
-        remembered one.
-        """
+        """Whether a file has this digest; hashed only if size, time of change or inode are not those remembered."""
         status = path.stat()
         stamp = [status.st_size, status.st_mtime_ns, status.st_ino, digest]
         if self._known.get(str(path)) == stamp:
@@ -59,9 +57,7 @@ class Stamps:
 
 
 def seal(folder: Path, names: Iterable[str] | None = None, *, to: str = SEAL) -> None:
-    """Record the digests of a folder's files, of all or of those named (paths relative to it), in a seal beside
-    them.
-    """
+    """Record digests of a folder's files, all or those named (paths relative to it), in a seal beside them."""
     chosen = sorted(names) if names is not None else sorted(_files(folder))
     write_json(folder / to, {"files": {name: fast_digest(folder / name) for name in chosen}}, digest=True)
 

@@ -77,9 +77,7 @@ class Slugs:
         self._used: dict[tuple[str, str], int] = {}
 
     def anchors(self, title: str, explicit: Iterable[str] = ()) -> tuple[str, ...]:
-        """Explicit ids first, then GitHub's slug ("-1", "-2" on repeats), then MkDocs' ("_1", "_2") where it
-        differs.
-        """
+        """Explicit ids first, then GitHub's slug ("-1", "-2" on repeats), then MkDocs' ("_1", "_2") if it differs."""
         found = list(explicit)
         for rule, slug, joint in (("github", github_slug(title), "-"), ("mkdocs", mkdocs_slug(title), "_")):
             if not slug:

@@ -46,9 +46,7 @@ _SCRIPT, _REGION = 4, 2  # letters of their codes
 
 
 def language_of(text: str, among: Sequence[str] = (), *, surely: float = _SURE) -> str:
-    """The language that a text is surely in, "" where it is too short or one cannot tell. among: the only ones that
-    come into question.
-    """
+    """The language a text is surely in, "" if too short or unclear. among: the only ones possible."""
     sample = text[:_CHARACTERS]
     if len(sample.strip()) < _FEWEST_CHARACTERS:
         return ""
@@ -88,9 +86,7 @@ def _subtag(part: str) -> str:
 
 
 def told_among(text: str, among: Collection[str] = (), *, surely: float = _SURELY_ONE) -> str:
-    """Which of these languages, by their codes, a text is surely in, however short it is: as a query; "" where one
-    cannot tell. among: none for any language.
-    """
+    """The one of these languages, by code, that even a short text is surely in, else "". among: () for any."""
     shares: dict[str, float] = {}
     for language, share in _identifier(()).rank(text[:_CHARACTERS]):
         if (code := declared_code(language)) and (not among or code in among):

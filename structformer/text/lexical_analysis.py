@@ -43,9 +43,7 @@ def lone_characters(query: str) -> list[str]:
 
 
 def neighbours(character: str) -> tuple[str, ...]:
-    """The characters of its script, any of which may precede it: of Chinese and Japanese those of Unicode's first
-    65,536.
-    """
+    """Characters of its script that may precede it: of Chinese and Japanese those of Unicode's first 65,536."""
     return _of_script(_script(character))
 
 
@@ -63,9 +61,7 @@ def _of_script(script: str) -> tuple[str, ...]:
 
 
 def analyzer(language: str, *, stemmed: bool = True, without: Iterable[str] = ()) -> tantivy.TextAnalyzer:
-    """Cuts at the blanks that words.py puts, and stems by the language's stemmer where there is one and it is wanted.
-    without: words that leave a gap.
-    """
+    """Cuts at the blanks of words.py, and stems if wanted and possible. without: words that leave a gap."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     if stemmed and (stemmer := _STEMMED.get(language)) is not None:
         builder = builder.filter(tantivy.Filter.stemmer(stemmer))

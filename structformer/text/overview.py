@@ -11,9 +11,7 @@ _HEADING_WORDS = 50
 
 
 def overview(document: Document, without: str = "") -> str:
-    """The overview of a document, three lines: title, opening words, section titles. `without`: a text left out of the
-    opening.
-    """
+    """Three lines: a document's title, opening words, section titles. `without`: a text left out of the opening."""
     opening = ""
     headings: dict[str, None] = {}
     for number, section in enumerate(document.sections()):

@@ -93,9 +93,7 @@ def _is_readable(char: str) -> bool:
 
 
 def is_imperative(text: str) -> bool:
-    """Whether an English text begins with a verb in its plain form: "Remove unused networks", not "Format of the
-    output".
-    """
+    """Whether an English text begins with a plain verb: "Remove unused networks", not "Format of the output"."""
     words = text.split(None, 2)
     return len(words) > 1 and words[0].lower() in _verbs() and words[1].lower() not in _AFTER_NOUNS
 
@@ -107,9 +105,7 @@ def first_word(text: str) -> str:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a text has the form of a sentence: a capital at its beginning, in scripts that have them, and a stop at
-    its end, in those that put one.
-    """
+    """Whether a text has a sentence's form: a capital first and a stop last, in scripts that have them."""
     if text.lstrip(_OPENING_MARKS)[:1].islower():
         return False
     return text.rstrip(CLOSING).endswith(STOPS) or _NO_STOPS.search(text) is not None

@@ -1,6 +1,4 @@
-"""Function words, which say nothing of what a text is about: English ones of our own, other languages' from
-stopwordsiso.
-"""
+"""Function words, which say nothing of a topic: our own English ones, other languages' from stopwordsiso."""
 
 import re
 from collections.abc import Iterable
@@ -37,9 +35,7 @@ def function_words(languages: Iterable[str]) -> frozenset[str]:
 
 @cache
 def stop_words_of(chosen: str) -> frozenset[str]:
-    """The words of a language, by its two-letter code, or of a file, one a line, in lower case. Raises UsageError when
-    it cannot be read.
-    """
+    """The words of a language, by code, or of a file, one a line, lower-cased. Raises UsageError if unreadable."""
     if chosen == ENGLISH:
         return STOP_WORDS
     if has_stop_words(chosen):

@@ -19,9 +19,7 @@ _released: Callable[[], tuple[str, ...]] = tuple
 
 
 def released_folders(names: Callable[[], tuple[str, ...]]) -> None:
-    """Set what returns the names of folders of released versions, beside that of the version to come; for the plugin
-    manager.
-    """
+    """Set what returns the names of folders of released versions; for the plugin manager."""
     global _released
     _released = names
 

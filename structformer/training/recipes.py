@@ -46,9 +46,7 @@ def recipe_names() -> list[str]:
 
 
 def read_recipe(name: str) -> Recipe:
-    """Read a recipe by its name, or from a TOML file of that path. Raises UsageError naming what is wrong in
-    it.
-    """
+    """Read a recipe by name, or from a TOML file. Raises UsageError naming what is wrong in it."""
     path = _recipes().get(name) or Path(name)
     if not path.is_file():
         raise UsageError(f"no recipe {name!r}; {did_you_mean(name, recipe_names(), more=', or name a TOML file')}")

@@ -1,6 +1,4 @@
-"""What a training is asked for beside its options, which no record keeps: how it is carried out, and Examples from
-elsewhere.
-"""
+"""What a training is asked beside its options, and no record keeps: how it is run, and foreign Examples."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

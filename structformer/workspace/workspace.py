@@ -86,9 +86,7 @@ _GENERATION = re.compile(r"\d{6,}")
 
 
 def checked_name(name: str, what: str = "name") -> str:
-    """A name that is safe as a folder's: letters, digits, ".", "_", "-", not beginning or ending with a dot. Raises
-    UsageError.
-    """
+    """A name safe for a folder: letters, digits, ".", "_", "-", no dot at an end. Raises UsageError."""
     if not _NAME.fullmatch(name) or name.endswith("."):
         raise UsageError(
             f"{what} {name!r}: use letters, digits, '.', '_' and '-', at most 100, neither "
@@ -99,9 +97,7 @@ def checked_name(name: str, what: str = "name") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where documents of the corpus come from: a folder or file, and the label in front of its documents' paths, "" for
-    none.
-    """
+    """A source of documents: a folder or file, and the label before its documents' paths, "" for none."""
 
     label: str
     path: str
@@ -372,9 +368,7 @@ class Workspace:
         return [self.path / part / generation for generation in self.state()["kept"].get(part, [])]
 
     def hold(self, part: str, generation: str | None = None) -> tuple[Path, Hold]:
-        """The folder of a part's current generation, or of one beside it, and what keeps it from being deleted. Raises
-        WorkspaceError.
-        """
+        """The folder of a part's current or another generation, held against deletion. Raises WorkspaceError."""
         while True:
             folder = self.folder(part) if generation is None else self.path / part / generation
             was_held = (self.path.resolve(), part, folder.name) in _holds
@@ -402,9 +396,7 @@ class Workspace:
             return hold
 
     def sealed(self, part: str, generation: str | None = None) -> tuple[Sealed, Hold]:
-        """A part's current generation, or one beside it, whose files are compared with what was written when they are
-        opened. Raises WorkspaceError.
-        """
+        """A part's current generation, or another, whose files are verified when opened. Raises WorkspaceError."""
         folder, hold = self.hold(part, generation)
         return Sealed(folder, f"{ADVICE[part]} again", self.stamps), hold
 

@@ -45,9 +45,7 @@ class CorpusLanguages:
 
 
 def language_names(declared: str) -> tuple[str, ...]:
-    """The names a language filter accepts for a declared language: the variant shown to readers (zh-TW), then the code
-    (zh). Empty if it is not a language.
-    """
+    """Names by which a filter finds a declared language: the variant (zh-TW), the code (zh); () if it is none."""
     return tuple(dict.fromkeys(filter(None, [declared_variant(declared), declared_code(declared)])))
 
 

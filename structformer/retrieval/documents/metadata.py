@@ -227,9 +227,7 @@ class MetadataTable:
         return [key for (key,) in self._rows("SELECT DISTINCT key FROM facts ORDER BY key", ())]
 
     def values(self, key: str, most: int) -> list[str]:
-        """Up to so many values that documents have for a key, in order; without those too long to be kept as they
-        are.
-        """
+        """Up to so many values that documents have for a key, in order; without those too long to be kept whole."""
         rows = self._rows(
             "SELECT DISTINCT value FROM facts WHERE key = ? AND value NOT LIKE 'd:%' ORDER BY value LIMIT ?",
             (_text(key), most),

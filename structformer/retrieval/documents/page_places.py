@@ -14,9 +14,7 @@ _QUOTED = "<>()[]`'\"“”.,;!"
 
 
 def page_places(document_id: str, address: str) -> list[str]:
-    """All ways to name a page: its path and its address on the site, whole or from any folder on, with a page's suffix
-    or without it.
-    """
+    """All ways to name a page: its path and its address, whole or from any folder on, with suffix or without."""
     paths = dict.fromkeys((_path(document_id), _path(urlsplit(address).path if address else "")))
     return list(dict.fromkeys(way for path in paths for tail in _tails(path) for way in (tail, _bare(tail)) if way))
 

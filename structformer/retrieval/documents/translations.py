@@ -142,9 +142,7 @@ class _Groups:
         self._language = np.full(documents, _NONE, np.int32)
 
     def add(self, found: dict[int, int]) -> None:
-        """Take in documents by their languages. Some may be in a group, which the others join where it has none of
-        their languages.
-        """
+        """Take in documents by language. A group that some are in takes the others of languages it lacks."""
         its = {document: language for language, document in reversed(found.items())}  # a copy stands for both once
         taken = [document for document in its if self._first[document] != _NONE]
         free = {document: language for document, language in its.items() if self._first[document] == _NONE}
@@ -188,9 +186,7 @@ class Translations:
 
     @classmethod
     def of(cls, units: Units, languages: Any) -> Translations:
-        """Those of an index's documents. languages: as its manifest has them. Raises WorkspaceError where they cannot
-        be read.
-        """
+        """Read an index's. languages: as its manifest has them. Raises WorkspaceError if they cannot be read."""
         path = units.path.with_name(TRANSLATIONS)
         with read_errors(path, OSError, ValueError, TypeError):
             return cls(np.load(path, mmap_mode="r", allow_pickle=False), languages)

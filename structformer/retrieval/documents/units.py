@@ -1,6 +1,4 @@
-"""Index units: sections cut to passages that fit a ranker's window, each with its path; and the documents they are
-of.
-"""
+"""Index units: sections cut to passages that fit a ranker's window, with their paths and documents."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Questions asked of an index: the scores that the hybrid gives every unit for a pseudo-query, with the question's
-own answer made fair.
-"""
+"""The hybrid's scores of all units for pseudo-queries, fair to the document that a question is from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,9 +52,7 @@ class UntrainedSearch:
 
 
 class PseudoQueryScores(AskedQuestions):
-    """Questions with what it takes to score them: all vectors, lexical scores, and the overviews of openings without
-    the opening.
-    """
+    """Questions with what scores them: vectors, lexical scores, and overviews of openings without the opening."""
 
     def __init__(
         self, questions: Sequence[PseudoQuery], search: UntrainedSearch, progress: Progress | None = None

@@ -1,6 +1,4 @@
-"""What the static encoder adds to the score of a pseudo-query, by one that has asked nothing of the question's
-document.
-"""
+"""The static encoder's part in a pseudo-query's score, by one that did not learn the question's document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -180,9 +180,7 @@ class _Sentences:
 
 
 class _Owned:
-    """Which passages of the sample are whose. owners: (passages,) their documents; places: (passages,) the numbers of
-    their units.
-    """
+    """Passages by owner. owners: (passages,) their documents; places: (passages,) the numbers of their units."""
 
     def __init__(self, owners: npt.NDArray[np.int64], places: npt.NDArray[np.int64], documents: int) -> None:
         self._places = places
@@ -196,9 +194,7 @@ class _Owned:
         return self._with_rest(pair.text, pair.source, pair.document, units)
 
     def answered(self, question: PseudoQuery, units: Units) -> _Pair | None:
-        """A pseudo-query's pair: with a passage of its document that does not hold it, or where all do, with the first
-        without it.
-        """
+        """A pseudo-query's pair: with a passage of its document that lacks it, else with the first, without it."""
         first, last = self._bounds[question.document : question.document + 2]
         if first == last:
             return None

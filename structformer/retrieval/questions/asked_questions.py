@@ -76,9 +76,7 @@ class AskedQuestions:
         return int(self._owners[unit])
 
     def skipped(self, question: PseudoQuery) -> set[int]:
-        """Documents that are neither right nor wrong answers: others that hold the question, and those to be passed
-        over.
-        """
+        """Documents neither right nor wrong: others that hold the question, and those to be passed over."""
         return {*map(int, self._owners[list(question.holders)]), *question.passed_over} - {question.document}
 
     def words_of(self, number: int) -> npt.NDArray[np.float32]:
@@ -105,18 +103,14 @@ class AskedQuestions:
 
 
 class DocumentShares:
-    """The BM25 scores of the documents found for a question, as shares of the best, made fair to the
-    document that the question was taken from.
-    """
+    """BM25 scores of a question's documents, as shares of the best, made fair to the document it is from."""
 
     def __init__(self, asked: AskedQuestions, units: Units, lexical: LexicalIndex) -> None:
         self._asked, self._lexical = asked, lexical
         self._texts = _document_texts(units, {question.document for question in asked.questions})
 
     def of(self, question: PseudoQuery) -> dict[int, float]:
-        """Shares by document number. Where the units that hold the question may not answer, its document scores as it
-        would without it.
-        """
+        """Shares by document number. If the units that hold it may not answer, its document's is without it."""
         skipped = self._asked.skipped(question)
         ranked = self._lexical.search_documents(question.text, _FOUND_DOCUMENTS)
         found = {document: score for document, score in ranked if document not in skipped}

@@ -56,9 +56,7 @@ class EvenSample:
 
 
 def evenly_taken(count: int, share: float) -> npt.NDArray[np.bool_]:
-    """(count,) which of so many are in a sample of a share of them, at a fixed stride, which depends on nothing
-    else.
-    """
+    """(count,) which of so many a sample of that share takes, at a fixed stride that depends on nothing else."""
     taken = np.zeros(count, bool)
     if count:
         places = (np.arange(max(1, round(count * share))) / share).astype(np.int64)

@@ -175,9 +175,7 @@ def _first_words(openings: Collection[_Opening], languages: Sequence[str]) -> fr
 
 
 class _Read:
-    """What one pass over the units finds: candidates for openings, sentences and headings with the units that hold
-    them.
-    """
+    """One pass's candidates for openings, sentences and headings, with the units that hold them."""
 
     def __init__(self, sources: Collection[str], most: int, seed: int, copies: Copies) -> None:
         self.sentences = EvenSample(4 * most, f"questions/{seed}")
@@ -219,9 +217,7 @@ class _Read:
         ]
 
     def openings(self) -> dict[int, _Opening]:
-        """By document the first sentence that no other document begins with; "General Commands Manual" says
-        nothing.
-        """
+        """By document its first sentence that no other begins with; "General Commands Manual" says nothing."""
         documents = Counter(text for ours in self._first.values() for text in {plain(each.text) for each in ours})
         found = {}
         for document, ours in self._first.items():

@@ -22,9 +22,7 @@ class Qrel(NamedTuple):
 
 
 def qrel_rows(path: Path) -> Iterator[Qrel]:
-    """The judgements of a file, from BEIR's tab-separated lines (with header) or TREC's four columns. Raises UsageError
-    naming the line.
-    """
+    """Judgements from BEIR's tab-separated lines (with header) or TREC's four columns. UsageError names the line."""
     found: dict[tuple[str, str, str], int] = {}
     for number, line in enumerate(lines_of(path), 1):
         fields = columns(line, (3, 4))
@@ -56,9 +54,7 @@ def _grade(text: str) -> int:
 
 
 def read_qrels(path: Path) -> Qrels:
-    """Relevance by document id, by query id; of a document that is judged for several subtopics the highest. Raises
-    UsageError naming the line.
-    """
+    """Relevance by document id, by query id, the highest of several subtopics. UsageError names the line."""
     return by_query(qrel_rows(path))
 
 

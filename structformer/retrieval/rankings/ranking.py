@@ -21,9 +21,7 @@ class Ranking:
     name: str = ""
     """The query's id, if any."""
     likely: float | None = None
-    """How likely the first document is one that was asked for, between 0 and 1 (doubt.py); None where the pipeline
-    cannot tell.
-    """
+    """How likely the first document was asked for, between 0 and 1 (doubt.py); None if the pipeline cannot tell."""
     absent_phrases: tuple[str, ...] = ()
     """Phrases in quotes that no page has: their words were searched for."""
     absent_name: str = ""

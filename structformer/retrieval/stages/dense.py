@@ -119,9 +119,7 @@ def _described(
 
 
 def _static_vectors(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking]) -> Sequence[Vector | None]:
-    """Each query's vector by the static encoder, if that has a weight and vectors beside the stage's own encoder; else
-    None for each.
-    """
+    """Each query's vector by the static encoder, None where that has no weight or no vectors beside the stage's."""
     if stage.model == STRUCTURE or not opened.encoder(stage.model)[2].with_structure or not opened.has_structure:
         return [None] * len(rankings)
     return list(opened.query_vectors(STRUCTURE, [ranking.query for ranking in rankings]))

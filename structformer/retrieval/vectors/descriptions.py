@@ -45,9 +45,7 @@ def description_texts_path(vectors: Path) -> Path:
 
 
 def drawn_descriptions(corpus: Corpus, graph: ReferenceGraph, units: Units) -> list[PseudoQuery]:
-    """The descriptions of all documents, in the documents' order; at most 30,000, and as many again that copies
-    share.
-    """
+    """All documents' descriptions, in the documents' order; at most 30,000, and as many that copies share."""
     copies = Copies.of(units)
     drawn = draw_pseudo_queries(corpus, graph, units, copies=copies)
     shared = (replace(each, document=other) for each in drawn for other in copies.others(each.document))
@@ -97,15 +95,11 @@ class Descriptions:
         return str(self._table["text"][number])
 
     def told_by(self, number: int) -> int:
-        """The number of the document that says it where it links to the described one; ITSELF if a document says it of
-        itself.
-        """
+        """The document whose link says a description; ITSELF if a document says it of itself."""
         return int(self._told_by[number])
 
     def hidden(self, sources: Mask | None) -> Numbers:
-        """Descriptions that come from documents outside the sources. sources: (documents,) those that may be seen;
-        None: all.
-        """
+        """Descriptions from documents outside the sources. sources: (documents,) those that may be seen; None: all."""
         if sources is None:
             return np.empty(0, np.int64)
         return np.flatnonzero((self._told_by != ITSELF) & ~sources[self._told_by])

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 
 def default_encoders(workspace: Workspace) -> list[str]:
-    """The trained bi-encoder if held-out questions show no loss, else the untrained base if one is at hand, else the
-    trained one all the same, if there is one.
-    """
+    """The trained bi-encoder unless held-out questions show a loss, else the base if at hand, else the trained one."""
     if trained_encoder(workspace):
         return [ENCODER]
     try:

@@ -89,9 +89,7 @@ class TokenWriter:
     """
 
     def __init__(self, path: Path, axes: Vectors, earlier: Path, journal: Path) -> None:
-        """path: the encoder's vectors, beside which they go; earlier: the same of the index before; journal: where they
-        are kept while they are made.
-        """
+        """path: of the encoder's vectors beside these; earlier: of the index before; journal: kept until whole."""
         self._path, self._axes, self._wide = path, axes, axes.shape[1]
         self._known = _known(earlier, axes)
         name = hashlib.blake2b(axes.tobytes(), digest_size=8).hexdigest()

@@ -55,9 +55,7 @@ class Coverage:
         return {row: score / total for row, score in self._rows.weighed(atoms, rows).items()}
 
     def coverage(self, query: str, documents: Collection[int] | None) -> float:
-        """The most that a row has of a query's words, in any form, function words apart, weighed by idf, as a share; 1
-        of a query without such words.
-        """
+        """The greatest share of a query's words, by idf, without function words, that a row has; 1 without any."""
         atoms = [(self._rows.any_of_terms(word.terms), self._worth(word)) for word in self._said(query)]
         best = self._rows.run(any_of(atoms), 1, documents) if atoms else []
         return best[0][1] / sum(weight for _, weight in atoms) if best else float(not atoms)

@@ -27,9 +27,7 @@ _UNITS, _DOCUMENTS = "units", "documents"
 
 
 class LexicalWriter:
-    """Writes the lexical index of units and documents as they pass by. languages: those of the corpus, see
-    corpus_languages.py.
-    """
+    """Writes the lexical index of units and documents. languages: the corpus's, see corpus_languages.py."""
 
     def __init__(self, folder: Path, languages: Sequence[str]) -> None:
         self._units = RowWriter(folder / _UNITS, FIELDS, languages)
@@ -155,9 +153,7 @@ class LexicalIndex:
         return np.array([found.get(int(unit), 0.0) for unit in units], np.float32)
 
     def coverage(self, query: str, documents: Collection[int] | None = None) -> float:
-        """The most that a document, of these, has of a query's words, function words apart: between 0 and 1, weighed by
-        how rare they are.
-        """
+        """The greatest share of a query's words, by idf, without function words, that one of these documents has."""
         return self._of_documents.coverage(self._names.respelt(query), documents)
 
     def share(self, query: str, unit: int, score: float) -> float | None:

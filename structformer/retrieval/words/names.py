@@ -186,9 +186,7 @@ class Names:
         )
 
     def _look_for_parts(self, word: str) -> dict[str, int]:
-        """How rows have a word that none has as it is, in parts (`nodejs` Node.js, `5GHz` 5 GHz, `usa` U.S.A.), and how
-        many do.
-        """
+        """How rows write a word in parts (`nodejs` Node.js, `5GHz` 5 GHz, `usa` U.S.A.), and in how many rows."""
         count, places = self._rows.searcher.doc_freq, range(1, len(word))
         if len(word) > LONGEST_PHRASE or count(EXACT, word) or not self._rows.telling(word):
             return {}

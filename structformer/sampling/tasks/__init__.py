@@ -53,9 +53,7 @@ def generator(seed: int, epoch: int, task: str, document_id: str) -> Random:
 
 
 def drawn_examples(task: Task, seen: Any, document_id: str, rng: Random, census: Census) -> Iterator[Example]:
-    """A document's Examples of a task. Raises WorkspaceError naming task and document when the task's own code
-    fails.
-    """
+    """Draw a document's Examples of a task. Raises WorkspaceError naming both when the task's code fails."""
     try:
         yield from task.draw(seen, rng, census)
     except StructformerError:
@@ -76,9 +74,7 @@ def document_examples(
     epoch: int = 0,
     census: Census | None = None,
 ) -> Iterator[Example]:
-    """The Examples of one document's tree, for those of the tasks that look at nothing else. Raises UsageError on an
-    unknown task.
-    """
+    """One document's Examples, of those tasks that look at its tree alone. Raises UsageError on an unknown task."""
     view = DocumentView(document, options or SamplingOptions())
     census = census if census is not None else Census()
     for task in chosen_tasks(names):

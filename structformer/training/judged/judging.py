@@ -1,6 +1,4 @@
-"""The ranks on held-out structure, or of judged documents, by which a run judges itself, and the mixing of trained and
-base weights.
-"""
+"""Ranks on held-out structure, or of judged documents, by which a run judges itself; mixing of weights."""
 
 import math
 from collections import Counter
@@ -223,9 +221,7 @@ def set_weights(ranker: Ranker, weights: Mapping[str, torch.Tensor]) -> None:
 
 
 def mix_weights(model: torch.nn.Module, base: Weights, trained: Weights, share: float) -> None:
-    """Set the weights to (1 - share) x base + share x trained (Wortsman et al., "Robust fine-tuning", CVPR 2022, eq.
-    1).
-    """
+    """Set (1 - share) x base + share x trained (Wortsman et al., "Robust fine-tuning", CVPR 2022, eq. 1)."""
     with torch.no_grad():
         for name, value in model.state_dict().items():
             if value.is_floating_point():

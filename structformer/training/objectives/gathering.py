@@ -29,9 +29,7 @@ def _gathered(rows: torch.Tensor) -> torch.Tensor:
 
 
 class _Gathered(torch.autograd.Function):
-    """(processes, ...): a tensor of each process. Its gradient is the sum over the processes, as each of them has a
-    part of the loss.
-    """
+    """(processes, ...): a tensor of each process, with the sum of their gradients: each has a part of the loss."""
 
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor) -> torch.Tensor:

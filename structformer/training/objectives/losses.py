@@ -46,9 +46,7 @@ def softmax_hinge(scores: torch.Tensor, group_sizes: Sequence[int], margin: floa
 
 
 def margin_mse(scores: torch.Tensor, teacher: torch.Tensor, group_sizes: Sequence[int]) -> torch.Tensor:
-    """(groups,): squared difference of student's and teacher's margins s+ - s-, averaged over negatives (Hofstätter et
-    al. 2020, eq. 6).
-    """
+    """(groups,): mean squared difference of student's and teacher's margins s+ - s- (Hofstätter et al. 2020, eq. 6)."""
     table, real = grouped(scores.float(), group_sizes)
     taught, _ = grouped(teacher.float(), group_sizes)
     return _over_negatives(((table[:, :1] - table) - (taught[:, :1] - taught)).square(), real)
@@ -101,9 +99,7 @@ def _over_negatives(values: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
 
 
 def batch_documents(examples: Sequence[Example], own: int) -> tuple[list[str], list[str]]:
-    """The Examples' positives, then `own` negatives of each; and the document that each text is of, "" if it is
-    another's.
-    """
+    """The Examples' positives, then `own` negatives each; and each text's document, "" if it is another's."""
     documents = [example.documents[0] for example in examples]
     owners = [example.document_id for example in examples]
     for example in examples:

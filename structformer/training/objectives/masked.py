@@ -121,9 +121,7 @@ class MaskedHead(torch.nn.Module):
 
     @classmethod
     def of(cls, model: Any, location: str) -> MaskedHead:
-        """The head for a model, with the weights of the base's own head where it has one. Raises ModelError where they
-        cannot be read, or are not of the model's sizes.
-        """
+        """A head for a model, with the base's own weights if any. Raises ModelError if unreadable or of other size."""
         encoder = getattr(model, model.base_model_prefix, model)
         head = cls(encoder.get_input_embeddings(), int(model.config.hidden_size))
         if (own := masked_head(location)) is not None:

@@ -59,9 +59,7 @@ class Objective(torch.nn.Module, ABC):
     def __init__(
         self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Teacher | None = None
     ) -> None:
-        """head: learns masked words beside the loss; teacher: for losses that distil. Raises UsageError on an unknown
-        loss.
-        """
+        """head: learns masked words too; teacher: for losses that distil. Raises UsageError on an unknown loss."""
         super().__init__()
         kind = ranker_kind(ranker.kind)
         self.minimised = ranker_kind(self.taught or ranker.kind).loss(options.loss)
@@ -171,9 +169,7 @@ class Objective(torch.nn.Module, ABC):
     def _masked(
         self, batches: Sequence[TokenBatch], found: Sequence[torch.Tensor], owners: torch.Tensor, count: int
     ) -> torch.Tensor:
-        """(Examples,): mean loss of the masked words over each Example's texts. owners: the Example of every text, -1
-        for none.
-        """
+        """(Examples,): mean loss of masked words over each one's texts. owners: each text's Example, -1 for none."""
         rows = in_order(batches, found)
         owners = owners.to(rows.device)
         known = owners >= 0
@@ -183,9 +179,7 @@ class Objective(torch.nn.Module, ABC):
 
 
 class CrossEncoderObjective(Objective):
-    """Every pair of every group, scored jointly; with softmax Wikiformer's loss (eq. 3-7), with the hinge HARP's and
-    PROP's.
-    """
+    """Scores every pair of every group jointly: softmax is Wikiformer's loss (eq. 3-7), the hinge HARP's and PROP's."""
 
     ranker: CrossEncoder
 
@@ -410,9 +404,7 @@ def _rows(vectors: TokenVectors, rows: torch.Tensor) -> TokenVectors:
 
 
 def _with_negative_query(examples: Sequence[Example], number: int) -> list[str]:
-    """An Example's query and one that its document does not answer: its own negative query, or another document's
-    Example's.
-    """
+    """A query with one that its document does not answer: its own negative, or another document's Example's."""
     example = examples[number]
     if len(examples) == 1:
         return [example.queries[0]]

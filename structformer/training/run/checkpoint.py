@@ -78,9 +78,7 @@ class Checkpoints:
     def save(
         self, step: int, weights: Weights, optimizer: Mapping[str, Any], state: Mapping[str, Any], *, name: str = ""
     ) -> None:
-        """Write a checkpoint and drop the older ones but KEPT. Raises ModelError when the disk is full, with what there
-        still is.
-        """
+        """Write a checkpoint, of which KEPT stay. Raises ModelError if the disk is full, saying what is left."""
         final = self.folder / (name or f"step-{step:08}")
         temporary = self.folder / temporary_name()
         try:
@@ -146,9 +144,7 @@ def _unusable(folder: Path, why: str) -> ModelError:
 
 
 def read_weights(folder: Path) -> dict[str, torch.Tensor]:
-    """A checkpoint's weights, on the CPU. Raises ModelError when they cannot be read or are not as they were
-    written.
-    """
+    """A checkpoint's weights, on the CPU. Raises ModelError if they cannot be read or have changed."""
     if not Checkpoints(folder.parent).is_complete(folder):
         raise _unusable(folder, "has changed since it was written")
     try:

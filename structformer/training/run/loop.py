@@ -1,6 +1,4 @@
-"""The training loop: chunks of Examples through the objective on one device or many, checkpoints, the held-out
-score.
-"""
+"""The training loop: chunks of Examples through the objective on any devices, checkpoints, held-out score."""
 
 from __future__ import annotations
 
@@ -275,9 +273,7 @@ class Run:
         return total * self.plan.processes  # the processes' gradients are averaged; they must be summed
 
     def _weights(self, prepared: Prepared, real: bool, of_task: Counter[str]) -> torch.Tensor:
-        """(Examples,): what each Example's loss counts in its step, so that the parts of a step add up wherever they
-        are computed.
-        """
+        """(Examples,): each Example's share of its step's loss, such that parts add up wherever they are computed."""
         whole = sum(of_task.values())
         by_task = self.course.settings.task_loss == "sum"
         weights = [1 / (of_task[each.task] if by_task else whole) if real else 0.0 for each in prepared.examples]

@@ -110,9 +110,7 @@ def _largest(objective: Objective, example: Example) -> list[Example]:
 
 
 def peak_memory() -> int | None:
-    """The most bytes that were taken at once: by tensors of the GPU since `forget_peak`, else by this process since it
-    began; None if the system does not say.
-    """
+    """Most bytes taken at once: a GPU's since `forget_peak`, else this process's; None if the system does not say."""
     if torch.cuda.is_available():
         return int(torch.cuda.max_memory_allocated())
     try:
@@ -130,9 +128,7 @@ def forget_peak() -> None:
 
 
 def read_twice(prepared: Prepared, kept_tokens: int | None) -> int:
-    """How many of a chunk's batches, the first ones, are read twice: for the loss, and again for its gradient. What is
-    kept of the others fits at once.
-    """
+    """How many of a chunk's first batches are read twice, for loss and gradient; the others' graphs fit at once."""
     batches: Sequence[int] = [batch.features["input_ids"].numel() for _, batch in prepared.all_batches]
     if kept_tokens is None or not batches:
         return 0

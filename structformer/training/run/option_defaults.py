@@ -63,9 +63,7 @@ def _shared(kind: type, options: TrainingOptions) -> dict[str, Any]:
 
 
 def load_ranker(options: TrainingOptions, location: str, settings: ResolvedOptions) -> Ranker:
-    """The ranker that training starts from. Raises ModelError, also when the model cannot read texts as long as asked
-    for.
-    """
+    """The ranker that training starts from. Raises ModelError, also if it cannot read texts as long as asked for."""
     chosen = RankerOptions(**_shared(RankerOptions, options) | {"document_tokens": settings.document_tokens})
     ranker = ranker_kind(options.ranker).start(location, chosen)
     longest = longest_input(ranker.model)

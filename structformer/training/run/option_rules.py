@@ -42,9 +42,7 @@ def refuse_meaningless(
 
 
 def _missing(name: str, options: TrainingOptions, training: Mapping[str, Any]) -> str:
-    """What an option goes with that this training has not; "" if it means something. training: its options, and what
-    else conditions name.
-    """
+    """What an option needs that this training lacks, "" if nothing. training: options, and other conditions' values."""
     if name == "side" and options.side != training["side"]:
         return "`structformer train`"
     for other, wanted in CONDITIONS[name].items():
@@ -77,9 +75,7 @@ def asked_for(options: TrainingOptions, names: Collection[str]) -> dict[str, Any
 
 
 def asks_for_both_sides(options: TrainingOptions, sources: Collection[str]) -> dict[str, Any]:
-    """Return those of the options that only the training of both sides takes. sources: those of questions, which a mix
-    for the query side names.
-    """
+    """Return the options that only training both sides takes. sources: of questions, for the query side."""
     asked = asked_for(options, ("ranker", "recipe", *BOTH_SIDES))
     if options.base_model == "scratch":
         asked["base_model"] = options.base_model

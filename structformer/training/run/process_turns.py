@@ -48,9 +48,7 @@ class Turns:
             torch.distributed.barrier(group=self._group)
 
     def made_by_first(self, make: Callable[[], Made]) -> Made:
-        """What `make` gives to the first process; the others get a copy of it. It must be picklable. Raises what `make`
-        raises: a StructformerError in all processes.
-        """
+        """What `make` gives the first process, to all (picklable). A StructformerError of `make` is raised in all."""
         if self._group is None:
             return make()
         told: list[Any] = [None, None]
@@ -75,9 +73,7 @@ def _leave(group: Any) -> None:
 
 
 def made_by_first(make: Callable[[], Made]) -> Made:
-    """The same before a run has begun, whose processes meet here. Without a launcher that started several, `make` is
-    just called.
-    """
+    """The same before a run begins; without a launcher that started several processes, `make` is just called."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return make()
     return Turns(PartialState(cpu=not torch.cuda.is_available())).made_by_first(make)

@@ -354,9 +354,7 @@ def _judged_and_saved(
 
 
 def scratch_model(cache: Path, corpus: Corpus, options: TrainingOptions) -> str:
-    """The folder of the untrained model of this corpus, size and seed; made once, and again when a file of it has
-    changed.
-    """
+    """The folder of the untrained model of this corpus, size and seed; made again if one of its files changed."""
     folder = cache / f"scratch-{corpus.fingerprint}-{options.size}-{options.seed}"
     if not folder.exists() or Sealed(folder, "train again").problems():
         with replacing_folder(folder) as temporary:

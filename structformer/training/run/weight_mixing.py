@@ -1,6 +1,4 @@
-"""Which weights a run keeps, the trained ones or a mixture with the base's, by their scores on a development set; and
-what that says of them.
-"""
+"""Choosing the weights a run keeps, trained or mixed with the base's, by their scores on a development set."""
 
 from dataclasses import dataclass
 
@@ -104,9 +102,7 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
 
 
 def _encoder_without(ranker: Ranker, base: BaseModel) -> Ranker | None:
-    """The encoder that the search would use instead of a model from scratch; None if it is the ranker's own base, or
-    none is at hand.
-    """
+    """The encoder the search would use instead of a model from scratch; None if the ranker's base, or none at hand."""
     if not base.scratch or not ranker_kind(ranker.kind).sentence_encoder:
         return None
     try:
