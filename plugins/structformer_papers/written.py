@@ -1,74 +1,49 @@
 """The task of questions that a language model has written (`written_by_model`), of which those are learned from that
-find their section again.
+find their document again.
 
 doc2query (Nogueira and Lin, 2019), InPars (Bonifacio et al., SIGIR 2022) and Promptagator (Dai et al., ICLR 2023) let a
-model write queries for passages; the round trip is Promptagator's consistency filter, here by BM25 and with the section
-among the first ten, since a section and its parent may both answer. The instructions are ours.
+model write queries for passages; the round trip is Promptagator's consistency filter, here by the search that people
+get and with the document among its first ten: a question in other words, which teaches most, seldom finds the very
+section by words alone. The instructions are ours.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 
-import tantivy
-from structformer.corpus import Corpus, corpus_language
+from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
+from structformer.retrieval import Retriever, is_stale
 from structformer.sampling import Census, DocumentView, Example, Ground, Neighbourhood, Survey, Task
-from structformer.text import analyzer, any_term_query, spaced
 from structformer.workspace import Workspace
 
 from structformer_papers.seal import siblings_first
-from structformer_papers.written_by_model import AskedSection, asked_sections, read_journal, write_questions
+from structformer_papers.written_by_model import asked_sections, read_journal, write_questions
 
-FIRST = 10  # places of a ranking of all sections, among which the question's own must be
-_FIELDS = {"path": 1.0, "text": 1.0}
-_HEAP_BYTES = 64 * 1024 * 1024
+FIRST = 10  # documents of the search, among which the question's own must be
+_BATCH = 64  # questions that are searched for together
 _FILE = "kept.json"
 Kept = dict[str, dict[str, tuple[list[str], dict[str, int]]]]
 """By document id and section number: the questions that are kept, and how many are not for which reason."""
 
 
-class SectionIndex:
-    """All sections by the words of their paths and texts, for BM25."""
-
-    def __init__(self, folder: Path, sections: Iterator[AskedSection], language: str) -> None:
-        builder = tantivy.SchemaBuilder()
-        for name in _FIELDS:
-            builder.add_text_field(name, tokenizer_name="words", index_option="freq")
-        builder.add_text_field("key", stored=True, tokenizer_name="raw", index_option="basic")
-        self._index = tantivy.Index(builder.build(), path=str(folder))
-        self._analyzer = analyzer(language)
-        self._index.register_tokenizer("words", self._analyzer)
-        writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
-        for section in sections:
-            document = tantivy.Document()
-            document.add_text("path", spaced(section.path))
-            document.add_text("text", spaced(section.text))
-            document.add_text("key", section.key)
-            writer.add_document(document)
-        writer.commit()
-        writer.wait_merging_threads()
-        self._index.reload()
-        self._searcher = self._index.searcher()
-
-    def finds(self, question: str, section: AskedSection) -> bool:
-        """Whether the section is among the first ten for the question; copies of it are as good as itself."""
-        asked = any_term_query(self._index.schema, dict.fromkeys(_FIELDS, self._analyzer), question, _FIELDS)
-        if asked is None:
-            return False
-        hits = self._searcher.search(asked, limit=FIRST, count=False).hits
-        return any(self._searcher.doc(address)["key"][0] == section.key for _, address in hits)
-
-
 def write_kept(ground: Ground, folder: Path) -> None:
-    """The questions that find their section again, and that were not written for other sections too."""
+    """Write the questions that find their document again, and that were not written for other sections too.
+
+    Raises WorkspaceError without written questions, and without an index of this corpus.
+    """
     workspace = Workspace(ground.workspace)
     journal = read_journal(workspace.cache)
     if not any(journal.values()):
         raise WorkspaceError("no questions have been written: structformer sample --tasks written --llm URL")
+    if not workspace.has("index") or is_stale(workspace):
+        raise WorkspaceError(
+            "written questions are asked of the search, and those that find their document are kept: run "
+            f"`structformer index -w {workspace}` first"
+        )
     corpus = Corpus.open(workspace)
 
     def views() -> Iterator[DocumentView]:
@@ -78,43 +53,55 @@ def write_kept(ground: Ground, folder: Path) -> None:
 
     there = {section.key for view in views() for section in asked_sections(view)}
     times = Counter(question.casefold() for key in there for question in journal.get(key, ()))
+    asked = (
+        (view.document.id, question)
+        for view in views()
+        for section in asked_sections(view)
+        for question in journal.get(section.key, ())
+        if times[question.casefold()] == 1
+    )
+    found = set(_found(Retriever.open(workspace), asked))
     kept: Kept = {}
-    with TemporaryDirectory(ignore_cleanup_errors=True) as temporary:  # tantivy's threads may write while it goes
-        sections = (section for view in views() for section in asked_sections(view))
-        index = SectionIndex(Path(temporary), sections, corpus_language(corpus))
-        for view in views():
-            of_document = kept.setdefault(view.document.id, {})
-            for section in asked_sections(view):
-                if section.key in journal:
-                    of_document[str(section.number)] = _sifted(journal[section.key], section, index, times)
+    for view in views():
+        of_document = kept.setdefault(view.document.id, {})
+        for section in asked_sections(view):
+            if section.key in journal:
+                of_document[str(section.number)] = _sifted(journal[section.key], found, times)
     (folder / _FILE).write_text(json.dumps(kept, ensure_ascii=True), encoding="utf-8")
 
 
-def _sifted(
-    questions: list[str], section: AskedSection, index: SectionIndex, times: Counter[str]
-) -> tuple[list[str], dict[str, int]]:
-    found: list[str] = []
+def _found(retriever: Retriever, asked: Iterator[tuple[str, str]]) -> Iterator[str]:
+    """Return the questions that find their document, or a copy or translation of it, among the first."""
+    opened = retriever.opened
+    pages = {document.id: opened.page(number) for number, document in enumerate(retriever.documents)}
+    while some := list(islice(asked, _BATCH)):
+        rankings = retriever.rank_documents([question for _, question in some], k=FIRST)
+        for (own, question), ranked in zip(some, rankings, strict=True):
+            if pages.get(own) in {pages[document] for document, _ in ranked}:
+                yield question
+
+
+def _sifted(questions: list[str], found: set[str], times: Counter[str]) -> tuple[list[str], dict[str, int]]:
+    """Return (the questions that are kept, how many are not by reason)."""
     dropped: Counter[str] = Counter()
     for question in questions:
         if times[question.casefold()] > 1:
             dropped["written for other sections too"] += 1
-        elif not index.finds(question, section):
+        elif question not in found:
             dropped["not found by the round trip"] += 1
-        else:
-            found.append(question)
     if not questions:
         dropped["no question in the answer"] += 1
-    return found, dict(dropped)
+    return [question for question in questions if question in found], dict(dropped)
 
 
 def read_kept(folder: Path) -> Kept:
-    """What `write_kept` wrote."""
+    """Return what `write_kept` wrote."""
     return dict(json.loads((folder / _FILE).read_text(encoding="utf-8")))
 
 
 def written_questions(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
-    """A question that a language model wrote for a section, whose content is the positive; its siblings' contents, then
-    others of the document, are the negatives, as SRR has them.
+    """Draw the questions that a language model wrote for a section, whose content is the positive; its siblings'
+    contents, then others of the document, are the negatives, as SRR has them.
     """
     view, kept = here.view, here.surveyed.get(here.view.document.id, {})
     for section in asked_sections(view):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from structformer import Corpus, train
+from structformer import Corpus, index, train
 from structformer.ingestion import ingest
 from structformer.models import RankerKind
 from structformer.sampling import DocumentView, SamplingOptions
@@ -81,6 +81,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [{"key": each.key, "questions": [f"what of {each.path}"]} for each in sections]
     workspace.cache.mkdir(exist_ok=True)
     (workspace.cache / JOURNAL).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    index(workspace)  # by which the questions find their documents again
     return folder / "w"
 
 
