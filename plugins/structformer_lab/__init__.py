@@ -6,10 +6,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from structformer.lazy_names import lazy_names
 from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
     from structformer.retrieval import StageKind
+
+    from structformer_lab.model_answers import Prompt, ask_all, patient_model, read_answers, said_of_unread, tokens
+
+__all__ = ["Prompt", "ask_all", "patient_model", "read_answers", "said_of_unread", "tokens"]
+__getattr__ = lazy_names(__name__)
 
 _COMMANDS = {
     "finetune": "Train on queries and judgements of your own.",

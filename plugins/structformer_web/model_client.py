@@ -7,8 +7,8 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
 from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,6 +41,11 @@ class LanguageModel:
     option: str = "--ask"
     """The option that gave the address, for messages."""
 
+    def named(self) -> "LanguageModel":
+        """Return the same with the name of the address's only model, unless it has one. Raises ModelUnavailable."""
+        with Deadline(self.silence_seconds) as deadline:
+            return self if self.name else replace(self, name=self._only_name(deadline))
+
     def answer(self, messages: Sequence[dict[str, str]]) -> Iterator[str]:
         """The answer as it comes. Raises ModelUnavailable."""
         with Deadline(self.answer_seconds) as deadline:
@@ -68,11 +73,9 @@ class LanguageModel:
             raise ModelUnavailable("the connection to it closed before the end")
 
     def _only_name(self, deadline: Deadline) -> str:
-        with closing(self._open("/models", None, deadline)) as response:
-            try:
-                names = [str(each["id"]) for each in json.loads(response.read(_LINE_BYTES))["data"]]
-            except (ValueError, KeyError, TypeError, RecursionError, OSError, HTTPException):
-                names = []
+        names, form = list[str](), (ValueError, KeyError, TypeError, RecursionError, OSError, HTTPException)
+        with closing(self._open("/models", None, deadline)) as response, suppress(*form):
+            names = [str(each["id"]) for each in json.loads(response.read(_LINE_BYTES))["data"]]
         if len(names) != 1:
             there = f"; choose from: {', '.join(names[:10])}" if names else ""
             raise ModelUnavailable(f"it does not say which model to ask: {self.option}-model NAME{there}")
@@ -88,11 +91,10 @@ class LanguageModel:
         except urllib.error.HTTPError as error:
             error.close()
             raise ModelUnavailable(_refused(error.code, self.option)) from None  # its text may repeat the key
-        except TimeoutError:
-            raise ModelUnavailable(f"it did not answer within {self.silence_seconds:g} s") from None
         except (urllib.error.URLError, OSError, HTTPException, ValueError) as error:
-            late = isinstance(getattr(error, "reason", None), TimeoutError)
-            raise ModelUnavailable("it did not answer in time" if late else "it cannot be reached") from None
+            late = isinstance(getattr(error, "reason", error), TimeoutError)
+            said = f"it did not answer within {self.silence_seconds:g} s" if late else "it cannot be reached"
+            raise ModelUnavailable(said) from None
         return response
 
 

@@ -18,14 +18,7 @@ from structformer.errors import ReadError, UsageError
 from structformer.formats import BOMS, as_utf8
 from structformer.storage import bytes_digest, write_bytes, writing_errors
 
-from structformer_web.addresses import (
-    Scope,
-    file_name,
-    host_folder,
-    may_be_page,
-    normal,
-    page_links,
-)
+from structformer_web.addresses import Scope, file_name, host_folder, may_be_page, normal, page_links
 from structformer_web.fetching import HOURS, MOST_BYTES, Answer, Fetcher
 from structformer_web.journal import Entry, Journal
 from structformer_web.robots_and_sitemaps import MOST_REDIRECTS, REDIRECTS, Rules, site_rules, sitemap_pages

@@ -82,6 +82,8 @@ def listed_tasks() -> dict[str, list[tuple[str, str]]]:
 )
 @click.option("--llm-model", metavar="NAME", help="For --llm: which of its models.  [default: the only one]")
 @click.option("--max-requests", type=click.IntRange(1), help="For --llm: sections to send at most.  [default: 1000]")
+@click.option("--at-once", type=click.IntRange(1), help="For --llm: requests at the same time.  [default: 4]")
+@click.option("--patience", type=Number(1), help="For --llm: seconds without a word that end it.  [default: 300]")
 @several_option("--path", "GLOB", "For --llm: send only documents of such ids.", name="paths")
 @several_option("--where", "KEY=VALUE", "For --llm: send only documents with it.", name="settings")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
@@ -128,11 +130,8 @@ def command(
             raise click.BadParameter(f"{negatives!r}: write a number, or all", param_hint="--negatives")
         chosen["negatives"] = None if negatives == "all" else int(negatives)
     options = SamplingOptions(**chosen)
-    names = (
-        [task.strip().lower() for task in tasks.split(",") if task.strip()]
-        if tasks is not None
-        else list(DEFAULT_TASKS)
-    )
+    listed = DEFAULT_TASKS if tasks is None else tasks.split(",")
+    names = [task.strip().lower() for task in listed if task.strip()]
     weights = None
     if needs_attention(names):
         from structformer.models.attention import AttentionWeights
@@ -170,9 +169,8 @@ def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: P
         samples.example(task, number) for task, count in samples.counts.items() for number in range(min(show, count))
     ]
     out.json({**census, "held_out": samples.manifest["held_out"], "shown": [asdict(example) for example in examples]})
-    head, line, *rows = table(["task", "Examples"], [[*map(str, row)] for row in census["examples"].items()]).split(
-        "\n"
-    )
+    shown = table(["task", "Examples"], [[*map(str, row)] for row in census["examples"].items()])
+    head, line, *rows = shown.split("\n")
     for row, task in zip((head, line, *rows), ("", "", *census["examples"]), strict=True):
         reasons = ", ".join(f"{number} {reason}" for reason, number in census["dropped"].get(task, {}).items())
         out.result(f"{row}  dropped: {reasons}" if reasons else row)
