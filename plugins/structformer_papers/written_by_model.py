@@ -101,7 +101,7 @@ def read_journal(cache: Path) -> dict[str, list[str]]:
 
 
 def questions_of(answer: str) -> list[str] | None:
-    """Return up to three distinct questions of an answer, [] if it gives none; None of an answer that is no list.
+    """Return up to three distinct questions of an answer, [] if it gives none; None if it has no list.
 
     A list is JSON's, of texts or of objects with a text, or an object's; items after numbers or bullets; the lines of a
     fenced block; else lines that end with a question mark.
