@@ -1,7 +1,10 @@
-"""An exchange over a network with an end by the clock, whatever the other side sends, and however slowly."""
+"""An exchange over a network: its end by the clock, whatever the other side sends and however slowly, and whether the
+other side is this machine.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import threading
 import time
@@ -45,3 +48,18 @@ class Deadline:
         self._timer.cancel()
         with self._lock:  # the socket may serve the next exchange
             self._socket = None
+
+
+def as_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return an address written as text, one of IPv4 in IPv6's clothes as what it is; None for anything else."""
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or a name is reached from this machine alone."""
+    address = as_address(host)
+    return host.lower() == "localhost" if address is None else address.is_loopback

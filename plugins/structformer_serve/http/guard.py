@@ -15,11 +15,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structformer.engines import is_loopback
 
 from structformer_serve.http.access import EVERYTHING, Access, RateLimit
 from structformer_serve.http.bodies import Gone, TooLarge, again, has_body, read_body
 from structformer_serve.http.error_pages import for_browsers
-from structformer_serve.http.hostnames import client_of, is_loopback
+from structformer_serve.http.hostnames import client_of
 from structformer_serve.http.options import ServerOptions
 
 

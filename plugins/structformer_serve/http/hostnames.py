@@ -6,23 +6,10 @@ import threading
 from contextlib import suppress
 from functools import cache
 
+from structformer.engines import as_address
+
 _LOOKUP_SECONDS = 0.5
 _ONE_CLIENT = 64  # bits of an IPv6 address: whoever has one has all that begin with these
-
-
-def as_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """An address written as text, one of IPv4 in IPv6's clothes as what it is; None for anything else."""
-    try:
-        found = ipaddress.ip_address(text.partition("%")[0])
-    except ValueError:
-        return None
-    return getattr(found, "ipv4_mapped", None) or found
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or a name is reached from this machine alone."""
-    address = as_address(host)
-    return host.lower() == "localhost" if address is None else address.is_loopback
 
 
 def client_of(address: str) -> str:

@@ -6,9 +6,8 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from structformer.engines import is_loopback
 from structformer.errors import UsageError
-
-from structformer_serve.http.hostnames import is_loopback
 
 _BACKLOG = 2048
 _FIRST_HANDED_OVER = 3  # systemd's protocol: sd_listen_fds(3)

@@ -4,10 +4,11 @@ import ipaddress
 import re
 from dataclasses import dataclass, field
 
+from structformer.engines import as_address, is_loopback
 from structformer.errors import UsageError
 
 from structformer_serve.http.access import Tokens
-from structformer_serve.http.hostnames import as_address, is_loopback, name_in, own_names
+from structformer_serve.http.hostnames import name_in, own_names
 from structformer_serve.language import checked_language
 from structformer_web import language_model
 
