@@ -1,6 +1,7 @@
 """Hook specifications, and the manager of plugins installed under the entry-point group "structformer"."""
 
 import importlib.metadata
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -11,7 +12,7 @@ import pluggy
 from structformer.did_you_mean import did_you_mean, nearest
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.encoding import as_utf8
-from structformer.formats.file_names import is_copied_source, may_be_document
+from structformer.formats.file_names import may_be_document
 from structformer.formats.generators import SiteGenerator
 from structformer.formats.link_names import add_page_suffixes, without_template
 from structformer.formats.protocol import Format, StreamFormat, format_options
@@ -229,9 +230,17 @@ class Plugins:
         name = self._formats[format_name][1]
         return next(plugin for plugin in self.installed if plugin.name == name)
 
+    @cached_property
+    def _copied_sources(self) -> tuple[re.Pattern[str], ...]:
+        return tuple(each.copied_sources for each in self.site_generators.values() if each.copied_sources)
+
+    def _is_copied_source(self, path: str) -> bool:
+        """Whether a file is the source of a built page, which lies beside it: the page is read."""
+        return any(pattern.match(path) for pattern in self._copied_sources)
+
     def claiming(self, path: str) -> list[Format]:
         """The formats whose suffix a path has, or, of a template, what it makes."""
-        if is_copied_source(path):
+        if self._is_copied_source(path):
             return []
         for lower in dict.fromkeys((path.lower(), without_template(path).lower())):
             if found := [format for format in self.formats.values() if lower.endswith(format.suffixes)]:
@@ -244,7 +253,7 @@ class Plugins:
         """
         claimed = self.claiming(path)
         head = as_utf8(head)
-        if not claimed and is_copied_source(path):
+        if not claimed and self._is_copied_source(path):
             return None, "the source of a page that lies beside it"
         if path.rpartition("/")[2] == "search.toml":
             return None, "read by `index` and the search"

@@ -21,7 +21,7 @@ from structformer.formats import (
 )
 
 from structformer_asciidoc.blocks import Blocks
-from structformer_asciidoc.preprocessing import antora_path, lines_of
+from structformer_asciidoc.preprocessing import lines_of, resource_path
 from structformer_asciidoc.site_attributes import attributes_of, component_names, names_meant
 
 _SIGNS = re.compile(
@@ -111,7 +111,7 @@ class AsciiDocFormat:
         return parts
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """A section by its id in this document, else in any; a page by its path, or as Antora names it."""
+        """A section by its id in this document, else in any; a page by its path, or by its component's names."""
         path, target = document.source.path, link.target
         yield from names_meant(target, document.names)
         yield from link_names(document.id, path, target)
@@ -119,7 +119,7 @@ class AsciiDocFormat:
             yield from (f"{made}id:{normalize(target[1:])}{target}" for made in ("", "auto-"))
         elif not is_external(target):
             module, _, page = target.rpartition("@")[2].rpartition(":")
-            yield from link_names(document.id, path, antora_path(path, f"{module}:page${page}"))
+            yield from link_names(document.id, path, resource_path(path, f"{module}:page${page}"))
 
 
 def _settle(document: Document, texts: Mapping[str, str]) -> None:

@@ -19,7 +19,7 @@ _TITLED = re.compile(
     r"(?:\s|//[^\n]*\n|\[[^\n]*\]\n|:[\w-]+:[^\n]*\n)*+(?:= (?=\S)(.*)|([^\n]+)\n={4,}[ \t]*(?:\n|\Z))"
 )
 _FAMILIES = {f"{name}$": f"{name}s" for name in "partial example page attachment image".split()}
-# The part of a path down to the files of a module of Antora's.
+# The part of a path down to the files of a module of a component.
 MODULE = re.compile(r"(?:(?:.*/)?modules/)([^/]+)/")
 
 
@@ -116,7 +116,7 @@ def _included(directive: re.Match[str], attributes: Attributes, around: list[Sou
     """The file that a directive includes; None where there is none, or where it is around the directive."""
     source, target = around[-1], attributes.spelt_out(directive[3]).strip()
     is_read = len(around) < _MOST_NESTED and not is_external(target)
-    opened = source.open(antora_path(source.path, target)) if is_read else None
+    opened = source.open(resource_path(source.path, target)) if is_read else None
     if opened is not None and all(opened.path != file.path for file in around):
         return opened
     if "optional" not in directive[4]:
@@ -124,8 +124,8 @@ def _included(directive: re.Match[str], attributes: Attributes, around: list[Sou
     return None
 
 
-def antora_path(path: str, target: str, images: str = "images") -> str:
-    """Return an include's target relative to a file's folder. images: the folder of an Antora module's images."""
+def resource_path(path: str, target: str, images: str = "images") -> str:
+    """Return an include's target relative to a file's folder. images: the folder of a module's images."""
     family = next((name for name in _FAMILIES if name in target), "")
     module = MODULE.match(path)
     if not family or module is None:

@@ -1,5 +1,5 @@
-"""The attributes that hold on every page of an Antora site, and where the images of its modules are. A component's
-antora.yml and the playbook above it say them.
+"""The attributes that hold on every page of a component of a site, by its settings and those of the components
+together, and where the images of its modules are.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -10,11 +10,9 @@ from structformer.errors import ReadError
 from structformer.formats import SourceFile, is_external, split_fragment
 
 from structformer_asciidoc.attributes import Attributes
-from structformer_asciidoc.preprocessing import MODULE, antora_path
-from structformer_sites import load
+from structformer_asciidoc.preprocessing import MODULE, resource_path
+from structformer_sites import load, settings_above
 
-_FARTHEST = 12  # folders above a page
-_PLAYBOOKS = ("antora-playbook.yml", "antora-playbook.yaml", "playbook.yml", "site.yml")
 _LONGEST = 200_000  # bytes of settings
 _MOST = 2000  # attributes
 _IMAGE_FOLDERS = ("images", "assets/images")  # of a module; the second is the older one
@@ -23,11 +21,10 @@ _CALLED = {"name": "page-component-name", "title": "page-component-title", "vers
 
 def attributes_of(source: SourceFile, given: dict[str, str]) -> Callable[[], Attributes]:
     """What makes the attributes that a page begins with. given: those that hold whatever a file says."""
-    component = source.above("antora.yml", _FARTHEST) if MODULE.match(source.path) else None
+    component = settings_above(source, "component") if MODULE.match(source.path) else None
     if component is None:
         return lambda: Attributes(given)
-    playbook = next((found for name in _PLAYBOOKS if (found := source.above(name, _FARTHEST)) is not None), None)
-    settled, begins_with = _site(_data(playbook), _data(component))
+    settled, begins_with = _site(_data(settings_above(source, "components")), _data(component))
 
     def begun() -> Attributes:
         attributes = Attributes({**settled, **given}, image=lambda target: _image(source, target))
@@ -46,10 +43,10 @@ def _data(source: SourceFile | None) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _site(playbook: bytes, component: bytes) -> tuple[dict[str, str], dict[str, str]]:
+def _site(components: bytes, component: bytes) -> tuple[dict[str, str], dict[str, str]]:
     """The attributes that no page changes, and those that a page may: their values end with @."""
     spelt, soft = Attributes({}), set[str]()
-    for said in map(_loaded, (playbook, component)):
+    for said in map(_loaded, (components, component)):
         asciidoc = said.get("asciidoc")
         named = asciidoc.get("attributes") if isinstance(asciidoc, dict) else None
         own = {key: said[name] for name, key in _CALLED.items() if isinstance(said.get(name), str)}
@@ -65,7 +62,7 @@ def _site(playbook: bytes, component: bytes) -> tuple[dict[str, str], dict[str, 
 
 
 def _loaded(data: bytes) -> dict[str, Any]:
-    return load("antora.yml", data.decode("utf-8", "replace"))
+    return load(".yml", data.decode("utf-8", "replace"))
 
 
 def component_names(path: str, attributes: Attributes) -> list[str]:
@@ -97,5 +94,5 @@ def _image(source: SourceFile, target: str) -> str:
     if is_external(target) or target.startswith("/"):
         return target
     module, _, inner = target.replace("image$", "").rpartition(":")
-    places = [antora_path(source.path, f"{module}:image${inner}".lstrip(":"), images=each) for each in _IMAGE_FOLDERS]
+    places = [resource_path(source.path, f"{module}:image${inner}".lstrip(":"), images=each) for each in _IMAGE_FOLDERS]
     return next((place for place in places if source.open(place) is not None), places[0])

@@ -25,7 +25,7 @@ DESCRIBES = re.compile(
 )
 OBJECT_ROLES = re.compile(r"(?:py|c|cpp|js|rst|std):[\w-]+|func|class|meth|mod|attr|exc|data|obj|const|option|envvar")
 WITHOUT_WORDS = frozenset("card-carousel container div grid ifconfig only".split())  # arguments nobody reads
-# Schemes of the project itself, Zola's sign for its root, and schemes of what is elsewhere.
+# Schemes of the project itself, a sign for its root, and schemes of what is elsewhere.
 PROJECT = re.compile(r"^(?:(?:project|path|doc):(?!//)|@(?=/))")
 ELSEWHERE = ("inv:", "wiki:", "rrid:", "ror:")
 _CARD_RULE = re.compile(r"^[ \t]*(?:\+{3,}|\^{3,})[ \t]*$", re.MULTILINE)  # between a card's head, body and foot
@@ -74,7 +74,7 @@ def note_kind(name: str, options: Mapping[str, str]) -> tuple[str, bool]:
 
 
 def with_version(name: str, argument: str, content: str) -> str:
-    """What is said of a version, as Sphinx prints it: "Added in version 1.2: ...", in Markdown."""
+    """What is said of a version, as it is printed: "Added in version 1.2: ...", in Markdown."""
     version, _, more = argument.partition(" ")
     said = f"{more.strip()}\n\n{content}".strip() if more.strip() else content.strip("\n")
     return f"{VERSIONS[name]} {version}" + (f":\n{said}" if said else ".")
@@ -86,7 +86,7 @@ def without_rules(name: str, content: str) -> str:
 
 
 def glossary(content: str) -> Iterator[tuple[list[str], str]]:
-    """The entries of a glossary as Sphinx has them: terms at the margin, and the definition that is indented below."""
+    """The entries of a glossary: terms at the margin, and the definition that is indented below."""
     terms: list[str] = []
     definition: list[str] = []
     for line in [*content.split("\n"), "\0"]:

@@ -52,12 +52,12 @@ def fence_mark(info: str, *, extended: bool) -> tuple[MarkKind, str]:
 
 
 def shown_code(code: str) -> str:
-    """Code as its site shows it: without the comments by which Docusaurus and VitePress highlight lines."""
+    """Code as its site shows it: without the comments that highlight lines."""
     return _SITE_COMMENT.sub("", code) if "highlight-" in code or "[!code " in code else code
 
 
 def whole_example(code: str) -> str:
-    """Rust as mdBook compiles it: with the lines that a page shows at the reader's wish, which begin with "#"."""
+    """Rust as it is compiled: with the lines that a page shows at the reader's wish, which begin with "#"."""
     return _HIDDEN_LINE.sub(r"\1\2", code)
 
 

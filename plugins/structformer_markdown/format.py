@@ -33,7 +33,7 @@ from structformer.text import github_slug
 
 from structformer_html import has_prose
 from structformer_markdown import directives
-from structformer_markdown.dialects import chosen_names, docfx, liquid, plain_markdown, syntaxes
+from structformer_markdown.dialects import chosen_names, liquid, plain_markdown, syntaxes
 from structformer_markdown.dialects.containers import Container
 from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS, SPOKEN
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code, whole_example
@@ -55,6 +55,7 @@ from structformer_rst import (
     object_names,
     target_of,
 )
+from structformer_sites import published_paths, settings_above
 
 _UNNUMBERED = re.compile(r"\s*\{-\}\s*$")
 _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
@@ -64,7 +65,7 @@ _TARGET = re.compile(r"\(([^()\s](?:[^()\n]*[^()\s])?)\)=")
 _TEX_LABEL = re.compile(r"\\label\{([^{}\s]+)\}")
 _CAPTION = re.compile(r"(?:Table)?:[ \t]+")
 _RAW_SPAN = re.compile(r"\{=(\w+)\}")  # behind what is code only for Markdown
-_CELL_NAME = re.compile(r"^#\|[ \t]*label:[ \t]*([\w:.-]+)[ \t]*$", re.MULTILINE)  # Quarto's
+_CELL_NAME = re.compile(r"^#\|[ \t]*label:[ \t]*([\w:.-]+)[ \t]*$", re.MULTILINE)  # the name of a cell, in a comment
 _CHUNK = re.compile(r"\{[a-z]+[ ,]+([\w.-]+)(?=[ ,}])")
 _EMOJI = re.compile(r"\A(?::[a-z0-9_+-]+: +)+(?=\S)|(?<! )(?: ++:[a-z][a-z0-9_+-]*:)+ *\Z")  # beside a heading
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
@@ -72,7 +73,6 @@ _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|[^:\s].*)")
 _CODE_OF = re.compile(r"\A#![a-z][\w+-]* (?=\S)|(?<=\S)\{:[a-z]+\}\Z")
 _ROLE = re.compile(r"\{([\w:+-]+)\}$")
 _NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
-_GROUP = re.compile(r"\([\w.-]+\)/")
 _MYST = frozenset({"myst"})
 _KEYS = re.compile(r"[,;\s]+")
 _MARKED_ROLES = {
@@ -107,9 +107,6 @@ _SPAN_OPENS = {"em_open": MarkKind.EMPHASIS, "strong_open": MarkKind.STRONG}
 _SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
 _NAMED_PARTS = ("link_close", "code_inline", "image", "em_close", "strong_close")  # behind which attributes may stand
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
-_FARTHEST_BOOK = 5  # folders above a chapter
-# Of sites whose tables are not GitHub's: kramdown's, Python-Markdown's, Markdig's.
-_LOOSE_TABLES = ("_config.yml", "mkdocs.yml", "docfx.json")
 _BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
 _ANY_CASE = "any case:"  # before the names of a path in lower case, as some sites have their addresses
 _SLUG = "slug:"  # before the names of places that a heading's words give; what is named on purpose comes first
@@ -134,7 +131,9 @@ class MarkdownFormat:
     media_types = ("text/markdown", "text/x-markdown")
     options = (
         FormatOption("flavor", "gfm also finds bare URLs, wiki-links and footnotes", ("gfm", "commonmark")),
-        FormatOption("dialect", "site generators whose marks are read, by comma; none for none", check=chosen_names),
+        FormatOption(
+            "dialect", "dialects, or site generators, whose marks are read, by comma; none for none", check=chosen_names
+        ),
     )
     completeness = "complete: CommonMark, GFM, front matter, raw HTML, footnotes, wiki-links"
 
@@ -183,7 +182,7 @@ class MarkdownFormat:
         env: dict[str, Any] = {"references": {}} if strict else {EXTENDED: True, SYNTAXES: names, "references": {}}
         if source.path.lower().endswith(".mdx"):
             env[UNINDENTED] = True
-        if "|" in body and not strict and any(source.above(each, _FARTHEST_BOOK) for each in _LOOSE_TABLES):
+        if "|" in body and not strict and settings_above(source, "loose_tables") is not None:
             env[LOOSE] = True
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
@@ -252,7 +251,7 @@ class MarkdownFormat:
             anchor = f"#{normalize(fragment)}" if fragment else ""
             if "/" not in page:
                 yield from (name + anchor for name in _names_below(document.source.path, page))
-            # From the root, as in Docusaurus and in Obsidian's vaults; `de/a.md` may be a translation of what is there.
+            # From the root, as in Obsidian's vaults; `de/a.md` may be a translation of what is there.
             if page[0] not in "./" and ("/" in page or document.source.path.count("/") > 1):
                 above = PurePosixPath(document.source.path).parent.parents
                 yield from (normalize(str(folder / page)) + anchor for folder in above)
@@ -287,14 +286,9 @@ def _title_block(block: str) -> dict[str, Any]:
 
 
 def _is_chapter(document: Document, source: SourceFile) -> bool:
-    """Whether a page is of an mdBook and begins with a heading, of any level, that all others are below."""
+    """Whether a page is a chapter of a book and begins with a heading, of any level, that all others are below."""
     begins = len(document.root.children) == 1 and not document.root.text and document.root.children[0].level > 1
-    return begins and _is_of_book(source)
-
-
-def _is_of_book(source: SourceFile) -> bool:
-    """Whether a page is of an mdBook."""
-    return source.above("book.toml", _FARTHEST_BOOK) is not None
+    return begins and settings_above(source, "chapters") is not None
 
 
 def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBuilder) -> None:
@@ -338,13 +332,7 @@ def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_befor
 
 def _names(document: Document, source: SourceFile) -> tuple[str, ...]:
     path = document.source.path
-    paths = [path, *docfx.published(document.metadata, source), *liquid.published(path)]
-    if isinstance(own := document.metadata.get("id"), str) and own and "/" not in own:  # as Docusaurus publishes it
-        paths.append(f"{path.rpartition('/')[0]}/{own}".lstrip("/"))
-    paths += [_GROUP.sub("", path)] * ("(" in path)  # a folder that is in no address, as in Next.js and SvelteKit
-    folder, _, file = path.rpartition("/")
-    if file in ("page.mdx", "page.md") or (file.lower() == "readme.md" and _is_of_book(source)):  # Next.js, mdBook
-        paths.append(f"{folder}/index.md".lstrip("/"))
+    paths = [path, *published_paths(path, document.metadata, source)]
     places = [name for each in paths for name in path_names(each)]
     # At the top of the site; pages elsewhere may have that name too.
     names = [*places, *(f"/{name}" for name in places if "/" not in name)]
@@ -455,7 +443,7 @@ class _Reader:
             self._builder.add_anchor(name)
 
     def _html_fence(self, token: Token) -> bool:
-        """Raw HTML between fences (Pandoc, Quarto), which is read as HTML. False where it is none."""
+        """Raw HTML between fences, which is read as HTML. False where it is none."""
         if fence_mark(token.info, extended=True) != (MarkKind.RAW, "html") or not token.info.startswith("{="):
             return False
         self._block()
@@ -500,10 +488,10 @@ class _Reader:
             self._anchors_of(token.info)
             for name in _CELL_NAME.findall(content):
                 self._builder.add_anchor(name)
-            if (chunk := _CHUNK.match(token.info)) is not None:  # as bookdown names the figure or table of its code
+            if (chunk := _CHUNK.match(token.info)) is not None:  # which names the figure or table of its code
                 self._builder.add_anchor(f"{'fig' if 'fig.cap' in token.info else 'tab'}:{chunk[1]}")
         mark, detail = fence_mark(token.info, extended=self._extended)
-        if detail == "rust" and _is_of_book(self._source):
+        if detail == "rust" and settings_above(self._source, "hidden_lines") is not None:
             content = whole_example(content)
         with self._builder.marked(mark, detail):
             self._builder.verbatim(content)
@@ -657,7 +645,7 @@ class _Reader:
             return
         if name in directives.FILE_ROLES and not builder.in_link:
             title = self._title(target) if name != "download" and not named else ""
-            # A page of another project, by intersphinx, is elsewhere.
+            # A page of another project, by its inventory, is elsewhere.
             target = f"//{target}" if name != "download" and re.match(r"[\w.-]+:(?!\s)", target) else target
             builder.link_text(target, title or shown.lstrip("!~"))
             return

@@ -24,7 +24,7 @@ _PATH = r"(?P<path>[^\s\"'<>{}|:]+)"
 _DIRECTIVES = [
     re.compile(pattern)
     for pattern in (
-        # mdBook: whole, lines 2:5, or the lines between ANCHOR: name and ANCHOR_END: name
+        # whole, lines 2:5, or the lines between ANCHOR: name and ANCHOR_END: name
         rf"(?P<show>)\{{\{{\s*#(?:include|rustdoc_include|playground)\s+{_PATH}(?::(?P<part>[\w:-]+))?[^{{}}]*\}}\}}",
         rf"(?P<show>)-+8<-+\s+[\"']{_PATH}(?::(?P<part>[\w:-]+))?[\"']",
         rf"(?P<show>)\{{\{{<\s*include\s+{_PATH}\s*>\}}\}}",

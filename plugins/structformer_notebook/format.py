@@ -97,7 +97,7 @@ def _part(cell: Any, language: str, is_first: bool) -> str:
     text = "".join(map(str, content)) if isinstance(content, list) else str(content or "")
     if not text.strip():
         return ""
-    if kind == "markdown" or (is_first and text.startswith("---\n")):  # Quarto's and nbdev's front matter is raw
+    if kind == "markdown" or (is_first and text.startswith("---\n")):  # whose front matter is raw
         return text
     if kind == "heading":  # version 3
         level = cell.get("level")

@@ -1,4 +1,4 @@
-"""The roles and directives that Sphinx and its extensions add to docutils', and the parser that asks for them.
+"""The roles and directives that documentation has besides docutils', and the parser that asks for them.
 
 docutils keeps what it knows of them for the whole process; a page here has its own, and an error in one costs that one.
 """
@@ -29,9 +29,9 @@ from structformer_rst.including import code_lines, is_option, opened, options_of
 NAMED = re.compile(r"(.*?)\s*(?<!\x00)<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = frozenset("ref doc numref any term download eq".split())
-_FORMULA = "equation-"  # begins the place of one, as Sphinx names it
+_FORMULA = "equation-"  # begins the place of one
 _PATHS = frozenset({"doc", "download"})
-_OF_OTHERS = re.compile(r"[\w.-]+:(?!\s)")  # a page of another project, by intersphinx
+_OF_OTHERS = re.compile(r"[\w.-]+:(?!\s)")  # a page of another project, by its inventory
 _TITLED = frozenset("ref doc numref".split())  # those that show the title of what they point to
 # Directives whose content is not reStructuredText.
 _CODE = frozenset(
@@ -104,7 +104,7 @@ def _role(
 
 
 def _series_role(name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any) -> tuple[list[Any], list[Any]]:
-    """A PEP or an RFC, as docutils has it, with the words and the place in it that Sphinx lets it have."""
+    """A PEP or an RFC, as docutils has it, with words of its own and a place in it."""
     named = NAMED.fullmatch(text)
     number, mark, place = (named[2] if named else text).partition("#")
     found, messages = roles._role_registry[english.roles[name]](name, rawtext, number, lineno, inliner)
@@ -123,7 +123,7 @@ def _included_text(directive: Directive, path: str) -> str | None:
 
 
 class _Block(Directive):  # type: ignore[misc]
-    """A Sphinx directive: its argument is a paragraph, its content is read as reStructuredText."""
+    """A directive that is not docutils': its argument is a paragraph, its content is read as reStructuredText."""
 
     has_content = True
     optional_arguments = 1
@@ -171,7 +171,7 @@ class _Block(Directive):  # type: ignore[misc]
         return [block]
 
     def _with_sections(self, block: Any, skipped: int) -> list[Any]:
-        """Read content whose titles are sections of the page. Source: Sphinx's directive `only`."""
+        """Read content whose titles are sections of the page. Source: the directive `only` of Sphinx."""
         memo = self.state.memo
         styles, level = memo.title_styles, memo.section_level
         memo.title_styles, memo.section_level = [], 0
@@ -223,7 +223,7 @@ class _Block(Directive):  # type: ignore[misc]
 
 
 class _Class(_Block):
-    """Python's classes, which Sphinx describes by the directive that in docutils gives the next block a class."""
+    """Python's classes, described by the directive that in docutils gives the next block a class."""
 
     def run(self) -> list[Any]:
         if _SIGNATURE.search(self.arguments[0] if self.arguments else "") or _MEMBERS.search("\n".join(self.content)):
@@ -232,7 +232,7 @@ class _Class(_Block):
 
 
 class _Math(MathBlock):  # type: ignore[misc]
-    """A formula, with the options that Sphinx adds: its label is a place."""
+    """A formula, with more options than docutils knows: its label is a place."""
 
     option_spec: ClassVar = {
         **MathBlock.option_spec,
@@ -246,7 +246,7 @@ class _Math(MathBlock):  # type: ignore[misc]
 
 
 class _Version(_Block):
-    """Since when something is there: Sphinx prints more than the number."""
+    """Since when something is there: more is printed than the number."""
 
     arguments: list[str]
 
@@ -319,7 +319,7 @@ class _DefaultRole(Directive):  # type: ignore[misc]
 
 
 _OWN_DIRECTIVES = {
-    **dict.fromkeys(("seealso", *_CODE - {"doctest"}), _Block),  # docutils' own demand options that Sphinx's don't have
+    **dict.fromkeys(("seealso", *_CODE - {"doctest"}), _Block),  # docutils' own demand options that these don't have
     "toctree": _Contents,
     "autosummary": _Summary,
     "glossary": Glossary,
@@ -332,7 +332,7 @@ _OWN_DIRECTIVES = {
 
 
 def _interpreted(inliner: Any, rawsource: str, text: str, role: str, lineno: int) -> tuple[list[Any], list[Any]]:
-    """Read a role as docutils' inliner does: the page's own, else docutils', else any that Sphinx may have."""
+    """Read a role as docutils' inliner does: the page's own, else docutils', else any."""
     settings = inliner.document.settings
     name = (role or settings.default_role).lower()
     if not role and name in ("any", "autolink"):  # mostly used for objects; the second is numpydoc's
@@ -352,7 +352,7 @@ def _interpreted(inliner: Any, rawsource: str, text: str, role: str, lineno: int
 
 
 class _State(states.RSTState):  # type: ignore[misc]
-    """A state of docutils' parser whose directives are the page's, else docutils', else any that Sphinx may have."""
+    """A state of docutils' parser whose directives are the page's, else docutils', else any."""
 
     nested_sm_cache: ClassVar[list[Any]] = []
     explicit = copy(states.Body.explicit)

@@ -1,4 +1,4 @@
-"""The reStructuredText format: docutils' tree to Documents, with the roles and directives that Sphinx adds."""
+"""The reStructuredText format: docutils' tree to Documents, with roles and directives of documentation."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,7 +39,7 @@ _SETTINGS = {
     "line_length_limit": 1_000_000,
     "syntax_highlight": "none",
 }
-_FILE_FIELDS = re.compile(r"orphan|tocdepth|nocomments|no-?search|html_theme\..*")  # said to Sphinx, not to readers
+_FILE_FIELDS = re.compile(r"orphan|tocdepth|nocomments|no-?search|html_theme\..*")  # of no interest to readers
 _NO_LANGUAGES = frozenset({"text", "none", "default", "guess"})
 _TOCTREES = re.compile(r"^([ \t]*)\.\.[ \t]+toctree::[^\n]*((?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*$))*)", re.MULTILINE)
 _NO_SECTION = "Unexpected section title"
@@ -87,14 +87,14 @@ _NOT_TEXT = re.compile(
 
 
 class RstFormat:
-    """Sections, targets, references and text, of plain reStructuredText and of Sphinx's."""
+    """Sections, targets, references and text, of plain reStructuredText and of documentation's."""
 
     not_text = _NOT_TEXT
 
     name = "rst"
     suffixes = (".rst", ".rest")
     media_types = ("text/x-rst",)
-    completeness = "complete: docutils' grammar, Sphinx's roles and directives as text and links"
+    completeness = "complete: docutils' grammar, documentation's roles and directives as text and links"
 
     def sniff(self, head: bytes, path: str) -> float:
         """Certainty that a file of unknown suffix is reStructuredText, from its first bytes."""
@@ -109,7 +109,7 @@ class RstFormat:
         """One Document. Raises ReadError where docutils gives up."""
         text = prepared(decode(source).replace("\r\n", "\n"), source)
         if not text.strip() or ("{{" in text and "_templates" in source.path.split("/")):
-            source.warn("a template that Sphinx fills in: not a document" if text.strip() else "empty: no document")
+            source.warn("a template that its site fills in: not a document" if text.strip() else "empty: no document")
             return
         builder, around = TreeBuilder(), objects.Objects()
         tree = read_into(builder, text, source, around)

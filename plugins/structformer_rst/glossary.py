@@ -1,4 +1,4 @@
-"""Sphinx's glossaries: lists of terms, several for one definition too, each with a place that `:term:` leads to."""
+"""Glossaries: lists of terms, several for one definition too, each with a place that `:term:` leads to."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ _KEY = re.compile(r"\s+:\s+.*")  # what the index lists a term under
 
 
 def term_anchor(term: str) -> str:
-    """The place of a term, as Sphinx names it."""
+    """Return the place of a term."""
     return "term-" + NOT_IN_ID.sub("-", term).strip("-")
 
 

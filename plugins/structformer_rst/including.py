@@ -33,7 +33,7 @@ def opened(path: str, *sources: SourceFile) -> SourceFile | None:
 
 
 def _places(target: str) -> list[str]:
-    """Where an included file may be: a path from the root is one from Sphinx's folder, here or above."""
+    """Where an included file may be: a path from the root is one from the site's folder, here or above."""
     return ["../" * up + target.lstrip("/") for up in range(_MOST_UP, -1, -1)] if target.startswith("/") else [target]
 
 
@@ -54,7 +54,7 @@ def _piece(text: str, options: Mapping[str, str]) -> str:
 
 
 def code_lines(text: str, options: Mapping[str, str]) -> list[str]:
-    """Return the lines that a `literalinclude` shows of a file. Source: Sphinx's reference of directives."""
+    """Return the lines that a `literalinclude` shows of a file. Source: the reference of directives of Sphinx."""
     lines = text.expandtabs().split("\n")
     if name := options.get("pyobject"):
         lines = _of_object(lines, name.rpartition(".")[2])

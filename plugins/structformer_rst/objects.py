@@ -1,4 +1,4 @@
-"""Sphinx's domains: what a directive describes (`.. function:: boil(p)`) has a place and a name, and the roles that
+"""Domains: what a directive describes (`.. function:: boil(p)`) has a place and a name, and the roles that
 refer to it (:func:`boil`) are links.
 
 A link's target is the role as written, with the module and the class around it: `:func:knots.Rope:tie`. Python, C, C++
@@ -33,8 +33,8 @@ _KINDS = {
     "dir": "directive",
     "cmdoption": "option",
 }  # of roles, and directives, that are called otherwise
-UNSEEN = frozenset("sectionauthor moduleauthor codeauthor tabularcolumns".split())  # directives, as Sphinx is set up
-VERSIONS = {  # what Sphinx prints of a change
+UNSEEN = frozenset("sectionauthor moduleauthor codeauthor tabularcolumns".split())  # directives, by default
+VERSIONS = {  # what is printed of a change
     "versionadded": "Added in version",
     "versionchanged": "Changed in version",
     "versionremoved": "Removed in version",
@@ -110,7 +110,7 @@ def _qualified(name: str, scope: str, around: Sequence[str]) -> str:
 
 
 def _place(name: str) -> str:
-    """The id of what has this name, as Sphinx gives it: `boil`, `envvar-PEAR`, `cmdoption-pot-hot`."""
+    """The id of what has this name, as it is in HTML: `boil`, `envvar-PEAR`, `cmdoption-pot-hot`."""
     kind, _, rest = name.partition(":")
     return rest if kind == "code" else NOT_IN_ID.sub("-", f"{'cmd' * (kind == 'option')}{kind}-{rest}").strip("-")
 
@@ -173,8 +173,8 @@ def _names(target: str) -> list[str]:
 def object_names(target: str) -> Iterator[str]:
     """The names of documents, with the place in them behind "#", that a target may mean."""
     names = _names(target)
-    if not names[0].startswith("option:"):  # Sphinx shows the text, and warns of unknown options alone
-        yield f"//sphinx/{names[0]}"  # what no page describes is described elsewhere
+    if not names[0].startswith("option:"):  # whose text is shown if nothing describes it
+        yield f"//objects/{names[0]}"  # what no page describes is described elsewhere
     for name in names:
         is_end = name.startswith((":", "code:."))
         yield f"object:{name}" if is_end else f"object:{name}#{_place(name)}"

@@ -1,5 +1,5 @@
-"""What Sphinx puts before and behind every page: the substitutions and targets of `rst_prolog` and `rst_epilog`, and
-`|version|`, `|release|` and `|project|`, from the texts that conf.py names. It is read, never run.
+"""What a site puts before and after every page: the substitutions and targets of `rst_prolog` and `rst_epilog`, and
+`|version|`, `|release|` and `|project|`, from the texts of its settings, which are read, never run.
 """
 
 import re
@@ -8,14 +8,13 @@ from functools import lru_cache
 from structformer.errors import ReadError
 from structformer.formats import SourceFile
 
-from structformer_sites import load, text_of
+from structformer_sites import load, settings_above, text_of
 
-_FARTHEST = 5  # folders above a page where its conf.py is looked for
 _LONGEST = 1_000_000
 _SETTINGS = ("rst_prolog", "rst_epilog")
 _READ = frozenset(("replace", "unicode", "image", "date"))  # what defines a name here; `raw` does so for a browser
 _NAMES = ("version", "release", "project")
-_COMPUTED = ("version", "release", "today")  # nothing, where conf.py computes them
+_COMPUTED = ("version", "release", "today")  # nothing, if settings compute them
 _DEFAULT_ROLE = "default_role"
 _SUBSTITUTIONS = "myst_substitutions"  # MyST's, named here with "{" in front
 _REFERENCE = re.compile(r"\|(?! )([^|\n]{1,100})(?<! )\|")
@@ -48,12 +47,12 @@ def with_site_text(text: str, source: SourceFile) -> str:
 
 
 def default_role(source: SourceFile) -> str:
-    """The role of text in single backticks, by conf.py; "" for docutils' own."""
+    """The role of text in single backticks, by the settings; "" for docutils' own."""
     return dict(_definitions(_configuration(source))).get(_DEFAULT_ROLE, "")
 
 
 def substitution(name: str, source: SourceFile) -> str | None:
-    """What MyST puts for `{{ name }}`, by conf.py; None where that does not say."""
+    """What MyST puts for `{{ name }}`, by the settings; None if they do not say."""
     return dict(_definitions(_configuration(source))).get(f"{{{name}")
 
 
@@ -63,7 +62,7 @@ def _name(name: str) -> str:
 
 
 def _configuration(source: SourceFile) -> bytes:
-    opened = source.above("conf.py", _FARTHEST)
+    opened = settings_above(source, "reference_text")
     try:
         return opened.read()[:_LONGEST] if opened is not None else b""
     except ReadError:
@@ -72,8 +71,8 @@ def _configuration(source: SourceFile) -> bytes:
 
 @lru_cache(maxsize=16)
 def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
-    """(name, "" of a target; definition) of all that a conf.py defines, and the default role."""
-    values = load("conf.py", data.decode("utf-8", "replace"))
+    """(name, "" of a target; definition) of all that settings define, and the default role."""
+    values = load(".py", data.decode("utf-8", "replace"))
     texts = {name: text_of(values.get(name)) for name in (*_SETTINGS, *_NAMES, _DEFAULT_ROLE)}
     substitutions = values.get(_SUBSTITUTIONS)
     named = substitutions.items() if isinstance(substitutions, dict) else ()

@@ -1,4 +1,4 @@
-"""References without text of their own, for which Sphinx shows the title of what they point to."""
+"""References without text of their own, for which a site shows the title of what they point to."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ from docutils import nodes
 from structformer.formats import INDEX_STEMS, Script, SourceFile, join, script_text, without_suffix
 
 UNNAMED_CLASS = "structformer-unnamed"  # of such references in docutils' tree
-# Pages that Sphinx makes, and what it calls them.
+# Pages that are made, and what they are called.
 GENERATED = {"genindex": "Index", "modindex": "Module Index", "py-modindex": "Python Module Index", "search": "Search"}
 _TITLED = (nodes.section, nodes.figure, nodes.table, nodes.container)
 _TITLES = (nodes.title, nodes.caption)

@@ -9,10 +9,13 @@ from structformer.lazy_names import lazy_names
 from structformer.plugins import hookimpl
 
 if TYPE_CHECKING:
-    from structformer_sites.docfx import published_folders
+    from structformer_sites.page_settings import markdown_of, published_paths, settings_above, settings_files
     from structformer_sites.settings import load, parse_lines, parse_toml, parse_yaml, text_of
 
-__all__ = ["load", "parse_lines", "parse_toml", "parse_yaml", "published_folders", "text_of"]
+__all__ = [
+    "load", "markdown_of", "parse_lines", "parse_toml", "parse_yaml", "published_paths", "settings_above",
+    "settings_files", "text_of",
+]  # fmt: skip
 __getattr__ = lazy_names(__name__)
 
 

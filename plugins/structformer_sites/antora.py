@@ -9,6 +9,11 @@ from structformer_sites.settings import load, text_of
 
 # An entry of a list that is a page: "** xref:module:page.adoc[Title]".
 _ENTRY = re.compile(r"^[ \t]*[*.-]+[ \t]+xref:([^\[\]\s]+)\[([^\[\]\n]*)\]", re.MULTILINE)
+# Where attributes of pages are: of a component, and of the playbook above it.
+_ATTRIBUTES = {
+    "component": {"antora.yml": ""},
+    "components": dict.fromkeys(("antora-playbook.yml", "antora-playbook.yaml", "playbook.yml", "site.yml"), ""),
+}
 _MODULE = re.compile(r"modules/([^/]+)/")
 
 
@@ -28,4 +33,6 @@ def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
             yield NavEntry(f"modules/{own}/pages/{page}", match[2].strip())
 
 
-ANTORA = SiteGenerator("antora", "Antora", settings=("antora.yml",), read=_read, navigation=_navigation)
+ANTORA = SiteGenerator(
+    "antora", "Antora", settings=("antora.yml",), read=_read, navigation=_navigation, page_settings=_ATTRIBUTES
+)

@@ -1,15 +1,18 @@
 """DocFX, and Microsoft's documentation, which it publishes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from structformer.formats import BARE, HTML, NavEntry, SiteFacts, SiteFiles, SiteGenerator, join
+from structformer.errors import ReadError
+from structformer.formats import BARE, HTML, NavEntry, SiteFacts, SiteFiles, SiteGenerator, SourceFile, decode, join
 
 from structformer_sites.navigation import PageNames, nested
 from structformer_sites.settings import address, load, load_list, path_in, text_of
 
 _CONTENTS = ("toc.yml", "TOC.yml")
+_SETTINGS = "docfx.json"
+_FARTHEST = 4  # folders above a page where its settings are looked for
 _MOST_FILES = 200  # of contents
 
 
@@ -19,10 +22,27 @@ def _content(settings: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=16)
-def published_folders(text: str) -> tuple[tuple[str, str], ...]:
+def _folders(text: str) -> tuple[tuple[str, str], ...]:
     """Return (folder of pages, where it is published) of each entry of a docfx.json."""
-    entries = _content(load("docfx.json", text))
+    entries = _content(load(_SETTINGS, text))
     return tuple((text_of(each.get("src")), text_of(each.get("dest")).strip("/")) for each in entries)
+
+
+def _published(path: str, metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
+    """Yield the paths of a page on its site; only front matter of its kind makes it look."""
+    if not any(key == "uid" or key.startswith("ms.") for key in metadata):
+        return
+    if (settings := source.above(_SETTINGS, _FARTHEST)) is None:
+        return
+    folder = settings.path.rpartition("/")[0]
+    try:
+        folders = _folders(decode(settings))
+    except ReadError:
+        return
+    for within, to in folders:
+        inside = join(folder, within)
+        if to and inside is not None and path.startswith(f"{inside}/" if inside else ""):
+            yield f"{to}/{path[len(inside) :].lstrip('/')}"
 
 
 def _read(name: str, text: str) -> SiteFacts:
@@ -58,4 +78,13 @@ def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
                 yield entry
 
 
-DOCFX = SiteGenerator("docfx", "DocFX", settings=("docfx.json",), read=_read, navigation=_navigation)
+DOCFX = SiteGenerator(
+    "docfx",
+    "DocFX",
+    settings=(_SETTINGS,),
+    read=_read,
+    navigation=_navigation,
+    markdown=("dfm",),
+    page_settings={"loose_tables": {_SETTINGS: ""}},
+    published=_published,
+)

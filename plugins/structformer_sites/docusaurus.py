@@ -15,6 +15,7 @@ from structformer.formats import (
     SiteFiles,
     SiteGenerator,
     SitePage,
+    SourceFile,
 )
 
 from structformer_sites.navigation import prefixes
@@ -144,6 +145,12 @@ def _id(page: SitePage) -> str:
     return "/".join([*folders, text_of(page.metadata.get("id")) or _SUFFIX.sub("", last)])
 
 
+def _published(path: str, metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
+    """Yield a page's path with the name that its `id` gives it."""
+    if (name := text_of(metadata.get("id"))) and "/" not in name:
+        yield f"{path.rpartition('/')[0]}/{name}".lstrip("/")
+
+
 def _names(path: str, target: str) -> Iterator[str]:
     """Return where /docs/2.x/cli/build lies: versioned_docs/version-2.x/cli/build."""
     parts = target.strip("/").split("/") if target.startswith("/") and any(map(str.isdigit, target)) else []
@@ -199,6 +206,8 @@ DOCUSAURUS = SiteGenerator(
             after="html[data-has-hydrated=true]",  # React throws away what it did not make
         ),
     ),
+    markdown=("mdx", "containers"),
+    published=_published,
     names=_names,
     versions=_RELEASED,
     languages=_languages,

@@ -10,6 +10,13 @@ _SETTINGS = tuple(f"{name}.{suffix}" for name in ("hugo", "config") for suffix i
 # A config.toml without any of these is some other program's.
 _KEYS = frozenset("baseurl languagecode theme themes contentdir params markup taxonomies languages".split())
 
+# Files of values for `param`, and what precedes a value's name there.
+_PARAMETERS = {
+    f"{name}{suffix}": "" if name.endswith("params") else "params."
+    for name in ("config/_default/params", "config/_default/hugo", "config/_default/config", "hugo", "config")
+    for suffix in (".toml", ".yaml")
+}
+
 
 def _read(name: str, text: str) -> SiteFacts | None:
     settings = {key.lower(): value for key, value in load(name, text).items()}  # Hugo's keys have any case
@@ -30,6 +37,8 @@ HUGO = SiteGenerator(
     read=_read,
     navigation=lambda files: by_weight(files.pages, "weight", ("linkTitle", "linktitle")),
     position_keys=("weight",),
+    markdown=("shortcodes",),
+    page_settings={"param": _PARAMETERS},
     html=HtmlRules(
         pages=(HtmlPages("td-content", "div.td-content", "div.td-content", name="hugo-docsy"),),
         furniture=frozenset({"feedback--question", "feedback--title", "td-page-meta__lastmod"}),

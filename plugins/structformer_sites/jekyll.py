@@ -1,13 +1,28 @@
 """Jekyll, and Just the Docs, its theme for documentation."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from structformer.formats import FOLDER, HTML, HtmlRules, NavEntry, SiteFacts, SiteFiles, SiteGenerator, SitePage
+from structformer.formats import (
+    FOLDER,
+    HTML,
+    HtmlRules,
+    NavEntry,
+    SiteFacts,
+    SiteFiles,
+    SiteGenerator,
+    SitePage,
+    SourceFile,
+)
 
 from structformer_sites.navigation import number_of, text_at
 from structformer_sites.settings import address, load, text_of
 
 _DEEPEST = 6  # parents of a page
+_CONFIGURATIONS = dict.fromkeys(("_config.yml", "_config.yaml"), "")
+_COLLECTION = re.compile(r"(?<![^/])_+(?=[^/]+/)")
+_DATED = re.compile(r"(.*/)?(\d{4})-(\d\d)-(\d\d)-([^/]+)")
 
 
 def _read(name: str, text: str) -> SiteFacts:
@@ -37,6 +52,17 @@ def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
     return (NavEntry(page.path) for page in sorted(placed, key=place))
 
 
+def _published(path: str, metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
+    """Yield where _docs/a.md and _posts/2016-04-19-a.md are published, also by Eleventy, which drops the date."""
+    plain = _COLLECTION.sub("", path)
+    if plain != path:
+        yield plain
+    if dated := _DATED.fullmatch(path):
+        folder, *date, name = dated.groups("")
+        yield "/".join((f"{folder.removesuffix('_posts/')}{date[0]}", *date[1:], name))
+        yield folder + name
+
+
 JEKYLL = SiteGenerator(
     "jekyll",
     "Jekyll",
@@ -44,5 +70,8 @@ JEKYLL = SiteGenerator(
     read=_read,
     navigation=_navigation,
     position_keys=("nav_order",),
+    markdown=("kramdown", "liquid"),
+    page_settings={"loose_tables": {"_config.yml": ""}, "site": _CONFIGURATIONS, "tags_in_code": _CONFIGURATIONS},
+    published=_published,
     html=HtmlRules(line_numbers=frozenset({"rouge-gutter"})),
 )

@@ -17,6 +17,7 @@ from structformer.formats import (
 
 from structformer_sites.settings import address, load, text_of
 
+_SETTINGS = ("mkdocs.yml", "mkdocs.yaml")
 _DEEPEST = 30  # lists of a navigation in each other
 
 
@@ -46,9 +47,11 @@ def _entries(item: Any, title: str = "", depth: int = 0) -> Iterator[NavEntry]:
 MKDOCS = SiteGenerator(
     "mkdocs",
     "MkDocs",
-    settings=("mkdocs.yml", "mkdocs.yaml"),
+    settings=_SETTINGS,
     read=_read,
     navigation=_navigation,
+    markdown=("pymdown",),
+    page_settings=dict.fromkeys(("loose_tables", "references_to_places"), dict.fromkeys(_SETTINGS, "")),
     html=HtmlRules(pages=(HtmlPages("col-md-9", "div.col-md-9[role=main]", "div.col-md-9[role=main]"),)),
     boxes=(
         SearchBox(

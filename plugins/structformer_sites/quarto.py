@@ -26,5 +26,7 @@ QUARTO = SiteGenerator(
     settings=("_quarto.yml", "_bookdown.yml"),
     read=_read,
     navigation=_navigation,
+    markdown=("shortcodes", "pandoc", "containers"),
+    page_settings={"meta": {"_metadata.yml": "", "_quarto.yml": ""}, "var": {"_variables.yml": ""}},
     html=HtmlRules(furniture=frozenset({"anchorjs-link"})),
 )

@@ -71,6 +71,9 @@ SPHINX = SiteGenerator(
     settings=("conf.py",),
     read=_read,
     navigation=_navigation,
+    markdown=("myst", "containers"),
+    page_settings={"reference_text": {"conf.py": ""}},
+    copied_sources=re.compile(r"(?:.*/)?_sources/.+\.txt$", re.IGNORECASE),
     html=HtmlRules(
         pages=(
             HtmlPages(

@@ -48,6 +48,7 @@ STARLIGHT = SiteGenerator(
     settings=tuple(f"astro.config{suffix}" for suffix in SCRIPTS),
     read=_read,
     navigation=_navigation,
+    markdown=("mdx", "containers"),
     html=HtmlRules(
         furniture=frozenset({"sl-anchor-link"}),
         notes=frozenset({"starlight-aside"}),

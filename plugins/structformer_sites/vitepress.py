@@ -30,6 +30,7 @@ VITEPRESS = SiteGenerator(
     settings=tuple(f".vitepress/config{suffix}" for suffix in SCRIPTS),
     read=_read,
     navigation=_navigation,
+    markdown=("containers", "attributes"),
     html=HtmlRules(
         furniture=frozenset({"header-anchor"}),
         notes=frozenset({"custom-block"}),

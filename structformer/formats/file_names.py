@@ -23,10 +23,6 @@ _OTHER_NAMES = frozenset(
     ads.txt""".split()
 )
 _QUERIES = re.compile(r"(?:^|/)(?:queries|topics|qrels?)\b[^/]*\.(?:jsonl|json|tsv|csv|txt|xml)$", re.IGNORECASE)
-# What Sphinx puts beside the pages that it builds.
-_SOURCE_COPY = re.compile(r"(?:^|/)_sources/.+\.txt$", re.IGNORECASE)
-
-
 # What formats without a plugin here are, and what to do about them.
 _UNREAD = {
     **dict.fromkeys((".doc", ".odt", ".rtf"), "save it as .docx, HTML or Markdown"),
@@ -52,11 +48,6 @@ def fields_hint(suffix: str) -> str:
     """
     may_be = suffix.lower() in _RECORDS
     return "if they hold records, say what their parts are called: --fields id=NAME,text=NAME" if may_be else ""
-
-
-def is_copied_source(path: str) -> bool:
-    """Whether a file is the source of a built page, which lies beside it: the page is read."""
-    return _SOURCE_COPY.search(path) is not None
 
 
 def holds_queries(path: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from structformer.document import Document
+from structformer.formats.source import SourceFile
 
 # x.md is /x/, /x, /x.html, or where it lies; in a mirror the first folder is the host.
 FOLDER, BARE, HTML, FILE, MIRROR = RULES = ("folder", "bare", "html", "file", "mirror")
@@ -59,7 +60,7 @@ class SiteFiles:
     settings: str
     """The name of the settings file, "" if the site has none."""
     text: Callable[[str], str]
-    """Return a file's text by its path relative to the folder of pages ("../mkdocs.yml"); "" if it cannot be read."""
+    """Return a file's text by its path relative to the folder of pages ("../site.yml"); "" if it cannot be read."""
     pages: Sequence[SitePage]
     folder: str = ""
     """The way from the folder of pages to that of the settings, "../" or ""."""
@@ -167,7 +168,7 @@ class SiteGenerator:
 
     name: str
     title: str = ""
-    """Its name as people write it, such as "MkDocs"."""
+    """Its name as people write it, such as "Read the Docs"."""
     settings: tuple[str, ...] = ()
     """Names of its settings files, relative to the folder that holds them."""
     read: Callable[[str, str], SiteFacts | None] | None = None
@@ -175,7 +176,7 @@ class SiteGenerator:
     navigation: Callable[[SiteFiles], Iterable[NavEntry]] | None = None
     """Return the pages in the order of the site, with the titles that its navigation shows."""
     markers: tuple[str, ...] = ()
-    """Files that show by their presence alone that the generator wrote or builds a folder, such as "SUMMARY.md"."""
+    """Files that show by their presence alone that the generator wrote or builds a folder, such as "contents.md"."""
     position_keys: tuple[str, ...] = ()
     """Keys of front matter that order the pages of a folder by number."""
     html: HtmlRules = field(default_factory=HtmlRules)
@@ -186,6 +187,15 @@ class SiteGenerator:
     external: re.Pattern[str] | None = None
     """Matches, whole, targets of its links that lead outside of the site if no page has that name, such as man:ls."""
     versions: str = ""
-    """The folder of released versions, beside that of the version to come: "versioned_docs"."""
+    """The folder of released versions, beside that of the version to come: "released_pages"."""
     languages: Callable[[Sequence[str], Sequence[str]], Iterable[Sequence[str]]] | None = None
     """Return paths, in parts, that a page may translate, given the parts before and after its language's folder."""
+    markdown: tuple[str, ...] = ()
+    """Dialects of Markdown that its pages have; `--option dialect=` takes its name for them."""
+    page_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Settings files that say something of the pages below them, by what a format asks for: "site" for the values of
+    {{ site.x }}, "loose_tables" for a trait of the pages. With each file, what precedes a value's name in it."""
+    published: Callable[[str, Mapping[str, Any], SourceFile], Iterable[str]] | None = None
+    """Return further paths under which it publishes a page, given the page's path, metadata and file."""
+    copied_sources: re.Pattern[str] | None = None
+    """Matches, from its beginning, the path of a source that it puts beside the page built of it, which is not read."""

@@ -43,14 +43,14 @@ def is_see_also(title: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def github_slug(title: str) -> str:
-    """The anchor that GitHub, GitLab and Docusaurus give a title: lower case, punctuation out, each space a hyphen."""
+    """The anchor that GitHub, GitLab and renderers after them give a title: lower case, punctuation out, each space a hyphen."""
     kept = (c for c in title.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LNM")
     return "".join(kept).replace(" ", "-")
 
 
 @lru_cache(maxsize=4096)
-def mkdocs_slug(title: str) -> str:
-    """The anchor that Python-Markdown (MkDocs) gives a title: ASCII only, runs of spaces and hyphens one hyphen."""
+def ascii_slug(title: str) -> str:
+    """The anchor that Python-Markdown gives a title: ASCII only, runs of spaces and hyphens one hyphen."""
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_title).strip().lower())
 
@@ -77,9 +77,9 @@ class Slugs:
         self._used: dict[tuple[str, str], int] = {}
 
     def anchors(self, title: str, explicit: Iterable[str] = ()) -> tuple[str, ...]:
-        """Explicit ids first, then GitHub's slug ("-1", "-2" on repeats), then MkDocs' ("_1", "_2") if it differs."""
+        """Explicit ids first, then GitHub's slug ("-1", "-2" on repeats), then the ASCII one ("_1", "_2") if it differs."""
         found = list(explicit)
-        for rule, slug, joint in (("github", github_slug(title), "-"), ("mkdocs", mkdocs_slug(title), "_")):
+        for rule, slug, joint in (("github", github_slug(title), "-"), ("ascii", ascii_slug(title), "_")):
             if not slug:
                 continue
             seen = self._used.get((rule, slug), 0)

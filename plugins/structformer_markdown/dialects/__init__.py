@@ -1,6 +1,4 @@
-"""The Markdown of site generators, each in its own file: what they add to it becomes plain Markdown, and code stays as
-it is.
-"""
+"""Dialects of Markdown, each in its own file: what they add to it becomes plain Markdown, and code stays as it is."""
 
 from importlib import import_module
 
@@ -8,21 +6,26 @@ from structformer.errors import UsageError
 from structformer.formats import SourceFile
 
 from structformer_markdown.dialects.page import Dialect, Page
+from structformer_sites import markdown_of
 
 # Each a module here, in the order in which they read a page: what others might take for theirs comes first.
 _NAMES = tuple(
-    """rfc myst mkdocs gitbook mdn hugo liquid kramdown docfx containers obsidian mdbook mdx pandoc
+    """rfc myst pymdown hints mdn shortcodes liquid kramdown dfm containers obsidian listings mdx pandoc
     attributes""".split()
 )
 DIALECTS: tuple[Dialect, ...] = tuple(import_module(f"{__name__}.{name}").DIALECT for name in _NAMES)
 
 
 def chosen_names(chosen: str) -> frozenset[str]:
-    """The names of an option's value: several by comma, "none" for none. Raises UsageError."""
-    names = [name.strip() for name in chosen.split(",")]
-    for name in names:
-        if name not in _NAMES and name != "none":
-            raise UsageError(f"no Markdown dialect {name!r}; choose from: {', '.join(sorted(_NAMES))}, none")
+    """Return the dialects of an option's value, several by comma, "none" for none. A site generator's name stands for
+    the dialects of its pages. Raises UsageError.
+    """
+    names: set[str] = set()
+    for name in map(str.strip, chosen.split(",")):
+        if not (dialects := (name,) if name in (*_NAMES, "none") else markdown_of(name)):
+            choices = ", ".join(sorted(_NAMES))
+            raise UsageError(f"no Markdown dialect {name!r}; choose from: {choices}, none, or name a site generator")
+        names.update(dialects)
     return frozenset(names)
 
 

@@ -1,4 +1,4 @@
-"""Classes and names in braces, as markdown-it-attrs (VitePress) and Pandoc have them: `Text {.lead}`,
+"""Classes and names in braces, as markdown-it-attrs and Pandoc have them: `Text {.lead}`,
 `[text]{.mark}`, `[text]{#name}`.
 """
 

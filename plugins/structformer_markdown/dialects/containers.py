@@ -1,5 +1,5 @@
-"""Containers of colons, as Docusaurus, Starlight, VitePress, MyST, Quarto and Pandoc have them:
-`:::note[Title]{.class}`, `::: tip Title`; MyST's directives between colons (`:::{figure} a.png`).
+"""Containers of colons, of MyST, Pandoc and many site generators: `:::note[Title]{.class}`, `::: tip Title`; MyST's
+directives between colons (`:::{figure} a.png`).
 """
 
 import re
@@ -32,7 +32,7 @@ class Container:
     title: str
     ids: tuple[str, ...]
     has_tabs: bool
-    """Whether headings in it are the labels of tabs, as in Quarto."""
+    """Whether headings in it are the labels of tabs."""
 
     @property
     def is_note(self) -> bool:
@@ -70,7 +70,7 @@ def container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 def _push(state: StateBlock, opened: str, start: int, close: int) -> None:
     made, first = _container(opened), start + 1
     title = made.title
-    if not title and ".callout-" in opened:  # of Quarto, with a heading as its title
+    if not title and ".callout-" in opened:  # a callout has a heading as its title
         below = next((line for line in range(first, close) if not state.isEmpty(line)), close)
         if below < close and (heading := HEADING.match(text := line_of(state, below))) is not None:
             title, first = _ATTRIBUTES.sub("", text[heading.end() :].strip()), below + 1

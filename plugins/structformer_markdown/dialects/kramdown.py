@@ -1,4 +1,4 @@
-"""kramdown (Jekyll, GitHub Pages): attribute lists `{: #id .class}`, `{:toc}`, extensions `{::comment}`, and HTML with
+"""kramdown (GitHub Pages): attribute lists `{: #id .class}`, `{:toc}`, extensions `{::comment}`, and HTML with
 Markdown in it (`<div markdown="1">`).
 """
 

@@ -1,14 +1,15 @@
-"""Liquid and Jinja, as in the pages of Jekyll: tags, variables, targets of links.
+"""Liquid and Jinja: tags, variables, targets of links.
 
 Of a condition the first branch stays. A variable that nothing here knows goes where it is the site's, the page's or a
 loop's, and makes a target that begins with it lead outside.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 from structformer.formats import SourceFile
+from structformer.plugins import load_plugins
 
 from structformer_markdown.dialects.page import LONGEST_VALUE, Dialect, Page
 from structformer_markdown.dialects.shown import arguments, beside, code_block, language_of
@@ -23,7 +24,7 @@ _VARIABLE_LEFT = re.compile(r"\{\{[^{}\n]*\}\}")
 _TEXT = re.compile(r"""[ \t]*(?:"([^"]*)"|'([^']*)')[ \t]*(?:\|(.*))?""")
 _ADDED = re.compile(r"""\b(append|prepend)[ \t]*:[ \t]*(?:"([^"]*)"|'([^']*)')""")
 _NAME = re.compile(r"[ \t]*([\w.-]+)")
-_OWN = re.compile(r"(?:site|page|layout|include|config|relative_root|theme|post|collection|paginator|jekyll)\b|\w+\(")
+_OWN = re.compile(r"(?:site|page|layout|include|config|relative_root|theme|post|collection|paginator)\b|\w+\(")
 _ROOTS = frozenset(
     "site.baseurl site.url site.base_url site.baseUrl site.base page.root page.baseurl baseurl base_url base_path "
     "relative_root relative_path".split()
@@ -34,27 +35,14 @@ _BRANCHES = frozenset({"else", "elsif", "elif", "when"})
 _RAW = re.compile(r"\{%-?[ \t]*(?:end)?raw[ \t]*-?%\}")
 _LITERAL = frozenset({"raw", "verbatim", "highlight", "codeblock", "comment"})
 _SHOWN = ("title", "content", "text", "caption", "alt", "description")
-_DATED = re.compile(r"(.*/)?(\d{4})-(\d\d)-(\d\d)-([^/]+)")
 # What a generator fills in: layouts, and what new pages are made from.
 _SYNTAX = re.compile(r"""(?<!\]\()(?<!\]: )(?<!["'<])\{\{(?![<%#])[^{}()\n]*\}\}|\{%[^%{}=\n]*%\}""")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+[^{}\n]*\w[^{}\n]*$|^ {0,3}(?:=+|-+)[ \t]*$", re.MULTILINE)
 _TITLE = re.compile(r"(?:\s*\{\{(?![<%#])[^{}\n]*\}\})+\s*")
-_CONFIGURATIONS = ("_config.yml", "_config.yaml")
 
 
 def _html_code(content: str, arguments: str, page: Page) -> str:
     return page.keep(f'<pre><code class="language-{language_of(arguments)}">{escape(content)}</code></pre>')
-
-
-def published(path: str) -> Iterator[str]:
-    """Yield where Jekyll publishes _docs/a.md and _posts/2016-04-19-a.md, and Eleventy, which drops the date."""
-    plain = re.sub(r"(?<![^/])_+(?=[^/]+/)", "", path)
-    if plain != path:
-        yield plain
-    if dated := _DATED.fullmatch(path):
-        folder, *date, name = dated.groups("")
-        yield "/".join((f"{folder.removesuffix('_posts/')}{date[0]}", *date[1:], name))
-        yield folder + name
 
 
 def is_template(title: object, body: str, source: SourceFile) -> bool:
@@ -74,7 +62,7 @@ def without_liquid(text: str, page: Page) -> str:
 
 
 def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_block) -> str:
-    if page.settings(*_CONFIGURATIONS) is not None:  # Jekyll knows no code
+    if page.has("tags_in_code"):
         page.change_code(lambda kept: _RAW.sub("", kept) if "raw" in kept else kept)
     text = _COMMENT.sub("", text) if "{#" in text else text
     tags = list(_TAG.finditer(text)) if "{%" in text else []
@@ -185,7 +173,9 @@ def _variable(found: re.Match[str], page: Page, in_loop: bool) -> str:
     if shown is None and before:
         return before + after if name is None else page.keep(f"{before}//{{{{{name[1]}}}}}{after}")
     if shown is None:
-        if not (in_loop or _OWN.match(inside) or page.settings(*_CONFIGURATIONS) is not None):
+        generators = load_plugins().site_generators  # each has an object of its name in its templates
+        is_own = _OWN.match(inside) or (name is not None and name[1].partition(".")[0] in generators)
+        if not (in_loop or is_own or page.has("site")):
             return found[0]
         shown = ""
     return before + shown + after
@@ -208,9 +198,7 @@ def _value(inside: str, page: Page) -> str | None:
         return assigned
     if name[1].startswith("page."):
         return page.metadata.get(name[1][5:])
-    if name[1].startswith("site.") and (settings := page.settings(*_CONFIGURATIONS)):
-        return settings.get(name[1][5:])
-    return None
+    return page.site_value("site", name[1][5:]) if name[1].startswith("site.") else None
 
 
 DIALECT = Dialect("liquid", _plain, {"{%": None, "{{": re.compile(r"\{\{-?[ \t]*[\w\"']"), "{#": _COMMENT})

@@ -1,5 +1,5 @@
-"""MDX (Docusaurus, Astro, Mintlify, Nextra, React's documentation), and components in Markdown: what is between
-their tags is Markdown, their titles and labels are text, their addresses links.
+"""MDX, and components in Markdown: what is between their tags is Markdown, their titles and labels are
+text, their addresses links.
 
 Of a page in MDX, imports, exports and expressions go too.
 """
@@ -16,7 +16,7 @@ _HEADING_COMMENT = re.compile(r"^([ \t]*#{1,6}[ \t][^\n]*)\{/\*[ \t]*#?([\w:.-]+
 _IMPORT = re.compile(r"import\b([\w\s{},*$]{0,1000}+)(['\"])[^'\"\n]{1,500}\2[ \t]*;?[ \t]*$", re.MULTILINE)
 _EXPORT = re.compile(r"export\s+(?:default|const|let|var|function|async|class|type|interface|\{|\*)")
 _STATEMENT = re.compile(r"^(?:import|export)\b", re.MULTILINE)
-_CERTAIN = re.compile(r";$|\.mdx?['\"]$|['\"]@(?:theme|site|docusaurus)/")  # in imports that are no prose
+_CERTAIN = re.compile(r";$|\.mdx?['\"]$|['\"]@[\w-]+/")  # in imports that are no prose
 _ENDS = (";", "}", ")", "]", "'", '"', "\x00")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _MATH = re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])[^$\n]*?[^\s$]\$(?!\d)")

@@ -8,7 +8,7 @@ from structformer_markdown.dialects.page import Dialect, Page
 
 _NOTHING = re.compile(r"^(?:%.*|\+\+\+(?:[ \t].*)?)$", re.MULTILINE)
 _TARGET = re.compile(r"^([ \t>]*)\((?! )[\w:. -]+\)=[ \t]*$", re.MULTILINE)
-# A directive, a target or a role, but no code that is run, which R Markdown and Quarto have as well.
+# A directive, a target or a role, but no code that is run, which R Markdown has as well.
 _IS_MYST = re.compile(
     r"^[ \t>]*(?:```+|~~~+)\{(?!(?:r|python|julia|bash|sh|sql|ojs|dot|mermaid|rcpp|stan)\b)[A-Za-z][\w:-]*\}"
     r"|^\((?! )[\w:. -]+\)=[ \t]*$|\{[a-z][\w:-]*\}`[^`\n]",

@@ -16,7 +16,7 @@ from structformer_markdown.formulas import MARKS, formulas
 from structformer_markdown.front_matter import shown, split_front_matter
 from structformer_markdown.inline_text import spliced
 from structformer_rst import substitution
-from structformer_sites import parse_toml, parse_yaml
+from structformer_sites import parse_toml, parse_yaml, settings_above, settings_files
 
 FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(```+|~~~+)")
 _KEPT = re.compile("\x00([0-9]+)\x00")  # no text that is read holds a NUL
@@ -37,7 +37,7 @@ class Page:
         self.assigned: dict[str, str | None] = {}  # values by the names of variables
         self._source = source
         self._kept: list[str] = []
-        self._settings: dict[str, Mapping[str, str] | None] = {}
+        self._settings: dict[str, Mapping[str, str]] = {}
 
     def keep(self, text: str) -> str:
         """What stands for a text that no dialect is to change."""
@@ -60,30 +60,34 @@ class Page:
         text = spliced(text, self._spans(text)) if "`" in text else text
         return spliced(text, self._formulas(text)) if any(mark in text for mark in MARKS) else text
 
-    def settings(self, *names: str) -> Mapping[str, str] | None:
-        """The site's configuration: the first YAML or TOML file of these names in the page's folder or one above it."""
-        for name in names:
-            if name not in self._settings:
-                self._settings[name] = self._loaded(name)
-            if (found := self._settings[name]) is not None:
-                return found
+    def has(self, trait: str) -> bool:
+        """Whether the page's site has a trait, by its settings."""
+        return settings_above(self._source, trait) is not None
+
+    def site_value(self, kind: str, name: str) -> str | None:
+        """Return a value of the site's settings, of those that are looked up in one way; None if they have none."""
+        for file, before in settings_files(kind).items():
+            if file not in self._settings:
+                self._settings[file] = self._loaded(file)
+            if (value := self._settings[file].get(before + name)) is not None:
+                return value
         return None
 
     def substitution(self, name: str) -> str | None:
-        """What MyST puts for a name, by the page's front matter or its site's configuration."""
-        said = {**(self.settings("_config.yml") or {}), **self.metadata}
-        places = (f"{each}substitutions.{name}" for each in ("", "myst.", "parse.myst_"))
-        return next((said[place] for place in places if place in said), substitution(name, self._source))
+        """Return what MyST puts for a name, by the page's front matter or its site's settings."""
+        own = (self.metadata.get(f"{before}substitutions.{name}") for before in ("", "myst."))
+        values = (*own, self.site_value("substitutions", name), substitution(name, self._source))
+        return next((value for value in values if value is not None), None)
 
     @cached_property
     def metadata(self) -> Mapping[str, str]:
         """What the page's front matter says, as `settings`."""
         return _flat(split_front_matter(decode(self._source).replace("\r\n", "\n"))[0])
 
-    def _loaded(self, name: str) -> Mapping[str, str] | None:
+    def _loaded(self, name: str) -> Mapping[str, str]:
         opened = self._source.above(name, _FARTHEST)
         try:
-            return _mapping(opened.read(), name.endswith(".toml")) if opened is not None else None
+            return _mapping(opened.read(), name.endswith(".toml")) if opened is not None else {}
         except ReadError:
             return {}
 
@@ -173,7 +177,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A site generator's Markdown."""
+    """What some sites add to Markdown."""
 
     name: str
     plain: Callable[[str, Page], str]

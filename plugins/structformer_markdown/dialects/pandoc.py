@@ -1,4 +1,4 @@
-"""Pandoc, Quarto, R Markdown: references (`@fig-x`, `[@key]`, `\\@ref(fig:x)`), notes in the line (`^[...]`), raised
+"""Pandoc, R Markdown: references (`@fig-x`, `[@key]`, `\\@ref(fig:x)`), notes in the line (`^[...]`), raised
 and lowered text (`x^2^`, `H~2~O`), line blocks, grid and simple tables, numbered examples (`(@x)`), commands of LaTeX
 (`\\index{x}`).
 

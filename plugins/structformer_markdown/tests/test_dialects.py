@@ -856,8 +856,14 @@ def test_dialects_may_be_chosen():
     both = "A para.\n{: .x}\n\n{{< x >}}\n"
     assert page(both).root.text == "A para."
     assert page(both, dialect="kramdown").root.text == "A para.\n\n{{< x >}}"
-    assert page(both, dialect="kramdown, hugo").root.text == "A para."
+    assert page(both, dialect="kramdown, shortcodes").root.text == "A para."
     assert page(both, dialect="none").root.text == "A para. {: .x}\n\n{{< x >}}"
+
+
+def test_a_site_generator_stands_for_its_dialects():
+    both = "A para.\n{: .x}\n\n{{< x >}}\n"
+    assert page(both, dialect="jekyll").root.text == "A para.\n\n{{< x >}}"
+    assert page(both, dialect="jekyll, hugo").root.text == "A para."
 
 
 def test_an_unknown_dialect_is_refused_in_words():

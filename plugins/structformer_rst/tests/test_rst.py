@@ -170,7 +170,7 @@ def test_what_sphinx_fills_in_is_no_document():
         "_templates/class.rst"
     )
     assert list(RstFormat().read(source, {})) == []
-    assert source.warnings == ["a template that Sphinx fills in: not a document"]
+    assert source.warnings == ["a template that its site fills in: not a document"]
 
 
 @pytest.mark.parametrize("conf", ["rst_prolog = (", "rst_prolog = 1\nrst_prolog += '.. |x'", "\0", "x = " + "(" * 5000])

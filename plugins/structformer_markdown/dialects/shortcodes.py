@@ -1,4 +1,4 @@
-"""Shortcodes, as Hugo and Quarto have them: `{{< card title="T" link="/l" >}}`, `{{% heading "x" %}}`,
+"""Shortcodes: `{{< card title="T" link="/l" >}}`, `{{% heading "x" %}}`,
 `{{< ref "page" >}}`, `{{< meta title >}}`.
 """
 
@@ -19,8 +19,7 @@ _HEADINGS = {"whatsnext": "What's next", "seealso": "See also"}
 _IMAGES = frozenset("figure img image imgproc picture".split())
 _CODE = re.compile(r"highlight|mermaid|(?!.*(?:group|tabs)).*code.*", re.IGNORECASE)
 _HOLDS_OTHERS = re.compile(r"\s*\{\{[<%]")
-_CONFIGURATIONS = ("config/_default/params", "config/_default/hugo", "config/_default/config", "hugo", "config")
-_OF_QUARTO = {"meta": ("_metadata.yml", "_quarto.yml"), "var": ("_variables.yml",)}
+_VALUES = ("param", "meta", "var")  # show a value of the page or its site
 _SAYS_CODE = re.compile(r"""\bcode=["']?true\b|\bcodelang=""")
 _SAYS_TEXT = re.compile(r"""\btext=["']?true\b""")
 
@@ -36,7 +35,7 @@ def _plain(text: str, page: Page) -> str:
     out: list[str] = []
     linked: dict[str, int] = {}
     place = index = 0
-    holds_code = False  # whether the tabs here do: Docsy's, unless their pane says that they are text
+    holds_code = False  # whether the tabs here do, as in a pane that does not say that they are text
     while index < len(codes):
         code = codes[index]
         out.append(text[place : code.start()])
@@ -66,7 +65,7 @@ def _plain(text: str, page: Page) -> str:
             out += [_shown(name[2], rest), _code(rest, text[place : codes[index].start()], page)]
             place = codes[index].end()
         else:
-            is_value = name[2] in ("param", *_OF_QUARTO)
+            is_value = name[2] in _VALUES
             shown = _value(name[2], rest.strip(" \t\n\"'"), page) if is_value else _shown(name[2], rest)
             given = arguments(rest)
             target = next((given[key].replace('"', "") for key in ("link", "href", "url") if given.get(key)), "")
@@ -83,16 +82,9 @@ def _plain(text: str, page: Page) -> str:
 
 
 def _value(kind: str, name: str, page: Page) -> str:
-    """A value of the page's front matter, else of the site's configuration or variables; "" for none."""
-    if kind != "var" and (found := page.metadata.get(name)):
-        return found
-    if kind in _OF_QUARTO:
-        return next((found for file in _OF_QUARTO[kind] if (found := (page.settings(file) or {}).get(name))), "")
-    for file in _CONFIGURATIONS:
-        settings = page.settings(f"{file}.toml", f"{file}.yaml") or {}
-        if found := settings.get(name if file.endswith("params") else f"params.{name}"):
-            return found
-    return ""
+    """Return a value of the page's front matter, else of the site's settings or variables; "" for none."""
+    own = page.metadata.get(name) if kind != "var" else None
+    return own or page.site_value(kind, name) or ""
 
 
 def _shown(name: str, rest: str) -> str:
@@ -125,4 +117,4 @@ def _code(rest: str, inside: str, page: Page) -> str:
     return f"\n{code_block(content, given.get('lang') or given.get('codelang') or rest, page)}\n"
 
 
-DIALECT = Dialect("hugo", _plain, {"{{<": None, "{{%": None})
+DIALECT = Dialect("shortcodes", _plain, {"{{<": None, "{{%": None})

@@ -1,4 +1,4 @@
-"""mdBook, as Rust's books use it: `<Listing number="1-1" caption="...">`, `{{#title}}`, rules of a specification, each
+"""What Rust's books add: `<Listing number="1-1" caption="...">`, `{{#title}}`, rules of a specification, each
 with its name on a line before it (`r[items.fn]`). Includes are followed before.
 """
 
@@ -27,4 +27,4 @@ def _listing(found: re.Match[str]) -> str:
     return f"\n{shown}\n" if shown else "\n"
 
 
-DIALECT = Dialect("mdbook", _plain, {"<Listing": None, "{{#title": None, "r[": _RULE})
+DIALECT = Dialect("listings", _plain, {"<Listing": None, "{{#title": None, "r[": _RULE})

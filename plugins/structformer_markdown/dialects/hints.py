@@ -1,4 +1,4 @@
-"""GitBook's blocks: `{% tab title="A" %}`, `{% hint style="info" %}`, `{% embed url="..." %}`."""
+"""Blocks in tags: `{% tab title="A" %}`, `{% hint style="info" %}`, `{% embed url="..." %}`."""
 
 import re
 
@@ -30,4 +30,4 @@ def _block(found: re.Match[str]) -> str:
 
 _ENDS = re.compile(rf"\{{%[ \t]*end(?:{_NAMES})[ \t]*%\}}|\{{%[ \t]*embed url=")
 
-DIALECT = Dialect("gitbook", lambda text, page: _BLOCK.sub(_block, text), {"{%": _ENDS})
+DIALECT = Dialect("hints", lambda text, page: _BLOCK.sub(_block, text), {"{%": _ENDS})

@@ -1,18 +1,12 @@
-"""DocFX, the Markdown of Microsoft's documentation: `:::image source="..." alt-text="...":::`, `:::zone pivot="x"`,
-tabs (`# [Name](#tab/x)`), `[!INCLUDE x]`, `[!VIDEO address]`, `<xref:UID>`; and where its settings publish a page.
+"""DFM, the Markdown of Microsoft's documentation: `:::image source="..." alt-text="...":::`, `:::zone pivot="x"`,
+tabs (`# [Name](#tab/x)`), `[!INCLUDE x]`, `[!VIDEO address]`, `<xref:UID>`.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
 from urllib.parse import unquote
-
-from structformer.errors import ReadError
-from structformer.formats import SourceFile, decode, join
 
 from structformer_markdown.dialects.page import Dialect, Page
 from structformer_markdown.dialects.shown import arguments, image, link
-from structformer_sites import published_folders
 
 _IMAGE = re.compile(r":::[ \t]*image[ \t]([^\n]*?):::")
 _BLOCK = re.compile(
@@ -23,24 +17,6 @@ _BLOCK = re.compile(
 _INLINE = re.compile(r"\[!(INCLUDE|VIDEO|div|UICONTROL|DNL)\b[ \t]*((?:[^\[\]\n]|\[[^\[\]\n]*\])*+)\]", re.IGNORECASE)
 _TAB = re.compile(r"^([ \t]*)#{1,6}[ \t]+\[([^\n]*)\]\(#tab/[^()\s]*\)[ \t]*$", re.MULTILINE)
 _REFERENCE = re.compile(r"<xref:([^<>?\s]+)[^<>\s]*>")
-_FARTHEST = 4  # folders above a page where the settings are looked for
-
-
-def published(metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
-    """Yield the paths at which DocFX publishes a page; only front matter of its kind makes it look."""
-    if not any(key == "uid" or key.startswith("ms.") for key in metadata):
-        return
-    if (settings := source.above("docfx.json", _FARTHEST)) is None:
-        return
-    folder = settings.path.rpartition("/")[0]
-    try:
-        folders = published_folders(decode(settings))
-    except ReadError:
-        return
-    for within, path in folders:
-        inside = join(folder, within)
-        if path and inside is not None and source.path.startswith(f"{inside}/" if inside else ""):
-            yield f"{path}/{source.path[len(inside) :].lstrip('/')}"
 
 
 def _plain(text: str, page: Page) -> str:
@@ -65,7 +41,7 @@ def _inline(found: re.Match[str]) -> str:
 
 
 DIALECT = Dialect(
-    "docfx",
+    "dfm",
     _plain,
     {
         "<xref:": None,

@@ -1,4 +1,4 @@
-"""MkDocs with Material, PyMdown, autorefs and mkdocstrings: admonitions (`!!! note "Title"`), tabs (`=== "Tab"`),
+"""Extensions of Python-Markdown, PyMdown and autorefs: admonitions (`!!! note "Title"`), tabs (`=== "Tab"`),
 blocks (`/// note | Title`), places of contents, icons, keys, abbreviations, changes (`{++new++}`) and marked text
 (`==x==`), `[](){#spot}`, `::: pkg.mod`, `[pkg.Class][]`.
 """
@@ -60,17 +60,17 @@ def _object(found: re.Match[str]) -> str:
 
 
 def _linked(text: str, page: Page) -> Callable[[re.Match[str]], str]:
-    """How references are written that the page does not define: names of objects, and in MkDocs any place."""
+    """Return what writes references that the page does not define: names of objects, on some sites of any place."""
     defined = {name.strip().lower() for name in DEFINED.findall(text)}
-    in_mkdocs = _SPOT.search(text) is not None or page.settings("mkdocs.yml", "mkdocs.yaml") is not None
+    to_places = _SPOT.search(text) is not None or page.has("references_to_places")
 
     def linked(found: re.Match[str]) -> str:
         shown = page.restored(found[1])
         name = found[2] or shown.strip("`")
-        if (found[2] or found[1]).strip().lower() in defined or not (in_mkdocs or _NAME.fullmatch(name)):
+        if (found[2] or found[1]).strip().lower() in defined or not (to_places or _NAME.fullmatch(name)):
             return found[0]
         is_object = "." in name or (not found[2] and shown.startswith("`"))
-        return f"[{found[1]}](<xref:{name}>)" if is_object or in_mkdocs else found[0]
+        return f"[{found[1]}](<xref:{name}>)" if is_object or to_places else found[0]
 
     return linked
 
@@ -124,7 +124,7 @@ _OPENS = re.compile(r"^[ \t]*(?:!!!|\?\?\?|===[!+]? \"|///+[ \t]*(?:[\w-]+[ \t]*
 _ICON_BEGINS = (":material-", ":fontawesome-", ":octicons-", ":simple-")
 
 DIALECT = Dialect(
-    "mkdocs",
+    "pymdown",
     _plain,
     {
         **dict.fromkeys(("!!!", "???", '=== "', '===! "', '===+ "', "///"), _OPENS),
