@@ -31,10 +31,9 @@ def upsert(
 def delete(
     ids: str | Iterable[str], workspace: str | Path | Workspace = ".structformer", *, index: bool = True
 ) -> Changed:
-    """Take documents that `upsert` brought out of the corpus; ids that are not there are passed over.
-
-    Raises UsageError on a document that was read from a file: delete the file, and ingest again; WorkspaceError without
-    a corpus."""
+    """Remove documents that `upsert` brought; unknown ids are skipped. Raises UsageError on a document read from a file
+    (delete the file and ingest again), WorkspaceError without a corpus.
+    """
     workspace = Workspace(workspace)
     Corpus.open(workspace)
     return _changed(workspace, {}, [ids] if isinstance(ids, str) else list(ids), index)

@@ -42,9 +42,8 @@ def shows_all(ctx: click.Context) -> bool:
 
 
 class BriefCommand(click.Command):
-    """A command whose help shows its main options and the first paragraph of its description, the rest with --all.
-
-    main: the options shown, as "--recipe --ranker". more: lists that --all adds below, rows by title.
+    """A command whose help shows its main options and first paragraph, the rest with --all. main: the options shown, as
+    "--recipe --ranker". more: lists that --all adds below, rows by title.
     """
 
     def __init__(self, *args: Any, main: str, more: Callable[[], Mapping[str, Rows]] = dict, **settings: Any) -> None:

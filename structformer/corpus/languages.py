@@ -14,10 +14,8 @@ _LEAST_TEXT = 200  # characters that tell a language among many
 
 
 def corpus_languages(corpus: Corpus) -> tuple[str, ...]:
-    """Two-letter codes of the languages that documents declare, or else that a sample of them is surely in; English
-    where nothing tells.
-
-    That of most documents is first; of the others those count that a twentieth of the documents are in.
+    """Codes of the languages that documents declare, else that a sample is surely in, else English. That of most
+    documents is first; of the others those of a twentieth of the documents.
     """
     return tuple(that_count(counted_languages(corpus))) or (ENGLISH,)
 

@@ -1,7 +1,5 @@
 """Shards: a folder of three Parquet tables (sections, documents, sources), named by a digest of what went into it.
-
-Equal inputs give the same name and the same bytes, so a shard that exists is never made again: that is how an ingest
-resumes after a kill and how a re-ingest reads only what changed.
+Equal inputs give the same name and bytes, so a shard that exists is never made again.
 """
 
 from __future__ import annotations

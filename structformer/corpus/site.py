@@ -86,9 +86,8 @@ class Site:
         return base + quote(self._path(self.within + path[len(self.root) :]))
 
     def moved(self, address: str, id: str, base_url: str) -> str:
-        """A document's address on a copy of this site at base_url: its id there if it has no address on this site.
-        Without base_url the address stays, or is the id. It may be relative. Raises UsageError where it is a damaged
-        one.
+        """A document's address on a copy of this site at base_url: its id there if it has none on this site. Without
+        base_url the address, else the id. It may be relative. Raises UsageError on a damaged one.
         """
         if not base_url:
             return address or quote(id, errors="surrogatepass")

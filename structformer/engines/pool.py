@@ -119,10 +119,8 @@ class Stopped(Exception):
 
 
 class Pool:
-    """The worker processes of this process, those at work and those that wait for work, which end after a while.
-
-    One thread begins them all: on Linux they end when the thread that began them does, and the threads that bring
-    tasks come and go.
+    """The worker processes of this process, which end a while after their work. One thread begins them all: on Linux
+    they end with the thread that began them, and those that bring tasks come and go.
     """
 
     def __init__(self) -> None:

@@ -85,9 +85,8 @@ def evaluate_by_structure(
     output: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
-    """Compare BM25, the static encoder and both together on documents' openings. The static encoder is learned here
-    once more, without asking what the documents of the openings say. Raises UsageError when a corpus has fewer than 20
-    openings.
+    """Compare BM25, the static encoder and both on documents' openings. The encoder is learned again, without asking
+    what the openings' documents say. Raises UsageError on a corpus with fewer than 20 openings.
     """
     retriever = Retriever.open(Workspace(workspace))
     opened = retriever.opened
@@ -112,9 +111,8 @@ def compare_ways(
     how: Comparison,
     progress: Callable[[int, int], None] | None,
 ) -> Evaluation:
-    """Ask the answered questions in all ways. tables: (units, parts) the parts of a question's score by encoder, from
-    its number, the parts in which no pretrained encoder has a say, (units, parts), and which units may be found,
-    (units,).
+    """Ask the answered questions in all ways. tables: by encoder the (units, parts) of a question's score, from its
+    number, its parts that no pretrained encoder has a say in, and which units may be found.
     """
     opened = retriever.opened
     shared = _shared_parts(retriever, asked, answered)
@@ -174,8 +172,7 @@ def _static_cosines(
     retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]
 ) -> Callable[[int], tuple[Floats, Floats]]:
     """By a question's number the cosines of a static encoder with passages and with their documents' overviews,
-    (units,) each. It is learned here, as the index's own was, but without asking what the documents of the questions
-    say, which that one has read.
+    (units,) each: learned again, without asking what the questions' documents say.
     """
     opened = retriever.opened
     judged = {asked.questions[number].document for number in answered}

@@ -227,9 +227,8 @@ class Comparison:
 
 
 def default_pipelines(workspace: Workspace) -> list[Pipeline]:
-    """BM25 of sections and of documents; the static encoder alone and with words; dense, RRF and hybrid, untrained;
-    dense and hybrid of each trained bi-encoder; late interaction; reranking with each model that reads pairs; as far as
-    the models are there, and without torch those that are exported and indexed.
+    """The standard pipelines, as far as models are there, without torch those exported and indexed: BM25 of sections
+    and documents, static, untrained dense, RRF and hybrid, trained ones, late interaction, rerankers.
     """
     stages: list[Stage] = [lexical(), lexical(of="documents")]
     torch = are_installed(*TORCH)

@@ -84,10 +84,8 @@ def _judged(queries: dict[str, str], rows: Sequence[Qrel]) -> Judgements:
 
 
 def read_queries(path: Path, parts: Sequence[str] = ("title",)) -> dict[str, str]:
-    """Queries by id, from JSON lines or an array (BEIR's "_id" and "text", "qid" and "query"), TREC topics (<top> with
-    <num> and <title>, <topic number=..> with <query>) or lines of id, tab, text.
-
-    parts: what of a topic is asked: "title", "desc" and "narr", one after the other. Raises UsageError naming the line.
+    """Queries by id, from JSON lines or an array (BEIR's "_id" and "text", "qid" and "query"), TREC topics or lines of
+    id, tab, text. parts: of topics, asked in order: "title", "desc", "narr". Raises UsageError naming the line.
     """
     queries: dict[str, str] = {}
     if unknown := sorted(set(parts) - set(TOPIC_PARTS)):

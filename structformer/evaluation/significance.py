@@ -48,11 +48,7 @@ def t_test(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def bootstrap_interval(values: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
-    """Percentile bootstrap interval (95 %) of the mean: queries drawn with replacement (Efron and Tibshirani 1993,
-    section 13.3).
-
-    Raises ValueError on no values.
-    """
+    """The 95 % percentile bootstrap interval of a mean (Efron and Tibshirani 1993, section 13.3). Raises ValueError."""
     return bootstrap_intervals([values], seed=seed)[0]
 
 

@@ -36,9 +36,8 @@ def included_files(
 
 
 def without_spans(text: AnyStr, opening: re.Pattern[AnyStr], closing: Mapping[AnyStr, re.Pattern[AnyStr]]) -> AnyStr:
-    """A text without what runs from an opening to its closing, comments for example, in linear time.
-
-    closing: by what the opening's first group holds. An opening that is never closed opens nothing.
+    """A text without what runs from openings to closings, as comments do, in linear time. closing: by an opening's
+    first group. An opening that is never closed opens nothing.
     """
     kept: list[AnyStr] = []
     place = start = 0

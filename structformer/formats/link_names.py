@@ -1,6 +1,5 @@
-"""The names by which links reach documents: path joining, percent-decoding, index pages, suffix-less forms.
-
-Shared by the format plugins (which offer candidates) and the reference graph (which looks them up).
+"""Names by which links reach documents: joined paths, percent-decoding, index pages, suffix-less forms; offered by
+format plugins, looked up by the reference graph.
 """
 
 import re

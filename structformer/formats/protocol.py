@@ -20,10 +20,9 @@ class FormatOption:
 
 @runtime_checkable
 class Format(Protocol):
-    """What a format plugin supplies: a pure function from bytes to Documents, with no network and no global state.
-
-    An attribute `options`, a tuple of FormatOption, says what `read` takes; any other name is refused before a file is
-    read."""
+    """A format plugin: a pure function from bytes to Documents, without network or global state. An attribute
+    `options`, a tuple of FormatOption, says what `read` takes; other names are refused.
+    """
 
     @property
     def name(self) -> str: ...

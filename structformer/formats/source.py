@@ -138,9 +138,8 @@ def guess_encoding(data: bytes) -> str | None:
 
 
 def decode(source: SourceFile) -> str:
-    """The source's text. UTF-8 unless a byte-order mark or the bytes say otherwise, which is reported.
-
-    Raises BinaryContent.
+    """The source's text: UTF-8 unless a byte-order mark or the bytes say otherwise, which is reported. BinaryContent if
+    none.
     """
     data = source.read()
     for bom, encoding in BOMS:

@@ -1,6 +1,5 @@
-"""The reference graph: raw link targets resolved to edges between sections, over a whole corpus.
-
-Names live in SQLite tables, not in memory; shards are resolved side by side by worker processes.
+"""The reference graph: raw link targets resolved to edges between sections over a whole corpus, shards side by side by
+worker processes, with the names in SQLite tables.
 """
 
 from __future__ import annotations
@@ -197,9 +196,8 @@ class ReferenceGraph:
         return len(self._see_also_arrays()[1])
 
     def incoming(self, shard: int) -> pa.Table:
-        """The edges from other documents to those of a shard of the corpus, as rows of EDGES in order of their targets,
-        those to a section in order of their sources. After them the names that redirect to a document, of which the
-        source is NOWHERE.
+        """The edges from other documents to those of a shard, as rows of EDGES in the order of their targets, then
+        sources. Then the names that redirect to a document, whose source is NOWHERE.
         """
         group, place = Groups.of(self.corpus).of_shard(shard)
         return read_incoming(self._file(f"incoming/{group:03}.parquet"), place)

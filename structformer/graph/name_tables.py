@@ -179,9 +179,8 @@ def _shard_entries(task: GatherTask, shard: ShardInfo) -> Iterator[Entry]:
 
 
 def _ranked_names(row: Mapping[str, Any], site: Site, lying: Site) -> dict[str, int]:
-    """A document's names with their ranks: of all that share a name those of the lowest have it. A file goes by its
-    path and its own address before what is made of others, HTML before its source, a page `guide` before the folder's,
-    and a README is last.
+    """A document's names with ranks: of all that share a name those of the lowest have it. A file goes by its path and
+    address before what others make, HTML before its source, `guide` before the folder's page, README last.
     """
     id, path = row["id"], row["path"]
     names = dict.fromkeys((normalize(id), *url_names(lying.address_of(id, path, {}))[:1]), 0)
@@ -316,10 +315,8 @@ class NameTables:
         return bool(self._rows("SELECT 1 FROM names WHERE name = ? LIMIT 1", name))
 
     def _documents(self, name: str) -> tuple[int, ...]:
-        """Numbers of the documents of that name, two at most: more than one is ambiguous anyway.
-
-        A name that no document has may be an alias, which a source gave to another name; the shortest chain of these
-        leads to the documents.
+        """Numbers of the documents of that name, two at most: more than one is ambiguous. A name without documents may
+        be an alias of another; the shortest chain of aliases counts.
         """
         if self._table_of(name) < 0:
             return ()

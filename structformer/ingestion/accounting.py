@@ -1,7 +1,5 @@
-"""What became of every file that an ingest saw: a document, part of one, no document, or nothing, since it failed.
-
-An archive is a folder: its members are counted, and the archive itself only where it is damaged or has none. A dump or
-a file of records counts once, however many documents it holds.
+"""What became of every file that an ingest saw: a document, part of one, no document, or a failure. An archive's
+members are counted, it itself only if damaged or without any; a dump or a file of records once.
 """
 
 from collections import Counter

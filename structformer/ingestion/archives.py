@@ -309,9 +309,8 @@ class Archive:
 
 
 def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
-    """Header offsets of members that share bytes with another: a few kilobytes can so hold gigabytes.
-
-    Source: David Fifield, "A better zip bomb", WOOT 2019.
+    """Header offsets of members that share bytes: kilobytes can so hold gigabytes (Fifield, "A better zip bomb", WOOT
+    2019).
     """
     found: set[int] = set()
     reached, last = -1, -1
@@ -346,10 +345,8 @@ def _clean(name: str) -> tuple[str, str]:
 def _in_reading_order(
     members: list[tuple[str, zipfile.ZipInfo | None, str]], get: Callable[[str], bytes | None]
 ) -> tuple[list[tuple[str, zipfile.ZipInfo | None, str]], set[str]]:
-    """(an EPUB's pages in the order of its spine, then the other members; its navigation and what describes the
-    package, by their names).
-
-    Source: EPUB 3.3, sections 4.2.6.3.1 (container.xml) and 5.7 (spine).
+    """(an EPUB's pages in spine order, then other members; names of its navigation and package). Source: EPUB 3.3,
+    sections 4.2.6.3.1 (container.xml) and 5.7 (spine).
     """
     from lxml import etree
 

@@ -53,10 +53,8 @@ class Changed:
 
 
 def given_shards(workspace: Workspace, beside: list[ShardInfo]) -> list[ShardInfo]:
-    """The shards of given documents in the current corpus, which stay in the next one beside those of its files.
-
-    Raises WorkspaceError where the corpus cannot be read any more, since they are kept nowhere else; UsageError where a
-    file now has a document of the same id.
+    """The current corpus's shards of given documents, which stay in the next. Raises WorkspaceError if it cannot be
+    read, as they are kept nowhere else; UsageError if a file has the id of one.
     """
     found = _given_shards(workspace)
     if found:

@@ -1,7 +1,6 @@
-"""Ingest: files to corpus and reference graph, on all cores, resumable after a kill, reading again only what changed.
+"""Ingest: files to corpus and reference graph, on all cores, resumable, reading again only what changed.
 
-Sources are walked in a fixed order and cut into shards at places that depend on their paths alone, so an added file
-changes one shard. Corpus and graph become current together, when both are complete.
+Sources are cut into shards at places that depend on paths alone. Corpus and graph become current together.
 """
 
 import json
@@ -148,9 +147,8 @@ def made_shards(
     into: str = "",
     known: list[ShardInfo] | None = None,
 ) -> list[ShardInfo]:
-    """The shards of the files, or of a part, made by worker processes where they are not there already. into: the
-    folder of those that are made, when not that of all. known: shards that may hold unchanged files, instead of those
-    of the corpus.
+    """The shards of the files, or of a part, made by workers unless there. into: the folder of those made, if another.
+    known: shards that may hold unchanged files, instead of the corpus's.
     """
     count = max(1, execution.workers or os.cpu_count() or 1)
     base = ShardTask(

@@ -16,10 +16,8 @@ from structformer.storage.files import temporary_name, writing_errors
 
 
 def dataset_documents(name: str, folder: Path, *, progress: Callable[[int, int], None] | None = None) -> Path:
-    """The documents of an ir_datasets id in `folder`, one compressed JSON object a line; made unless it is there.
-
-    progress(done, total): documents. Memory does not grow with them. Raises UsageError when the package or the data set
-    is not there, or has no documents.
+    """The documents of an ir_datasets id in `folder`, one compressed JSON object a line; made unless there, in flat
+    memory. Raises UsageError if the package or the data set is missing, or has no documents.
     """
     path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.jsonl.zst"
     if path.exists():

@@ -18,10 +18,8 @@ _SHARDS = "shards"
 
 
 def ingest_part(part: Part, request: IngestRequest, workspace: Workspace, execution: Execution) -> int:
-    """Make one part of the shards that the whole ingest would make; returns how many they are.
-
-    The corpus stays as it is until `merge_ingest`. Raises what `ingest` raises, and UsageError where parts of
-    another ingest are there.
+    """Make one part of the shards that the whole ingest would make; returns how many. The corpus stays as it is until
+    `merge_ingest`. Raises as `ingest`, and UsageError if parts of another ingest are there.
     """
     sources = request.sources(workspace)
     with workspace.writing("structformer ingest", wait=_WAIT_SECONDS):
@@ -42,9 +40,8 @@ def merge_ingest(
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> IngestReport:
-    """Make the corpus and its graph of what the parts made. rest: make here what they did not.
-
-    Raises WorkspaceError naming the parts that have not ended.
+    """Make corpus and graph of what the parts made. rest: make here what is missing. WorkspaceError names unended
+    parts.
     """
     workspace = Workspace(workspace)
     parts = PartsFolder(workspace.parts, COMMAND)

@@ -1,7 +1,6 @@
-"""Find what a reader lost: the words of a file that are in none of its documents, by samples in linear time.
+"""Find what a reader lost: words of a file that are in none of its documents, by samples in linear time.
 
-Some words of the source, evenly spread, are looked for in the text that was read. Only if too many are missing is the
-whole file compared, without the marks and regions that its format names as not being text (`Format.not_text`).
+Only if too many of these are missing is the whole file compared, without what its format says is not text.
 """
 
 import re

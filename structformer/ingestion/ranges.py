@@ -91,10 +91,8 @@ def range_pieces(location: Path, part: Range, format: StreamFormat, limit: int) 
 def pieces(
     location: Path, format: StreamFormat, limits: Limits, *, workers: int, now: Callable[[], float]
 ) -> Iterator[tuple[bytes | str, int]]:
-    """A whole file's pieces, or what was left out, with the bytes of the file taken so far. Raises ReadError where the
-    file is damaged or has cost too much.
-
-    now: the processor time that its pieces have taken so far.
+    """A whole file's pieces, or what was left out, with the bytes taken so far. Raises ReadError if it is damaged or
+    has cost too much. now: the processor time of its pieces so far.
     """
     size = location.stat().st_size
     budget = Budget(limits, size, now)

@@ -75,11 +75,10 @@ def head_of(location: Path) -> bytes:
 
 
 class Reader:
-    """Reads files with the installed plugins, the same options and the same limits.
-
-    neighbours: the other files of the ingested folder, which a file may take parts from. started: called with the path
-    of a file, or of a member of an archive, whenever work on it begins. lost: members that ended an earlier reader, by
-    path, and how. now: the processor time taken so far, from any beginning."""
+    """Reads files with the installed plugins, the same options and limits. neighbours: the folder's other files, for
+    includes. started: called with the path of a file or an archive's member when work on it begins. lost: members that
+    ended an earlier reader, with how. now: the processor time taken so far, from any beginning.
+    """
 
     def __init__(
         self,
@@ -301,10 +300,8 @@ class Reader:
 
 
 class Reading:
-    """The Documents of one file, read as they are asked for. outcomes: the file's own first; complete when all are
-    read.
-
-    Nothing but UsageError is raised: what goes wrong is in the outcomes.
+    """One file's Documents, read as they are asked for. outcomes: the file's own first; complete when all are read.
+    Raises only UsageError: what goes wrong is in the outcomes.
     """
 
     def __init__(self, outcomes: list[Outcome], documents: Callable[[list[Outcome]], Iterator[Document]]) -> None:

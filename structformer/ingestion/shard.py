@@ -1,8 +1,6 @@
-"""Making one shard: its files' documents and what is said of each file, whether parsed again or copied from an earlier
-shard.
-
-A shard is named by a digest of its inputs and of the other files that they took from; one that exists already is kept
-as it is."""
+"""Making one shard: its files' documents and messages, parsed or copied from an earlier shard. It is named by a digest
+of its inputs and what they include; one that exists is kept.
+"""
 
 import hashlib
 import json

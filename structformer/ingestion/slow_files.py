@@ -1,7 +1,5 @@
-"""Which file takes long: each worker notes the file that it is at, and who waits for the workers looks at the notes.
-
-The notes are files, so that they tell the same of workers on this machine and on a cluster, and of one that is caught
-in a single call of a library.
+"""Which file takes long: each worker notes its file in a file, which whoever waits for workers reads. So it works on a
+cluster too, and for a worker caught in a single call of a library.
 """
 
 import secrets

@@ -40,10 +40,8 @@ class Clock:
 
 
 class Budget:
-    """What one packed file may cost, whatever is nested in it: bytes, by themselves and as a multiple of its packed
-    size, members, and processor time (`Limits.seconds_for`). Once it is spent, nothing more of the file is read.
-
-    now: the processor time taken so far, from any beginning.
+    """What one packed file may cost, whatever is nested in it: bytes, also as a multiple of its packed size, members,
+    and processor time (`Limits.seconds_for`). Once spent, nothing more is read. now: the processor time so far.
     """
 
     def __init__(self, limits: Limits, packed_size: int, now: Callable[[], float] = time.process_time) -> None:

@@ -1,7 +1,4 @@
-"""Web archives (WARC): the pages of a crawl as members, each named by its address.
-
-Source: ISO 28500:2017, WARC file format.
-"""
+"""Web archives (WARC, ISO 28500:2017): the pages of a crawl as members, each named by its address."""
 
 import re
 from collections.abc import Iterator
@@ -14,10 +11,8 @@ _PAGES = ("text/", "application/xhtml", "application/xml")
 
 
 def warc_pages(stream: BinaryIO, limit: int) -> Iterator[tuple[str, str, bytes | None]]:
-    """(name, address, content) of every page that was fetched: "example.org/docs/index.html". A content over `limit`
-    bytes is None.
-
-    Redirects, failures, images and everything else that is not a page are passed over. Raises ValueError on damage.
+    """(name, address, content) of every fetched page, as "example.org/docs/index.html"; None for a content over `limit`
+    bytes. Redirects, failures, images and the like are skipped. Raises ValueError on damage.
     """
     from warcio.archiveiterator import ArchiveIterator
 

@@ -232,10 +232,8 @@ def _batches(texts: Sequence[str], tokens_at_once: int) -> list[list[str]]:
 
 
 def first_piece_attention(location: str, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
-    """Of each text, in order, (number of tokens read, attention by word in lower case).
-
-    Attention is the average over heads from [CLS] to the first token of each occurrence of the word, summed over these.
-    Texts are read up to 512 tokens.
+    """Of each text (tokens read, up to 512; attention by word in lower case): the average over heads from [CLS] to the
+    first token of each occurrence of the word, summed over these.
     """
     model = _loaded(location, "cuda" if torch.cuda.is_available() else "cpu")
     device = model.device.type

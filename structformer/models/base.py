@@ -141,9 +141,8 @@ def pretrained_offer() -> str:
 
 
 def check_packaged(location: str) -> None:
-    """Compare the packaged MiniLM's files with the known release's, if this is its folder; once in a process.
-
-    Raises ModelError naming the file that differs.
+    """Compare files with the known release's if this is the packaged MiniLM's folder. ModelError names one that
+    differs.
     """
     folder = packaged_minilm()
     if folder is not None and Path(location).resolve() == folder.resolve():

@@ -1,6 +1,5 @@
-"""The pretrained encoder that is meant by "base" in a workspace, where somebody has named one by `index --base-model`
-or `up --base-model`: its index, its search, and training that names no other start from it. What was named last holds.
-Beside it may be a query model, which encodes queries into the vector space of the base.
+"""The encoder that "base" stands for, as last named with --base-model: for the index, the search, and training that
+names no other start; and the query model beside it, which encodes queries into its vector space.
 """
 
 from typing import Any

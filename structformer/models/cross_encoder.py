@@ -44,9 +44,8 @@ class CrossEncoder(PairTokens):
     def score(
         self, queries: Sequence[str], documents: Sequence[str], query_tokens: int | None = None
     ) -> npt.NDArray[np.float32]:
-        """(pairs,) float32 scores; pairs of like length go through the model together, so that little is padding.
-
-        query_tokens: queries are cut after so many; None cuts only those that would leave documents less than half.
+        """(pairs,) float32 scores; pairs of like length go through the model together. query_tokens: queries are cut
+        after so many; None cuts only those that leave documents less than half.
         """
         training = self.model.training
         self.model.eval()

@@ -26,9 +26,8 @@ def longest_input(model: Any) -> int | None:
 
 
 def first_tokens(tokenizer: Any, texts: Sequence[str], limits: Sequence[int]) -> list[list[int]]:
-    """The ids of each text's first `limit` tokens, without special ones: those that the whole text begins with.
-
-    Equal texts are tokenized once, and a long one only as far as its limit.
+    """The ids of each text's first `limit` tokens, without special ones, with which the whole text's begin. Equal texts
+    are tokenized once, long ones only as far as needed.
     """
     wanted: dict[str, int] = {}
     for text, limit in zip(texts, limits, strict=True):

@@ -1,7 +1,4 @@
-"""Kinds of rankers: everything that the rest of the code asks of one, in one place. Importing this loads no torch.
-
-A kind's classes are named as "module:Class" and imported when they are first needed.
-"""
+"""Kinds of rankers: all that other code asks of one. Classes are named as "module:Class", so this loads no torch."""
 
 from __future__ import annotations
 

@@ -100,11 +100,10 @@ def pooling_of(name: str) -> str | None:
 def language_advice(
     corpus: Corpus, encoder: str, command: str, *, language: str = "auto", reads: Sequence[str] = ()
 ) -> str:
-    """What to say if an encoder reads English alone and documents are in other languages; "" if all is well, or
-    what it reads is not known here.
-
-    encoder: the name of the base. command: the line that takes MULTILINGUAL instead. language: the documents', if
-    the user has named it. reads: codes of the languages that the encoder reads; (): what is known of its name."""
+    """What to say if an encoder does not read the documents' languages; "" if all is well, or unknown. encoder: the
+    base's name. command: the line that takes MULTILINGUAL instead. language: the documents', if the user named it.
+    reads: the encoder's languages; (): what is known of its name.
+    """
     if not reads and not is_english(encoder):
         return ""
     chosen = declared_code(language) if language != "auto" else ""

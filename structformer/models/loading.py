@@ -55,10 +55,8 @@ def load_tokenizer(location: str, *, body: str = "") -> Any:
 
 
 def load_encoder(location: str, *, attention: str | None = None, body: str = "") -> Any:
-    """The encoder (AutoModel) of a folder or hub name, in float32 whatever its file has, with another implementation of
-    attention if one is named. body: the folder within.
-
-    Raises ModelError when it cannot be loaded.
+    """The encoder (AutoModel) of a folder or hub name, in float32, with another implementation of attention if named.
+    body: the folder within. Raises ModelError when it cannot be loaded.
     """
     from transformers import AutoModel, BertConfig
 

@@ -1,6 +1,5 @@
-"""Bi-encoders and cross-encoders by onnxruntime and tokenizers alone: what uses them imports no torch.
-
-A BERT's or XLM-R's graph is made from its own files (bert_graph.py). Of other forms, an exported file is run.
+"""Bi-encoders and cross-encoders by onnxruntime and tokenizers, without torch: BERT's or XLM-R's graph is made from its
+files (bert_graph.py), of other forms an exported file is run.
 """
 
 from __future__ import annotations

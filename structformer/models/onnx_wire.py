@@ -1,8 +1,4 @@
-"""The few messages of ONNX that a graph is made of, written in protobuf's wire format, so that no package for it is
-needed.
-
-Source: onnx.proto of ONNX, whose field numbers never change.
-"""
+"""The few ONNX messages of a graph, in protobuf's wire format, without a package for it. Source: onnx.proto."""
 
 from __future__ import annotations
 

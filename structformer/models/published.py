@@ -183,10 +183,9 @@ CLASSIFIERS = tuple(
 
 
 def ranking_head(weights: PublishedWeights, architecture: str) -> RankingHead | None:
-    """The head that ranks; None if the weights have none, as when they sort into more than two classes.
-
-    architecture: the class that config.json names, which says what a head of two outputs means. Raises ModelError on a
-    next-sentence head of a class that neither transformers nor structformer knows: its sign would be a guess.
+    """The head that ranks; None if the weights have none, or more than two classes. architecture: config.json's class,
+    which says what two outputs mean. Raises ModelError on a next-sentence head of an unknown class: its sign would be a
+    guess.
     """
     for module, target, signs in _HEADS:
         shape = weights.shape(f"{module}.weight")

@@ -76,10 +76,8 @@ def model_folder(workspace: str | Path | Workspace, name: str) -> Path:
 
 
 def checked_model(workspace: str | Path | Workspace, name: str) -> Path:
-    """The folder of a model whose files are as they were written. A model from elsewhere has no digests and is not
-    compared.
-
-    Raises ModelError on an unknown model, WorkspaceError when one of its files has changed.
+    """The folder of a model, verified; one from elsewhere has no digests and is not. Raises ModelError if unknown,
+    WorkspaceError if a file has changed.
     """
     folder = model_folder(workspace, name)
     if not folder.exists():

@@ -20,9 +20,8 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of which the first ther
 def make_scratch_model(
     texts: Callable[[], Iterable[str]], folder: Path, *, size: str, seed: int, vocabulary: int = 30_522
 ) -> None:
-    """Write a tokenizer trained on the texts (which are read twice) and an untrained BERT of `size` to `folder`.
-
-    Raises ModelError on an unknown size.
+    """Write a tokenizer of the texts (read twice) and an untrained BERT to `folder`. Raises ModelError on an unknown
+    size.
     """
     import torch
     from transformers import BertConfig, BertModel, BertTokenizer

@@ -126,9 +126,8 @@ PLAIN = SentenceModules()
 
 
 def read_modules(location: str) -> SentenceModules:
-    """What a folder, or a hub name, says of the modules around its Transformer; PLAIN of one that says nothing, as a
-    Transformer that is not a sentence encoder yet. Raises ModelError on modules that are not known here, naming the
-    file.
+    """The modules around a location's Transformer; PLAIN if it names none, as before it is a sentence encoder. Raises
+    ModelError on modules unknown here, naming the file.
     """
     return _read(location) if Path(location).is_dir() else _read_once(location)
 
@@ -330,9 +329,8 @@ def model_file(location: str, name: str) -> Path | None:
 
 
 def write_modules(folder: Path, modules: SentenceModules, hidden: int, passages: Path | None = None) -> None:
-    """Write what read_modules and sentence-transformers read of a model whose Transformer is in the folder itself, but
-    for the weights of Dense. hidden: numbers of a token's vector; passages: the folder within with the encoder of
-    documents, written before, if documents have their own.
+    """Write what read_modules and sentence-transformers read, but for Dense's weights. hidden: numbers of a token's
+    vector; passages: the folder within of the documents' own encoder, written before.
     """
     listed = [("Transformer", ""), ("Pooling", "1_Pooling")]
     files: dict[str, Any] = {"1_Pooling/config.json": _pooling_written(modules, hidden)}

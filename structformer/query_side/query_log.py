@@ -22,9 +22,8 @@ _BATCH = 128
 
 
 def read_query_log(path: Path) -> list[str]:
-    """The queries of a log, each once, in order: a query a line, `id<TAB>query`, or JSON lines with "query" or "text".
-
-    Raises UsageError, naming the line, on one that cannot be read, and on a log without queries.
+    """The distinct queries of a log, in order: a query a line, `id<TAB>query`, or JSON lines with "query" or "text".
+    Raises UsageError, naming the line, if unreadable, and on a log without queries.
     """
     found: dict[str, str] = {}
     try:

@@ -31,10 +31,8 @@ def index_part(
     query_model: str = "",
     progress: Progress | None = None,
 ) -> int:
-    """Encode the texts of one part of the corpus's shards; returns how many had to be encoded.
-
-    The index stays as it is until `merge_index`, which also makes the lexical index: two minutes for a million
-    passages. Raises what `build_index` raises, and UsageError where parts of another request are there.
+    """Encode the texts of one part of the corpus's shards; returns how many had to be encoded. The index stays as it is
+    until `merge_index`. Raises as `build_index`, and UsageError if parts of another request are there.
     """
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
@@ -83,9 +81,8 @@ def index_part(
 def merge_index(
     workspace: str | Path | Workspace, *, rest: bool = False, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Make the index with the vectors that the parts made. rest: encode here what they did not.
-
-    Raises WorkspaceError naming the parts that have not ended.
+    """Index with the vectors that the parts made. rest: encode here what is missing. WorkspaceError names unended
+    parts.
     """
     workspace = Workspace(workspace)
     parts = PartsFolder(workspace.parts, COMMAND)

@@ -96,9 +96,8 @@ def model_fingerprint(workspace: Workspace, name: str) -> str:
 
 
 def untrained_scorer(location: str = "") -> Scorer:
-    """A cross-encoder of a base model, "" for the default one, before any training: with the head that its files have,
-    as a published reranker's or BERT's for the next sentence, else with a random one, the same each time. Raises
-    ModelError.
+    """A cross-encoder of a base model, "" for the default one, before any training: with its files' head, as a
+    published reranker's, else with a random one, the same each time. Raises ModelError.
     """
     kind = ranker_kind("cross-encoder")
     if location and (scorer := _by_onnxruntime(kind, location)) is not None:

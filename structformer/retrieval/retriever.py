@@ -72,9 +72,8 @@ class Retriever:
         group: bool = False,
     ) -> Hits:
         """Up to k sections, best first; with `group` up to k documents, each by its best section with the others in
-        `Hit.sections`. `Hits.likely` says how likely the first is what was asked for.
-
-        Raises UsageError on a query without a word, and on k below 1.
+        `Hit.sections`. `Hits.likely` says how likely the first is right. Raises UsageError on a query without a word,
+        and on k below 1.
         """
         if not isinstance(k, int | np.integer) or k < 1:
             raise UsageError(f"k={k!r}: ask for 1 hit or more")
@@ -262,9 +261,8 @@ class Retriever:
     def witnesses(
         self, query: str, pipeline: Pipeline, among: Allowed | None = None
     ) -> Callable[[str], Witness | None]:
-        """A function that gives, by a document's id, the sentence that describes it best for a query; None for
-        documents without one, and where the pipeline's fusion ignores descriptions. among: the documents that the asker
-        may see; what others say does not count.
+        """A function from a document's id to the sentence that describes it best for a query; None without one, or if
+        the pipeline ignores descriptions. among: the documents that the asker may see; others' words do not count.
         """
         pipeline = self.pipeline(pipeline)
         weights = self.weights(pipeline)

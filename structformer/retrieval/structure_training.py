@@ -18,9 +18,8 @@ def train_structure(
     weights: WordWeights | None = None,
     progress: Progress | None = None,
 ) -> ModelRecord:
-    """Learn a static encoder of the indexed texts, and save it as a model of that name. An earlier one goes to
-    models/earlier, or is deleted with `force`. Raises WorkspaceError without an index, ModelError on a corpus without a
-    text to learn from.
+    """Learn a static encoder of the indexed texts, saved by that name. An earlier one goes to models/earlier, or is
+    deleted with `force`. Raises WorkspaceError without an index, ModelError without texts.
     """
     index = Index(workspace)
     units, documents = Units(index.path("units.arrow")), IndexedDocuments(index.path("documents.arrow"))

@@ -135,9 +135,8 @@ class CollectionCounts:
         return [(known[word][1] if word in known else 0.5) / total for word in words]
 
     def kept(self, word: str) -> float:
-        """The probability with which a drawn word is kept: frequent words often go.
-
-        Source: Mikolov et al., NeurIPS 2013, section 2.3, as word2vec's code has it.
+        """The probability with which a drawn word is kept, less for frequent ones (Mikolov et al., NeurIPS 2013,
+        section 2.3).
         """
         frequency = self.frequency(word)
         if frequency < _SUBSAMPLED_FROM:

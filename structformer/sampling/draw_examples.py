@@ -78,9 +78,8 @@ def draw_samples(
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> Samples:
-    """Draw the Examples that are asked for and store them in the workspace, beside the sets that were drawn with other
-    options. add: to those of their set, which they otherwise replace. wait: seconds for another command that writes
-    there. Returns those drawn now. Raises what `sample` raises.
+    """Draw the Examples asked for and store them beside the sets of other options. add: to those of their set, which
+    they else replace. wait: seconds for another writer. Returns those drawn now. Raises as `sample`.
     """
     chosen = chosen_tasks(request.tasks)
     by_attention = [task.name for task in chosen if task.by_attention]
@@ -113,10 +112,8 @@ def draw(
     progress: Progress | None = None,
     part: Part | None = None,
 ) -> bool:
-    """Draw Examples into a folder, which `Samples.at` opens. What is there already of the same request is kept.
-
-    part: draw these shards' alone, and write no manifest; False where it must wait for the other parts' page
-    texts.
+    """Draw Examples into a folder, which `Samples.at` opens, keeping those there of the same request. part: draw these
+    shards' alone, without a manifest; False if it must wait for other parts' page texts.
     """
     corpus = Corpus.open(workspace)
     names, options, seed = request.tasks, with_stop_words(request.options, corpus), request.seed

@@ -49,10 +49,8 @@ class HeldOutQuery:
 def held_out_queries(
     corpus: Corpus, graph: ReferenceGraph, *, seed: int, share: float, limit: int = 500
 ) -> list[HeldOutQuery]:
-    """Queries from held-out documents, up to `limit` of each kind.
-
-    path: titles down to a section. link: the sentence in which another document links to it, itself left out of the
-    ranking. A document's title alone tells nothing: every search puts that document first.
+    """Queries from held-out documents, up to `limit` of each kind. path: titles down to a section. link: the sentence
+    in which another document, left out of the ranking, links to it. Every search finds a title alone.
     """
     chosen: dict[int, str] = {}
     paths: list[HeldOutQuery] = []

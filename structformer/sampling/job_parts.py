@@ -34,10 +34,8 @@ def sample_part(
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> bool:
-    """Draw from one part of the corpus's shards. False where only its page texts were made, since not all others'
-    are there: it must be run again once they are.
-
-    Raises UsageError if parts of another request are there, WorkspaceError without a corpus.
+    """Draw from one part of the corpus's shards. False if only its page texts were made, as others' are missing: run it
+    again once they are there. Raises UsageError if parts of another request are there, WorkspaceError without a corpus.
     """
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
@@ -61,9 +59,8 @@ def merge_samples(
     engine: str | Engine = "local",
     progress: Progress | None = None,
 ) -> Samples:
-    """Make the Examples of what the parts drew. rest: draw here what they did not.
-
-    Raises WorkspaceError naming the parts that have not ended, or when the corpus is another one by now.
+    """Make the Examples of what the parts drew. rest: draw here what is missing. Raises WorkspaceError naming the parts
+    that have not ended, or if the corpus is another one by now.
     """
     workspace = Workspace(workspace)
     parts = PartsFolder(workspace.parts, COMMAND)

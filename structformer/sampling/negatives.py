@@ -69,10 +69,8 @@ class PassageTable:
         self._options = options
 
     def replaced(self, task: Task, example: Example, number: int, rng: Random) -> Example:
-        """The Example with negatives from other documents in place of its own, as far as there are any.
-
-        Never taken: passages of the document itself (`number`), of its see-also neighbours, with nearly the positive's
-        words, or that hold the query word for word.
+        """The Example with other documents' negatives for its own, as far as there are any: never passages of the
+        document itself (`number`) or its see-also neighbours, near copies of the positive, or with the query verbatim.
         """
         if not task.replaceable or len(set(example.queries)) > 1:
             return example

@@ -40,9 +40,8 @@ class Generation:
 
 
 def set_digest(corpus: Corpus, chosen: Mapping[str, Any]) -> str:
-    """The digest of the set of Examples of a corpus that the chosen options ask for; those not named are the defaults.
-
-    chosen: names and values of SetOptions, as in `TrainingOptions.sampling`.
+    """The digest of the corpus's set of Examples of these options, others by default. chosen: names and values of
+    SetOptions.
     """
     options = SetOptions(**chosen)
     share = held_out_share(corpus.document_count) if options.held_out is None else options.held_out

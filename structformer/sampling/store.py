@@ -157,10 +157,9 @@ class Samples:
         chosen: Mapping[str, Any] | None = None,
         generation: str = "",
     ) -> Samples:
-        """Open a workspace's Examples, or its "judged" ones; of several sets of Examples the one of the default
-        options, and where there is none of these the one that was drawn last. chosen: options of another set, by the
-        names of SetOptions; generation: one of Examples that were drawn at once. Raises WorkspaceError when there are
-        none.
+        """Open a workspace's Examples, or its "judged" ones; of several sets the default options', else the one drawn
+        last. chosen: options of another set, by the names of SetOptions; generation: one drawn at once. Raises
+        WorkspaceError without any.
         """
         workspace = Workspace(workspace)
         if part == "samples" and not generation and (names := chosen_set(workspace, chosen)):
@@ -194,9 +193,8 @@ class Samples:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of what decided the Examples: the corpus, the options, the seed, the weights that drew words.
-
-        Tasks that were drawn later do not change it.
+        """A digest of what decided the Examples: corpus, options, seed, and weights that drew words; not of tasks drawn
+        later.
         """
         if digest := self.manifest.get("set"):
             decided = {"set": digest, "attention": self.manifest["attention"]}

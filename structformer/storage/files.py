@@ -148,10 +148,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, value: Any, *, digest: bool = False) -> None:
-    """Replace a JSON file at once; keys sorted, so that equal values are equal bytes.
-
-    digest: add a digest of the value (an object), so that `read_json` notices a changed byte.
-    """
+    """Replace a JSON file at once, keys sorted. digest: add one of the value (an object), which `read_json` checks."""
     if digest:
         value = {**value, _DIGEST: bytes_digest(_encoded(value))}
     write_bytes(path, _encoded(value))
@@ -209,9 +206,8 @@ def read_only(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def replacing_folder(final: Path, *, earlier: Path | None = None) -> Iterator[Path]:
-    """A temporary folder that becomes `final` when the block ends without an error.
-
-    What was there goes to `earlier`, or away with None. Only for folders that are known to be ours.
+    """A temporary folder that becomes `final` when the block ends well. What was there goes to `earlier`, or away. Only
+    for folders that are known to be ours.
     """
     with building_folder(final.parent, target=final) as building:
         yield building.folder

@@ -1,7 +1,4 @@
-"""What headings say: which titles open a list of related pages, and which anchors lead to a title.
-
-Shared by the format plugins, since the customs are those of documentation, not of one format.
-"""
+"""Titles that open a list of related pages, and the anchors that lead to a title; for all format plugins."""
 
 import re
 import unicodedata

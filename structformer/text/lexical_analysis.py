@@ -1,7 +1,5 @@
-"""Words as lexical search sees them (see words.py), stemmed by language.
-
-A corpus of several languages has each text stemmed by its own (`stemmed_words`), and a query by all of them, since a
-question of three words does not tell its language.
+"""Words as lexical search sees them (see words.py), stemmed by language: each text by its own (`stemmed_words`), and a
+query by all, since three words do not tell their language.
 """
 
 import re

@@ -1,8 +1,6 @@
-"""A document at a glance: its title, what it says first, and its sections' titles, short enough for a ranker to read at
-once.
-
-The search compares it with the query beside the passages, since a passage deep in a page tells little of what the page
-is about."""
+"""A document at a glance: title, opening, section titles, short enough for a ranker. The search compares it beside the
+passages, since a passage deep in a page tells little of the page's topic.
+"""
 
 from structformer.document import Document, first_words, word_count
 

@@ -60,10 +60,7 @@ def section_prose(section: Section) -> str:
 
 
 def section_passages(section: Section) -> Iterator[Passage]:
-    """A section's passages as they are indexed, trained on and judged with.
-
-    None of a list of see-also links: it holds other pages' titles, and would be found for what those pages say.
-    """
+    """A section's passages for index, training and judging; none of see-also lists, which name other pages."""
     return iter(()) if section.is_link_list else cut_section(section, PASSAGE_WORDS)
 
 
@@ -75,9 +72,8 @@ def cut_section(section: Section, max_words: int) -> Iterator[Passage]:
 
 
 def passages(text: str, max_words: int) -> Iterator[str]:
-    """The text in pieces of at most about `max_words` words, cut at blank lines, else at line ends, else at sentences.
-
-    Neighbouring short pieces stay together; joined in order, the pieces hold every word of the text.
+    """The text in pieces of about `max_words` words at most, cut at blank lines, else line ends, else sentences. Short
+    neighbours stay together; joined, they hold every word of the text.
     """
     return (passage.text for passage in _gathered(_pieces(text, max_words), max_words))
 

@@ -413,11 +413,10 @@ class Workspace:
 
     @contextmanager
     def writing(self, what: str, *, wait: float = 0.0) -> Iterator[None]:
-        """Be the only writer. The folder becomes a workspace if it is empty or not there. what: the command, for who
-        else wants to write.
-
-        May be entered again by the same thread. Raises UsageError on a folder that is not a workspace and not empty,
-        WorkspaceError naming who writes when that does not end within `wait` seconds."""
+        """Be the only writer. An empty or missing folder becomes a workspace. what: the command, for other writers.
+        Reentrant in a thread. Raises UsageError on a folder that is neither, WorkspaceError naming a writer that does
+        not end in `wait` seconds.
+        """
         self._refuse_others()
         key = self.path.resolve()
         me = threading.get_ident()
@@ -542,10 +541,8 @@ class Workspace:
 
     @contextmanager
     def publishing(self, what: str, *, wait: float = 0.0) -> Iterator[Publication]:
-        """Write new generations of one part or several, which become current together when the block ends without an
-        error.
-
-        Raises what `writing` raises, and WorkspaceError when the disk is full.
+        """Write new generations of parts, which become current together when the block ends well. Raises as `writing`,
+        and WorkspaceError when the disk is full.
         """
         with self.writing(what, wait=wait), ExitStack() as stack:
             publication = Publication(self, stack)
@@ -580,10 +577,8 @@ class Workspace:
 
     @contextmanager
     def replacing_model(self, name: str, *, keep: bool = True) -> Iterator[Path]:
-        """A folder that becomes the model `name`. One that was there goes to models/earlier, with its date, or away
-        without `keep`.
-
-        Raises UsageError when a folder of that name is there that is not a model of ours.
+        """A folder that becomes the model `name`. An earlier one goes to models/earlier, with its date, or away without
+        `keep`. Raises UsageError on a folder of that name that is not a model of ours.
         """
         final = self.model(name)
         earlier = self.earlier_models / f"{name}.{dated_name()}" if keep else None

@@ -26,10 +26,9 @@ class CrossFitted:
 
 
 class StaticScores:
-    """Cosines of pseudo-queries with units and with documents' overviews, their own documents' without the question
-    where that is an opening.
-
-    numbers: of the units that take part; owners: (units,) their documents."""
+    """Cosines of pseudo-queries with units and documents' overviews, an opening's own without it. numbers: of the units
+    that take part; owners: (units,) their documents.
+    """
 
     def __init__(
         self,

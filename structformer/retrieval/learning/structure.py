@@ -95,11 +95,9 @@ class Learned:
 
 
 class StructureLessons:
-    """What static encoders of the indexed texts are learned from: drawn once, also for those that ask only some of the
-    documents.
-
-    weights: the attention that some tasks draw words by. Raises ModelError, when an encoder is learned, on a corpus
-    without a text to learn from."""
+    """What static encoders of the indexed texts are learned from, drawn once. weights: the attention that some tasks
+    draw words by. Raises ModelError, when learning, on a corpus without a text to learn from.
+    """
 
     def __init__(
         self,
@@ -139,10 +137,9 @@ class StructureLessons:
         mix: Mapping[str, float] | None = None,
         progress: Progress | None = None,
     ) -> Learned:
-        """Learn an encoder. start: one of an earlier corpus, whose vectors it goes on from for a quarter of the epochs;
-        without it from the SVD of the passages. asking: whether what a document of that number says is asked with; None
-        for all. mix: weights of those sources, of the ones drawn, that are learned from. The same for the same index,
-        options and start.
+        """Learn an encoder, the same for the same index, options and start. start: an earlier one, learned on for a
+        quarter of the epochs; else the SVD of the passages. asking: whether a document's text is asked with, by number.
+        mix: weights of the drawn sources to learn from.
         """
         features, table = self._features
         drawn = self._drawn if asking is None else self._drawn.asking(asking)

@@ -1,7 +1,6 @@
-"""Pairs that a static encoder learns from: what the corpus says in one place, and where else it says the like.
-
-Sources are those of pseudo-queries, the sampling tasks, and `passage`: sentences of a passage, each with another
-passage of its document."""
+"""Pairs that a static encoder learns from: what the corpus says in one place, and where else it says the like, from
+pseudo-queries, the sampling tasks, and `passage`: sentences with another passage of their document.
+"""
 
 from __future__ import annotations
 
@@ -113,10 +112,9 @@ def structure_pairs(
     seed: int = 0,
     weights: WordWeights | None = None,
 ) -> StructurePairs:
-    """The pairs of the sources of the mix, drawn with its weights; of the default ones without it.
-
-    weights: the attention that some tasks draw words by. What is drawn depends on the index, the corpus and the
-    seed."""
+    """The pairs of the mix's sources, drawn with its weights; of the default ones without it. weights: the attention
+    that some tasks draw words by. They depend on index, corpus and seed.
+    """
     mix = mix or dict.fromkeys(STRUCTURE_SOURCES, 1.0)
     copies = Copies.of(units)
     taken = evenly_taken(len(documents), min(1.0, MOST_PASSAGES / max(1, len(units))))

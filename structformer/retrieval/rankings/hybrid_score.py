@@ -198,9 +198,8 @@ _NO_SPREAD = 1e-9
 
 
 def reciprocal_rank_fusion(lists: Sequence[Sequence[tuple[int, float]]], k: int) -> Ranked:
-    """Up to k (unit, fused score), best first; equal scores in unit order.
-
-    A unit scores the sum over lists of 1 / (60 + its rank), ranks from 1 (Cormack, Clarke and Buettcher, SIGIR 2009).
+    """Up to k (unit, fused score), best first, ties in unit order: the sum over lists of 1 / (60 + rank), ranks from 1
+    (Cormack, Clarke and Buettcher, SIGIR 2009).
     """
     scores: dict[int, float] = {}
     for ranked in lists:

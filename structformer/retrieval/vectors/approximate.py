@@ -87,10 +87,8 @@ def write_approximate(
     weight: float,
     progress: Progress | None = None,
 ) -> Approximation:
-    """Write the approximate index of a file of vectors beside it. weight: of the overviews, as learned.
-
-    Cost grows with the number of vectors times its root; a million of 384 numbers take half a minute on one core.
-    Raises UsageError without faiss.
+    """Write the approximate index beside a file of vectors. weight: of the overviews. Cost grows with the number of
+    vectors times its root: half a minute for a million of 384 numbers on a core. Raises UsageError without faiss.
     """
 
     def sums(rows: npt.NDArray[np.int64]) -> Vectors:
@@ -191,9 +189,8 @@ class ApproximateIndex:
         self._index.nprobe = self.measured.probes
 
     def candidates(self, queries: Vectors, k: int, weight: float) -> list[npt.NDArray[np.int64]]:
-        """For each of the (queries, dimensions) vectors the numbers of units among which its k best are, ascending.
-
-        weight: of the overviews in what is asked for; one far from the index's own takes more candidates.
+        """For each of the (queries, dimensions) vectors units, ascending, among which its k best are. weight: of the
+        overviews; one far from the index's own takes more candidates.
         """
         other = abs(weight - self.measured.weight) > _FAR
         wanted = min(self._index.ntotal, max(self.measured.candidates, _OF_K * k) * (_OF_OTHERS if other else 1))

@@ -28,9 +28,8 @@ def overview_path(path: Path) -> Path:
 
 
 class DenseIndex:
-    """Unit vectors and overview vectors of one encoder. owners[i]: the document number of unit i. nearest: the
-    approximate index, where there is one; descriptions, look: those of the documents and the vectors of the units'
-    tokens, where they are kept.
+    """One encoder's unit vectors and overviews. owners[i]: the document number of unit i. nearest: an approximate
+    index; descriptions, look: of documents and of units' tokens, if kept.
     """
 
     def __init__(
@@ -59,11 +58,9 @@ class DenseIndex:
     def search_all(
         self, queries: Vectors, k: int, *, overview_weight: float = 0.0, documents: Collection[int] | None = None
     ) -> list[list[tuple[int, float]]]:
-        """For each of the (queries, dimensions) vectors up to k (unit number, score), best first; equal scores in unit
-        order.
-
-        The score is the unit's cosine plus `overview_weight` times that of its document's overview. documents: only
-        units of these."""
+        """For each of the (queries, dimensions) vectors up to k (unit number, score), best first, ties in unit order:
+        cosine plus `overview_weight` times the document overview's. documents: only units of these.
+        """
         asked = np.ascontiguousarray(queries)
         if documents is not None:
             among = unit_numbers(documents, self.owners)

@@ -22,9 +22,8 @@ _LEAST = 0.5  # of two models without a common space 1 in 64 passages meets its 
 
 
 def choose_encoders(workspace: Workspace, base_model: str, query_model: str) -> None:
-    """Choose a workspace's base and its query model, where either is given. A base given alone encodes queries too; the
-    query model "auto" makes the present base do so. Raises ModelError if the two do not share one vector space, and
-    leaves the earlier choice.
+    """Choose a workspace's base and query model, if given. A base alone encodes queries too; so with the query model
+    "auto". Raises ModelError if the two share no vector space, and leaves the earlier choice.
     """
     pair = usable_pair(workspace, base_model, query_model)
     if pair is not None:

@@ -120,10 +120,8 @@ def encoder_kind(workspace: Workspace, name: str) -> RankerKind:
 def load_encoder(
     workspace: Workspace, name: str, location: str, what: str, *, passages: str = "", texts: int = 0
 ) -> Any:
-    """An encoder of texts: by onnxruntime where its form allows it, unless torch reads so many texts sooner.
-
-    what: its use, for the message that a package is missing. passages: its encoder of documents, if that is another
-    one. texts: how many it is to read. Raises ModelError, MissingPackage.
+    """An encoder of texts: by onnxruntime if possible, unless torch is sooner. what: its use, for a message. passages:
+    its encoder of documents, if another. texts: how many it will read. Raises ModelError, MissingPackage.
     """
     kind = encoder_kind(workspace, name)
     why = ""

@@ -1,7 +1,5 @@
-"""Late-interaction retrieval: every unit's token vectors in a memory-mapped file.
-
-Each query token's nearest of them name the units that are scored in full: found by a look at all, or where they are
-very many by an approximate index.
+"""Late-interaction retrieval: all units' token vectors in a memory-mapped file. Each query token's nearest, by a look
+at all or an approximate index, name the units that are scored in full.
 """
 
 import os
@@ -100,10 +98,9 @@ class TokenIndex:
     def search(
         self, query: str, k: int, documents: Collection[int] | None = None, k_hat: int = 0
     ) -> list[tuple[int, float]]:
-        """Up to k (unit number, MaxSim score), best first; equal scores in unit order.
-
-        Each query token's k_hat best token vectors of the whole collection name the candidates (Khattab and Zaharia,
-        SIGIR 2020, section 3.6: k' = k / 2, here where it is 0), which are then scored in full."""
+        """Up to k (unit number, MaxSim score), best first, ties in unit order. Each query token's k_hat best token
+        vectors (0: k / 2) name the candidates (Khattab and Zaharia, SIGIR 2020, section 3.6).
+        """
         asked = self.ranker.embed_queries(self.ranker.encode_query_tokens([query]))
         tokens = asked.vectors[0][asked.mask[0]].float()
         wanted = k_hat or max(1, k // 2)

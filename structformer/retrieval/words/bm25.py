@@ -1,7 +1,5 @@
-"""BM25's parts, for scorers of single texts: what the lexical index would score a text that is not in it, and the exact
-scorers.
-
-Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009, eq. 3.15, with Lucene's idf.
+"""BM25's parts, for texts outside the lexical index and exact scorers. Source: Robertson and Zaragoza, "The
+Probabilistic Relevance Framework", 2009, eq. 3.15, with Lucene's idf.
 """
 
 import math

@@ -165,9 +165,8 @@ class LexicalIndex:
     def called(
         self, query: str, owners: npt.NDArray[np.int64], documents: Collection[int], names: LinkNames | None = None
     ) -> dict[int, float]:
-        """By document, of these: the sum over the query's words, by how rare they are, that others call it by, where
-        they link to it. owners: (units,) the document of each; names: what of that the asker may see, where
-        it is not all.
+        """By document, of these: the idf sum of the query's words that others call it by in links. owners: (units,)
+        each one's document; names: what of that the asker may see, if not all.
         """
         totals: dict[int, float] = {}
         count, rows = self._units.searcher.doc_freq, self._units.searcher.num_docs

@@ -133,9 +133,8 @@ class Names:
         return self._held(normal(word) for chunk in chunks for word in WRITTEN.findall(chunk) if _CODE.search(word))
 
     def known(self, chunk: str) -> tuple[str, int]:
-        """The name that a chunk of a query is; else, of the longest parts of it that are names here, as they are
-        written before those with other signs, the one that the fewest rows have; and how many do: "" and 0 where none
-        has. A sign is not part of a name.
+        """(name, rows): the chunk if it is an indexed name, else its longest indexed part, as written before other
+        signs, rarest first; ("", 0) if none. A sign is not part of a name.
         """
         names = {name for name in names_of(chunk).split() if any(map(str.isalnum, name)) or not bare_words(chunk)}
         whole = normal(chunk[:LONGEST])

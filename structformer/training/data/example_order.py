@@ -45,9 +45,8 @@ def permuted(index: int, size: int, key: str) -> int:
 
 
 def shuffled(place: int, size: int, key: str) -> int:
-    """The Example at a place of a task's random order. Of more than a block, stretches of the corpus come in random
-    order, and the Examples of sixteen at a time: so Examples that are larger than the memory are read once an epoch, a
-    stretch at a time, and not a page of the disk for each.
+    """The Example at a place of a task's random order: beyond a block, sixteen random stretches of the corpus pass at a
+    time, so that Examples larger than the memory are read once an epoch.
     """
     block = place // BLOCK * BLOCK
     place = block + permuted(place - block, min(BLOCK, size - block), f"{key}/{block}" if block else key)
@@ -61,9 +60,8 @@ def shuffled(place: int, size: int, key: str) -> int:
 
 
 class ExampleOrder:
-    """The groups of every step. Each task's Examples pass in a new random order each epoch, in shares fixed by the mix.
-
-    A task with few Examples is capped, so that its Examples come at most _MOST_REPEATED times as often as the average.
+    """The groups of every step, in a new random order each epoch, in shares fixed by the mix; a small task's Examples
+    come at most _MOST_REPEATED times as often as the average.
     """
 
     def __init__(self, samples: ExampleSource, mix: Mapping[str, float], groups_per_step: int, seed: int) -> None:
@@ -100,11 +98,9 @@ class ExampleOrder:
         return found
 
     def chunk(self, step: int, number: int, chunks: int) -> list[tuple[str, int]]:
-        """The part of a step's groups that one device sees at once: the `number`-th of `chunks`, tasks spread evenly
-        over them.
-
-        Rank r of a run with accumulation a has the chunks r a .. r a + a - 1, so that two processes see what one with
-        twice the accumulation does."""
+        """The `number`-th of a step's `chunks`, which one device sees at once, tasks spread evenly. Rank r of a run
+        with accumulation a has the chunks r a .. r a + a - 1, so that two processes see what one with twice a does.
+        """
         return self.places(step)[number::chunks]
 
     def examples(self, places: Sequence[tuple[str, int]]) -> list[Example]:

@@ -82,9 +82,8 @@ class JudgedCandidates:
 def candidate_documents(
     workspace: Workspace, corpus: Corpus, queries: Mapping[str, str], numbers: Mapping[str, int], run: Run | None
 ) -> dict[str, list[int]]:
-    """The numbers of each query's candidates, best first: its first hundred in a run, without those that the corpus
-    does not have, or in BM25's order. numbers: of the corpus's documents by id. Raises UsageError if the
-    corpus has no document that the run found for these queries.
+    """Numbers of each query's candidates, best first: the first hundred of a run that the corpus has, or BM25's.
+    numbers: of documents by id. Raises UsageError if the corpus has none of the run's.
     """
     if run is None:
         return _by_words(workspace, corpus, queries)

@@ -57,10 +57,9 @@ class Judge(Protocol):
 
 
 def ranks_on(ranker: Ranker, task: DevelopmentSet | Judge) -> Ranks:
-    """(queries,) the rank from 1 of each query's relevant passage on a development set (any of a judged document's).
-
-    A ranker that reads query and document together, too slow for the whole pool, orders BM25's first _CANDIDATES, of
-    which the last makes place for a relevant passage where none has it."""
+    """(queries,) rank from 1 of each query's relevant passage on a development set (any of a judged document's). A
+    ranker that reads pairs orders BM25's first _CANDIDATES, the last of which makes place for a relevant one.
+    """
     if not isinstance(task, DevelopmentSet):
         return task.ranks(ranker)
     if ranker_kind(ranker.kind).joint:
@@ -183,10 +182,8 @@ def _rank(scores: npt.NDArray[np.float32], relevant: int) -> int:
 
 
 def order_by_words(queries: Sequence[str], texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return (queries, texts) int64: for each query the numbers of the texts, best first, ties in their order.
-
-    Source: Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", eq. 3.15, with Lucene's weight of
-    words, which is never below 0.
+    """(queries, texts) int64: each query's texts, best first, ties in order (Robertson and Zaragoza 2009, eq. 3.15,
+    Lucene's idf, never below 0).
     """
     cut = analyzer("en")
     words = [Counter(cut.analyze(spaced(text))) for text in texts]

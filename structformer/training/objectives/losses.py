@@ -112,9 +112,8 @@ def batch_documents(examples: Sequence[Example], own: int) -> tuple[list[str], l
 def negatives_allowed(
     examples: Sequence[Example], documents: Sequence[str], owners: Sequence[str], *, own: int
 ) -> torch.Tensor:
-    """(examples, documents) bool: whether a document may be a negative of an Example's query.
-
-    documents: the positives in order, then each Example's `own` negatives one after another (fewer where it has fewer).
+    """(examples, documents) bool: whether a document may be a negative of an Example's query. documents: the positives,
+    then each Example's `own` negatives (fewer if it has fewer).
     """
     count = len(examples)
     _, codes = np.unique([*owners, *(example.document_id for example in examples)], return_inverse=True)

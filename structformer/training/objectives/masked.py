@@ -132,9 +132,8 @@ class MaskedHead(torch.nn.Module):
         return head
 
     def forward(self, hidden: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """(texts,): mean cross-entropy over each text's chosen tokens, 0 where it has none.
-
-        hidden: (texts, tokens, width) float; labels: (texts, tokens) int, IGNORED where nothing is asked.
+        """(texts,): mean cross-entropy over each text's chosen tokens, 0 without any. hidden: (texts, tokens, width)
+        float; labels: (texts, tokens) int, IGNORED elsewhere.
         """
         chosen = labels != IGNORED
         counts = chosen.sum(1)

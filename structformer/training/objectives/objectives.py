@@ -46,10 +46,9 @@ class ObjectiveOptions:
 
 class Objective(torch.nn.Module, ABC):
     """A ranker with its loss. `forward` gives (Examples,) float losses and, with a head for masked words, as many of
-    theirs.
-
-    One that has `read` and `combined` learns from a chunk batch by batch where memory is short; one with a `forward` of
-    its own always takes it whole."""
+    theirs. With `read` and `combined` it learns a chunk batch by batch if memory is short; with its own `forward`
+    whole.
+    """
 
     processes = 1  # that take their steps together, once a run has begun
     guessed = MASKED_SHARE  # of the tokens, by the head for masked words; one that is guessed twice counts twice

@@ -30,9 +30,8 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def fitted(objective: Objective, *, half: bool = False, free_alone: bool = False) -> Batching:
-    """Return the objective's batching with what the device's memory allows: given batches are all that is kept, else as
-    many tokens as half of the memory holds. half: layers compute in 16 bits; free_alone: of a CPU's memory what other
-    processes leave free, so that what is kept may differ from run to run.
+    """The objective's batching for the device's memory: given batches are all that is kept, else tokens for half the
+    memory. half: layers compute in 16 bits; free_alone: of a CPU's memory only the free part, so that runs may differ.
     """
     batching = objective.batching
     if batching.batch_tokens is not None:
@@ -73,10 +72,8 @@ def _memory(device: torch.device, *, free_alone: bool) -> float:
 
 
 def tried(objective: Objective, example: Example, learn: Callable[[Prepared], object]) -> Batching:
-    """The objective's batching, made smaller until the largest chunk that there may be fits: one of texts as long as
-    they come, and so many of them that as much is kept as ever is.
-
-    Raises what says that memory is short where not even one text fits.
+    """The objective's batching, made smaller until the largest possible chunk fits: texts as long as they come, as many
+    as are ever kept. Raises the memory's error if not even one text fits.
     """
     while True:
         try:

@@ -59,9 +59,8 @@ def measure(
     *,
     one_example: bool = False,
 ) -> tuple[Measured, DevelopmentSet | Judge | None]:
-    """Run one process's part of a few steps without learning from it, and score the untrained ranker on the development
-    set, or on as much of it as the time allows, which is returned too. one_example: measure one Example of each step
-    and multiply, in the memory of that one.
+    """Run one process's part of a few steps without learning, and score the untrained ranker on the development set, or
+    what time allows of it, which is returned too. one_example: measure one Example of each step and multiply.
     """
     objective.train()
     autocast = partial(torch.autocast, device, torch.bfloat16, enabled=settings.precision == "bf16")

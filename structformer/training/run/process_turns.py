@@ -1,7 +1,5 @@
-"""Several processes that wait for the first of them, however long it takes.
-
-A collective operation of torch ends a job after 10 minutes (NCCL) or 30 (gloo), so that a process that hangs is
-noticed. What the first process does for all, drawing Examples or judging, may rightly take hours.
+"""Several processes that wait for the first of them, however long it takes: torch's collective operations end a job
+after 10 minutes (NCCL) or 30 (gloo), but drawing or judging may rightly take hours.
 """
 
 import atexit
@@ -21,9 +19,8 @@ Made = TypeVar("Made")
 
 
 class Turns:
-    """The processes of a run, in a group of their own whose time limit is lifted. It goes through the processors alone,
-    so nothing is asked of the devices meanwhile. To be made by all processes at once; a process that dies ends the wait
-    of the others.
+    """The processes of a run, in a group without a time limit, by the processors alone. To be made by all at once; a
+    process that dies ends the wait of the others.
     """
 
     def __init__(self, accelerator: Accelerator | PartialState) -> None:
