@@ -5,7 +5,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import wraps
@@ -280,8 +280,9 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
             named[str(param.name)] = _as_typed(item, param, f"{where}: {key}")
     # Whoever made the folder made a file that was only found there; a user's flag or --config is the user's own word.
     not_taken = {name: why for name, item in named.items() if value is None and (why := _why_not_found(name, item))}
+    flags = {str(param.name): option.replace("_", "-") for option, param in reversed(options.items())}
     for why in dict.fromkeys(not_taken.values()):
-        names = ", ".join(_as_option(options, name) for name, each in not_taken.items() if each == why)
+        names = ", ".join(flags[name] for name, each in not_taken.items() if each == why)
         click.echo(
             f"{path}: {names} is not taken from it, since {why}: give it as a flag, or --config {path}", err=True
         )
@@ -301,11 +302,6 @@ def _as_typed(item: Any, param: click.Parameter, where: str) -> Any:
         if isinstance(each, bool) or not isinstance(each, str | int | float):
             raise click.UsageError(f"{where} is {each!r}: it must be a text or a number")
     return [str(each) for each in listed] if several else str(item)
-
-
-def _as_option(options: dict[str, click.Parameter], name: str) -> str:
-    """Return how an option is written."""
-    return next(option for option, param in options.items() if param.name == name).replace("_", "-")
 
 
 def _why_not_found(name: str, value: Any) -> str:
@@ -344,18 +340,13 @@ def _check_config(ctx: click.Context, settings: dict[str, Any], where: str) -> N
             continue
         if key.replace("-", "_") in ("workspace", "quiet", "verbose", "json"):
             continue
-        known = {
-            option.lstrip("-").replace("-", "_") for name in names for option in _options_of(app.get_command(ctx, name))
-        }
+        commands = filter(None, (app.get_command(ctx, name) for name in names))
+        params = (param for command in commands for param in command.params)
+        known = {option.lstrip("-").replace("-", "_") for param in params for option in param.opts}
         if key.replace("-", "_") not in known:
             raise click.UsageError(
                 f"{where}: no command has an option {key!r}{_meant(key, sorted(known | {'workspace'}))}"
             )
-
-
-def _options_of(command: click.Command | None) -> Iterator[str]:
-    for param in command.params if command is not None else ():
-        yield from param.opts
 
 
 def _meant(word: str, words: list[str]) -> str:

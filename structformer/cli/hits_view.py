@@ -42,7 +42,8 @@ def show_search(
     """
     from structformer.retrieval.rankings.ranking import is_confident
     from structformer.retrieval.search_suggestions import Help, help_with, why_none
-    from structformer.retrieval.vectors.encoder_names import STRUCTURE
+    from structformer.retrieval.training_verdicts import training_verdict
+    from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED
 
     weights = retriever.weights(pipeline) if explain or out.as_json else None
     confident = is_confident(likely)
@@ -91,16 +92,8 @@ def show_search(
         out.say("the query is the first one's title, which puts it before all others")
     if explain and (by_hand := retriever.opened.curated.reason(query, hits[0].document_id)):
         out.say(f"by hand, in search.toml: {printable(by_hand)}")
-    if explain and (verdict := _training(retriever, pipeline)):
+    if explain and pipeline.encoder in (ENCODER, UNTRAINED) and (verdict := training_verdict(retriever.workspace)):
         out.say(f"training: {verdict}")
-
-
-def _training(retriever: Retriever, pipeline: Pipeline) -> str:
-    """Describe the result of training on the documents; "" if the pipeline does not use it."""
-    from structformer.retrieval.training_verdicts import training_verdict
-    from structformer.retrieval.vectors.encoder_names import ENCODER, UNTRAINED
-
-    return str(training_verdict(retriever.workspace) or "") if pipeline.encoder in (ENCODER, UNTRAINED) else ""
 
 
 def _witness(retriever: Retriever, query: str, pipeline: Pipeline) -> Callable[[H], str]:

@@ -37,13 +37,13 @@ def command(
     from structformer.workspace import Workspace
 
     place = Workspace(workspace)
-    there = [name for name in (INGEST, SAMPLE, INDEX) if PartsFolder(place.parts, name).begun]
+    there = [name for name in (INGEST, SAMPLE, INDEX) if PartsFolder(place, name).begun]
     if not there:
         raise click.UsageError(f"no parts in {workspace}: make them with ingest, sample or index --part I/N")
     if drop:
         with place.writing("structformer merge --drop"):
             for name in there:
-                PartsFolder(place.parts, name).drop()
+                PartsFolder(place, name).drop()
         out.json({"dropped": there})
         out.result(f"dropped: parts of {', '.join(there)}")
         return 0

@@ -42,8 +42,7 @@ class RankersOption(click.Option):
         return super().get_help_record(ctx)
 
 
-def losses_by_kind(kinds: Mapping[str, RankerKind]) -> str:
-    """Each kind with its losses."""
+def _losses(kinds: Mapping[str, RankerKind]) -> str:
     return "; ".join(f"{name}: {', '.join(kind.losses)}" for name, kind in kinds.items()) + "."
 
 
@@ -65,7 +64,7 @@ def training_flags(function: Any) -> Any:
         option("--batch", "groups", type=whole),
         option("--accumulation", "accumulation", type=whole),
         option("--learning-rate", "learning_rate", type=positive),
-        option("--loss", "loss", cls=RankersOption, describe=losses_by_kind),
+        option("--loss", "loss", cls=RankersOption, describe=_losses),
         option("--mlm", "mlm", type=Number(0)),
         option("--max-tokens", "document_tokens", type=click.IntRange(8, 8192)),
         option("--batch-tokens", "batch_tokens", type=click.IntRange(8)),

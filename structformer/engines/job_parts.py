@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 
 from structformer.errors import UsageError, WorkspaceError
 from structformer.storage.files import read_json, remove, write_json
+from structformer.workspace import Workspace
 
 _PLAN = "plan.json"
 _MOST = 100_000
+_WAIT_SECONDS = 600.0  # for another part that makes the same workspace
 T = TypeVar("T")
 
 
@@ -57,21 +59,22 @@ WHOLE = Part(1, 1)
 class PartsFolder:
     """What the parts of one command have made in a workspace."""
 
-    def __init__(self, folder: Path, command: str) -> None:
+    def __init__(self, workspace: Workspace, command: str) -> None:
         self.command = command
-        self.folder = folder / command
+        self.folder = workspace.parts / command
+        self._workspace = workspace
 
     def begin(self, part: Part, plan: Mapping[str, Any]) -> None:
         """Note what is asked for; all parts must be asked for the same. Raises UsageError."""
         wanted = json.loads(json.dumps({**plan, "parts": part.of}))
-        if (self.folder / _PLAN).exists():
-            if self.plan() != wanted:
+        with self._workspace.writing(f"structformer {self.command}", wait=_WAIT_SECONDS):
+            if not self.begun:
+                write_json(self.folder / _PLAN, wanted)
+            elif self.plan() != wanted:
                 raise UsageError(
                     f"parts of another `structformer {self.command}` are in {self.folder}: "
                     "`structformer merge` puts them together, `structformer merge --drop` deletes them"
                 )
-            return
-        write_json(self.folder / _PLAN, wanted)
 
     def plan(self) -> dict[str, Any]:
         """What the parts were asked for. Raises WorkspaceError."""

@@ -8,7 +8,6 @@ from typing import Any
 
 from structformer.errors import UsageError
 from structformer.evaluation.comparison import Evaluation, Row
-from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import bootstrap_interval, randomisation_test
 from structformer.retrieval.rankings.run_files import Run, read_run
@@ -100,7 +99,9 @@ def _no_worse(result: Evaluation, row: Row, earlier: Earlier, seed: int) -> Chec
     now = {query: value for query, value in row.per_query[measure].items() if query in earlier.run}
     if not now:
         raise UsageError(f"{earlier.path} has none of the queries of {result.title}")
-    before = _values(result.judgements, {query: earlier.run[query] for query in now}, measure)
+    judged, run = result.judgements, {query: earlier.run[query] for query in now}
+    evaluator = Evaluator([parse_measure(measure)], {query: judged.qrels[query] for query in now}, judged.subtopics)
+    before = dict.fromkeys(now, 0.0) | {query: value for _, query, value in evaluator.values(run)}
     changes = [now[query] - before[query] for query in now]
     change = sum(changes) / len(changes)
     low, high = bootstrap_interval(changes, seed=seed)
@@ -114,12 +115,6 @@ def _no_worse(result: Evaluation, row: Row, earlier: Earlier, seed: int) -> Chec
     said = f"{measure} is {how} [{low:+.3f}, {high:+.3f}] on {_counted(len(now))}{end}"
     figures = {"measure": measure, "earlier": str(earlier.path), "difference": change, "interval": [low, high], "p": p}
     return Check(passed, said, {**figures, "tolerance": earlier.tolerance, "queries": len(now)})
-
-
-def _values(judgements: Judgements, run: Run, measure: str) -> dict[str, float]:
-    qrels = {query: judgements.qrels[query] for query in run}
-    evaluator = Evaluator([parse_measure(measure)], qrels, judgements.subtopics)
-    return dict.fromkeys(run, 0.0) | {query: value for _, query, value in evaluator.values(run)}
 
 
 def _counted(queries: int) -> str:

@@ -13,7 +13,6 @@ from structformer.storage.files import remove
 from structformer.workspace import Workspace
 
 COMMAND = "ingest"
-_WAIT_SECONDS = 600.0  # for another part that makes the same workspace
 _SHARDS = "shards"
 
 
@@ -22,9 +21,8 @@ def ingest_part(part: Part, request: IngestRequest, workspace: Workspace, execut
     `merge_ingest`. Raises as `ingest`, and UsageError if parts of another ingest are there.
     """
     sources = request.sources(workspace)
-    with workspace.writing("structformer ingest", wait=_WAIT_SECONDS):
-        parts = PartsFolder(workspace.parts, COMMAND)
-        parts.begin(part, request.description())
+    parts = PartsFolder(workspace, COMMAND)
+    parts.begin(part, request.description())
     files = request.files(sources, workers=execution.workers)
     into = str(parts.folder / _SHARDS)
     shards = made_shards(request, workspace, sources, files, execution, IngestReport(), part, into)
@@ -44,7 +42,7 @@ def merge_ingest(
     parts.
     """
     workspace = Workspace(workspace)
-    parts = PartsFolder(workspace.parts, COMMAND)
+    parts = PartsFolder(workspace, COMMAND)
     plan = parts.to_merge(rest=rest)
     with workspace.writing("structformer merge"):
         for made in sorted((parts.folder / _SHARDS).glob("*")):

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from structformer.errors import ModelError
@@ -123,14 +122,11 @@ def own_models() -> Path:
 def packaged_minilm() -> Path | None:
     """The folder of MiniLM's weights, of a package or of `structformer pull minilm`; None without any."""
     packages = (importlib.util.find_spec(name) for name in _MINILM_PACKAGES)
-    places = [Path(each.submodule_search_locations[0]) / "model" for each in packages if _is_package(each)]  # type: ignore[union-attr, index]
+    folders = (each.submodule_search_locations for each in packages if each is not None)
+    places = [Path(found[0]) / "model" for found in folders if found]
     with suppress(RuntimeError):  # a user without a home
         places.append(own_models() / "minilm")
     return next((folder for folder in places if (folder / "model.safetensors").exists()), None)
-
-
-def _is_package(spec: ModuleSpec | None) -> bool:
-    return spec is not None and bool(spec.submodule_search_locations)
 
 
 def pretrained_offer() -> str:

@@ -16,7 +16,6 @@ from structformer.retrieval.vectors.encoder_places import encoder_place, load_pa
 from structformer.workspace import Workspace
 
 COMMAND = "index"
-_WAIT_SECONDS = 600.0  # for another part that makes the same workspace
 
 
 def index_part(
@@ -41,18 +40,9 @@ def index_part(
     chosen = encoders_to_index(workspace) if encoders is None else list(encoders)
     # The static encoder is learned, and its vectors are made, where the index is: it takes less time than its parts.
     places = [encoder_place(workspace, encoder) for encoder in chosen if encoder != STRUCTURE]
-    parts = PartsFolder(workspace.parts, COMMAND)
-    with workspace.writing("structformer index", wait=_WAIT_SECONDS):
-        parts.begin(
-            part,
-            {
-                "corpus": corpus.fingerprint,
-                "encoders": chosen,
-                "language": language,
-                "vector_bits": vector_bits,
-                "nearest": nearest,
-            },
-        )
+    parts = PartsFolder(workspace, COMMAND)
+    asked = {"encoders": chosen, "language": language, "vector_bits": vector_bits, "nearest": nearest}
+    parts.begin(part, {"corpus": corpus.fingerprint, **asked})
     shards = list(part.of_tasks(range(len(corpus.shards))))
     before = workspace.folder("index") if workspace.has("index") else None
     encoded = 0
@@ -85,7 +75,7 @@ def merge_index(
     parts.
     """
     workspace = Workspace(workspace)
-    parts = PartsFolder(workspace.parts, COMMAND)
+    parts = PartsFolder(workspace, COMMAND)
     plan = parts.to_merge(rest=rest)
     manifest = build_index(
         workspace,

@@ -21,7 +21,6 @@ from structformer.storage.files import is_temporary
 from structformer.workspace import Workspace
 
 COMMAND = "sample"
-_WAIT_SECONDS = 600.0  # for another part that makes the same workspace
 _DRAWN = "drawn"
 
 
@@ -40,9 +39,8 @@ def sample_part(
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     chosen_tasks(request.tasks)  # a wrong name leaves no plan behind
-    parts = PartsFolder(workspace.parts, COMMAND)
-    with workspace.writing("structformer sample", wait=_WAIT_SECONDS):
-        parts.begin(part, {"corpus": corpus.fingerprint, **request.description()})
+    parts = PartsFolder(workspace, COMMAND)
+    parts.begin(part, {"corpus": corpus.fingerprint, **request.description()})
     folder = parts.folder / _DRAWN
     folder.mkdir(exist_ok=True)
     whole = draw(request, workspace, folder, workers=workers, engine=engine, progress=progress, part=part)
@@ -63,7 +61,7 @@ def merge_samples(
     that have not ended, or if the corpus is another one by now.
     """
     workspace = Workspace(workspace)
-    parts = PartsFolder(workspace.parts, COMMAND)
+    parts = PartsFolder(workspace, COMMAND)
     plan = parts.to_merge(rest=rest)
     if plan["corpus"] != Corpus.open(workspace).fingerprint:
         raise WorkspaceError(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -68,17 +68,9 @@ class StructurePairs:
 
     def _only(self, kept: npt.ArrayLike, shares: npt.NDArray[np.float64]) -> StructurePairs:
         numbers = np.flatnonzero(kept)
-        its = self.pairs
-        pairs = Pairs(
-            its.queries[numbers],
-            its.passages,
-            its.documents[numbers],
-            its.first[numbers],
-            its.last[numbers],
-            its.own[numbers],
-            shares[numbers],
-        )
-        return StructurePairs(self.words, self.passages, pairs, self.names, self.sources[numbers])
+        chosen = {name: getattr(self.pairs, name)[numbers] for name in ("queries", "documents", "first", "last", "own")}
+        pairs = replace(self.pairs, **chosen, shares=shares[numbers])
+        return replace(self, pairs=pairs, sources=self.sources[numbers])
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,17 +230,9 @@ def _of_tasks(
 
 def _assembled(words: WordNumbers, passages: Table, found: Sequence[_Pair], mix: Mapping[str, float]) -> StructurePairs:
     """The pairs as tables of words."""
-    units = passages.shape[0]
-    first, last = [], []
-    texts: list[str] = []
-    for pair in found:
-        if pair.positive:
-            first.append(units + len(texts))
-            last.append(units + len(texts) + 1)
-            texts.append(pair.positive)
-        else:
-            first.append(pair.first)
-            last.append(pair.last)
+    texts = [pair.positive for pair in found if pair.positive]
+    places = iter(range(passages.shape[0], passages.shape[0] + len(texts)))
+    ranges = [((at := next(places)), at + 1) if pair.positive else (pair.first, pair.last) for pair in found]
     queries = words.bags(pair.text for pair in found)
     others = words.bags(texts)
     names = tuple(dict.fromkeys(pair.source for pair in found))
@@ -256,8 +240,8 @@ def _assembled(words: WordNumbers, passages: Table, found: Sequence[_Pair], mix:
         queries=stacked([queries], len(words)),
         passages=stacked([passages, others], len(words)),
         documents=_numbers(pair.document for pair in found),
-        first=_numbers(first),
-        last=_numbers(last),
+        first=_numbers(first for first, _ in ranges),
+        last=_numbers(last for _, last in ranges),
         own=_numbers(-1 if pair.positive else pair.own for pair in found),
         shares=np.array([mix[pair.source] for pair in found], np.float64),
     )

@@ -74,13 +74,12 @@ def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
     for (ranking, vector, by_vector), asked, more, tokens in zip(found, static, by_structure, looks, strict=True):
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
         if weighed:
-            whole = opened.lexical.search_documents(ranking.query, stage.k, documents)
             best = _best_descriptions(opened, stage, vector, documents)
             described = _described(opened, stage, vector, best, documents)
             units = sorted({*(unit for unit, _ in (*lexical, *by_vector, *more)), *described})
             ranking.add(
                 stage.name,
-                _weighed(opened, ranking, vector, asked, tokens, best, units, lexical, whole, stage, documents),
+                _weighed(opened, ranking, vector, asked, tokens, best, units, lexical, stage, documents),
             )
         else:
             ranking.scores["dense"] = dict(by_vector)
@@ -152,9 +151,8 @@ def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
             ranking.scores["dense"] = dict(dense)
             fused = reciprocal_rank_fusion([head, dense], stage.k)
         else:
-            whole = opened.lexical.search_documents(ranking.query, stage.k, documents)
             best = _best_descriptions(opened, stage, vector, documents)
-            fused = _weighed(opened, ranking, vector, asked, tokens, best, units, head, whole, stage, documents)
+            fused = _weighed(opened, ranking, vector, asked, tokens, best, units, head, stage, documents)
         ranking.add(stage.name, append_tail(fused, tail))
 
 
@@ -167,19 +165,18 @@ def _weighed(
     best: Vector | None,
     units: list[int],
     lexical: Ranked,
-    whole: Ranked,
     stage: Stage,
     documents: Collection[int] | None,
 ) -> Ranked:
     """The best units by the hybrid's score, whose parts the ranking keeps. asked: the query's vector by the static
     encoder, None where that takes no part; tokens: those of its tokens, None without a second look; best: its best
-    descriptions, None where they do not count; lexical, whole: units and documents by their words.
+    descriptions, None where they do not count; lexical: units by their words.
     """
     _, index, weights = opened.encoder(stage.model)
     numbers = np.array(units, np.int64)
     owners = index.owners[numbers].tolist()
     cosines, overviews = index.scores(vector, numbers)
-    by_words, by_document = dict(lexical), dict(whole)
+    by_words, by_document = dict(lexical), dict(opened.lexical.search_documents(ranking.query, stage.k, documents))
     names = documents.names if isinstance(documents, Allowed) else None
     called = opened.lexical.called(ranking.query, index.owners, set(owners), names) if weights.called else {}
     parts: dict[str, Sequence[float] | npt.NDArray[np.floating]] = {

@@ -80,25 +80,19 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
     if record.query_side:
         passages = str(folder / PASSAGE_ENCODER)
         own = record.base, record.base_revision
-        if record.documents:
-            asked = _asked_by(*own, str(folder))
-            vectors = _base_vectors(record.documents, record.documents_revision, passages) + asked
-        else:
-            vectors = _base_vectors(*own, passages)
         began = (record.documents, record.documents_revision) if record.documents else own
-        return EncoderPlace(encoder, str(folder), passages, vectors, True, *began)
-    its = str(folder)
-    return EncoderPlace(encoder, its, its, record.fingerprint, False, record.base, record.base_revision)
+        asked = _asked_by(*own, str(folder)) if record.documents else ""
+        return EncoderPlace(encoder, str(folder), passages, _base_vectors(*began, passages) + asked, True, *began)
+    return EncoderPlace(encoder, str(folder), str(folder), record.fingerprint, False, record.base, record.base_revision)
 
 
 def base_place(base: BaseModel, queries: BaseModel | None = None) -> EncoderPlace:
     """Where an untrained encoder's parts are. queries: the query model beside it."""
     vectors = _base_vectors(base.name, base.revision, base.location)
-    if queries is None:
-        return EncoderPlace(UNTRAINED, base.location, base.location, vectors, True, base.name, base.revision)
-    # What is kept beside the vectors, and an export, are the query model's too.
-    vectors += _asked_by(queries.name, queries.revision, queries.location)
-    return EncoderPlace(UNTRAINED, queries.location, base.location, vectors, True, base.name, base.revision)
+    if queries is not None:  # what is kept beside the vectors, and an export, are the query model's too
+        vectors += _asked_by(queries.name, queries.revision, queries.location)
+    asking = (queries or base).location
+    return EncoderPlace(UNTRAINED, asking, base.location, vectors, True, base.name, base.revision)
 
 
 def _asked_by(queries: str, revision: str, location: str) -> str:
