@@ -75,7 +75,7 @@ class Judged:
     def __init__(self, shared: Path, name: str, workspace: Path) -> None:
         from structformer.evaluation.judgements import read_queries
         from structformer.retrieval.documents.units import Units
-        from structformer.retrieval.rankings.qrels_files import read_qrels
+        from structformer.retrieval.rankings.run_files import read_qrels
         from structformer.workspace import Workspace
 
         units = Units(Workspace(workspace).folder("index") / "units.arrow")

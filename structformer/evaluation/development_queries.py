@@ -4,8 +4,7 @@ from pathlib import Path
 
 from structformer.corpus import Corpus
 from structformer.evaluation.judgements import read_queries
-from structformer.retrieval.rankings.qrels_files import read_qrels
-from structformer.retrieval.rankings.run_files import read_run
+from structformer.retrieval.rankings.run_files import read_qrels, read_run
 from structformer.storage.digests import sha256_of
 from structformer.training import TrainingOptions
 from structformer.training.judged.candidates import JudgedCandidates

@@ -14,7 +14,7 @@ from structformer.corpus.rows import storable
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.extras import needed_for
-from structformer.retrieval.rankings.qrels_files import Qrel, Qrels, by_query, qrel_rows
+from structformer.retrieval.rankings.run_files import Qrel, Qrels, by_query, qrel_rows
 from structformer.storage.files import write_bytes
 from structformer.text.lines import lines_of
 

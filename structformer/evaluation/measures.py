@@ -12,7 +12,7 @@ from structformer.did_you_mean import nearest
 from structformer.errors import UsageError
 from structformer.extras import require
 from structformer.plugins import load_plugins
-from structformer.retrieval.rankings.qrels_files import Qrel
+from structformer.retrieval.rankings.run_files import Qrel
 
 Ranked = Sequence[tuple[str, float]]
 _NAME = re.compile(r"[A-Za-z_]+")

@@ -48,9 +48,8 @@ if TYPE_CHECKING:
         scaled_weights,
         what_parts_give,
     )
-    from structformer.retrieval.rankings.qrels_files import read_qrels
     from structformer.retrieval.rankings.ranking import Ranked, Ranking, in_order, is_confident
-    from structformer.retrieval.rankings.run_files import read_run
+    from structformer.retrieval.rankings.run_files import read_qrels, read_run
     from structformer.retrieval.registry import make_stage, stage_kinds
     from structformer.retrieval.retriever import AnyPipeline, Retriever, checked_query
     from structformer.retrieval.search_suggestions import Help, help_with, slips

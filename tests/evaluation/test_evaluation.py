@@ -27,8 +27,7 @@ from structformer.evaluation.significance import bootstrap_interval, holm, rando
 from structformer.models.registry import read_record
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import parse_pipeline
-from structformer.retrieval.rankings.qrels_files import read_qrels
-from structformer.retrieval.rankings.run_files import read_run, write_run
+from structformer.retrieval.rankings.run_files import read_qrels, read_run, write_run
 from structformer.training import Listener, TrainingOptions, train_ranker, training_options
 
 from boats import boats

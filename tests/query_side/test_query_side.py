@@ -28,8 +28,15 @@ from structformer.query_side.training import trained_side
 from structformer.query_side.training_queries import Judge, query_weights, training_queries
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.learning.pseudo_query_scores import NOTHING, UntrainedSearch
-from structformer.retrieval.questions.link_texts import ANCHOR, LINK
-from structformer.retrieval.questions.pseudo_queries import HEADING, OPENING, RELATED, SENTENCE, draw_pseudo_queries
+from structformer.retrieval.questions.pseudo_queries import (
+    ANCHOR,
+    HEADING,
+    LINK,
+    OPENING,
+    RELATED,
+    SENTENCE,
+    draw_pseudo_queries,
+)
 from structformer.retrieval.vectors.encoder_places import trained_encoder
 from structformer.retrieval.vectors.encoding import VectorJournal
 from structformer.sampling.held_out import held_out_share, is_held_out

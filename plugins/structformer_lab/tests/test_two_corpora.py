@@ -25,8 +25,7 @@ from structformer.models import BiEncoder, make_scratch_model
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.rankings.qrels_files import read_qrels
-from structformer.retrieval.rankings.run_files import read_run
+from structformer.retrieval.rankings.run_files import read_qrels, read_run
 from structformer.sampling import Samples
 from structformer.training.judged.candidates import JudgedCandidates
 from structformer.training.judged.development import judged_development

@@ -19,8 +19,8 @@ from structformer.graph import ReferenceGraph
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.documents.units import Units
-from structformer.retrieval.questions.link_texts import LINK
 from structformer.retrieval.questions.pseudo_queries import (
+    LINK,
     MOST_PSEUDO_QUERIES,
     OPENING,
     PseudoQuery,
