@@ -103,7 +103,7 @@ class Part(BaseModel):
         "from these documents alone, where it takes part beside another one; described: the best cosine of a sentence "
         "that describes the document: its first, one that links to it, or another that stands alone; present: how much "
         "of the query the passage has as it is typed; called: what links to the document say of it, by idf; "
-        "look: MaxSim of a second look."
+        "look: MaxSim of a second look; release_log: 1 of a passage in a log of releases, which loses by it."
     )
     label: str = Field(description="What that is, in plain words.")
     value: float

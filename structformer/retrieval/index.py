@@ -10,6 +10,7 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, WorkspaceError
 from structformer.retrieval.documents.copies import COPIES
+from structformer.retrieval.documents.release_logs import RELEASE_LOGS
 from structformer.retrieval.documents.translations import TRANSLATIONS
 from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, is_installed
 from structformer.retrieval.vectors.descriptions import Descriptions
@@ -19,7 +20,7 @@ from structformer.storage.files import read_json, writing_errors
 from structformer.storage.seal import seal, seal_of
 from structformer.workspace import Workspace
 
-FORMAT_VERSION = 13
+FORMAT_VERSION = 14
 _TRIES = 20  # to open an index with its corpus, while others write
 _WAIT_SECONDS = 600.0  # for another command that writes the workspace, before something is added to the index
 
@@ -48,7 +49,7 @@ class Index:
         self._sealed.paths(
             name
             for name in self._sealed.names()
-            if name.startswith(("units.", "documents.", "facets.", "lexical/", COPIES, TRANSLATIONS))
+            if name.startswith(("units.", "documents.", "facets.", "lexical/", COPIES, RELEASE_LOGS, TRANSLATIONS))
         )
 
     @property

@@ -20,6 +20,7 @@ from structformer.notebook import notebook_progress
 from structformer.retrieval.documents.copies import COPIES, CopyFinder
 from structformer.retrieval.documents.corpus_languages import CorpusLanguages
 from structformer.retrieval.documents.metadata import MetadataWriter
+from structformer.retrieval.documents.release_logs import RELEASE_LOGS, is_release_log
 from structformer.retrieval.documents.translations import TRANSLATIONS, TranslationFinder
 from structformer.retrieval.documents.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
 from structformer.retrieval.index import FORMAT_VERSION, vector_files
@@ -92,6 +93,7 @@ def build_index(
         folder = publication.folder("index")
         lexical = LexicalWriter(folder / "lexical", languages.codes)
         metadata, copies = MetadataWriter(folder), CopyFinder()
+        logs: list[bool] = []
         translations = TranslationFinder(languages.codes)
         with unit_writer(folder) as units, document_writer(folder) as documents:
             for number, (document, its_units) in enumerate(corpus_units(corpus, graph), 1):
@@ -106,12 +108,14 @@ def build_index(
                     units.add(unit)
                 lexical.add(document, its_units, its_language)
                 copies.add(document.id, document.title, (unit.text for unit in its_units))
+                logs.append(is_release_log(its_units))
                 if progress:
                     progress("words", number, corpus.document_count)
         lexical.close()
         indexed = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
         first = copies.first_of_each(indexed[0])
         np.save(folder / COPIES, first)
+        np.save(folder / RELEASE_LOGS, np.array(logs, bool))
         np.save(folder / TRANSLATIONS, translations.found(indexed[0], first))
         manifest = {
             "format_version": FORMAT_VERSION,

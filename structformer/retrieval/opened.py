@@ -24,6 +24,7 @@ from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.corpus_languages import CorpusLanguages
 from structformer.retrieval.documents.document_filter import Allowed, Mask
 from structformer.retrieval.documents.metadata import MetadataTable
+from structformer.retrieval.documents.release_logs import release_logs
 from structformer.retrieval.documents.translations import Translations
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.hits import Filter
@@ -79,6 +80,7 @@ class OpenedIndex:
         self.units = Units(folder / "units.arrow")
         self.documents = IndexedDocuments(folder / "documents.arrow")
         self.copies = Copies.of(self.units)
+        self.release_logs = release_logs(self.units)
         self.translations = Translations.of(self.units, self.index.manifest["translations"])
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["languages"])
         self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}

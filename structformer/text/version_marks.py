@@ -6,6 +6,7 @@ from collections.abc import Callable
 Order = tuple[tuple[int, tuple[int, ...], bool], ...]
 """Of an id's marks from the outermost on; the version that one should read has the greatest."""
 
+VERSION = re.compile(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+")  # of a release in a text
 _NUMBERED = re.compile(
     r"(?:version|release|ver|rel|v)?[-_. ]?((?!0[0-9])[0-9]{1,8}(?:[-_.][0-9]{1,8}){0,4})"
     r"(?:[-_. ]?(?:x|lts|ga|final|post[0-9]{0,4})"

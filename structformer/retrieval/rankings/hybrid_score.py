@@ -8,7 +8,6 @@ candidates apart is how far a score stands out among those of the same query; sc
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -17,9 +16,9 @@ import numpy.typing as npt
 
 from structformer.document import word_count
 from structformer.retrieval.rankings.ranking import Ranked, Ranking, top_k
+from structformer.text.version_marks import VERSION
 
 RRF_K = 60
-_VERSION = re.compile(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+")
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
@@ -69,7 +68,7 @@ class FusionWeights:
             return replace(self, present=ONE_NAME, called=called, look=0.0, **meaning)
         share = min(1.0, STATIC_WORDS / max(1, len(query.split())))
         names = ("dense", "overview") if self.static_alone else ("structure", "structure_overview")
-        present = A_VERSION if len(query.split()) <= STATIC_WORDS and _VERSION.search(query) else self.present
+        present = A_VERSION if len(query.split()) <= STATIC_WORDS and VERSION.search(query) else self.present
         return replace(self, present=present, **{name: share * getattr(self, name) for name in names})
 
     @property
@@ -101,6 +100,7 @@ ONE_NAME_CALLED = 0.6  # there the weight of what others call a document
 ONE_NAME_MEANING = 0.2  # there the share of what meaning counts otherwise
 A_VERSION = 2.0  # the weight of having a short query with a version as it is written
 LOOK = 0.8  # the weight of a second look
+RELEASE_LOG = 2.0  # what a log of releases loses, in standard deviations of a part of weight 1
 STATIC_WORDS = 5  # up to as many words of a query the static encoder counts in full
 
 
@@ -163,7 +163,8 @@ def looked_again(totals: Floats, looks: Floats, owners: Numbers, weights: Fusion
 
 def what_parts_give(ranking: Ranking, weights: FusionWeights) -> dict[str, tuple[float, float, float]]:
     """By each part that counts for a ranked query: its weight, its mean over the candidates, and what one of its own
-    units gives. "look" is among them where the first passages were looked at again; the others have none.
+    units gives. "look" is among them where the first passages were looked at again; the others have none. "release_log"
+    takes from the logs of releases.
     """
     units = list(ranking.scores.get("dense", {}))
     kept = [ranking.scores.get(name, {}) for name in PARTS]
@@ -175,6 +176,8 @@ def what_parts_give(ranking: Ranking, weights: FusionWeights) -> dict[str, tuple
         looks = np.array(list(ranking.scores["look"].values()))
         [scale] = scaled_weights(looks[:, None], np.array([asked.look]))
         rows.append(("look", asked.look, looks.mean(), scale))
+    if "release_log" in ranking.scores:
+        rows.append(("release_log", RELEASE_LOG, 0.0, -RELEASE_LOG))
     return {name: (float(weight), float(mean), float(scale)) for name, weight, mean, scale in rows if weight}
 
 

@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.retrieval.documents.document_filter import Allowed
+from structformer.retrieval.documents.release_logs import asks_for_changes
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.rankings.doubt import likely_right
 from structformer.retrieval.rankings.hybrid_score import (
     PARTS,
+    RELEASE_LOG,
     FusionWeights,
     contributions,
     looked_again,
@@ -196,6 +198,10 @@ def _weighed(
     table = np.stack([parts.get(name, nothing) for name in PARTS], axis=1).astype(np.float64)
     weights = weights.asked(ranking.query)
     totals = contributions(table, weights).sum(1)
+    logs = opened.release_logs[owners]
+    if logs.any() and not asks_for_changes(ranking.query):
+        totals = totals - RELEASE_LOG * logs
+        ranking.scores["release_log"] = dict.fromkeys(numbers[logs].tolist(), 1.0)
     del parts["lexical"]  # the stage that found them says it
     ranking.scores.update({name: dict(zip(units, map(float, values), strict=True)) for name, values in parts.items()})
     found = top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
