@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from structformer.cli.main import main
 from structformer.extras import MissingPackage
 
 # The suite says the same of the same code each time it runs; HYPOTHESIS_PROFILE=search draws new inputs.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("search", derandomize=False)
+# A busy machine draws slowly: that says nothing of the code.
+quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, **quiet)
+settings.register_profile("search", derandomize=False, **quiet)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # a peer in the tests that would else report its use
