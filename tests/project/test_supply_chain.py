@@ -6,14 +6,16 @@ import json
 import re
 import shutil
 import sys
+import tomllib
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 import torch
 from structformer import train
+from structformer._version import __version__
 from structformer.errors import ModelError
-from structformer.models.base import packaged_minilm, resolve_base_model
+from structformer.models.base import MINILM_RELEASE, packaged_minilm, resolve_base_model
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.registry import RECORD, ModelRecord, read_record
 from structformer.models.scratch import make_scratch_model
@@ -36,6 +38,23 @@ def test_every_pin_has_the_digests_of_its_files():
     for requirement in hashed.replace("\\\n", " ").splitlines():
         if not requirement.startswith("#"):
             assert re.fullmatch(r"\S+==\S+(\s+--hash=sha256:[0-9a-f]{64})+", requirement), requirement[:80]
+
+
+def test_the_data_distribution_takes_the_release_that_is_known():
+    """Its build fetches that release by its digest, and the modules look for it by the name that it installs."""
+    folder = ROOT / "distributions" / "structformer-minilm"
+    build = (folder / "hatch_build.py").read_text(encoding="utf-8")
+    [release], [digest] = re.findall(r'_PACKAGE = "(.+)"', build), re.findall(r'_DIGEST = "(.+)"', build)
+    assert release == MINILM_RELEASE
+    assert re.search(
+        rf"^{re.escape(release)} .*{digest}", (ROOT / "constraints-hashed.txt").read_text(), re.MULTILINE | re.DOTALL
+    )
+    settings = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+    [package] = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert (settings["project"]["version"], package) == (__version__, "structformer_minilm")
+    assert (
+        {path.name for path in folder.iterdir()} >= set(settings["project"]["license-files"]) == {"LICENSE", "NOTICE"}
+    )
 
 
 def pinned(path: str) -> dict[str, str]:
