@@ -62,19 +62,14 @@ def main() -> None:
             limit_time(seconds)
             if folder:
                 os.chdir(folder)
-            with writing_errors(_target(task)):
+            written = (getattr(task, each, None) for each in ("shards", "folder", "output"))
+            with writing_errors(Path(next(filter(None, written), "the workspace"))):  # named when the disk is full
                 result = named_object(name)(task, begin)
             send("done", result)
         except (KeyboardInterrupt, BrokenPipeError):
             return  # nobody is left to hear of it
         except BaseException as error:
             send("error", (type(error).__name__, str(error)))
-
-
-def _target(task: Any) -> Path:
-    """What a task writes, for the message when the disk is full."""
-    places = (getattr(task, name, None) for name in ("shards", "folder", "output"))
-    return Path(next(filter(None, places), "the workspace"))
 
 
 def _end_with(parent: int) -> None:

@@ -7,16 +7,17 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from structformer.errors import ModelError
 from structformer.models.base import hub_in_reach, is_offline, pinned
 from structformer.models.known_encoders import KNOWN, pooling_of
 from structformer.models.registry import PASSAGE_ENCODER
 
+T = TypeVar("T")
 QUERY_TOKENS = 64
 DOCUMENT_TOKENS = 256
 QUERY, DOCUMENT = SIDES = ("query", "document")
@@ -125,29 +126,26 @@ class SentenceModules:
 PLAIN = SentenceModules()
 
 
-def read_modules(location: str) -> SentenceModules:
-    """The modules around a location's Transformer; PLAIN if it names none, as before it is a sentence encoder. Raises
-    ModelError on modules unknown here, naming the file.
-    """
-    return _read(location) if Path(location).is_dir() else _read_once(location)
+def _once(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Keep what is read of a hub's model, which does not change; a folder may."""
+    kept = functools.lru_cache(64)(read)
+    return functools.wraps(read)(lambda location: (read if Path(location).is_dir() else kept)(location))
 
 
+@_once
 def modules_mark(location: str) -> str:
     """The mark of a location's modules; "" also if they cannot be read, which loading them reports."""
-    return _mark(location) if Path(location).is_dir() else _mark_once(location)
-
-
-def _mark(location: str) -> str:
     try:
         return read_modules(location).mark
     except ModelError:
         return ""
 
 
-_mark_once = functools.lru_cache(64)(_mark)
-
-
-def _read(location: str) -> SentenceModules:
+@_once
+def read_modules(location: str) -> SentenceModules:
+    """The modules around a location's Transformer; PLAIN if it names none, as before it is a sentence encoder. Raises
+    ModelError on modules unknown here, naming the file.
+    """
     listed = read_model_json(location, MODULES)
     prompts, default = _prompts(location)
     if listed is None:
@@ -171,9 +169,6 @@ def _read(location: str) -> SentenceModules:
     while steps and isinstance(steps[-1], Normalize):
         steps.pop()  # every vector is of unit length in the end
     return SentenceModules(body, pooling, include_prompt, tuple(steps), prompts, default, longest, lower_case)
-
-
-_read_once = functools.lru_cache(64)(_read)
 
 
 def _listed(location: str, listed: Any) -> list[tuple[str, str]]:

@@ -40,7 +40,9 @@ class Axis:
     def over(cls, low: float, high: float, name: str, *, count: int = 5, whole: bool = False) -> Axis:
         """An axis with about `count` round ticks: multiples of 1, 2 or 5 times a power of ten."""
         span = max(high - low, 1e-12)
-        step = _round_step(span / max(1, count - 1))
+        least = span / max(1, count - 1)
+        power = 10 ** math.floor(math.log10(least))
+        step = float(next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9)))
         if whole:
             step = max(1.0, step)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -51,11 +53,6 @@ class Axis:
         scientific = largest >= 1e6 or (step < 1e-4 and largest > 0)
         labels = [f"{value:.1e}" if scientific and value else f"{value:,.{decimals}f}" for value in values]
         return cls(name, values[0], values[-1], tuple(zip(values, labels, strict=True)))
-
-
-def _round_step(step: float) -> float:
-    power = 10 ** math.floor(math.log10(step))
-    return float(next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * (1 - 1e-9)))
 
 
 @dataclass(slots=True)

@@ -151,7 +151,9 @@ def make_vectors(
             facts["own_outlines"] = own
         write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
         weights = fusion_weights(pretrained=pretrained)
-        if is_approximate(manifest, len(units)):
+        wanted = manifest.get("nearest", AUTO)
+        enough = len(units) >= (FEWEST if wanted == APPROXIMATE else APPROXIMATE_FROM)
+        if enough and wanted != EXACT and is_installed():
             write_approximate(
                 path,
                 np.load(path, mmap_mode="r"),
@@ -194,9 +196,3 @@ def _axes_before(vectors: Path, units: int) -> npt.NDArray[np.float32] | None:
         return SecondLook(vectors, 1.0).axes if _reading_before(vectors, units) else None
     except WorkspaceError:
         return None
-
-
-def is_approximate(manifest: dict[str, Any], units: int) -> bool:
-    """Whether an index of so many units gets an approximate index of its vectors."""
-    chosen = manifest.get("nearest", AUTO)
-    return units >= (FEWEST if chosen == APPROXIMATE else APPROXIMATE_FROM) and chosen != EXACT and is_installed()

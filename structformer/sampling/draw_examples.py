@@ -162,7 +162,10 @@ def _finish(base: DrawTask, corpus: Corpus, names: Sequence[str], request: Sampl
             part = Census.of(read_json(folder / name / CENSUS))
             parts.append({"name": name, "examples": dict(sorted(part.examples.items()))})
             census.add(part)
-    _clean(folder)
+    for name in ("pages", "passages", "weights", _SURVEYS):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in ("collection.json", "anchors.sqlite"):
+        (folder / name).unlink(missing_ok=True)
     for name in names:
         census.examples.setdefault(name, 0)
     manifest = {
@@ -179,13 +182,6 @@ def _finish(base: DrawTask, corpus: Corpus, names: Sequence[str], request: Sampl
         "parts": parts,
     }
     write_json(folder / "manifest.json", manifest)
-
-
-def _clean(folder: Path) -> None:
-    for name in ("pages", "passages", "weights", _SURVEYS):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("collection.json", "anchors.sqlite"):
-        (folder / name).unlink(missing_ok=True)
 
 
 def _survey(base: DrawTask, corpus: Corpus, tasks: Sequence[Task], weights: WordWeights | None) -> None:

@@ -71,9 +71,7 @@ class TextWriter(_RowWriter):
     def __init__(self, path: Path) -> None:
         super().__init__(path, _TEXT)
 
-    def add(self, text: str) -> int:
-        """Append a text and give its number."""
-        return self.add_row(text)
+    add = _RowWriter.add_row
 
 
 class Texts:

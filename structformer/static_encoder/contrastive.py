@@ -84,19 +84,13 @@ def learn(
     order = np.empty(0, np.int64)
     for step in range(steps):
         if len(order) < size:
-            order = _order(pairs, rng)
+            chances = None if np.ptp(pairs.shares) == 0 else pairs.shares / pairs.shares.sum()
+        order = rng.permutation(len(pairs)) if chances is None else rng.choice(len(pairs), len(pairs), p=chances)
         batch, order = order[:size], order[size:]
         rows, gradient = _gradient(vectors, table, pairs, batch, _positives(pairs, batch, rng), options.temperature)
         adam.step(rows, gradient, 1 - step / steps)
         if progress:
             progress(step + 1, steps)
-
-
-def _order(pairs: Pairs, rng: np.random.Generator) -> Numbers:
-    """An epoch's pairs."""
-    if np.ptp(pairs.shares) == 0:
-        return rng.permutation(len(pairs))
-    return rng.choice(len(pairs), len(pairs), p=pairs.shares / pairs.shares.sum())
 
 
 def _positives(pairs: Pairs, batch: Numbers, rng: np.random.Generator) -> Numbers:

@@ -69,13 +69,7 @@ ADVICE = {
     "index": "run `structformer index`",
     "judged": "run `structformer finetune`",
 }
-_NAMES = {
-    "corpus": "corpus",
-    "graph": "reference graph",
-    "samples": "Examples",
-    "index": "index",
-    "judged": "judged Examples",
-}
+_NAMES = {"graph": "reference graph", "samples": "Examples", "judged": "judged Examples"}  # other than their own
 # What is replaced or deleted is below these.
 FOLDERS = (
     *(*ADVICE, "corpus/shards", "models", "models/earlier", "checkpoints", "cache", "parts", "holds", "logs"),
@@ -178,6 +172,16 @@ def _own_name(path: Path) -> str:
     return own.name.split(".")[0] or path.name or str(path)
 
 
+class _Inside:
+    """A file or folder inside a workspace, as an attribute of it."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def __get__(self, workspace: Workspace, owner: type[Workspace]) -> Path:
+        return workspace.path.joinpath(*self._names)
+
+
 class Workspace:
     """A workspace by its path; nothing is read or written until a method is called."""
 
@@ -200,46 +204,23 @@ class Workspace:
 
     # Paths
 
-    @property
-    def marker(self) -> Path:
-        return self.path / MARKER
-
-    @property
-    def datasets(self) -> Path:
-        return self.path / "datasets"
-
-    @property
-    def websites(self) -> Path:
-        """The folder of the pages of websites, by host."""
-        return self.path / "websites"
-
-    @property
-    def shards(self) -> Path:
-        """The folder of the corpus's shards, which its generations share."""
-        return self.path / "corpus" / "shards"
-
-    @property
-    def reports(self) -> Path:
-        """The folder of the last ingest's report."""
-        return self.path / "corpus"
-
-    @property
-    def models(self) -> Path:
-        return self.path / "models"
-
-    @property
-    def cache(self) -> Path:
-        return self.path / "cache"
-
-    @property
-    def earlier_models(self) -> Path:
-        """The folder of the models that were replaced."""
-        return self.models / "earlier"
-
-    @property
-    def feedback(self) -> Path:
-        """The folder of what people searched for on the page, and clicked."""
-        return self.path / "feedback"
+    marker = _Inside(MARKER)
+    datasets = _Inside("datasets")
+    websites = _Inside("websites")
+    """The folder of the pages of websites, by host."""
+    shards = _Inside("corpus", "shards")
+    """The folder of the corpus's shards, which its generations share."""
+    reports = _Inside("corpus")
+    """The folder of the last ingest's report."""
+    models = _Inside("models")
+    earlier_models = _Inside("models", "earlier")
+    """The folder of the models that were replaced."""
+    cache = _Inside("cache")
+    feedback = _Inside("feedback")
+    """The folder of what people searched for on the page, and clicked."""
+    parts = _Inside("parts")
+    """The folder of what the parts of commands have made, until they are merged."""
+    experiments = _Inside("experiments")
 
     def model(self, name: str) -> Path:
         """The folder of a model that the workspace trains. Raises UsageError on what is not a name, or not free."""
@@ -266,15 +247,6 @@ class Workspace:
     def evaluation(self, name: str) -> Path:
         """The folder of an evaluation. Raises UsageError on what is not a name."""
         return self.path / "evaluation" / checked_name(name, "the evaluation's name")
-
-    @property
-    def parts(self) -> Path:
-        """The folder of what the parts of commands have made, until they are merged."""
-        return self.path / "parts"
-
-    @property
-    def experiments(self) -> Path:
-        return self.path / "experiments"
 
     # State
 
@@ -346,7 +318,7 @@ class Workspace:
         """The folder of a part's current generation. Raises WorkspaceError naming the command that makes it."""
         generation = self.state()["current"].get(part)
         if generation is None:
-            raise WorkspaceError(f"no {_NAMES[part]} in {self}: {ADVICE[part]} first")
+            raise WorkspaceError(f"no {_NAMES.get(part, part)} in {self}: {ADVICE[part]} first")
         return self.path / part / str(generation)
 
     def beside(self, part: str) -> list[Path]:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from structformer.retrieval.documents.units import IndexedDocument, Unit
 from structformer.text.languages import declared_code, declared_variant, known_languages, language_of
@@ -34,7 +33,8 @@ class CorpusLanguages:
         return declared if declared in self.codes else self.codes[0]
 
     def _declared(self, document: IndexedDocument) -> str:
-        return declared_code(_text(document.values().get(LANGUAGE)))
+        language = document.values().get(LANGUAGE)
+        return declared_code(language if isinstance(language, str) else "")
 
     def declared(self, document: IndexedDocument, language: str) -> IndexedDocument:
         """The document with its language among its metadata, so that it can be filtered by."""
@@ -47,7 +47,3 @@ class CorpusLanguages:
 def language_names(declared: str) -> tuple[str, ...]:
     """Names by which a filter finds a declared language: the variant (zh-TW), the code (zh); () if it is none."""
     return tuple(dict.fromkeys(filter(None, [declared_variant(declared), declared_code(declared)])))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -279,7 +279,10 @@ class BiEncoderObjective(Objective):
     def beside(self, prepared: Prepared, others: Sequence[Sequence[Example]]) -> None:
         if self.minimised.takes is not Takes.BATCH:
             super().beside(prepared, others)
-        own, *rest = (_of_one_query(examples) for examples in (prepared.examples, *others))
+        # Those whose documents are told apart, not their queries.
+        own, *rest = (
+            [each for each in examples if len(set(each.queries)) == 1] for examples in (prepared.examples, *others)
+        )
         documents, owners = batch_documents(own, self._hard_negatives)
         for examples in rest:
             texts, ids = batch_documents(examples, self._hard_negatives)
@@ -377,11 +380,6 @@ class LateInteractionObjective(Objective):
         if self.minimised.of_cosines:
             scale = 1 if self.ranker.options.mean else 1 / self.ranker.options.query_tokens
         return self._group_losses(scores * scale, prepared)
-
-
-def _of_one_query(examples: Sequence[Example]) -> list[Example]:
-    """Those whose documents are told apart, not their queries."""
-    return [example for example in examples if len(set(example.queries)) == 1]
 
 
 def _repeated(numbers: Sequence[int], sizes: Sequence[int]) -> list[int]:
