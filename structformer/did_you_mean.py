@@ -36,9 +36,7 @@ def _plain(name: str) -> str:
 
 
 def checked_options(**meant: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function answer to an option that it does not have with the one that is meant. meant: by names that other
-    libraries use, what the option is called here.
-    """
+    """Name the option that is meant by another name. meant: our options by the names that other libraries use."""
 
     return lambda function: _checked(function, function.__name__, meant)
 

@@ -248,9 +248,7 @@ class Plugins:
         return []
 
     def detect(self, path: str, head: bytes) -> tuple[Format | None, str]:
-        """The format of a file and why: by first bytes that leave no doubt, by its suffix, else by the surest sniff of
-        at least 0.5; (None, why not) when nothing tells.
-        """
+        """A file's format and why: sure first bytes, its suffix, else the surest sniff from 0.5 on; (None, why not)."""
         claimed = self.claiming(path)
         head = as_utf8(head)
         if not claimed and self._is_copied_source(path):

@@ -89,9 +89,7 @@ class Output:
 
 
 class WorkspacePath(click.Path):
-    """A folder; or an address with a copy here: what is there is fetched first, and what the command
-    changes is uploaded when it has ended well.
-    """
+    """A folder; or an address with a copy here, fetched first, and uploaded when the command has ended well."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)

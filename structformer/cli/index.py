@@ -88,9 +88,7 @@ def command(
 
 
 def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) -> None:
-    """Name the base, and say, before its vectors are made, that the encoder does not read the documents' language.
-    `up`, whose commands print lines of progress, says that itself.
-    """
+    """Name the base, and warn before minutes of work if it does not read the documents; `up` warns by itself."""
     from structformer.corpus import Corpus
     from structformer.models.known_encoders import another_encoder
     from structformer.retrieval.indexing import encoders_advice, encoders_to_index

@@ -54,9 +54,7 @@ def lines_of_stages(*, quiet: bool, verbose: bool) -> StageReport:
 
 
 def _lines(what: str, quiet: bool, verbose: bool) -> Report:
-    """A line every tenth of the way; without `verbose` only where it takes long. The time that is left is reckoned from
-    the first report on: what was done before says nothing of the speed.
-    """
+    """A line every tenth of the way, without `verbose` only if it takes long; time left as from the first report."""
     begun = last = time.monotonic()
     shown, before = 0, -1
     often = PROGRESS_LINES in os.environ

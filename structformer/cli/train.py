@@ -103,9 +103,7 @@ def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, .
 
 
 def check_corpus(workspace: Path, settings: Sequence[str], *, recipe: str | None = None, resume: bool = False) -> None:
-    """Raise WorkspaceError without a corpus to learn from, before what trains is loaded, which takes seconds.
-    What only the options tell is left to it: which run is resumed, and whether another workspace is learned from.
-    """
+    """Raise WorkspaceError without a corpus, before torch is loaded; what only the options tell is left to training."""
     elsewhere = any(each.partition("=")[0].strip().replace("-", "_") == "train_from" for each in settings)
     if resume or elsewhere or (recipe and Path(recipe).is_file()):
         return

@@ -69,9 +69,7 @@ class Mark:
 
 @dataclass(slots=True)
 class Block:
-    """A node of the tree that a text's blocks make: [start, end) of the text, and the blocks in it.
-
-    What has text of its own has it in paragraphs, but for code, formulas and what is raw."""
+    """A node of a text's tree: [start, end) and inner blocks; own text is in paragraphs, except code and the like."""
 
     kind: MarkKind
     start: int

@@ -34,6 +34,4 @@ class Engine(Protocol):
     def name(self) -> str: ...
 
     def map(self, work: Work, tasks: Iterable[Any]) -> Iterator[Any]:
-        """Results in the order of the tasks. A task's own StructformerError is raised here as it is, any other as
-        RuntimeError.
-        """
+        """Results in the order of the tasks. Raises a task's own StructformerError, any other as RuntimeError."""

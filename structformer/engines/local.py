@@ -1,6 +1,4 @@
-"""The engines by their names, those of plugins too; and the local one: worker processes of this machine, which survive
-hostile input.
-"""
+"""The engines by name, plugins' too; and the local one: worker processes here, which survive hostile input."""
 
 import queue
 import threading

@@ -66,9 +66,7 @@ class _Worker:
         return _CLOCK_FACTOR * self.seconds + _CLOCK_SECONDS
 
     def run(self, work: Work, task: Any) -> tuple[str, Any]:
-        """("done", result) or ("error", its kind and message). Raises EOFError or OSError when the process is gone;
-        `item` is what it was at.
-        """
+        """("done", result) or ("error", kind and message). Raises EOFError or OSError if the process is gone."""
         assert self.process.stdin is not None
         self.item, self.seconds = None, work.seconds
         pickle.dump((work.function, task, work.seconds, _current_folder()), self.process.stdin)
@@ -132,9 +130,7 @@ class Pool:
         self._keeper: threading.Thread | None = None
 
     def take(self, kind: _Kind) -> tuple[_Worker, bool]:
-        """A worker, and whether it waited for work. Where none of that kind does, those of other kinds end, and their
-        memory is free for the one that begins. Raises Stopped.
-        """
+        """A worker, and whether it waited. If none of that kind waits, others end, for memory. Raises Stopped."""
         begun: Future[_Worker] = Future()
         with self._lock:
             if self._stopped:
@@ -221,9 +217,7 @@ def end_workers() -> None:
 
 
 class Crew:
-    """The workers at the tasks of one map. Once it is stopped, none of them runs: what one that came late wrote would
-    be found by whoever writes next.
-    """
+    """The workers of one map. Once stopped, none runs: what a late one wrote would be found by the next writer."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -235,9 +229,7 @@ class Crew:
         self.stopped = False
 
     def perform(self, task: Any) -> Any:
-        """Return the task's result. Raises its error, Stopped, and WorkspaceError if workers end at an item however
-        often it is left out, as while its result is written.
-        """
+        """Return the task's result. Raises its error, Stopped, or WorkspaceError if workers keep ending at an item."""
         losses: Counter[str] = Counter()
         while True:
             worker, waited = self._take()

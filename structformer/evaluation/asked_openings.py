@@ -70,9 +70,7 @@ class Way:
 
 
 def compares_by_structure(workspace: str | Path | Workspace) -> bool:
-    """Whether ways to search are compared by words and the static encoder alone: the index has no vectors of the
-    untrained encoder, or torch, which asks it, is not installed; and it has those of the static one.
-    """
+    """Whether words and the static encoder alone are compared: without torch, or the untrained encoder's vectors."""
     opened = OpenedIndex(Workspace(workspace))
     return opened.has_structure and not (are_installed(*TORCH) and opened.index.has_vectors(UNTRAINED))
 

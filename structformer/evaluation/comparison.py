@@ -153,9 +153,7 @@ class Evaluation:
         return {**{name: getattr(self, name) for name in names}, "rows": [row.as_dict() for row in self.rows]}
 
     def cells(self, row: Row) -> list[str]:
-        """A row's scores, the first one's interval, and how far and how surely it differs from what it is compared
-        with, as pages and notebooks show them.
-        """
+        """A row's scores, the first one's interval, and the difference and p of each comparison, as pages show them."""
         scores, (low, high) = [f"{row.scores[measure]:.3f}" for measure in self.measures], row.interval
         against = (row.against.get(name) for name in self.compared())
         return [*scores, f"{low:.3f}–{high:.3f}", *(f"{it[0]:+.3f} (p {it[1]:.4f})" if it else "" for it in against)]
@@ -354,9 +352,7 @@ def _check_shared(path: Path, run: Run, asked: Collection[str], known: Collectio
 
 
 def average_ranks(runs: Sequence[Run]) -> Run:
-    """The run of several systems' mean ranks, a document that one did not find counting as the one after its last (the
-    ensembles of HARP's table 3).
-    """
+    """Systems' mean ranks; a document one did not find counts as after its last (HARP's ensembles, table 3)."""
     averaged: Run = {}
     for query in dict.fromkeys(query for run in runs for query in run):
         ranks = [{name: place for place, (name, _) in enumerate(run.get(query, ()), 1)} for run in runs]

@@ -164,9 +164,7 @@ def write_judgements(folder: Path, judgements: Judgements) -> None:
 
 
 def beir_judgements(beir: Path) -> Judgements:
-    """Return queries and qrels of a BEIR folder or data set. As in BEIR, a document of the query's own id does not
-    count, unless it is judged relevant.
-    """
+    """Queries and qrels of a BEIR folder or data set; a query's own document counts only if judged relevant."""
     if beir.is_dir():
         test = beir / "qrels" / "test.tsv"
         found = read_judgements(beir / "queries.jsonl", test if test.exists() else beir / "qrels.tsv")

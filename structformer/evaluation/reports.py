@@ -1,6 +1,4 @@
-"""A whole evaluation: pipelines compared on judged queries, on held-out structure, or on openings; what two of them do
-differently; whether a search passes its gate; and a folder with runs and a page of it all.
-"""
+"""A whole evaluation: comparisons, differences of two pipelines, the gate, and a folder with runs and a page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -202,9 +200,7 @@ def _results(
 
 
 def _openings_compared(workspace: Workspace, say: Callable[[str], object]) -> Callable[..., Evaluation]:
-    """The comparison of ways to search on openings: with the untrained encoder, or if it is out of reach, by words and
-    structure, with a remark.
-    """
+    """The comparison on openings: with the untrained encoder, or without it by words and structure, with a remark."""
     if compares_by_structure(workspace):
         left = "pretrained encoders are left out of this comparison"
         say(

@@ -27,7 +27,5 @@ class Limits:
     nesting: int = 3
 
     def seconds_for(self, unpacked: int, packed: int) -> float:
-        """Processor time that a packed file may take in all: `seconds`, and one more for every `bytes_per_second` that
-        it has unpacked to, but no more of these than its packed size allows by `packed_bytes_per_second`.
-        """
+        """Processor time for a packed file: `seconds` and more by its unpacked size, limited by its packed size."""
         return self.seconds + min(unpacked / self.bytes_per_second, packed / self.packed_bytes_per_second)

@@ -104,9 +104,7 @@ def without_order(path: str) -> str:
 
 
 def path_names(path: str) -> tuple[str, ...]:
-    """The names a file has by its place: its path, the path without suffix, the same without numbers that order pages,
-    for an index page, its folder, and its slug.
-    """
+    """Names of a file by place: its path, without suffix, without ordering numbers, an index's folder, its slug."""
     bare = without_suffix(path)
     names = [path, bare]
     if (made := without_template(path)).lower() not in (path.lower(), bare.lower()) and made.startswith(bare):

@@ -20,9 +20,7 @@ _GAP = re.compile(f"[ \\n]*+(?:{_UNNAMED.pattern}[ \\n]*+)+")
 
 
 def name_references(document: Document, named: Callable[[str, bool], str] | None = None) -> None:
-    """Give every unnamed reference its text: what `named` says for its anchor (True: with its kind), else the title of
-    the section that has the anchor. One that leads elsewhere keeps no text.
-    """
+    """Name unnamed references: by `named` of the anchor (True: with its kind), else by the anchor section's title."""
     titles: dict[str, str] = {}
 
     def text_of(link: Link, mark: str) -> str:

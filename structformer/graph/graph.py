@@ -207,9 +207,7 @@ class ReferenceGraph:
         return read_table(self._file(f"edges/{shard:05}.parquet"))
 
     def incoming_texts(self, shard: int | None = None) -> dict[tuple[int, int], list[str]]:
-        """Anchor texts by (target document, target section) of one shard's documents, or of all: each once, in order of
-        their sources; and of redirects the names that lead to a document.
-        """
+        """Anchor texts by (target document, section) of a shard or all, each once, in order; and redirects' names."""
         shards = range(len(self.corpus.shards)) if shard is None else [shard]
         return {key: texts for each in shards for key, texts in incoming_texts(self.incoming(each)).items()}
 

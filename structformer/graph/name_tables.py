@@ -356,9 +356,7 @@ class NameTables:
         return self._first(query, document, dict.fromkeys((anchor, anchor.lower())))
 
     def section_by_letters(self, document: int, anchor: str) -> int | None:
-        """Number of the one section with an anchor or a title of the same letters and digits, whichever renderer's
-        rule the link follows; of a path of headings (`Chapter#Part`) the last counts.
-        """
+        """The section whose anchor or title has these letters and digits; of a path of headings (`A#B`) the last."""
         form = letters_and_digits(_RENDERERS_PREFIX.sub("", anchor.rpartition("#")[2]))
         query = "SELECT section FROM loose WHERE document = ? AND form = ?"
         return self._first(query, document, (form, _NUMBERLESS + form) if form else ())

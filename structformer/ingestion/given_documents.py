@@ -79,9 +79,7 @@ def _given_shards(workspace: Workspace) -> list[ShardInfo]:
 
 
 def given_rows(documents: Iterable[Document]) -> dict[str, Rows]:
-    """The documents by their ids, as they are kept; of one id the last. Raises UsageError on what is not a document,
-    and on one whose format is not installed.
-    """
+    """The documents as kept, by id, the last of each. Raises UsageError on other objects and unknown formats."""
     return {row["id"]: (row, sections) for row, sections in map(_rows, documents)}
 
 
@@ -100,9 +98,7 @@ def _rows(document: Document) -> Rows:
 
 
 def change_given(workspace: Workspace, new: Mapping[str, Rows], ids: Sequence[str] = ()) -> Changed:
-    """Add or replace documents, and take out those of `ids`, in the corpus and its graph, together or not at all.
-    Raises UsageError on an id that a file's document has.
-    """
+    """Change and remove documents in corpus and graph, all or nothing. Raises UsageError on an id that a file has."""
     with workspace.writing("structformer upsert" if new else "structformer delete"):
         files, given = _parted(workspace)
         there = {row["id"]: (row, sections) for row, sections in _kept_rows(given)}

@@ -92,9 +92,7 @@ class LookTask:
 def looked_at(
     walked: Iterable[tuple[Found, bool]], task: LookTask, workers: int | None, started: Started = lambda path: None
 ) -> Iterator[Looked]:
-    """Look at all files of a walk, in its order. workers: processes; None for one a core. 0 for none: `started` is
-    then called with each file's path.
-    """
+    """Look at a walk's files in order. workers: None for one a core; 0 for none, `started` then gets each path."""
     rest = iter(walked)
     first = list(islice(rest, 2))
     files = chain(first, rest)

@@ -113,9 +113,7 @@ class IngestRequest:
     def files(
         self, sources: tuple[Source, ...], ignored: Ignored | None = None, workers: int | None = None
     ) -> list[SurveyedFile]:
-        """Return the files to read below the sources, and those that are passed over with a reason; `ignored` counts
-        the others. workers: processes that look at them; None for one a core.
-        """
+        """Files to read, and those passed over with a reason; `ignored` counts others. workers: None for all cores."""
         return list(
             survey(
                 sources,

@@ -41,9 +41,7 @@ def noting(folder: str, started: Callable[[str], None]) -> Iterator[Callable[[st
 
 @contextmanager
 def noticing(cache: Path, slow: Slow | None) -> Iterator[str]:
-    """A folder in a workspace's cache for the notes, "" where nobody wants to know. slow: called once with the path of
-    each file that takes over SECONDS, and how many it took so far.
-    """
+    """A folder for the notes, "" if nobody asks. slow: called once with a file's path and seconds, if over SECONDS."""
     if slow is None:
         yield ""
         return

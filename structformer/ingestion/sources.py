@@ -14,9 +14,7 @@ from structformer.workspace import Source
 
 
 def place_of(path: str | Path, alone: bool = True) -> Path:
-    """The absolute path of what is read. A symbolic link is followed where it is the only PATH; among several only
-    within its own folder, since a shell lists links that nobody chose.
-    """
+    """The absolute path to read. A link is followed if it is the only PATH, else only within its own folder."""
     target = Path(path).resolve()
     place = Path(path).parent.resolve() / Path(path).name
     if alone or Path(path).name in ("", "..") or (target.exists() and place.parent in target.parents):

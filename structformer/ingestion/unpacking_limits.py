@@ -1,6 +1,4 @@
-"""What a packed file may cost in all: bytes, members and processor time; the time by its packed size too, since a
-small file can unpack to days of work.
-"""
+"""Limits of a packed file: bytes, members, processor time, also by packed size: a small one can unpack for days."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -26,9 +26,7 @@ _KEPT_BYTES = 32_000_000  # of neighbours, which many files of a folder ask for
 
 
 class FolderFiles:
-    """The regular files below a root that documents may take in: those that a walk would open, whatever `--include`
-    asks for. What a symbolic link leads to counts only when it is one of them.
-    """
+    """Regular files below a root that documents may include: those a walk opens, also without `--include`."""
 
     def __init__(self, root: Path, limits: Limits | None = None, wanted: FileFilter | None = None) -> None:
         self._root = root.resolve()

@@ -160,9 +160,7 @@ def compare_minilm(folder: Path) -> None:
 
 
 def commit_in_reach(name: str, revision: str = "") -> str | None:
-    """The commit of a hub model's revision, of its main branch without one: of the local cache's copy, else as the hub
-    answers within a few seconds; None when neither has it.
-    """
+    """A hub model's commit: the local cache's, else the hub's if it answers within seconds; None without either."""
     from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 

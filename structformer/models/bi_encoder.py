@@ -1,6 +1,4 @@
-"""The bi-encoder: a Transformer, pooled as its makers meant, unit length, cosine; with their prompts before queries and
-documents. Saved so that sentence-transformers loads it.
-"""
+"""The bi-encoder: a Transformer with its makers' pooling and prompts; sentence-transformers loads what it saves."""
 
 from __future__ import annotations
 
@@ -57,9 +55,7 @@ class BiEncoder(SentenceEncoder):
 
     @classmethod
     def load(cls, location: str) -> BiEncoder:
-        """From a folder or hub name, with the pooling, layers and prompts that its files say. Raises ModelError, also
-        where the files name what structformer does not know.
-        """
+        """Load a folder or hub name with its pooling, layers and prompts. Raises ModelError, also on unknown ones."""
         modules = read_modules(location)
         model = load_encoder(location, body=modules.body)
         if getattr(model.config, "is_encoder_decoder", False):

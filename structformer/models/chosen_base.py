@@ -40,9 +40,7 @@ def usable_pair(workspace: Workspace, name: str, queries: str) -> tuple[BaseMode
 
 
 def choose_base(workspace: Workspace, name: str) -> BaseModel:
-    """Name a workspace's base: a folder, a name on the hub, "minilm", or "auto" to name none. Raises ModelError if it
-    is missing, or is not an encoder by itself.
-    """
+    """Name a workspace's base: folder, hub name, "minilm", "auto" for none. Raises ModelError if it is no encoder."""
     base = usable_base(name)
     if name == _AUTO:
         seal(workspace.path, ())

@@ -82,9 +82,7 @@ _SAYS_ENGLISH = re.compile(r"(?:^|-)en(?:glish)?(?:-|$)|^all-(?:minilm|mpnet|dis
 
 
 def is_english(name: str) -> bool:
-    """Whether the encoder of that name reads English alone: by its name on the hub, or the end of it, which a folder
-    may have; False where nobody here knows.
-    """
+    """Whether an encoder reads English alone, by the end of its name, which a folder may have; False if unknown."""
     end = name.rpartition("/")[2].lower()
     known = [each.languages for each in KNOWN.values() if end == each.name.rpartition("/")[2].lower()]
     return end == _PACKAGED or (known[0] == "en" if known else bool(_SAYS_ENGLISH.search(end)))

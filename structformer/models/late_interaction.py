@@ -1,6 +1,4 @@
-"""Late interaction (ColBERT, Khattab and Zaharia, SIGIR 2020): one vector per token, a document's score from each query
-token's best match.
-"""
+"""Late interaction (ColBERT, Khattab and Zaharia, SIGIR 2020): a vector per token, sums of best matches."""
 
 from __future__ import annotations
 

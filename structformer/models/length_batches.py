@@ -32,9 +32,7 @@ def _of(device: str) -> _Batches:
 
 
 def length_buckets(lengths: Sequence[int], device: str, batch_tokens: int | None = None) -> list[list[int]]:
-    """Numbers of the texts in batches of ascending length, each of at most `batch_tokens` padded tokens, but at least
-    one text. Of all such batches those that are read soonest, padding and beginnings counted.
-    """
+    """Texts' numbers in batches by length, `batch_tokens` padded tokens at most, such that they are read soonest."""
     chosen = _of(device)
     budget = batch_tokens or chosen.tokens
     order = sorted(range(len(lengths)), key=lambda number: (lengths[number], number))

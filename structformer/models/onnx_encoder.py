@@ -128,9 +128,7 @@ def export_onnx(kind: RankerKind, location: str, folder: Path, *, int8: bool = F
 
 
 def export_encoder(location: str, folder: Path, *, int8: bool = False) -> Path:
-    """`export_onnx` of a sentence encoder, with all else that OnnxEncoder reads of its folder. One without a
-    tokenizer.json, which transformers makes, needs torch too.
-    """
+    """`export_onnx` of a sentence encoder with all files OnnxEncoder reads; without tokenizer.json by torch."""
     modules = read_modules(location)
     inside = f"{modules.body}/" if modules.body else ""
     config = settings_of(location, f"{inside}config.json")

@@ -16,9 +16,7 @@ class PlainTokenizer:
     """A tokenizer.json, whose texts are neither padded nor cut."""
 
     def __init__(self, location: str, body: str = "", *, lower_case: bool = False) -> None:
-        """body: the Transformer's folder within. lower_case: whether texts are read in lower case. Raises OtherForm if
-        the file is missing, ModelError if it cannot be read.
-        """
+        """body: the folder within; lower_case: of texts. Raises OtherForm if missing, ModelError if unreadable."""
         from tokenizers import Tokenizer
 
         folder = f"{body}/" if body else ""

@@ -1,6 +1,4 @@
-"""From the vectors of a text's tokens to one of the text, by the same arithmetic for arrays of numpy and of torch:
-training, indexing and a search without torch are to agree.
-"""
+"""From token vectors to a text's, by the same arithmetic in numpy and torch: search and training must agree."""
 
 from __future__ import annotations
 

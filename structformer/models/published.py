@@ -26,9 +26,7 @@ Tensors = dict[str, torch.Tensor]
 
 
 class PublishedWeights:
-    """The weights of a folder or hub name, by the names that they have today, an adapter's merged into its base. No
-    code of a pickled file is run.
-    """
+    """A location's weights by today's names, an adapter's merged into its base; no pickled code is run."""
 
     def __init__(self, location: str, body: str = "", files: Sequence[str] = (SAFE, PICKLED)) -> None:
         """body: the folder within; files: names there, the first is taken. Raises ModelError if none can be read."""
@@ -122,9 +120,7 @@ def today(name: str) -> str:
 
 
 def old_config(location: str, body: str = "") -> dict[str, Any] | None:
-    """The settings of a BERT whose config.json is of a time when there were no other models, and so names none; None
-    of any other. Raises ModelError when the file cannot be read.
-    """
+    """The settings of an early BERT, whose config.json names no model type; None of others. Raises ModelError."""
     found = read_model_json(location, f"{body}/config.json" if body else "config.json")
     return found if isinstance(found, dict) and "model_type" not in found and found.keys() >= _OLD_BERT else None
 
@@ -218,9 +214,7 @@ _MASKED_HEADS = (
 
 
 def masked_head(location: str) -> Tensors | None:
-    """The weights of a model's own head for masked words, by the names that training gives them; None if it has
-    none. Raises ModelError on weights that cannot be read.
-    """
+    """A model's own head for masked words, by training's names; None without one. Raises ModelError if unreadable."""
     weights = PublishedWeights(location)
     for dense, norm, bias in _MASKED_HEADS:
         layers = {"dense": dense, "norm": norm}

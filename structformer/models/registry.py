@@ -76,9 +76,7 @@ def model_folder(workspace: str | Path | Workspace, name: str) -> Path:
 
 
 def checked_model(workspace: str | Path | Workspace, name: str) -> Path:
-    """The folder of a model, verified; one from elsewhere has no digests and is not. Raises ModelError if unknown,
-    WorkspaceError if a file has changed.
-    """
+    """The folder of a model, verified if ours. Raises ModelError if unknown, WorkspaceError if a file has changed."""
     folder = model_folder(workspace, name)
     if not folder.exists():
         read_record(workspace, name)
@@ -145,9 +143,7 @@ def model_kind(workspace: str | Path | Workspace, name: str) -> str:
 
 
 def trained_models(workspace: str | Path | Workspace) -> list[str]:
-    """Names of the workspace's trained models, without those that were replaced; one that has lost its record is among
-    them, so that it is said and no other one taken.
-    """
+    """The workspace's trained models, no replaced ones; one without its record too, so that its loss is reported."""
     models = Workspace(workspace).models
     found = {path.parent.name for name in (RECORD, SEAL) for path in models.glob(f"*/{name}")}
     return sorted(name for name in found if not name.startswith("."))

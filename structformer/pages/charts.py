@@ -168,9 +168,7 @@ def changes(values: Sequence[float], y_name: str) -> Markup:
 
 
 def queries(names: Sequence[str], scores: Mapping[str, Sequence[float]], y_name: str) -> Markup:
-    """For each query a line from its lowest score to its highest, and a dot for each system. scores: by the system's
-    name, in the order of the queries; the first system's dots are filled.
-    """
+    """For each query a line from lowest to highest score, a dot for each system; the first one's dots are filled."""
     low, high = (reach(reach(values) for values in scores.values()) for reach in (min, max))
     y = Axis.over(min(0.0, low), max(high, 1e-3), y_name, count=5)
     bottom, width = 7.0 * max(map(len, names)) + 12, y.room + _QUERY_WIDTH * len(names) + _MARGIN

@@ -62,9 +62,7 @@ def query_lengths(queries: Sequence[str]) -> tuple[int, int] | None:
 def log_queries(
     queries: Sequence[str], search: UntrainedSearch, *, most: int = MOST_PSEUDO_QUERIES, seed: int = 0
 ) -> list[PseudoQuery]:
-    """At most `most` of a log's queries on whose answer three ways to search agree: the first document of the hybrid is
-    among the first three of dense and of lexical search.
-    """
+    """At most `most` queries whose first hybrid document is in the first three of dense and of lexical search."""
     sample = EvenSample(most, f"log/{seed}")
     for query in queries:
         sample.add(plain(query), query, 0, None)

@@ -63,9 +63,7 @@ class Judge:
 
 
 def query_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.NDArray[np.float64]:
-    """(questions,) what each counts: less where its document has many, by the root of their number, so that no
-    document's questions outvote all others; openings more.
-    """
+    """(questions,) weights: 1 / sqrt(n) for one of n questions of a document; openings count more."""
     questions = [asked.questions[number] for number in numbers]
     of_document = Counter(question.document for question in questions)
     shares = np.array([of_document[question.document] ** -0.5 for question in questions])

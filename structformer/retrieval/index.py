@@ -1,6 +1,4 @@
-"""The index of a workspace, as it is read: the words and metadata of units and documents, the vectors of one encoder or
-more. `indexing` makes it.
-"""
+"""The index of a workspace, as it is read: words and metadata, vectors of encoders. `indexing` makes it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,9 +27,7 @@ class Index:
     """The current index of a workspace, held open: its files stay as they are, whatever is published meanwhile."""
 
     def __init__(self, workspace: Workspace) -> None:
-        """Raises WorkspaceError if there is no index, it is of another version, the corpus that it was made of is gone,
-        or one of its files has changed.
-        """
+        """Raises WorkspaceError if index or corpus are missing or of another version, or a file has changed."""
         self.workspace = workspace
         for _ in range(_TRIES):  # a newer one may be published between the two
             self._sealed, self._hold = workspace.sealed("index")
@@ -78,9 +74,7 @@ class Index:
                 seal(self.folder, made, to=seal_of(names[0].replace("/", "-")))
 
     def has_vectors(self, encoder: str | EncoderPlace) -> bool:
-        """Whether the index has the vectors that an encoder's queries are compared with; False too where there is no
-        such encoder, or its base is out of reach.
-        """
+        """Whether the index has an encoder's vectors; False too if the encoder or its base is out of reach."""
         try:
             return self.has(vector_files(self._place(encoder))[0])
         except ModelError:
@@ -125,9 +119,7 @@ class Index:
         return all(map(self.has, names)) and all(map(self.path, names))
 
     def bases(self) -> dict[str, str]:
-        """What made each file of vectors, by its name: the pretrained encoder, or the one its training began with, as
-        "org/name", with "@COMMIT" if it comes from a hub.
-        """
+        """What made each file of vectors: the encoder, or its training's base, as "org/name" or "org/name@COMMIT"."""
         found = {}
         for path in sorted((self.folder / "dense").glob("*.made.json")):
             made = read_json(path)

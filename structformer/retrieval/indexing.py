@@ -149,9 +149,7 @@ def build_index(
 
 
 def _largest(units: Units, documents: IndexedDocuments) -> dict[str, Any] | None:
-    """The document that has a fifth of all passages or more, with its share: pages of news crowd out others. None of
-    small corpora.
-    """
+    """The document with a fifth of all passages or more, and its share; None in small corpora."""
     counts = np.bincount(units.numbers("document"), minlength=1)
     share = float(counts.max() / max(1, len(units)))
     if share < _LARGE or len(documents) < _FEWEST_DOCUMENTS:
@@ -171,9 +169,7 @@ def encoders_advice(
 
 
 def encoders_to_index(workspace: Workspace) -> list[str]:
-    """The static encoder, and `default_encoders` if they run with what is installed. Raises MissingPackage if they do
-    not, and the index of today has vectors of theirs.
-    """
+    """The static encoder and `default_encoders` that run. Raises MissingPackage if the index would lose vectors."""
     if would_lose_vectors(workspace):
         require(
             "an index with a pretrained encoder's vectors, as this workspace has (--encoder structure: one without),",

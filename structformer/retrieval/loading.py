@@ -70,9 +70,7 @@ def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
 
 
 def query_encoder_folder(workspace: Workspace, name: str) -> Path:
-    """The folder whose export encodes queries: the model's; for an untrained encoder, whose own files are not ours to
-    add to, one in the workspace's cache.
-    """
+    """The folder whose export encodes queries: the model's, or of an untrained one, which is not ours, in the cache."""
     place = encoder_place(workspace, name)
     return workspace.cache / "onnx" / place.vectors if name == UNTRAINED else Path(place.queries)
 

@@ -1,6 +1,4 @@
-"""An index opened for search: its units, its lexical index, and the models and vectors that stages ask for, loaded when
-first needed.
-"""
+"""An index opened for search, with the models and vectors that stages ask for, loaded when first needed."""
 
 from __future__ import annotations
 
@@ -237,9 +235,7 @@ class OpenedIndex:
         return ""
 
     def with_encoders_named(self, pipeline: Pipeline) -> Pipeline:
-        """Fill in the default search's encoder for stages that name none. Raises WorkspaceError where there are such
-        stages and the index has words alone.
-        """
+        """Fill in the default encoder where a stage names none. Raises WorkspaceError if the index has words alone."""
         unnamed = [stage for stage in pipeline.stages if stage.model == DEFAULT]
         if not unnamed:
             return pipeline

@@ -69,9 +69,7 @@ def parts_of(opened: Searched, query: str, documents: Allowed | None) -> Parts:
 
 
 def _is_meant(opened: Searched, parts: Asked, without: dict[str, Mask], documents: Allowed | None) -> bool:
-    """Whether words with a minus are not wanted: of `find -name` the corpus has `-name` itself, and what is pasted has
-    signs, or options that no page has.
-    """
+    """Whether a minus excludes: not if the corpus has `-name` itself, or in pasted lines of signs and options."""
     if any(" " not in word and holding(opened, f"-{word}", documents).any() for word in without):
         return False
     chunks = [chunk for phrase in parts.phrases for chunk in phrase.split()]

@@ -230,9 +230,7 @@ class Retriever:
     def rank_sections(
         self, queries: Sequence[str], pipeline: AnyPipeline | None = None, k: int = 100, *, names: Sequence[str] = ()
     ) -> list[list[tuple[str, float]]]:
-        """For each query up to k (document id#anchor, score) of sections, each scoring as its best passage; the text
-        above the first heading has no anchor.
-        """
+        """Each query's (document id#anchor, score), up to k, by the best passage; no anchor above the first heading."""
         ranked = (ranking.ranked for ranking in self.rank(queries, pipeline, names=names))
         return [list(best_of(each, k, lambda number: self.units[number].section_id).items()) for each in ranked]
 
@@ -247,9 +245,7 @@ class Retriever:
         return self.opened.allowed(where)
 
     def pipeline(self, pipeline: AnyPipeline | None) -> Pipeline:
-        """A pipeline from any of its forms, each stage with its encoder; the default one for None. Raises
-        WorkspaceError where a stage needs vectors and the index has none.
-        """
+        """A pipeline from any form, encoders filled in; None: the default. Raises WorkspaceError without vectors."""
         return self.default_pipeline() if pipeline is None else self.opened.with_encoders_named(as_pipeline(pipeline))
 
     def weights(self, pipeline: Pipeline) -> FusionWeights | None:
@@ -317,9 +313,7 @@ def _made_vectors(index: Index, encoder: str) -> Path:
 
 
 def checked_query(query: str) -> str:
-    """The query, U+FFFD for what UTF-8 cannot hold: bytes of another encoding, half an emoji. Raises UsageError when it
-    has neither a word nor a sign, or is not text.
-    """
+    """The query as UTF-8, U+FFFD for bytes that are not. Raises UsageError without words and signs, or no text."""
     if not isinstance(query, str):
         raise UsageError(f"a query is text, not {type(query).__name__}")
     query = query.encode("utf-8", "surrogatepass").decode("utf-8", "replace")

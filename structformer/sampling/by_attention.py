@@ -1,6 +1,4 @@
-"""Drawing with a model's attention (HARP's tasks): shard by shard in several processes where the weights can be shared
-by them, else here.
-"""
+"""Drawing with a model's attention (HARP's tasks): by processes that can share its weights, else here."""
 
 import os
 import sqlite3
@@ -117,9 +115,7 @@ def _page_files(task: DrawTask, weights: SharedWeights, shards: int) -> list[Pat
 
 
 def draw_shard_by_attention(task: DrawTask, started: Callable[[str], None]) -> tuple[int, str]:
-    """A worker's job: a shard's Examples of the tasks that ask a model's attention. Gives how many weights were
-    computed, and the name of the file that keeps them, "" for none.
-    """
+    """Draw a shard's Examples by attention; gives the weights computed, and their file's name, "" for none."""
     weights = task.weights
     assert weights is not None
     before = weights.computed if isinstance(weights, SharedWeights) else 0
@@ -172,9 +168,7 @@ def _requests(here: Neighbourhood) -> Iterator[Request]:
 
 
 class _Prepared:
-    """Weights of a shard's own sentences and of the pages that these link to, as they were computed. name: of the file
-    of the former.
-    """
+    """Weights of a shard's sentences and linked pages, as computed. name: of the sentences' file."""
 
     def __init__(
         self,

@@ -122,9 +122,7 @@ class Neighbourhood:
     def random_pages(
         self, rng: Random, excluded: set[int], text: Callable[[int], str], wanted: int, positive: str, query: str = ""
     ) -> dict[int, str]:
-        """Texts of up to `wanted` random documents outside `excluded`, by number: long enough, no two the same, none
-        nearly the positive's, and none that holds the query.
-        """
+        """Random documents' texts by number: long enough, distinct, unlike the positive, without the query."""
         taken: dict[int, str] = {}
         words, fewest = word_set(positive), self.view.options.min_words
         for _ in range(50 + 10 * wanted if self.pages.count > len(excluded) else 0):
@@ -141,9 +139,7 @@ class Neighbourhood:
     def among_random_pages(
         self, pair: Example, rng: Random, excluded: set[int], text: Callable[[int], str], census: Census | None = None
     ) -> Iterator[Example]:
-        """The Example of a pair and as many random documents outside `excluded` as are wanted. census: counts one
-        without any as dropped; without it the pair may stay alone.
-        """
+        """The pair's Example with random documents, as wanted. census: counts one left alone as dropped."""
         [query], [positive] = pair.queries, pair.documents
         others = self.random_pages(rng, excluded, text, self.view.options.wanted_negatives, positive, query).values()
         if census is not None and not others:

@@ -1,6 +1,4 @@
-"""What drawing a shard's Examples is, whatever draws them: the task of a worker, the shard's documents in their corpus,
-and each document drawn from as often as the options say.
-"""
+"""Drawing a shard's Examples: a worker's task, the shard's documents, and redrawing as the options say."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -82,9 +80,7 @@ def run_tasks(
     memory_bytes: int = _MEMORY_BYTES,
     keep: bool = True,
 ) -> list[Any]:
-    """Make what is not there of these tasks; gives what the function, "module:name", returns for each of those.
-    memory_bytes, keep: as of Work.
-    """
+    """Make what is missing of these tasks; gives each result of "module:name". memory_bytes, keep: as of Work."""
     missing = [task for task in tasks if not task.output.exists()]
     for _ in range(len(tasks) - len(missing)):
         steps.next()

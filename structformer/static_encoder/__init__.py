@@ -1,6 +1,4 @@
-"""A static encoder, learned from a corpus's own structure alone: sums of vectors of words, and of words' n-grams.
-
-Nothing here loads torch or a pretrained model."""
+"""A static encoder, learned from a corpus alone: sums of vectors of words and n-grams. No torch is loaded."""
 
 from structformer.static_encoder.encoder import StaticEncoder, unit
 from structformer.static_encoder.starting_vectors import signed

@@ -23,9 +23,7 @@ _AT_ONCE = 512  # texts
 
 
 class StaticEncoder:
-    """Encodes texts by sums of vectors of words and of their n-grams; no order, no context, microseconds a query.
-    vectors: (features, dimensions) float16 or float32.
-    """
+    """Encodes texts by sums of words' and n-grams' vectors, without order. vectors: (features, dimensions) floats."""
 
     kind = KIND
 

@@ -28,9 +28,7 @@ Table = Any  # scipy.sparse.csr_matrix of float32, which has no types
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case; of scripts without spaces, and of Hangul, every character and every pair of
-    neighbours, each behind a mark.
-    """
+    """Words in lower case; of Hangul and scripts without spaces characters and neighbouring pairs, each marked."""
     found: list[str] = []
     for word in _WORD.findall(normal(text)):
         if word.isascii() or _RUN.search(word) is None:
@@ -50,9 +48,7 @@ def words_of(text: str) -> list[str]:
 
 
 def features_of(word: str) -> list[str]:
-    """A word's features: itself, and its n-grams with a blank at either end; a character or a pair of a script without
-    spaces is one feature.
-    """
+    """A word itself, and its n-grams with a blank at either end; itself alone in a script without spaces."""
     if word[0] == OF_UNSPACED:
         return [word]
     spaced = f" {word} "
@@ -100,9 +96,7 @@ def stacked(tables: Sequence[Table], columns: int) -> Table:
 
 
 class Features:
-    """The features that a static encoder has vectors of, by number, with their weights.
-
-    names: of the features; weights: (features,) what each counts in the sum that a word is."""
+    """Features with vectors, by number. names: of the features; weights: (features,) what each counts in a word."""
 
     def __init__(self, names: Sequence[str], weights: npt.NDArray[np.float32]) -> None:
         self.names = list(names)

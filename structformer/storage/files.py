@@ -159,9 +159,7 @@ def _encoded(value: Any) -> bytes:
 
 
 def read_json(path: Path, *, digest: bool = False) -> Any:
-    """The value of a JSON file. Raises WorkspaceError when it is missing or broken; with `digest` also when it has
-    changed since `write_json` wrote it.
-    """
+    """A JSON file's value. Raises WorkspaceError if missing or broken; with `digest` also if changed since written."""
     try:
         value = json.loads(path.read_bytes())
     except FileNotFoundError as error:
@@ -224,9 +222,7 @@ def replacing_folder(final: Path, *, earlier: Path | None = None) -> Iterator[Pa
 
 @contextmanager
 def building_folder(parent: Path, *, target: Path | None = None) -> Iterator[FolderBuilder]:
-    """A temporary folder in `parent` that `become` gives its name; without that it goes away. target: the path that
-    errors name, if not that of the parent.
-    """
+    """A temporary folder in `parent` that `become` keeps. target: the path errors name, if not the parent's."""
     with writing_errors(target or parent):
         parent.mkdir(parents=True, exist_ok=True)
         temporary = parent / temporary_name()

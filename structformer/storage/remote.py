@@ -47,9 +47,7 @@ class RemoteFolder:
         self._record = local.with_name(local.name + _RECORD)
 
     def pull(self) -> None:
-        """Make the copy what the store has. Raises WorkspaceError where the store cannot be read, or a killed command
-        left changes in the copy while the store went on.
-        """
+        """Make the copy what the store has. Raises WorkspaceError if unreadable, or if both have changed since."""
         with self._store_errors():
             state, seen = self._state()
             known = self._known()
@@ -125,9 +123,7 @@ class RemoteFolder:
 
     @contextmanager
     def _written(self, key: str) -> Iterator[Any]:
-        """A file of the store, to be written. On a network path it gets its name when it is whole: who is killed there
-        leaves what was written, which an object store drops.
-        """
+        """A store's file to write; on a network path it is named when whole, as a killed writer leaves its part."""
         if not isinstance(self._store, fs.LocalFileSystem):
             with self._store.open_output_stream(key) as file:
                 yield file

@@ -75,9 +75,7 @@ def _files(folder: Path) -> Iterable[str]:
 
 
 def compared(folder: Path, name: str, advice: str) -> Path | None:
-    """A file of a folder, compared with what was written where that has a seal; None where the folder never had such a
-    file. Raises WorkspaceError as `Sealed.path` does.
-    """
+    """A folder's file, verified if sealed; None if it never had one. Raises WorkspaceError as `Sealed.path` does."""
     sealed = Sealed(folder, advice)
     if not sealed.has(name):
         return None
@@ -146,9 +144,7 @@ class Sealed:
         return self._digests
 
     def problems(self, *, whole: bool = False) -> list[str]:
-        """Every file that is missing or not as it was written, whatever is remembered of it. whole: nothing else may be
-        in the folder, as where a later seal is lost.
-        """
+        """Every missing or changed file, whatever is remembered. whole: nothing else may be in the folder."""
         try:
             names = self.names()
         except WorkspaceError as error:

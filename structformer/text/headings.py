@@ -53,9 +53,7 @@ def ascii_slug(title: str) -> str:
 
 
 def letters_and_digits(name: str) -> str:
-    """What all renderers' anchors of a title have in common: its letters and digits, in small letters, without accents
-    on Latin, Greek and Cyrillic ones.
-    """
+    """A title's letters and digits, as in all its anchors: small, without Latin, Greek and Cyrillic accents."""
     if name.isascii():
         return _NO_LETTER.sub("", name.lower())
     parts = unicodedata.normalize("NFKD", "".join(filter(_is_part, name)))

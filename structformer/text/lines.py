@@ -34,9 +34,7 @@ def as_number(text: str) -> float:
 
 
 def columns(line: str, numbers: Collection[int]) -> list[str]:
-    """A line's cells between tabs, if there are as many as one of these numbers, else between blanks of any kind; so
-    too where all of TREC's columns are there.
-    """
+    """A line's cells between tabs, if as many as allowed, else between blanks; so too if TREC's columns are there."""
     cells, words = [cell.strip() for cell in line.split("\t")], line.split()
     is_trec = len(words) == max(numbers) and words[1].upper() in ("0", "Q0")
     return cells if len(cells) in numbers and not is_trec else words

@@ -117,9 +117,7 @@ def _verbs() -> frozenset[str]:
 
 
 def is_fragment(sentence: str, line: str, before: str, after: str) -> bool:
-    """Whether a sentence of a line is cut off by the line's end or begun in the line before, as in text that is wrapped
-    by hand. before, after: the neighbouring lines.
-    """
+    """Whether a sentence is cut off by its line's end or begun before, as in wrapped text. before, after: lines."""
     goes_on = line.startswith(sentence) and len(before) > _WRAPPED_LINE and before[-1] not in ".:;!?"
     ends = line.endswith(sentence) and len(line) > _WRAPPED_LINE and sentence[-1:] not in tuple(".:;!?")
     return (goes_on and sentence[:1].islower()) or (ends and after[:1].islower())

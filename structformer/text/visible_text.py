@@ -16,9 +16,7 @@ _WHITE_CONTROLS = "\x0b\x0c\r\x1c\x1d\x1e\x1f\x85"
 
 
 def without_controls(text: str) -> str:
-    """The text, as long as it was, with a space or U+FFFD in the place of each control character: indexes would cut
-    words there, and databases refuse some of them.
-    """
+    """The text, as long, with a space or U+FFFD for each control character: indexes and databases choke on them."""
     if text.isprintable() or not CONTROLS.search(text):
         return text
     return CONTROLS.sub(lambda control: " " if control[0] in _WHITE_CONTROLS else "\ufffd", text)

@@ -61,9 +61,7 @@ def read_recipe(name: str) -> Recipe:
 
 
 def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Sequence[str] = ()) -> TrainingOptions:
-    """The options of a recipe, of `chosen` (None leaves a key alone), and of settings as "key=value" or
-    "sample.key=value", the later over the earlier. Raises UsageError.
-    """
+    """Options of a recipe, over it `chosen` (None: untouched), over these "key=value" settings. Raises UsageError."""
     read = read_recipe(recipe) if recipe else Recipe("", "", {}, {})
     train = {**read.train, **{key: value for key, value in chosen.items() if value is not None}}
     sample = dict(read.sample)

@@ -186,9 +186,7 @@ def said(unit: Unit) -> tuple[str, ...]:
 
 
 class Sayings:
-    """Groups the hits of one ranking that say the same thing: equal passages, and passages of copies that have one
-    place and hardly differ.
-    """
+    """Groups hits that say the same: equal passages, and those at one place of copies that hardly differ."""
 
     def __init__(self, units: Units, copies: Copies) -> None:
         self._units, self._copies = units, copies

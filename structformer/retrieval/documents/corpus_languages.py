@@ -19,9 +19,7 @@ class CorpusLanguages:
     """Two-letter codes, that of most documents first."""
 
     def of(self, document: IndexedDocument, units: Sequence[Unit]) -> str:
-        """Which of the corpus's languages a document is read in: the one that it declares, else that of its text. A
-        document that declares another language is read in the first, as queries are.
-        """
+        """The corpus's language to read a document in: the declared one, else its text's; if another, the first."""
         if self._declared(document):
             return self.read_in(document)
         text = "\n".join(unit.text for unit in units[:_LOOKED_AT])

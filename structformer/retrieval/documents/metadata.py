@@ -208,9 +208,7 @@ class MetadataTable:
         return rows[0][0] if rows else None
 
     def matching(self, paths: Sequence[str], metadata: Mapping[str, Any]) -> Mask:
-        """(documents,) whether each document's id matches one of the patterns, if there are any, and it has all these
-        metadata values, alone or in a list.
-        """
+        """(documents,) whether an id matches a pattern, if there are any, and all metadata, alone or in a list."""
         mask = np.ones(len(self._documents), bool)
         if paths:
             mask &= self._with_paths(paths)

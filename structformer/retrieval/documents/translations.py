@@ -91,9 +91,7 @@ class TranslationFinder:
         return numbers
 
     def _likely(self) -> Iterator[tuple[list[tuple[int, int]], list[int]]]:
-        """(document, language of its mark) of documents whose ids differ only in that mark, and documents whose id
-        lacks it; in order of their first documents.
-        """
+        """(document, mark's language) of documents whose ids differ in a mark alone, and those without; in order."""
         if not self._marked:
             return
         families, ids = np.frombuffer(self._families, np.uint64), np.frombuffer(self._ids, np.uint64)

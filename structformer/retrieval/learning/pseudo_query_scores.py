@@ -134,9 +134,7 @@ class PseudoQueryScores(AskedQuestions):
         return torch.stack([torch.from_numpy(self.words_of(number)) for number in numbers])
 
     def allowed(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Two (questions, units) bool: which units answer, and which don't. Neither: units that hold the question, the
-        documents that they are of, and those to be passed over.
-        """
+        """Two (questions, units) bool: right and wrong answers; neither: units with the question, skipped ones."""
         found = [self.allowed_of(number) for number in numbers]
         right, wrong = (torch.from_numpy(np.stack(each)) for each in zip(*found, strict=True))
         return right, wrong
@@ -174,9 +172,7 @@ class PseudoQueryScores(AskedQuestions):
         return torch.stack(right), cosines + fixed
 
     def ranks(self, vectors: torch.Tensor, numbers: Sequence[int]) -> npt.NDArray[np.int64]:
-        """(questions,) the rank from 1 of each question's document by its best unit under these weights; ties
-        count against it. A document that has no other unit ranks behind all.
-        """
+        """(questions,) rank from 1 of the document's best unit, ties against it; last if it has no other unit."""
         best, wrong = self.best_and_wrong(vectors, numbers)
         others = torch.full((len(numbers), len(self.overviews)), NOTHING)
         others = others.scatter_reduce(1, self.owners[None].expand(len(numbers), -1), wrong, "amax")

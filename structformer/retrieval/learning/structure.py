@@ -1,6 +1,4 @@
-"""The static encoder of a corpus: learned from what its own structure says belongs together, and kept as a model of the
-workspace, without labels, pretrained weights or torch.
-"""
+"""The static encoder of a corpus, learned from its own structure and kept as a model of the workspace."""
 
 from __future__ import annotations
 
@@ -124,9 +122,7 @@ class StructureLessons:
 
     @cached_property
     def _share(self) -> float:
-        """Of the epochs: who learns long to tell pages of one outline apart finds manuals, but alone loses the words of
-        those who ask about pages that have outlines of their own.
-        """
+        """Share of the epochs: long training helps manuals of one outline but, used alone, hurts other sites."""
         return 1 - (1 - _OF_OWN_OUTLINES) * own_outlines(self._units) if self.options.alone else 1.0
 
     def learned(
@@ -194,9 +190,7 @@ def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
 def save_structure(
     workspace: Workspace, learned: Learned, options: StructureOptions, corpus: Corpus, name: str, *, keep: bool = False
 ) -> ModelRecord:
-    """Save an encoder as a model of the workspace in place of any of that name; returns its record. keep: move the
-    earlier one to models/earlier.
-    """
+    """Save an encoder as the model of that name; returns its record. keep: move an earlier one to models/earlier."""
     with workspace.replacing_model(name, keep=keep) as folder:
         learned.encoder.save(folder)
         np.save(digest_path(folder / VECTORS), learned.digests)

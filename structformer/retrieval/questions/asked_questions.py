@@ -1,6 +1,4 @@
-"""Questions asked of an index, and the words' part of the score that they get: what both a search with a pretrained
-encoder and one without are asked.
-"""
+"""Questions asked of an index, and the words' part of their score, with a pretrained encoder or without one."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -92,9 +90,7 @@ class AskedQuestions:
         return places[places >= 0]
 
     def allowed_of(self, number: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Two (units,) arrays: which units answer a question, and which don't. Neither: units that hold the question,
-        the documents that they are of, and those to be passed over.
-        """
+        """Two (units,) bool: right and wrong answers; neither: units that hold it, their documents, skipped ones."""
         question = self.questions[number]
         right = self.unit_owners == question.document
         wrong = ~right & ~np.isin(self.unit_owners, list(self.skipped(question)))

@@ -1,6 +1,4 @@
-"""`dense`: cosines of a bi-encoder's vectors; `hybrid`: these and words together; `dense-fusion`: vectors for units
-found otherwise.
-"""
+"""`dense`: cosines of vectors; `hybrid`: these and words; `dense-fusion`: vectors for units found otherwise."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ def _found(
 def _nearest(
     index: DenseIndex, vectors: Vector, stage: Stage, weight: float, documents: Collection[int] | None
 ) -> list[Ranked]:
-    """The units that are nearest to each of the (queries, dimensions) vectors; none where a vector is all zeros, as the
-    static encoder's is of a query without a known word.
-    """
+    """The nearest units of each of the (queries, dimensions) vectors; none of zeros: a query of unknown words."""
     found = index.search_all(vectors, stage.k, overview_weight=weight, documents=documents)
     return [ranked if vector.any() else [] for ranked, vector in zip(found, vectors, strict=True)]
 

@@ -132,9 +132,7 @@ class Descriptions:
     def scores(
         self, best: Vectors, owners: Sequence[int] | Numbers, cosines: npt.NDArray[np.floating]
     ) -> npt.NDArray[np.float64]:
-        """(units,) each unit's document's value in `best`; of a document without one, the best of its units' cosines.
-        owners: (units,) their documents; cosines: (units,).
-        """
+        """(units,) the document's value in `best`, else its units' best cosine. owners, cosines: (units,)."""
         owners = np.asarray(owners, np.int64)
         documents, places = np.unique(owners, return_inverse=True)
         found = np.full(len(documents), -np.inf)

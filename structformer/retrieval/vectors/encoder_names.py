@@ -1,6 +1,4 @@
-"""The encoders that every workspace may have: the one that was trained on it, the one before any training, and the
-static one, which is learned from the corpus alone.
-"""
+"""Encoders of every workspace: the trained, the untrained, and the static one learned from the corpus alone."""
 
 ENCODER = "bi-encoder"  # the name of the trained model
 UNTRAINED = "base"

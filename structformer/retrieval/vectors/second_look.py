@@ -189,9 +189,7 @@ class SecondLook:
         return self._tokens[self._starts[unit] : self._starts[unit + 1]]
 
     def scores(self, query: Vectors, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """(units,) the mean over a query's tokens of the best cosine with a token of each unit. query: (tokens,
-        DIMENSIONS) float32, unit length.
-        """
+        """(units,) mean over query tokens of the best cosine with a unit's. query: (tokens, DIMENSIONS), unit."""
         found = np.zeros(len(units))
         for place, unit in enumerate(units.tolist()):
             if len(its := self.tokens(unit)):

@@ -27,9 +27,7 @@ class _Said(NamedTuple):
 
 
 def _may_be_action(word: str, query: str) -> bool:
-    """Whether a word may say what is done rather than what it is done to: one in small letters that comes first, or
-    stands beside words with a capital, as German's verbs do.
-    """
+    """Whether a word may be a verb: in small letters at the start, or beside words with a capital, as in German."""
     words = WRITTEN.findall(query)
     place = next((at for at, each in enumerate(words) if each == word), None)
     if place is None or any(map(str.isdigit, word)):
@@ -61,9 +59,7 @@ class Coverage:
         return best[0][1] / sum(weight for _, weight in atoms) if best else float(not atoms)
 
     def share(self, query: str, row: int, score: float) -> float:
-        """A row's score as a share of the idf of a query's words, function words apart: 0 where no row has any of them,
-        at least 1 where this one has all, or there are none.
-        """
+        """A row's score as a share of the query's idf: 0 where no row has its words, 1 or more where this has all."""
         said = self._said(query)
         worth = sum(map(self._worth, said))
         share = score / worth if any(word.rows for word in said) else float(not said)

@@ -113,9 +113,7 @@ class Names:
         return len(words) > 1 and len(self._rows.telling(text)) < len(words[:LONGEST_PHRASE])
 
     def absent(self, query: str) -> str:
-        """The name that a query is, but for function words, if no row has it whole in any spelling; else "". Not what
-        has a whole name in it, as `deck.toml:12` has.
-        """
+        """The name that a query is, stop words ignored, if no row has it whole or a whole name in it; else ""."""
         chunks = self._telling(query.split()[:LONGEST_PHRASE])
         name = chunks[0].strip(_AROUND) if len(chunks) == 1 else ""
         words = bare_words(name).split()

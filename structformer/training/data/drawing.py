@@ -1,6 +1,4 @@
-"""The Examples that a run learns from: those of the set that its sampling options ask for, drawn first where they are
-not there. Options that are not named are the defaults, whatever was drawn before.
-"""
+"""The Examples a run learns from: its sampling options' set, unnamed ones default, drawn first if missing."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass

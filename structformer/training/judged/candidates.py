@@ -26,9 +26,7 @@ _NOT_FOUND = 1_000_000  # the rank of what is not among the candidates
 
 @dataclass(frozen=True, slots=True)
 class JudgedCandidates:
-    """Chooses the checkpoint as Wikiformer does (Su et al., AAAI 2024, section "Implementation Details"): by MRR@10 of
-    each query's candidates, whatever the ranker.
-    """
+    """Chooses the checkpoint by MRR@10 of each query's candidates (Su et al., AAAI 2024), whatever the ranker."""
 
     queries: list[str]
     texts: list[str]

@@ -17,9 +17,7 @@ Qrels = Mapping[str, Mapping[str, int]]
 
 
 class DocumentTexts:
-    """Texts of some of a corpus's documents by their numbers, kept in a file, so that there may be more of them than
-    memory holds; a context manager, since the file stays open.
-    """
+    """Texts of a corpus's documents by number, kept in a file beyond memory; a context manager, as it stays open."""
 
     def __init__(self, corpus: Corpus, wanted: Collection[int], path: Path) -> None:
         """Read the corpus once, but for shards without a wanted document, and write the texts to `path`."""

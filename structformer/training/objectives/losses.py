@@ -69,9 +69,7 @@ def target_mse(scores: torch.Tensor, group_sizes: Sequence[int]) -> torch.Tensor
 
 
 def pointwise(scores: torch.Tensor, group_sizes: Sequence[int]) -> torch.Tensor:
-    """(groups,): cross-entropy of each pair by itself, the first of a group relevant and the others not, averaged over
-    the group (HARP eq. 18; Nogueira and Cho 2019, eq. 1).
-    """
+    """(groups,): mean cross-entropy of each pair, the first relevant (HARP eq. 18; Nogueira and Cho 2019, eq. 1)."""
     table, real = grouped(scores.float(), group_sizes)
     targets = torch.zeros_like(table)
     targets[:, 0] = 1.0

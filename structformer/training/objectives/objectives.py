@@ -120,18 +120,14 @@ class Objective(torch.nn.Module, ABC):
         return losses, self._masked(texts, masked, owners, len(prepared.examples))
 
     def take_up(self, location: str) -> None:
-        """Go on with what `kept` saved in the folder, or the hub's repository, that training starts from, if anything.
-        Raises ModelError on what cannot be read or does not fit.
-        """
+        """Go on with what `kept` saved where training starts from. Raises ModelError if it cannot be read or fit."""
 
     def kept(self, weights: Mapping[str, torch.Tensor]) -> dict[str, dict[str, torch.Tensor]]:
         """What of the objective's trained weights is saved beside the ranker: tensors by name, by their file's name."""
         return {}
 
     def beside(self, prepared: Prepared, others: Sequence[Sequence[Example]]) -> None:
-        """Take the documents of other processes' chunks among the negatives of a prepared one. Raises UsageError on an
-        objective that cannot.
-        """
+        """Take other processes' documents as negatives of a prepared chunk. Raises UsageError if impossible."""
         raise UsageError(f"gather means nothing to the loss {self.loss} of a {self.ranker.kind}")
 
     @property
@@ -248,9 +244,7 @@ class BiEncoderObjective(Objective):
         places: dict[str, torch.Tensor],
         pairs: int,
     ) -> Prepared:
-        """queries and documents: texts, and the Example that each is of. A text is encoded once, however many
-        pairs it is in, unless queries and documents have different prompts.
-        """
+        """queries, documents: texts and their Examples; each is encoded once, unless their prompts differ."""
         distinct: dict[tuple[str, int, Prompt], int] = {}
         owners: dict[int, int] = {}
         for (texts, examples_of), limit, name, side in (
