@@ -324,9 +324,7 @@ def _leads_out(name: str, value: Any) -> bool:
 
 
 def _check_config(ctx: click.Context, settings: dict[str, Any], where: str) -> None:
-    """Raise UsageError on a table that does not name a command, or a key outside any table that no command has. ctx:
-    the outermost, whose command is the group of all commands; a command that runs by itself is not checked.
-    """
+    """Raise UsageError on a table or key that no command has. ctx: the outermost; a lone command is not checked."""
     app = ctx.command
     if not isinstance(app, click.Group):
         return

@@ -156,9 +156,7 @@ def app() -> None:
 
 
 def _end_when_interrupted() -> None:
-    """Ctrl-C ends the command within a second, in the midst of a library's work too: what a killed writer leaves, the
-    next one tidies away. A server, which has a handler of its own, ends as it does.
-    """
+    """Ctrl-C ends a command within a second, also in a library's work; a server's own handler stays."""
     seen, told = os.pipe()
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)

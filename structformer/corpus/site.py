@@ -149,9 +149,7 @@ def write_site(folder: Path, site: Site, navigation: Navigation) -> None:
 
 
 def read_site(folder: Path, *, damaged: bool = False) -> tuple[Site, Navigation]:
-    """Return a corpus's site and its navigation, both empty if it has none. damaged: read them whatever the seal says,
-    as the ingest does that mends the corpus. Raises WorkspaceError.
-    """
+    """A corpus's site and navigation, both empty if it has none. damaged: read unverified. Raises WorkspaceError."""
     plain = folder / _FILE if (folder / _FILE).exists() else None
     path = plain if damaged else compared(folder, _FILE, "run `structformer ingest` again")
     values = read_json(path) if path is not None else {}

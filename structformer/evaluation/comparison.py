@@ -337,9 +337,7 @@ def _by_sections(judgements: Judgements, corpus: Corpus, known: Collection[str])
 
 
 def _check_shared(path: Path, run: Run, asked: Collection[str], known: Collection[str]) -> None:
-    """Warn where a run lacks queries or names documents that the corpus does not have: both count as not found. Raises
-    UsageError where it has none of them, as with ids of another form.
-    """
+    """Warn if a run lacks queries or names unknown documents. Raises UsageError if it has none of the corpus's."""
     documents = {document for ranked in run.values() for document, _ in ranked}
     there = documents.intersection(known)
     said = f"{path} has rankings for {len(run)} of {len(asked)} queries"

@@ -348,9 +348,7 @@ class TreeBuilder:
             self.verbatim(text)
 
     def open_script(self, script: Script) -> None:
-        """What follows, until `close_script`, is raised, lowered or part of a fraction: where a number would become
-        another one without it, that is written, as `structformer.formats.scripts` says.
-        """
+        """Begin raised or lowered text, or a part of a fraction, until `close_script`; see formats/scripts.py."""
         (self._heading or self._body).open_script(script)
 
     def close_script(self) -> None:

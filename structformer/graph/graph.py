@@ -48,9 +48,7 @@ def write_graph(
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ReferenceGraph:
-    """Resolve every link of a corpus into a folder, side by side: names to tables, links to edges, and what links say
-    to where they lead. No step holds more than a shard, or a partition of the names.
-    """
+    """Resolve a corpus's links into a folder, in parallel; no step holds more than a shard or a partition."""
     workers = workers or os.cpu_count() or 1
     write_names(corpus, folder / "names", engine=engine, workers=workers)
     gathered = folder / "gathered"

@@ -315,9 +315,7 @@ class NameTables:
         return bool(self._rows("SELECT 1 FROM names WHERE name = ? LIMIT 1", name))
 
     def _documents(self, name: str) -> tuple[int, ...]:
-        """Numbers of the documents of that name, two at most: more than one is ambiguous. A name without documents may
-        be an alias of another; the shortest chain of aliases counts.
-        """
+        """Numbers of a name's documents, two at most; without any, those of the shortest chain of aliases."""
         if self._table_of(name) < 0:
             return ()
         query = "SELECT document FROM names WHERE name = ? ORDER BY document LIMIT 2"
@@ -330,9 +328,7 @@ class NameTables:
         return ()
 
     def nearest(self, name: str, number: int) -> tuple[int, ...]:
-        """Return the documents of a name that share most folders with a document, of these those in the fewest: all
-        that are as near. Numbers are in the order of paths, so those that share most are next to its own.
-        """
+        """The documents of a name that share most folders with a document, of these those in the fewest."""
         query = "SELECT document FROM names WHERE name = ? AND document {} ORDER BY document {} LIMIT 9"
         sides = (query.format(f">= {number}", "ASC"), query.format(f"< {number}", "DESC"))
         path, distances = self._path(number), dict[int, tuple[int, int]]()

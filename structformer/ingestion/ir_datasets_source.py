@@ -16,9 +16,7 @@ from structformer.storage.files import temporary_name, writing_errors
 
 
 def dataset_documents(name: str, folder: Path, *, progress: Callable[[int, int], None] | None = None) -> Path:
-    """The documents of an ir_datasets id in `folder`, one compressed JSON object a line; made unless there, in flat
-    memory. Raises UsageError if the package or the data set is missing, or has no documents.
-    """
+    """A data set's documents in `folder`, JSON lines, made unless there. Raises UsageError if unavailable."""
     path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.jsonl.zst"
     if path.exists():
         return path

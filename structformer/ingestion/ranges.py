@@ -91,9 +91,7 @@ def range_pieces(location: Path, part: Range, format: StreamFormat, limit: int) 
 def pieces(
     location: Path, format: StreamFormat, limits: Limits, *, workers: int, now: Callable[[], float]
 ) -> Iterator[tuple[bytes | str, int]]:
-    """A whole file's pieces, or what was left out, with the bytes taken so far. Raises ReadError if it is damaged or
-    has cost too much. now: the processor time of its pieces so far.
-    """
+    """A file's pieces, or what was left out, with the bytes taken. Raises ReadError. now: processor time of pieces."""
     size = location.stat().st_size
     budget = Budget(limits, size, now)
     try:

@@ -300,9 +300,7 @@ class Reader:
 
 
 class Reading:
-    """One file's Documents, read as they are asked for. outcomes: the file's own first; complete when all are read.
-    Raises only UsageError: what goes wrong is in the outcomes.
-    """
+    """One file's Documents, read as asked for. outcomes: the file's first; errors too, but for UsageError."""
 
     def __init__(self, outcomes: list[Outcome], documents: Callable[[list[Outcome]], Iterator[Document]]) -> None:
         self.outcomes = outcomes

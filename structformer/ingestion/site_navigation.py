@@ -70,9 +70,7 @@ def _name_by_index(pages: Sequence[SitePage]) -> str:
 
 
 def _reader(found: Found, outside: list[str]) -> Callable[[str], str]:
-    """Return what reads a file by its path from the folder of pages. Nothing is read but what lies in the folder of
-    the pages or in that of the settings; what is read above the given folder is added to `outside`.
-    """
+    """A function that reads a file below the pages' or settings' folder; `outside` gets what lies above the given."""
 
     def text(path: str) -> str:
         place = Path(os.path.normpath(found.pages / path))

@@ -11,9 +11,7 @@ _PAGES = ("text/", "application/xhtml", "application/xml")
 
 
 def warc_pages(stream: BinaryIO, limit: int) -> Iterator[tuple[str, str, bytes | None]]:
-    """(name, address, content) of every fetched page, as "example.org/docs/index.html"; None for a content over `limit`
-    bytes. Redirects, failures, images and the like are skipped. Raises ValueError on damage.
-    """
+    """(name, address, content) of fetched pages; None for content over `limit` bytes. Raises ValueError on damage."""
     from warcio.archiveiterator import ArchiveIterator
 
     try:

@@ -138,9 +138,7 @@ class BiEncoder(SentenceEncoder):
         prompt: Prompt | None = None,
         see: SeeTokens | None = None,
     ) -> npt.NDArray[np.float32]:
-        """(texts, dimensions) float32, unit length; texts of like length go through the model together, so that little
-        is padding. prompt: goes before each text. see: is called with each text's place and token vectors.
-        """
+        """(texts, dimensions) float32, unit length. prompt: before each text. see: gets each text's token vectors."""
         prompt = prompt or Prompt()
         training = self.model.training
         self.model.eval()
@@ -191,9 +189,7 @@ class BiEncoder(SentenceEncoder):
         return self.encode_queries(queries) @ self.encode_documents(documents).T
 
     def save(self, folder: Path) -> None:
-        """Write weights (safetensors), tokenizer and the modules that sentence-transformers reads: its `encode_query`
-        and `encode_document` give what `encode_queries` and `encode_documents` do.
-        """
+        """Write weights (safetensors), tokenizer and modules; sentence-transformers gives the same vectors."""
         self.model.save_pretrained(folder, safe_serialization=True)
         self.tokenizer.save_pretrained(folder)
         if self.passages:

@@ -26,9 +26,7 @@ def longest_input(model: Any) -> int | None:
 
 
 def first_tokens(tokenizer: Any, texts: Sequence[str], limits: Sequence[int]) -> list[list[int]]:
-    """The ids of each text's first `limit` tokens, without special ones, with which the whole text's begin. Equal texts
-    are tokenized once, long ones only as far as needed.
-    """
+    """Ids of each text's first `limit` tokens, as the whole text's begin; long texts are read only as far."""
     wanted: dict[str, int] = {}
     for text, limit in zip(texts, limits, strict=True):
         wanted[text] = max(limit, wanted.get(text, 0))

@@ -143,9 +143,7 @@ def modules_mark(location: str) -> str:
 
 @_once
 def read_modules(location: str) -> SentenceModules:
-    """The modules around a location's Transformer; PLAIN if it names none, as before it is a sentence encoder. Raises
-    ModelError on modules unknown here, naming the file.
-    """
+    """A location's modules; PLAIN if it names none. Raises ModelError on unknown ones, naming the file."""
     listed = read_model_json(location, MODULES)
     prompts, default = _prompts(location)
     if listed is None:

@@ -33,9 +33,7 @@ def environment(package: str = "structformer", folder: str = "templates/pages") 
 
 
 def render(template: str, *, title: str, about: str, templates: Environment | None = None, **values: Any) -> bytes:
-    """A page of a template. title: what it is of; about: what it shows. Both are shown on top, with the time and the
-    version. templates: those of a plugin.
-    """
+    """A page of a template, with time and version. title, about: shown on top; templates: a plugin's."""
     made = time.strftime("%Y-%m-%d %H:%M")
     page = (templates or environment()).get_template(template)
     text = page.render(title=title, about=about, made=made, version=__version__, **values)

@@ -160,9 +160,7 @@ def _largest(units: Units, documents: IndexedDocuments) -> dict[str, Any] | None
 def encoders_advice(
     workspace: Workspace, corpus: Corpus, encoders: Sequence[str], command: str, language: str = "auto"
 ) -> str:
-    """Advice where an untrained encoder of passages does not read the documents' language; "" where all do. command,
-    language: see `language_advice`. Raises ModelError on an unknown encoder.
-    """
+    """Advice on an untrained encoder that does not read the documents, or "". Raises ModelError on an unknown one."""
     places = [encoder_place(workspace, each) for each in encoders if each != STRUCTURE]
     said = (language_advice(corpus, each.base, command, language=language) for each in places if each.untrained)
     return next(filter(None, said), "")

@@ -54,9 +54,7 @@ class SharedWeights(WordWeights, Protocol):
 def kept(
     weights: SharedWeights, groups: Callable[[], Iterable[Sequence[Request]]], started: Callable[[str], None]
 ) -> Path:
-    """The file of the weights that groups of requests ask for, computed group by group unless there. groups: the same
-    each time. started: called with what each group begins with.
-    """
+    """The file of the weights of these groups, computed unless there. started: called with each group's beginning."""
     digest = hashlib.blake2b(digest_size=16)
     for group in groups():
         for text, start, end in group:

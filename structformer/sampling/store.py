@@ -191,9 +191,7 @@ class Samples:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of what decided the Examples: corpus, options, seed, and weights that drew words; not of tasks drawn
-        later.
-        """
+        """A digest of what decided the Examples: corpus, options, seed, weights; not of tasks drawn later."""
         if digest := self.manifest.get("set"):
             decided = {"set": digest, "attention": self.manifest["attention"]}
         else:

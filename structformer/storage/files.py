@@ -36,9 +36,7 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def utf8_path(path: str) -> str:
-    """A path for libraries that take UTF-8 alone: of a folder with other bytes in its path by a descriptor of it, which
-    stays open; of one that is not there, or not on Linux, the path itself.
-    """
+    """A path for libraries that take UTF-8 alone: other bytes by an open descriptor of the folder, on Linux."""
     odd = not path.isascii() and any("\udc80" <= sign <= "\udcff" for sign in path)
     if sys.platform != "linux" or not odd or not os.path.isdir(path):
         return path

@@ -55,17 +55,13 @@ def language_of(text: str, among: Sequence[str] = (), *, surely: float = _SURE) 
 
 
 def declared_code(declared: str | None) -> str:
-    """The code of a language as documents declare it, of two letters where it has one: "en-US" is "en", "nb" is "no",
-    "deu" is "de"; "" where none is, or what is declared is not a code.
-    """
+    """The code of a declared language, of two letters if possible: "nb" is "no", "deu" is "de"; "" if it is none."""
     code = _tag(declared).partition("-")[0].lower()
     return _CODES.get(code, code) if _CODE.fullmatch(code) and code not in _NO_LANGUAGE else ""
 
 
 def declared_variant(declared: str | None) -> str:
-    """What tells documents of a language apart for their readers: "zh-TW" of "zh_tw", "sr-Latn", "pt-BR"; of all other
-    languages, in which a region changes little, the code alone.
-    """
+    """How readers name a variant: "zh-TW" of "zh_tw", "sr-Latn", "pt-BR"; of others the code alone."""
     code = declared_code(declared)
     if code not in _VARIANTS:
         return code

@@ -65,16 +65,12 @@ def section_passages(section: Section) -> Iterator[Passage]:
 
 
 def cut_section(section: Section, max_words: int) -> Iterator[Passage]:
-    """A section's text in pieces of at most about `max_words` words, cut between blocks: code and tables are whole
-    where they fit, and a table that is cut has its column titles in every piece.
-    """
+    """A section's text in pieces of about `max_words` words, cut between blocks; a cut table repeats its titles."""
     return _gathered(_pieces_of_blocks(section.text, _no_prose(section.blocks), max_words), max_words)
 
 
 def passages(text: str, max_words: int) -> Iterator[str]:
-    """The text in pieces of about `max_words` words at most, cut at blank lines, else line ends, else sentences. Short
-    neighbours stay together; joined, they hold every word of the text.
-    """
+    """The text in pieces of about `max_words` words, cut at blank lines, else line ends, else sentences."""
     return (passage.text for passage in _gathered(_pieces(text, max_words), max_words))
 
 

@@ -59,9 +59,7 @@ _WRAPPED_LINE = 50  # characters; a line this long that ends without punctuation
 
 
 def question_text(sentence: str) -> tuple[str, bool]:
-    """(what of a sentence a person might ask, whether a name precedes it): a table row's longest cell, without a
-    bullet, and without a name and a dash ("git-add - Add file contents").
-    """
+    """(what a person might ask, whether a name precedes it): no bullet, no name and dash; a row's longest cell."""
     text = _BULLET.sub("", as_typed(sentence)).strip()
     found = _NAME_FIRST.fullmatch(text)
     return (found["rest"].strip(), True) if found else (text, False)

@@ -49,9 +49,7 @@ def version_names(document_id: str) -> frozenset[str]:
 
 
 def version_order(name: str) -> tuple[int, tuple[int, ...], bool] | None:
-    """The order of the version that a name may be; None where it is none: latest and the like come before numbers, 1.10
-    before 1.9, a release before its candidates, main and next last.
-    """
+    """The sort key of a version, newest first: latest, 1.10, 1.9, candidates after releases, main; None if none."""
     name = name.lower().lstrip("_")
     if len(name) > _LONGEST:
         return None

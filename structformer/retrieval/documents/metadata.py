@@ -65,9 +65,7 @@ def _stored(value: Scalar) -> str:
 
 
 def _stored_forms(wanted: Any) -> list[str]:
-    """The forms in which the table may have a wanted value. A text, as a command line gives it, may also be a number or
-    a truth value that is written so; a number or a truth value is itself alone.
-    """
+    """How a table may hold a wanted value: a text also as a number or truth value written so, others as they are."""
     if isinstance(wanted, bool | int | float):
         return [_stored(wanted)]
     text = wanted.isoformat() if isinstance(wanted, datetime.date | datetime.time) else str(wanted)

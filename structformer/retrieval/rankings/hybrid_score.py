@@ -140,9 +140,7 @@ def scaled_weights(parts: Floats, weights: Floats) -> Floats:
 
 
 def contributions(parts: Floats, weights: FusionWeights) -> Floats:
-    """(candidates, parts) what each part gives each candidate: its weight times its distance from the candidates' mean
-    in their standard deviations. The hybrid's score is their sum. parts: (candidates, parts).
-    """
+    """(candidates, parts): each part's weight times its distance from the candidates' mean, in deviations."""
     if not len(parts):
         return parts
     found: Floats = (parts - parts.mean(0)) * scaled_weights(parts, weights.as_array())
@@ -150,9 +148,7 @@ def contributions(parts: Floats, weights: FusionWeights) -> Floats:
 
 
 def looked_again(totals: Floats, looks: Floats, owners: Numbers, weights: FusionWeights) -> tuple[Floats, Floats]:
-    """(passages,) the scores of the first passages after a second look at them, and what each passage's document has by
-    it. totals: their scores before; looks: what it found of each; owners: their documents.
-    """
+    """(passages,) scores after a second look, and the look of each one's document. totals: the scores before it."""
     documents, places = np.unique(owners, return_inverse=True)
     best = np.full(len(documents), -np.inf)
     np.maximum.at(best, places, looks)

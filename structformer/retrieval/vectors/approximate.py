@@ -189,9 +189,7 @@ class ApproximateIndex:
         self._index.nprobe = self.measured.probes
 
     def candidates(self, queries: Vectors, k: int, weight: float) -> list[npt.NDArray[np.int64]]:
-        """For each of the (queries, dimensions) vectors units, ascending, among which its k best are. weight: of the
-        overviews; one far from the index's own takes more candidates.
-        """
+        """Units, ascending, with the k best of each of the (queries, dimensions) vectors. weight: of the overviews."""
         other = abs(weight - self.measured.weight) > _FAR
         wanted = min(self._index.ntotal, max(self.measured.candidates, _OF_K * k) * (_OF_OTHERS if other else 1))
         _, found = self._index.search(np.ascontiguousarray(queries, np.float32), wanted)

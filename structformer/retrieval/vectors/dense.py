@@ -112,9 +112,7 @@ class DenseIndex:
 
 
 class _Rows:
-    """Rows of a memory-mapped array, read from its file. What is read through the mapping counts as the process's
-    memory, with its neighbours, and after some thousand queries that is the whole file.
-    """
+    """Rows of a mapped array, read from its file: through the mapping they would count as the process's memory."""
 
     def __init__(self, array: Vector) -> None:
         assert isinstance(array, np.memmap)

@@ -62,9 +62,7 @@ def product(left: Any, right: Any) -> Any:
 
 
 class KnownVectors:
-    """Vectors of an earlier index by the digests of their texts, so that what has not changed is not encoded again.
-
-    Those of a wider or narrower type are not taken: the same corpus is to give the same vectors."""
+    """An earlier index's vectors by text digests; of the same type only, as a corpus must give the same vectors."""
 
     def __init__(self, path: Path, bits: int = 32) -> None:
         self._rows: dict[bytes, int] = {}
@@ -195,9 +193,7 @@ def encode_texts(
     bits: int = 32,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Write the (count, dimensions) vectors of all texts, float32 or float16, and their digests beside them; returns
-    how many were encoded. tokens: keeps the vectors of their tokens too.
-    """
+    """Write (count, dimensions) vectors and digests; returns how many were encoded. tokens: keeps token vectors."""
     kind = FLOAT_TYPES[bits]
     vectors = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(count, encoder.dimensions))
     digests = np.lib.format.open_memmap(digest_path(path), mode="w+", dtype=np.uint8, shape=(count, _DIGEST_BYTES))

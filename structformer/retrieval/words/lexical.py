@@ -146,9 +146,7 @@ class LexicalIndex:
         return next(filter(None, map(self._documents.at_place, places)), [])
 
     def presence(self, query: str, units: Sequence[int]) -> npt.NDArray[np.float32]:
-        """(units,) how much of a query each of these units has as it is typed: the share of its names, as wholes, and
-        words, weighed by how rare they are (idf); 1 where it has all of them.
-        """
+        """(units,) the share of a query's names and words, by idf, that a unit has as typed; 1 where it has all."""
         found = self._coverage.presence(query, units)
         return np.array([found.get(int(unit), 0.0) for unit in units], np.float32)
 
@@ -157,9 +155,7 @@ class LexicalIndex:
         return self._of_documents.coverage(self._names.respelt(query), documents)
 
     def share(self, query: str, unit: int, score: float) -> float | None:
-        """A unit's score as a share of what the query's words are worth by how rare they are; at least 1 where it has
-        all of them. None of a script without spaces, whose pairs of characters are often of two words.
-        """
+        """A unit's score over the query's idf, 1 or more if it has all words; None in scripts without spaces."""
         return None if RUN.search(query) else self._coverage.share(self._names.respelt(query), unit, score)
 
     def called(

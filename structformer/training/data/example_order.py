@@ -86,9 +86,7 @@ class ExampleOrder:
         ]
 
     def _of_tasks(self, groups: int) -> dict[str, int]:
-        """How many of a run's first `groups` groups are each task's: of those that the tasks before it leave, its share
-        of what these leave. So there are always `groups` of them, however small a step is.
-        """
+        """How many of a run's first `groups` groups are each task's; together they are always `groups`."""
         found: dict[str, int] = {}
         weight = sum(self._shares.values(), Fraction())
         for task, share in self._shares.items():

@@ -47,9 +47,7 @@ class DocumentTexts:
 def judged_development(
     workspace: str | Path | Workspace, queries: Mapping[str, str], qrels: Qrels, *, run: Run | None = None
 ) -> JudgedCandidates:
-    """All judged queries, each with its first hundred documents of a run, or of BM25 in the judged workspace. Raises
-    UsageError when no query has a relevant document in the corpus, or the run no document of it.
-    """
+    """Judged queries with 100 candidates each, of a run or BM25. Raises UsageError if none can be found."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     numbers = {name: number for number, name in enumerate(corpus.document_ids())}

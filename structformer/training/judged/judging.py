@@ -123,9 +123,7 @@ GAINS: Mapping[str, Callable[[Ranks], Floats]] = {
 
 
 def chosen_apart(ranks: Mapping[float, Ranks], task: DevelopmentSet | Judge) -> Ranks:
-    """(queries,) the ranks under what the other half of the groups chooses, so that no query is judged by what it has
-    chosen itself. ranks: by what may be chosen; of equal ones the greatest is.
-    """
+    """(queries,) ranks under what the other half of the groups chooses. ranks: by choice; ties go to the greatest."""
     first = next(iter(ranks.values()))
     weights, (_, places) = question_weights(first, task), np.unique(groups_of(first, task), return_inverse=True)
     gains = GAINS[measure_of(task)]
@@ -148,9 +146,7 @@ def compared(
     measure: str = NDCG,
     groups: Ranks | None = None,
 ) -> Judged:
-    """Compare the ranks of the same questions' right answers. weights: what each question counts; groups: those that
-    gain or lose together, each question by itself where none are given.
-    """
+    """Compare ranks of the same questions. weights: of each; groups: that gain or lose together, else each alone."""
     gains = GAINS[measure]
     if groups is None:
         groups = np.arange(len(untrained), dtype=np.int64)
