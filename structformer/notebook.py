@@ -3,8 +3,6 @@ and bars of progress below a cell.
 
 All that comes from a corpus is escaped, and sizes are bounded: the first rows, and how many more there are."""
 
-from __future__ import annotations
-
 import sys
 import time
 import unicodedata

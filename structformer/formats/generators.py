@@ -1,7 +1,5 @@
 """Site generators as objects: everything structformer knows about one is declared in one `SiteGenerator`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Exporting models of other forms than BERT's and XLM-R's by torch's own exporter, for onnxruntime."""
 
-from __future__ import annotations
-
 import inspect
 import logging
 import warnings

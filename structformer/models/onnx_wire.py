@@ -1,7 +1,5 @@
 """The few ONNX messages of a graph, in protobuf's wire format, without a package for it. Source: onnx.proto."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What sentence encoders do alike, whatever runs them."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Loading what a search needs of models: encoders of queries, and rankers that score pairs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages whose title, file name or address a query is: they come before all others."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Pasted lines quote names of their own (`no reader for the id "json"`), and hold 
 that explains the line. So one quoted word binds only where the query is nothing else, several words only if they
 follow each other in the corpus, and a minus only before a plain word among plain words."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple, Protocol
 
