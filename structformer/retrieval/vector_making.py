@@ -34,7 +34,7 @@ from structformer.retrieval.vectors.encoder_places import (
     load_passage_encoder,
 )
 from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts, in_context
-from structformer.retrieval.vectors.reading import UNLEARNED, reading_share
+from structformer.retrieval.vectors.reading import reading_share
 from structformer.retrieval.vectors.second_look import (
     MOST_UNITS,
     SecondLook,
@@ -142,12 +142,11 @@ def make_vectors(
         facts |= {"look": look} if look else {}
         if pretrained:
             known = _reading_before(earlier, len(units))
-            lexical = LexicalIndex(folder / "lexical", manifest["languages"])
-            facts |= known or {
-                "reads": reading_share(units, np.load(path, mmap_mode="r"), model.encode_queries, lexical),
-                "of": len(units),
-            }
-            facts["reads"] = facts["reads"] if is_read else min(facts["reads"], UNLEARNED)
+            if known.get("learned") != is_read:
+                table, lexical = np.load(path, mmap_mode="r"), LexicalIndex(folder / "lexical", manifest["languages"])
+                share = reading_share(units, table, model.encode_queries, lexical, learned=is_read)
+                known = {"reads": share, "of": len(units), "learned": is_read}
+            facts |= known
             facts["own_outlines"] = own
         write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
         weights = fusion_weights(pretrained=pretrained)
@@ -187,7 +186,8 @@ def _reading_before(vectors: Path, units: int) -> dict[str, Any]:
     made = vectors.with_name(f"{vectors.stem}.made.json")
     found = read_json(made) if made.exists() else {}
     of = found.get("of", 0)
-    return {"reads": found["reads"], "of": of} if "reads" in found and abs(units - of) <= of / 5 else {}
+    kept = {name: found[name] for name in ("reads", "of", "learned") if name in found}
+    return kept if "reads" in kept and abs(units - of) <= of / 5 else {}
 
 
 def _axes_before(vectors: Path, units: int) -> npt.NDArray[np.float32] | None:

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from structformer import Retriever, train
 from structformer.ingestion import ingest
 from structformer.models.sentence_encoder import SentenceEncoder
 from structformer.retrieval import vector_making
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.vectors.reading import UNLEARNED
+from structformer.retrieval.vectors.reading import UNLEARNED, reading_share
 from structformer.workspace import Workspace
 from test_query_side import QUERY_SIDE
 
@@ -223,11 +224,34 @@ def test_whether_an_encoder_reads_the_documents_is_asked_as_people_ask(base, tmp
     assert all(any(sentence in text for text in texts) for sentence in asked)
 
 
+@pytest.mark.parametrize(
+    ("learned", "rank", "share"), [(True, 2, 1.0), (True, 5, 0.5), (False, 2, 0.6), (False, 5, 0.25)]
+)
+def test_a_language_that_an_encoder_has_learned_needs_less_proof(tmp_path, learned, rank, share):
+    """An encoder that ranks each passage at 1 / rank for its own sentence, where words have it first."""
+    pages = {
+        f"{page}.md": f"# P{page}\n\n" + "".join(f"Ship{page} sails slowly from port{n}{page}. " for n in range(3))
+        for page in range(12)
+    }
+    ingest(write_pages(tmp_path / "pages", pages), tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=[])
+    opened = Retriever.open(tmp_path / "w").opened
+
+    def encode(sentences: Sequence[str]) -> np.ndarray:
+        own = np.eye(len(opened.units))
+        return np.stack(
+            [sum(np.roll(own[n], more) * (1 + more) for more in range(rank)) for n in range(len(sentences))]
+        )
+
+    got = reading_share(opened.units, np.eye(len(opened.units)), encode, opened.lexical, learned=learned)
+    assert got == pytest.approx(share, abs=0.01)
+
+
 @pytest.mark.filterwarnings("ignore:100 % of the documents")
 @pytest.mark.parametrize(("language", "share"), [("en", 0.9), ("fr", UNLEARNED)])
 def test_an_encoder_of_english_has_less_say_in_other_languages(base, tmp_path, monkeypatch, language, share):
     """However well it finds French passages by their own sentences, which have the same pieces of words."""
-    monkeypatch.setattr(vector_making, "reading_share", lambda *_: 0.9)
+    monkeypatch.setattr(vector_making, "reading_share", lambda *_, learned: 0.9 if learned else UNLEARNED)
     english = shutil.copytree(base, tmp_path / "tiny-en")
     ingest(
         write_pages(tmp_path / "pages", {"a.md": f"---\nlang: {language}\n---\n# A\n\nB.\n"}), tmp_path / "w", workers=1

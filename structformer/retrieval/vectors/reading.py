@@ -9,9 +9,11 @@ from structformer.retrieval.documents.units import Units
 from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.text.sentence_splitting import sentences
 
-# Of the mean reciprocal rank that words reach: MiniLM has .50 to .64 on English, French and Systemd's manuals, .44 on
-# Turkish, where words and structure alone do better, and .03 on Hindi, where it does harm; E5 .48 (French) to .68.
-_NOTHING, _ALL = 0.1, 0.5
+# Of the mean reciprocal rank that words reach: MiniLM has .41 to .64 on English, French and Systemd's manuals, .44 on
+# Turkish, where words and structure alone do better, and .03 on Hindi, where it does harm; E5 .48 (French) to .68. In a
+# language that it has learned only a much lower one tells: FastAPI's .41 is of pages that say the same of other things,
+# and all of MiniLM's weight gives .016 there, .008 on Prometheus (.47).
+_NOTHING, _ALL, _ALL_OF_LEARNED = 0.1, 0.5, 0.3
 # At most this of a language that it has not learned, whose words it knows by their pieces: French sentences find their
 # passages as English ones do, people's questions do not. All of MiniLM's weight lost .042 on Vue's French pages, .6 of
 # it .006; French manuals lose .001 by that, Portuguese pages nothing.
@@ -26,11 +28,15 @@ def reading_share(
     vectors: npt.NDArray[np.floating],
     encode: Callable[[Sequence[str]], npt.NDArray[np.float32]],
     lexical: LexicalIndex,
+    *,
+    learned: bool,
 ) -> float:
-    """How much of its weight an encoder gets, between 0 and 1: 1 where its rank of a passage for one of the passage's
-    own sentences is near to that of BM25, 0 where it finds next to nothing. vectors: (units, dimensions); encode: gives
-    those of queries. A corpus that has too few passages of several sentences gets 1.
+    """Return how much of its weight an encoder gets, between 0 and 1: 1 where its rank of a passage for one of the
+    passage's own sentences is near to that of BM25, 0 where it finds next to nothing; at most UNLEARNED if it has not
+    learned the language. vectors: (units, dimensions); encode: gives those of queries. A corpus that has too few
+    passages of several sentences counts as read.
     """
+    most, enough = (1.0, _ALL_OF_LEARNED) if learned else (UNLEARNED, _ALL)
     asked: list[tuple[int, str]] = []
     for number in evenly(len(units), 4 * _ASKED).tolist():
         its = [each for each in sentences(units[number].text) if _SHORTEST <= len(each) <= _LONGEST]
@@ -38,7 +44,7 @@ def reading_share(
             asked.append((number, its[len(its) // 2]))
     asked = asked[:: max(1, len(asked) // _ASKED)][:_ASKED]
     if len(asked) < _FEWEST_ASKED:
-        return 1.0
+        return most
     compared = np.union1d(evenly(len(units), _COMPARED), [number for number, _ in asked])
     table = np.asarray(vectors[compared], np.float32)
     found = encode([sentence for _, sentence in asked]) @ table.T
@@ -48,8 +54,8 @@ def reading_share(
     for number, sentence in asked:
         ranked = [unit for unit, _ in lexical.search(sentence, _FOUND)]
         by_words += 1 / (1 + ranked.index(number)) / len(asked) if number in ranked else 0.0
-    share = (by_vectors / by_words - _NOTHING) / (_ALL - _NOTHING) if by_words else 1.0
-    return round(float(np.clip(share, 0.0, 1.0)), 3)
+    share = (by_vectors / by_words - _NOTHING) / (enough - _NOTHING) if by_words else 1.0
+    return round(float(np.clip(share, 0.0, most)), 3)
 
 
 def evenly(count: int, most: int) -> npt.NDArray[np.int64]:
