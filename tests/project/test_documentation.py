@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
-import importlib
+import importlib.util
 import json
 import os
 import re
@@ -326,6 +326,18 @@ def test_the_documentation_answers_its_sixty_questions(documentation):
 def test_no_link_in_the_documentation_is_dead(documentation, run):
     checked = run("graph", "check", "-w", documentation)
     assert checked.code == 0, checked.out
+
+
+def test_the_pictures_show_the_page_of_today():
+    """By a digest of the templates and styles, which is kept beside the pictures."""
+    spec = importlib.util.spec_from_file_location("make_pictures", DOCS / "images" / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    assert make.DIGEST.read_text().strip() == make.digest(), "run python docs/images/make.py, and look at the pictures"
+    shown = {name for page in PAGES for name in re.findall(r"images/([\w-]+)\.png", page.read_text(encoding="utf-8"))}
+    assert shown == set(make.SHOTS) == {path.stem for path in (DOCS / "images").glob("*.png")}
 
 
 def test_a_built_site_gets_a_search_without_a_server(tmp_path):
