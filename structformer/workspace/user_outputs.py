@@ -46,10 +46,10 @@ def check_file(target: Path, workspace: Read = None, *, force: bool = False) -> 
     check_place(target, workspace)
     if not os.path.lexists(target):
         return
-    if not force:
-        raise UsageError(f"{target} is there already: name another file, or write over it with --force")
     if target.is_symlink() or not target.is_file():
         raise UsageError(f"{target} is not a plain file: name another")
+    if not force:
+        raise UsageError(f"{target} is there already: name another file, or write over it with --force")
 
 
 def check_folder(target: Path, workspace: Read = None, *, force: bool = False, own: bool = False) -> None:
@@ -70,11 +70,11 @@ def check_folder(target: Path, workspace: Read = None, *, force: bool = False, o
         }
     except OSError as error:
         raise UsageError(f"{target} cannot be read ({error.strerror or error})") from error
-    if not force:
-        raise UsageError(f"{target} is there already, and not empty: name a new folder, or write over it with --force")
     if others := sorted(there - _recorded(target) - {RECORD}):
         listed = ", ".join(others[:_SHOWN]) + (", ..." if len(others) > _SHOWN else "")
-        raise UsageError(f"{target} holds files that an earlier command did not write ({listed}): name another folder")
+        raise UsageError(f"{target} is there already, with other files ({listed}): name another folder")
+    if not force:
+        raise UsageError(f"{target} is there already: name a new folder, or write over it with --force")
 
 
 @contextmanager
