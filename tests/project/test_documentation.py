@@ -276,10 +276,11 @@ def test_the_example_in_the_readme_runs(tmp_path):
     assert "undo.md#undo-a-commit" in done.stdout
 
 
-def test_the_readme_opens_with_what_it_does_and_its_two_commands():
-    first = (ROOT / "README.md").read_text(encoding="utf-8")[:600]
-    assert "make demo" in first
-    assert "make test" in first
+def test_the_readme_opens_with_what_it_is_for_whom_and_three_commands():
+    first, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition("![")
+    assert "It is for " in first
+    assert len(first.split("```")[1].strip().splitlines()) == 3
+    assert rest.index("make demo") < rest.index("make test")
 
 
 def test_every_public_name_is_on_the_page_of_the_python_api():
