@@ -306,7 +306,7 @@ def _formula_span(formula: str) -> str:
 
 
 def _flanks(before: str, after: str) -> tuple[bool, bool]:
-    """Whether a sign between two characters, "" at an end, begins what follows, and ends what goes before."""
+    """Return (can_open, can_close) of a delimiter between two characters, "" at an end of the text."""
     space_before, space_after = not before.strip(), not after.strip()
     sign_before, sign_after = _is_sign(before), _is_sign(after)
     opens = not space_after and (not sign_after or space_before or sign_before)

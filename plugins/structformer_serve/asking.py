@@ -25,7 +25,7 @@ _AT_ONCE = 4
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}  # a proxy passes on each event as it comes
 
 log = logging.getLogger("structformer.serve")
-REFUSAL = "The documents do not answer this with confidence, so no model was asked."
+REFUSAL = "These pages may not answer this, so no model was asked."
 UNCITED = "The answer names no section: check it before you rely on it."
 _SECTIONS = 6
 _CHARACTERS, _OF_A_SECTION = 14_000, 4_000

@@ -386,7 +386,7 @@ def _doubt(answer: SearchAnswer, lacking: str) -> str:
     """How sure the search is, where it can tell. lacking: which words of the query no page has, as a sentence."""
     said = [
         *(f'No page has this phrase: "{phrase}"; pages with its words:' for phrase in answer.absent_phrases),
-        "" if answer.confident else "Nothing surely fits; these are the nearest.",
+        "" if answer.confident else "No sure match. Closest pages:",
         "" if answer.likely is None else f"The first is right with a likelihood of about {answer.likely:.0%}.",
         lacking,
     ]

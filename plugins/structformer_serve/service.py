@@ -85,7 +85,7 @@ _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
 
 
 class NotThere(StructformerError):
-    """What was asked for is not there, or may not be seen, which is the same to who asks."""
+    """Not found or not visible; the client cannot tell which."""
 
 
 class NoDocument(NotThere):

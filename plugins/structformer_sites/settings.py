@@ -108,7 +108,7 @@ def parse_yaml(block: str, most: int = _MAX_VALUES) -> tuple[dict[str, Any] | No
             return None, ""
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 2}: " if mark else ""
-        return values, f"{place}front matter is not valid YAML; its plain `key: value` lines were used"
+        return values, f"{place}front matter is not valid YAML; it was read line by line"
 
 
 def parse_lines(block: str) -> dict[str, Any]:

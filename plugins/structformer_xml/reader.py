@@ -666,7 +666,7 @@ def _man_page(element: Any) -> str:
 
 
 def _bring_title_first(element: Any, titles: frozenset[str]) -> None:
-    """Put the title that an element holds in front of what precedes it there, as an author may in a chapter's info."""
+    """Move the title before its siblings: a chapter's info may name an author first."""
     for place, child in enumerate(islice(element.iterchildren("*"), _LAST_TITLE)):
         if child.tag.rpartition("}")[2] in titles:
             if place:

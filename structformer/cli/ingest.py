@@ -146,8 +146,8 @@ def command(
     """Read the documents under each PATH (a folder or a file) into the workspace's corpus and reference graph.
 
     Documents of one folder are named by their place in it; of several folders, with the folder's name in front. Where
-    files are among the PATHs (docs/*.md), all are named from the folder that holds them; of its other files none
-    becomes a document. Links between them resolve as they do on disk.
+    files are among the PATHs (docs/*.md), ids are relative to their folder, whose other files are not
+    read. Links between them resolve as they do on disk.
 
     Run again after edits, with the same PATHs or none, only what changed is read; killed, it continues where it was. A
     corpus that came from other PATHs is left alone unless --add or --replace is given.
@@ -346,7 +346,7 @@ def _say_site(out: Output, site: Site, above: Sequence[str]) -> None:
     if site.is_known and site.said_by not in ("", GIVEN):
         out.note(f"site address {site.base_url or 'by folders of hosts'}, from {site.said_by}")
     if others := [name for name in above if name != site.said_by]:
-        out.note(f"read above PATH for the site's address, which is not there: {', '.join(others)}")
+        out.note(f"no site address in {', '.join(others)}")
 
 
 def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:

@@ -21,7 +21,7 @@ from structformer.cli.common import Output, common_options, default_option
 def command(
     ctx: click.Context, rest: bool, drop: bool, workers: int | None, engine: str, workspace: Path, out: Output
 ) -> int:
-    """Put together what parts of ingest, sample or index made (--part I/N).
+    """Merge what --part runs of ingest, sample or index made.
 
     The result is what the command gives that does all at once, byte for byte but for the last bits of vectors."""
     from structformer.cli.index import show_index

@@ -163,8 +163,8 @@ def _recipes_and_tasks() -> dict[str, list[tuple[str, str]]]:
 )
 @path_option(
     "--query-log",
-    "People's queries without judgements, one a line: questions take their lengths, and those queries are learned "
-    "from on whose answer three ways to search agree.",
+    "People's queries without judgements, one a line: questions take their lengths, and a query is trained on if "
+    "three searches agree on its answer.",
 )
 @path_option(
     "--dev-queries",
@@ -179,8 +179,8 @@ def _recipes_and_tasks() -> dict[str, list[tuple[str, str]]]:
 )
 @path_option(
     "--dev-candidates",
-    "A TREC run file of --dev-queries: MRR@10 of its first 100 documents of each, put in order by the ranker, is "
-    "what chooses; else BM25's documents are.",
+    "A TREC run file of --dev-queries: the checkpoint is chosen by MRR@10 after reranking each query's first 100 "
+    "documents.  [default: BM25's]",
 )
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @click.option(

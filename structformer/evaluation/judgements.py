@@ -58,7 +58,7 @@ class Judgements:
         return replace(self.renamed(lambda name: name.partition("#")[0]), subtopics=())
 
     def renamed(self, called: Callable[[str], str]) -> Judgements:
-        """The same with other names; what then has one name has the best of its grades."""
+        """A copy with renamed documents; on a clash the higher grade wins."""
         rows = (
             Qrel(query, "0", called(name), grade) for query, its in self.qrels.items() for name, grade in its.items()
         )

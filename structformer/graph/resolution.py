@@ -35,7 +35,7 @@ _ROWS_AT_ONCE = 20_000
 FAILURES = ("unresolved", "ambiguous", "dead_anchor")
 _OUTCOMES = ("resolved", "external", "file", *FAILURES)
 FOUND_BY = {
-    "by_letters": "found by its letters and digits",
+    "by_letters": "matched without punctuation",
     "untranslated": "found in the language without translation",
 }
 

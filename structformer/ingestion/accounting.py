@@ -83,8 +83,8 @@ class Account:
     def __str__(self) -> str:
         counts = self.counts
         text = (
-            f"{self.seen} seen: {counts[Fate.DOCUMENT]} with documents, {counts[Fate.PART]} parts of others, "
-            f"{counts[Fate.NONE]} no documents, {counts[Fate.FAILED]} failed"
+            f"{self.seen} seen: {counts[Fate.DOCUMENT]} read, {counts[Fate.PART]} included by others, "
+            f"{counts[Fate.NONE]} skipped, {counts[Fate.FAILED]} failed"
         )
         if self.damaged:
             text += f"; {self.damaged} damaged, read in part"

@@ -191,7 +191,7 @@ def ranking_head(weights: PublishedWeights, architecture: str) -> RankingHead | 
             return RankingHead(module, target, signs[shape[0]])
         if architecture not in _SIGNS_OF_OWN_CLASSES:
             raise ModelError(
-                f'which output of {weights.location} says "relevant" is not known: it is a {architecture}; in '
+                f'cannot tell which output of {weights.location} means "relevant": it is a {architecture}; in '
                 'config.json, "architectures": ["BertForPreTraining"] means the first less the second, '
                 '["PairWiseBertForPreTraining"] the second alone'
             )

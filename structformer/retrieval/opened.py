@@ -207,7 +207,7 @@ class OpenedIndex:
                 ranking.likely = likely(self, pipeline.stages[0], ranking)
 
     def _wide(self, stage: Stage) -> Stage:
-        """The stage with room for as many pages where most documents are copies."""
+        """Raise k so that copies do not crowd out pages."""
         if not stage.kind.finds or "k" in dict(stage.options) or self.copies.of_a_page < 2:
             return stage
         return replace(stage, options=(*stage.options, ("k", stage.k * self.copies.of_a_page)))

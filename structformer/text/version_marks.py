@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 Order = tuple[tuple[int, tuple[int, ...], bool], ...]
-"""Of an id's marks from the outermost on; the version that one should read has the greatest."""
+"""A sort key of an id's version marks, the outermost first; the recommended version is the greatest."""
 
 VERSION = re.compile(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+")  # of a release in a text
 _NUMBERED = re.compile(

@@ -175,7 +175,7 @@ class TrainingOptions:
                 raise UsageError(f"{field_name} must be above 0{'' if value <= 0 else ' and finite'}")
         for field_name in "hard_negatives mlm margin warmup weight_decay step_at step_factor select_after".split():
             if not 0 <= getattr(self, field_name) < math.inf:
-                raise UsageError(f"{field_name} must not be below 0, and finite")
+                raise UsageError(f"{field_name} must be finite and at least 0")
         if self.warmup > 1:
             raise UsageError(f"warmup is {self.warmup:g}: it is a share of the steps, 1 at most")
         if self.mix and not all(isinstance(each, int | float) and 0 < each < math.inf for each in self.mix.values()):

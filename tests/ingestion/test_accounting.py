@@ -227,7 +227,7 @@ def test_binary_content_is_no_document_and_a_file_of_it_cannot_be_read(tmp_path)
 def test_the_terminal_and_the_json_say_what_became_of_all_files(run, pages, tmp_path):
     (pages / "photo.jpg").write_text("x")
     done = run("ingest", pages, "-w", tmp_path / "w", "--workers", "1")
-    assert "files: 4 seen: 3 with documents, 0 parts of others, 1 no documents, 0 failed" in done.out
+    assert "files: 4 seen: 3 read, 0 included by others, 1 skipped, 0 failed" in done.out
     assert "photo.jpg: no document by its name or its first line" in done.err
     account = run("ingest", "-w", tmp_path / "w", "--json").json["account"]
     assert account == run("ingest", pages, "-w", tmp_path / "w", "--dry-run", "--json").json["account"]

@@ -556,9 +556,9 @@ def test_mistakes_in_recipes_are_named(corpus, recipe, setting, message):
         ("[train]\nmix = { srr = 0 }", "mix is {'srr': 0}: a task's weight must be a number above 0"),
         ("[train]\nmix = { srr = 'much' }", "mix is {'srr': 'much'}"),
         ("[train]\nmax_seconds = inf", "max_seconds must be above 0 and finite"),
-        ("[train]\nhard_negatives = -3", "hard_negatives must not be below 0"),
-        ("[train]\nmlm = nan", "mlm must not be below 0, and finite"),
-        ("[train]\nweight_decay = -0.1", "weight_decay must not be below 0"),
+        ("[train]\nhard_negatives = -3", "hard_negatives must be finite and at least 0"),
+        ("[train]\nmlm = nan", "mlm must be finite and at least 0"),
+        ("[train]\nweight_decay = -0.1", "weight_decay must be finite and at least 0"),
         ("[train]\nwarmup = 10", "warmup is 10: it is a share of the steps"),
     ],
 )

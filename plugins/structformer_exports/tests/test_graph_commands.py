@@ -78,9 +78,9 @@ def test_check_says_which_rule_found_a_link(run, tmp_path):
     (tmp_path / "vault" / "de" / "b.md").write_text("# B\n\n[y](a.md)\n")
     run("ingest", tmp_path / "vault", "-w", "w")
     shown = run("graph", "check", "-w", "w").out
-    assert "1 link found by its letters and digits" in shown
+    assert "1 link matched without punctuation" in shown
     assert "1 link found in the language without translation" in shown
-    assert "'x' -> #Reef it: found by its letters and digits" in run("graph", "check", "-w", "w", "-v").out
+    assert "'x' -> #Reef it: matched without punctuation" in run("graph", "check", "-w", "w", "-v").out
     found = json.loads(run("graph", "check", "-w", "w", "--json").out)
     assert found == {
         "internal_links": 2,

@@ -95,7 +95,7 @@ def command(target: Path | None, least: int, alike: float, force: bool, workspac
 
 
 def _shown(gaps: list[Gap], counts: dict[str, int], most: int) -> str:
-    said = f"{counts['unanswered']} of {counts['searches']} searches have no answer: {len(gaps)} groups of questions"
+    said = f"{counts['unanswered']} of {counts['searches']} searches had no sure match ({len(gaps)} kinds of questions)"
     if not gaps:
         return said
     rows = [

@@ -12,7 +12,7 @@ from structformer_serve.commands.serve import check_packages, export_encoder
 @click.option("--title", default="", help="What the documents are called.  [default: the folder's name]")
 @common_options
 def command(title: str, workspace: Path, out: Output) -> None:
-    """Give assistants the search over standard input and output (Model Context Protocol): search, read, outline.
+    """Serve the search to assistants over MCP, by standard input and output: search, read, outline.
 
     \b
     {"mcpServers": {"docs": {"command": "structformer", "args": ["mcp", "-w", "/path/to/workspace"]}}}

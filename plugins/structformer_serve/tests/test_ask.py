@@ -162,7 +162,7 @@ def test_where_nothing_is_confident_no_model_is_asked(indexed, model, monkeypatc
             monkeypatch.setattr("structformer_serve.service.is_confident", lambda likely, said=confident: said)
             [(name, value)] = events(served.post("/api/ask", json={"q": question}).text)
             assert name == "refused"
-            assert "do not answer this with confidence" in value["message"]
+            assert "may not answer this" in value["message"]
     assert model.asked == []
 
 

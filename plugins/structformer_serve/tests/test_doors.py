@@ -247,7 +247,7 @@ def test_assistants_filter_by_language_metadata_and_code(manual):
 
 def test_an_assistant_is_told_the_words_that_no_page_has(manual):
     doubt, _, found = Answers(SearchService(manual)).found("make react", 10, "", 3000)[0].partition("\n\n")
-    assert doubt.startswith("Nothing surely fits; these are the nearest.")
+    assert doubt.startswith("No sure match. Closest pages:")
     assert doubt.endswith(" No page has: react.")
     assert found.startswith("1. ")
 

@@ -34,7 +34,7 @@ def test_up_says_what_was_read_and_indexed_and_that_it_has_ended(up, pages):
     lines = said.err.splitlines()
     assert lines[0] == f"Reading {pages}"
     assert "3 documents" in said.err
-    assert "4 seen: 3 with documents" in said.err
+    assert "4 seen: 3 read" in said.err
     assert "boat.png" in said.err
     assert "internal links, " in said.err
     assert "passages indexed, lexical only" in said.err  # meaning joins once the page is there

@@ -58,9 +58,9 @@ class FusionWeights:
 
     def asked(self, query: str) -> FusionWeights:
         """The weights for a query. The static encoder's vector is a sum over words, and tells less the more there
-        are; of scripts without spaces, where it is one over pairs of characters, it does not. A query of one word, of
-        Chinese or Thai too, is a name: what has it comes first, and what others call a page tells more than meaning. So
-        is the version in a short one, which means nothing to an encoder.
+        are; of scripts without spaces, where it is one over pairs of characters, it does not. A one-word
+        query, of Chinese or Thai too, is treated as a name: exact matches first, and link texts count more than
+        meaning. So is the version in a short one, which means nothing to an encoder.
         """
         if word_count(query) == 1:
             called = ONE_NAME_CALLED if self.called else 0.0

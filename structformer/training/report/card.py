@@ -132,8 +132,8 @@ def _scores(record: ModelRecord) -> str:
         for share, score in scores.items()
     ]
     kept = (
-        f"Saved: the weights {training['kept']:.0%} of the way from the base to the trained "
-        f"ones, of step {training['best_step']}."
+        f"Saved: step {training['best_step']}, with {training['kept']:.0%} of the change that training made to the "
+        "base's weights."
     )
     asked = "questions" if training.get("side") == "query" else "sentences and paths"
     measure = training["plan"].get("measure", "nDCG@10")
