@@ -28,10 +28,11 @@ _COLOURED = frozenset("warning caution attention important danger error tip hint
 
 
 def section_html(section: Section, resolve: Resolve | None = None, t: Language = ENGLISH) -> Markup:
-    """Return the text of a section. resolve: gives a link's address; without it links are plain text. t: the language
-    of what is said beside the text.
-    """
+    """Return a section's text. resolve: gives a link's address, else links are plain text. t: words beside the text."""
     blocks = section.blocks
+    first, second, *_ = *(section.text[each.start : each.end] for each in blocks[:2]), "", ""
+    if first.count(" ") > 3 and second.startswith(first):  # a description, which the first paragraph repeats
+        blocks = blocks[1:]
     writer = _Writer(section.text, spans_of_leaves(section, blocks, resolve, pictures=True), t)
     writer.blocks(blocks)
     return Markup("").join(writer.parts)

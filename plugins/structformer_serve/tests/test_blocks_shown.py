@@ -45,6 +45,14 @@ def letters(text: str) -> list[str]:
     return sorted(re.findall(r"[^\W_]", text))
 
 
+def test_a_description_that_the_first_paragraph_repeats_is_shown_once():
+    said = "The newsletter is sent to all members."
+    page = f"---\ndescription: {said}\n---\n# Newsletter\n\n{said} It needs an address.\n"
+    assert section_html(section_of(page)) == f"<p>{said} It needs an address.</p>"
+    other = section_html(section_of(page.replace("sent to all", "read by all", 1)))
+    assert other.count("<p>") == 2
+
+
 def table(builder: TreeBuilder, *rows: list[str], header: bool = False) -> None:
     builder.open_mark(K.TABLE)
     for number, row in enumerate(rows):
