@@ -136,8 +136,7 @@ class _Block(Directive):  # type: ignore[misc]
         block = nodes.container(classes=[self.name])
         # Without a list of the options that there are, docutils takes them for the argument's next lines.
         lines = [line for argument in self.arguments for line in argument.split("\n")]
-        said = [line for line in lines if not is_option(line)]
-        argument = "\n".join(said).strip()
+        argument = "\n".join(line for line in lines if not is_option(line)).strip()
         kind = self.name.rpartition(":")[2]
         body = without_options(self.content)
         skipped = len(self.content) - len(body)
@@ -168,6 +167,14 @@ class _Block(Directive):  # type: ignore[misc]
                 return self._with_sections(block, skipped)
             if body:
                 self.state.nested_parse(self.content[skipped:], self.content_offset + skipped, block)
+        # Each release of a change log is a section: `.. changelog::` with `:version: 2.0.1`.
+        if (
+            body
+            and not argument
+            and "version" in self.options
+            and isinstance(self.state.parent, nodes.document | nodes.section)
+        ):
+            return [nodes.section("", nodes.title("", self.options["version"]), *block, ids=block["ids"])]
         return [block]
 
     def _with_sections(self, block: Any, skipped: int) -> list[Any]:
@@ -180,10 +187,8 @@ class _Block(Directive):  # type: ignore[misc]
             own = memo.title_styles
         finally:
             memo.title_styles, memo.section_level = styles, level
-        if not own or own[0] not in styles:
-            return [block]
-        above = list(self._sections_around())
-        place = len(above) - 1 - styles.index(own[0])  # of the section that holds those of this level
+        above = list(self._sections_around()) if own and own[0] in styles else []
+        place = len(above) - 1 - styles.index(own[0]) if above else -1  # of the section that holds those of this level
         if place < 0:
             return [block]
         (above[place].parent or above[place]).append(block)
@@ -234,10 +239,7 @@ class _Class(_Block):
 class _Math(MathBlock):  # type: ignore[misc]
     """A formula, with more options than docutils knows: its label is a place."""
 
-    option_spec: ClassVar = {
-        **MathBlock.option_spec,
-        **dict.fromkeys(("label", "nowrap", "no-wrap"), directives.unchanged),
-    }
+    option_spec: ClassVar = MathBlock.option_spec | dict.fromkeys(("label", "nowrap", "no-wrap"), directives.unchanged)
 
     def run(self) -> list[Any]:
         if label := self.options.pop("label", ""):
@@ -251,8 +253,7 @@ class _Version(_Block):
     arguments: list[str]
 
     def run(self) -> list[Any]:
-        version, *rest = "\n".join(self.arguments).split(maxsplit=1) or [""]
-        self.arguments = rest
+        version, *self.arguments = "\n".join(self.arguments).split(maxsplit=1) or [""]
         [block] = super().run()
         lead = f"{objects.VERSIONS[self.name]} {version}" + (": " if len(block) else ".")
         if not block.children or not isinstance(block[0], nodes.paragraph):
@@ -274,9 +275,8 @@ class _Contents(Directive):  # type: ignore[misc]
                 target = entry[2] or entry[3]
                 if target in unnamed.GENERATED or target == "self" or "*" in target:  # no page of another file
                     continue
-                reference = nodes.reference("", entry[1] or target, refuri=target)
-                if not entry[1] and not is_external(target):
-                    reference["classes"].append(unnamed.UNNAMED_CLASS)
+                classes = [unnamed.UNNAMED_CLASS] if not entry[1] and not is_external(target) else []
+                reference = nodes.reference("", entry[1] or target, refuri=target, classes=classes)
                 listed += nodes.list_item("", nodes.paragraph("", "", reference))
         caption = "" if ":hidden:" in map(str.strip, self.content) else options_of(self.content).get("caption", "")
         shown = [nodes.paragraph("", "", *self.state.inline_text(caption, self.lineno)[0])] if caption else []

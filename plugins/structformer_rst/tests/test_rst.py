@@ -216,6 +216,19 @@ def test_versions_say_what_sphinx_prints(directive, expected):
     assert read(f".. {directive}\n").root.text == expected
 
 
+def test_each_release_of_a_change_log_is_a_section():
+    log = read(
+        "2.0 Changelog\n=============\n\n.. changelog::\n    :version: 2.0.2\n    :released: May 2\n\n"
+        "    .. change::\n        :tags: sails\n\n        The ship heels less.\n\n"
+        ".. changelog::\n    :version: 2.0.1\n\n    .. change::\n\n        Added oars.\n\n"
+        "- an item\n\n  .. toggle::\n      :version: 3\n\n      Within it.\n"
+    )
+    sections = {section.title: section.text for section in log.root.walk()}
+    assert list(sections) == ["2.0 Changelog", "2.0.2", "2.0.1"]
+    assert "The ship heels less." in sections["2.0.2"]
+    assert "Added oars." in sections["2.0.1"]
+
+
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
