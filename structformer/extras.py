@@ -84,7 +84,7 @@ def install_command(*extras: str) -> str:
 
 @cache
 def _came_from() -> dict[str, Any]:
-    """What pip wrote down about where it had structformer from; nothing where that was an index."""
+    """Return pip's record of where structformer came from; empty if from an index."""
     try:
         found = json.loads(distribution("structformer").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, OSError, ValueError):

@@ -139,7 +139,7 @@ def _fill(text: str, block: Block, ends: re.Pattern[str]) -> None:
 
 
 def _without_frame(blocks: list[Block]) -> list[Block]:
-    """What a note holds. AsciiDoc's pages draw it as a table of one row: an icon or a title, and the text beside it."""
+    """Return the blocks in a note, without the table of an icon and a text that AsciiDoc's pages draw around it."""
     if len(blocks) != 1 or blocks[0].kind is not MarkKind.TABLE or len(blocks[0].children) != 1:
         return blocks
     [row] = blocks[0].children

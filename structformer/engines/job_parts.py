@@ -77,7 +77,7 @@ class PartsFolder:
                 )
 
     def plan(self) -> dict[str, Any]:
-        """What the parts were asked for. Raises WorkspaceError."""
+        """Return what the parts were asked for. Raises WorkspaceError."""
         found: dict[str, Any] = read_json(self.folder / _PLAN)
         if "parts" not in found:
             raise WorkspaceError(
@@ -99,7 +99,7 @@ class PartsFolder:
         return [number for number in range(1, self.plan()["parts"] + 1) if not self._mark(number).exists()]
 
     def to_merge(self, *, rest: bool) -> dict[str, Any]:
-        """What the parts were asked for, when all have ended; with `rest` in any case. Raises WorkspaceError."""
+        """Return what the parts were asked for, if all have ended or with `rest`. Raises WorkspaceError."""
         plan = self.plan()
         if not rest and (missing := self.missing()):
             listed = ", ".join(map(str, missing[:20])) + (", ..." if len(missing) > 20 else "")

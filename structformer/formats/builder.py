@@ -254,14 +254,14 @@ class TreeBuilder:
         (self._heading or self._body).append_verbatim(text)
 
     def line(self) -> None:
-        """What follows begins on a new line."""
+        """Begin a new line with what follows."""
         if self._heading is not None:
             self._heading.separate(" ")
         elif self._body.due != "\n\n":
             self._body.due = "\n"
 
     def paragraph(self) -> None:
-        """What follows begins after a blank line."""
+        """Begin a paragraph with what follows."""
         if self._heading is None:
             self._body.due = "\n\n"
         else:
@@ -298,8 +298,7 @@ class TreeBuilder:
             self.close_link()
 
     def open_mark(self, kind: MarkKind, detail: str = "") -> None:
-        """What follows, until `close_mark`, is such a part of the text; in a heading nothing happens. It begins with
-        the next text, so breaks may come before or after."""
+        """Mark what follows until `close_mark`, from its first text on; in a heading nothing happens."""
         if self._heading is None:
             self._body.open_mark(kind, detail)
 
@@ -432,7 +431,7 @@ class TreeBuilder:
         self._body.separate("\n\n")
 
     def return_to(self, section: Section) -> None:
-        """What follows, until the next heading, goes on at the end of an earlier section's own text."""
+        """Continue at the end of an earlier section's own text, until the next heading."""
         self.close_heading()
         self._stack.append(section)
         self._body = self._buffers[id(section)]

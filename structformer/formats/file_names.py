@@ -38,7 +38,7 @@ _RECORDS = frozenset((".json", ".ndjson", ".csv", ".tsv"))  # among other things
 
 
 def unread_hint(suffix: str) -> str:
-    """What would read files of a suffix that no installed format has; "" where they are not documents."""
+    """Say what would read files of a suffix without an installed format; "" if they are not documents."""
     return install_command("office") if suffix.lower() in _OFFICE else _UNREAD.get(suffix.lower(), "")
 
 

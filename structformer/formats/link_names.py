@@ -121,7 +121,7 @@ def path_names(path: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _bases(document_path: str) -> tuple[str, str]:
-    """What a relative target of a page may be relative to: its folder, and the folder that it may be itself."""
+    """Return the folders a page's relative target may start from: its own, and the one that it may be itself."""
     folder = str(PurePosixPath(document_path).parent)
     return "" if folder == "." else folder, without_suffix(document_path)
 

@@ -106,5 +106,5 @@ class ListingFormat(CompositeFormat, Protocol):
 
 
 def format_options(format: Format) -> tuple[FormatOption, ...]:
-    """What a format's `read` takes as options: its attribute `options`, none when it has no such attribute."""
+    """Return the options of a format's `read`: its attribute `options`, none without one."""
     return tuple(getattr(format, "options", ()))

@@ -88,7 +88,7 @@ def _gaps(text: str) -> Iterator[re.Match[str]]:
 
 
 def _separator(gap: re.Match[str]) -> str:
-    """What stays where placeholders were that lead elsewhere: the widest of the breaks around them."""
+    """Return what replaces placeholders that lead elsewhere: the widest of the breaks around them."""
     text = gap.string
     if gap.start() == 0 or gap.end() == len(text):
         return ""

@@ -37,9 +37,7 @@ _SIGNS = frozenset("abcdefghoABCDEFGHOªº")  # raised, these are signs of notes
 
 
 def written(script: Script, before: str, content: str) -> tuple[str, str, str]:
-    """What comes in front of such a content, the content, as long as it was, and what comes behind it.
-
-    before: the last characters in front of it, two are enough; "" or white space where it begins a word."""
+    """Return (what precedes the content, it, what follows). before: the two characters before it, "" at a word."""
     joined = before[-1:].strip() != ""
     if script is Script.DENOMINATOR:
         return ("/(", content, ")") if _TERMS.search(content) else ("/", content, "")

@@ -114,7 +114,7 @@ def read_incoming(path: Path, place: int) -> pa.Table:
 
 
 def incoming_texts(table: pa.Table) -> dict[tuple[int, int], list[str]]:
-    """What the links of a table say, by (target document, target section): each text once, in order of the sources."""
+    """Return the anchor texts of links by (target document, target section), each once, in order of the sources."""
     found: dict[tuple[int, int], dict[str, None]] = {}
     columns = (table[name].to_pylist() for name in ("target_document", "target_section", "text"))
     for document, section, text in zip(*columns, strict=True):

@@ -212,7 +212,7 @@ def _languages(document_id: str) -> frozenset[str]:
 
 
 def _first_folders(document: Document, link: Link) -> Iterator[str]:
-    """What the first folder of a link from the root is, in each folder above its page."""
+    """Yield the first folder of a link from the root, in each folder above its page."""
     first = link.target.strip("/").partition("/")[0]
     for above in PurePosixPath(document.source.path).parents:
         yield normalize(str(above / first))

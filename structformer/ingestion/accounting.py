@@ -98,12 +98,12 @@ def by_file(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def of_ignored(ignored: Ignored) -> Iterator[Accounted]:
-    """What became of the files that are not read, with why."""
+    """Account for the files that are not read, with why."""
     return (Accounted(path, Fate.NONE, why) for path, why in ignored.files)
 
 
 def of_surveyed(files: Iterable[SurveyedFile]) -> Iterator[Accounted]:
-    """What will become of files that are not read yet, as far as can be told."""
+    """Account for files that are not read yet, as far as can be told."""
     for file in files:
         if file.is_read:
             yield Accounted(file.path, Fate.DOCUMENT)
@@ -114,7 +114,7 @@ def of_surveyed(files: Iterable[SurveyedFile]) -> Iterator[Accounted]:
 
 
 def of_file(rows: list[Row]) -> Iterator[Accounted]:
-    """What became of a file, or of an archive's members, by its rows."""
+    """Account for a file, or an archive's members, by its rows."""
     own = [row for row in rows if row["path"] == row["file"]]
     members = [row for row in rows if row["path"] != row["file"]]
     if own[0]["format"] == ARCHIVE:

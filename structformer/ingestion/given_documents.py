@@ -118,7 +118,7 @@ def change_given(workspace: Workspace, new: Mapping[str, Rows], ids: Sequence[st
 
 
 def _parted(workspace: Workspace) -> tuple[Corpus, Corpus]:
-    """What the corpus has of files, and what it was given; empty before the first ingest."""
+    """Return the corpus's files, and what it was given; empty before the first ingest."""
     given = _given_shards(workspace)
     keys = {shard.key for shard in given}
     shards = Corpus.open(workspace).shards if workspace.has("corpus") else []

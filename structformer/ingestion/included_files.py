@@ -22,7 +22,7 @@ class Takes(NamedTuple):
 
 
 def what_it_takes(format: CompositeFormat, source: SourceFile) -> Takes | None:
-    """What a source takes from others; None if it cannot be read, which is said when it is read by itself."""
+    """Return what a source includes; None if it cannot be read, which reading it by itself reports."""
     own = {source.path}
     try:
         return Takes(

@@ -108,7 +108,7 @@ def pieces(
 
 
 def _damaged(error: Exception) -> str:
-    """What a decompressor says of damaged data, whatever that is."""
+    """Return the message for whatever a decompressor says of damaged data."""
     return f"damaged ({error or type(error).__name__}): what precedes the damage is kept"
 
 

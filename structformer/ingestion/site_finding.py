@@ -163,7 +163,7 @@ def _path(parts: tuple[str, ...]) -> str:
 
 
 def _told_by_pages(folder: Path, label: str) -> Site:
-    """What a folder says without settings: its sitemap, or that it is a mirror."""
+    """Find a site without settings: by its sitemap, or as a mirror."""
     root = f"{label}/" if label else ""
     if (text := text_of(folder, "sitemap.xml", _SITEMAP_BYTES)) is not None and (site := _sitemap(text)).base_url:
         return replace(site, root=root, said_by="sitemap.xml")

@@ -29,7 +29,7 @@ class Clock:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """What is done here does not count."""
+        """Do not count the block's time."""
         began = time.process_time()
         try:
             yield

@@ -53,7 +53,7 @@ class Adapter:
         return cls(location, base, alpha, bool(said.get("use_rslora")))
 
     def scale(self, rank: int) -> float:
-        """What B A is multiplied by: alpha / r, with rsLoRA alpha / sqrt(r)."""
+        """Return the factor of B A: alpha / r, with rsLoRA alpha / sqrt(r)."""
         return float(self.alpha / rank ** (0.5 if self.by_root else 1))
 
     def merged(self, base: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

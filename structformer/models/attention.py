@@ -138,7 +138,7 @@ class AttentionWeights:
         return {word: weight for word, weight in zip(words, row, strict=False) if weight > 0}
 
     def span_weights(self, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
-        """What a text's spans, [start, end), get from [CLS], as shares of what all tokens get (HARP, eq. 10)."""
+        """Return the shares of [CLS]'s attention that a text's spans, [start, end), get (HARP, eq. 10)."""
         self.prepare([(text, ~start, ~end) for start, end in spans])
         return [float(self._known[text, ~start, ~end][0]) for start, end in spans]
 

@@ -71,7 +71,7 @@ class BiEncoder(SentenceEncoder):
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> BiEncoder:
-        """What training starts from, with another pooling where the options name one."""
+        """Load what training starts from, with another pooling if the options name one."""
         encoder = cls.load(location)
         if options.pooling is not None:
             if wrong := steps_fit(encoder.modules.steps, int(encoder.model.config.hidden_size)):
@@ -92,7 +92,7 @@ class BiEncoder(SentenceEncoder):
 
     @property
     def modules(self) -> SentenceModules:  # type: ignore[override]
-        """What surrounds the Transformer."""
+        """The modules around the Transformer."""
         return self.head.modules
 
     @property
@@ -109,7 +109,7 @@ class BiEncoder(SentenceEncoder):
 
     @cached_property
     def _features(self) -> frozenset[str] | None:
-        """What the model takes of what its tokenizer gives; None for all of it."""
+        """The features that the model takes of its tokenizer's; None for all."""
         if not isinstance(self.model, torch.nn.Module):
             return None
         return frozenset(inspect.signature(self.model.forward).parameters)

@@ -40,7 +40,7 @@ def usable_pair(workspace: Workspace, name: str, queries: str) -> tuple[BaseMode
 
 
 def choose_base(workspace: Workspace, name: str) -> BaseModel:
-    """Name a workspace's base: folder, hub name, "minilm", "auto" for none. Raises ModelError if it is no encoder."""
+    """Name a workspace's base: folder, hub name, "minilm", "auto" for none. Raises ModelError if it cannot be one."""
     base = usable_base(name)
     if name == _AUTO:
         seal(workspace.path, ())
@@ -72,7 +72,7 @@ def chosen_query_model(workspace: Workspace) -> BaseModel | None:
 
 
 def base_for(workspace: Workspace, name: str, ranker: str) -> BaseModel:
-    """What training starts from: for "auto" the workspace's base, of a sentence encoder. Raises ModelError."""
+    """Return the base to train from: for "auto" the workspace's, of a sentence encoder. Raises ModelError."""
     if name == _AUTO and ranker_kind(ranker).sentence_encoder and (base := chosen_base(workspace)) is not None:
         return base
     return resolve_base_model(name, ranker)

@@ -36,7 +36,7 @@ class CrossEncoder(PairTokens):
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> CrossEncoder:
-        """What training starts from: a base model without a head gets a fresh one."""
+        """Load what training starts from: a base model without a head gets a fresh one."""
         model, note = load_classifier(location, fresh_head=True)
         return cls(model, load_tokenizer(location), options.document_tokens, note)
 

@@ -75,9 +75,7 @@ def is_used(judged: Judged | None, *, query_side: bool) -> bool:
 
 
 def verdict(judged: Judged | None, *, by_itself: bool, query_side: bool) -> str:
-    """What training came to, in words, with what the search makes of it. by_itself: whether the search takes such a
-    model without being asked to; query_side: see `is_used`.
-    """
+    """Say what training came to, and what the search makes of it. by_itself: unasked; query_side: see `is_used`."""
     often = "such training gained on most judged manuals"
     if judged is None:
         why = f", since {often}" if query_side else ""

@@ -191,7 +191,7 @@ class RankerKind:
         return ranker
 
     def start(self, location: str, options: RankerOptions) -> Ranker:
-        """What training starts from: a base model, or a saved model of this kind. Raises ModelError."""
+        """Load what training starts from: a base model, or a saved model of this kind. Raises ModelError."""
         ranker: Ranker = imported(self.model).start(location, self.name, options)
         return ranker
 

@@ -62,7 +62,7 @@ class LateInteractionOptions:
 
 
 def _published_options(location: str) -> LateInteractionOptions | None:
-    """What a folder's or hub name's own files say, structformer's or ColBERT's; None if they say nothing."""
+    """Read a location's own options, structformer's or ColBERT's; None if it has none."""
     for name in (_OPTIONS, _COLBERT):
         if (said := read_model_json(location, name)) is None:
             continue
@@ -167,7 +167,7 @@ class LateInteraction:
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> LateInteraction:
-        """What training starts from."""
+        """Load what training starts from."""
         chosen = LateInteractionOptions(
             similarity=options.similarity,
             mean=options.mean_max_sim,

@@ -134,7 +134,7 @@ def _load_config(location: str, body: str = "", **changes: Any) -> Any:
 def _load_tensors(
     kind: Any, location: str, tensors: Tensors, config: Any, **options: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """What `_load_model` gives, of weights that had to be renamed first."""
+    """Load as `_load_model` does, of weights that had to be renamed first."""
     import torch
 
     quiet_transformers()

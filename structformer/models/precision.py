@@ -11,5 +11,5 @@ def fast_bf16() -> bool:
 
 
 def default_precision(*, on_gpu: bool) -> str:
-    """What a training computes in: "bf16" where the device has instructions for it, else "no", float32."""
+    """Return "bf16" if the device has instructions for it, else "no", float32."""
     return "bf16" if on_gpu or fast_bf16() else "no"

@@ -34,7 +34,7 @@ class SentenceEncoder(ABC):
 
     @cached_property
     def prompts(self) -> dict[str, Prompt]:
-        """What goes before texts, by side: "query", "document"."""
+        """The prompts before texts, by side: "query", "document"."""
         pooled = self.modules.include_prompt
         return {side: Prompt.of(self.modules.prompt(side), self.tokenizer, pooled=pooled) for side in SIDES}
 

@@ -96,7 +96,7 @@ class SentenceModules:
     """Whether it reads texts in lower case."""
 
     def prompt(self, side: str) -> str:
-        """What goes before every text of a side, "" for nothing; also where a folder says so by an empty prompt."""
+        """Return the prompt before texts of a side, "" for none or if the folder says so by an empty one."""
         names = _DOCUMENT_PROMPTS if side == DOCUMENT else (QUERY,)
         return next((self.prompts[name] for name in names if name in self.prompts), "")
 

@@ -33,7 +33,7 @@ class Axis:
 
     @property
     def room(self) -> float:
-        """What its labels and its name take beside it."""
+        """The room that its labels and its name take beside it."""
         return label_width([label for _, label in self.ticks]) + 34
 
     @classmethod

@@ -53,7 +53,7 @@ class Judge:
 
     @property
     def measure(self) -> str:
-        """What is made of the ranks."""
+        """The measure made of the ranks."""
         return NDCG
 
     @property

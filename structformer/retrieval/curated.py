@@ -32,7 +32,7 @@ class Curated:
         return f"{FILE} applies: synonyms {len(self.synonyms)}, pins {len(self.pins)}, hidden {len(self.hide)}"
 
     def added(self, query: str) -> list[str]:
-        """What a query is searched for beside its own words."""
+        """Return what a query is searched for beside its own words."""
         small = query.lower()
         added = (meaning for word, meaning in self.synonyms.items() if _has(small, word) and not _has(small, meaning))
         return list(dict.fromkeys(added))
@@ -48,7 +48,7 @@ class Curated:
         return self.pins.get(_plain(query), "")
 
     def reason(self, query: str, document: str) -> str:
-        """What was done by hand for a document that a query found, in words; "" for nothing."""
+        """Say what was done by hand for a document that a query found; "" for nothing."""
         pinned = ["pinned to this query"] if document == self.pinned(query) else []
         added = self.added(query)
         return "; ".join([*pinned, *([f"searched for too: {', '.join(added)}"] if added else [])])

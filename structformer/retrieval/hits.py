@@ -196,7 +196,7 @@ class Filter:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells filters apart, also 1 from true."""
+        """A key that tells filters apart, also 1 from true."""
         items = sorted((name, type(value).__name__, str(value)) for name, value in self.metadata.items())
         return self.paths, tuple(items)
 

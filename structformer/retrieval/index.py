@@ -94,7 +94,7 @@ class Index:
         return float(self._made(vectors).get("own_outlines", 1.0))
 
     def _made(self, vectors: Path) -> dict[str, Any]:
-        """What was found out when a file of vectors was made."""
+        """Read what was found out when a file of vectors was made."""
         made: dict[str, Any] = read_json(self.path(f"dense/{vectors.stem}.made.json"))
         return made
 
@@ -119,7 +119,7 @@ class Index:
         return all(map(self.has, names)) and all(map(self.path, names))
 
     def bases(self) -> dict[str, str]:
-        """What made each file of vectors: the encoder, or its training's base, as "org/name" or "org/name@COMMIT"."""
+        """Name the encoder of each file of vectors, or its training's base, as "org/name" or "org/name@COMMIT"."""
         found = {}
         for path in sorted((self.folder / "dense").glob("*.made.json")):
             made = read_json(path)

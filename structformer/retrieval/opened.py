@@ -96,7 +96,7 @@ class OpenedIndex:
 
     @cached_property
     def stop_terms(self) -> frozenset[str]:
-        """What the function words of all the corpus's languages are as terms of the lexical index."""
+        """The function words of all the corpus's languages, as terms of the lexical index."""
         return frozenset[str]().union(*map(self.stop_terms_of, self.languages.codes))
 
     def stop_terms_of(self, language: str) -> frozenset[str]:
@@ -127,7 +127,7 @@ class OpenedIndex:
         return self.units.columns_of_numbers("document", "section")
 
     def _kept(self, kept: dict[str, T], name: str, make: Callable[[str], T]) -> T:
-        """What `make` gives, made by the first thread that asks for it."""
+        """Return what `make` gives, made by the first thread that asks for it."""
         if name not in kept:
             with self._loading:
                 if name not in kept:
@@ -174,7 +174,7 @@ class OpenedIndex:
 
     @cached_property
     def curated(self) -> Curated:
-        """What the corpus's `search.toml` said when the index was opened. Raises UsageError."""
+        """The corpus's `search.toml`, as it was when the index was opened. Raises UsageError."""
         return read_curated(curated_file(self.workspace))
 
     @cached_property
@@ -256,7 +256,7 @@ class OpenedIndex:
         return self.encoder(encoder)[2]
 
     def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
-        """What encodes queries, with its vectors of this index and its fusion weights."""
+        """Return an encoder of queries, with its vectors of this index and its fusion weights."""
         return self._kept(self._dense, name, self._open_encoder)
 
     def query_vectors(self, name: str, queries: Sequence[str]) -> npt.NDArray[np.float32]:

@@ -33,7 +33,7 @@ def slips(word: str) -> int:
 
 
 def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> Help:
-    """What helps with a query. seen: the documents that may be found, None for all."""
+    """Return help with a query. seen: the documents that may be found, None for all."""
     allowed = None if seen is None or seen.whole else seen
     if name := opened.lexical.absent_name(asked(query).text):
         return Help([name])

@@ -182,7 +182,7 @@ def is_whole(index: Path, place: EncoderPlace) -> bool:
 
 
 def _reading_before(vectors: Path, units: int) -> dict[str, Any]:
-    """What an earlier question of about as many passages gave; empty without one, or if they changed by a fifth."""
+    """Return the earlier reading of about as many passages; empty without one, or if they changed by a fifth."""
     made = vectors.with_name(f"{vectors.stem}.made.json")
     found = read_json(made) if made.exists() else {}
     of = found.get("of", 0)

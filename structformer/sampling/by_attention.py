@@ -160,7 +160,7 @@ def _groups(task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages: PageTa
 
 
 def _requests(here: Neighbourhood) -> Iterator[Request]:
-    """What will be asked at a document, in its sentences and of the pages that it links to."""
+    """Yield what will be asked at a document, in its sentences and of the pages that it links to."""
     yield from attention_requests(here)
     for sentence in here.anchored_sentences():
         for reference in sentence.references:

@@ -45,7 +45,7 @@ class SharedWeights(WordWeights, Protocol):
         """How many processes share the work. asked: what the user wants."""
 
     def compute(self, requests: Sequence[Request]) -> list[Row]:
-        """What is asked for, the same for the same requests."""
+        """Compute these requests, the same for the same ones."""
 
     def know(self, rows: Mapping[Request, Row]) -> None:
         """Answer from what `compute` gave earlier."""

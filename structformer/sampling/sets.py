@@ -67,7 +67,7 @@ def _digest(corpus: str, options: Mapping[str, Any]) -> str:
 
 
 def _content(path: Path) -> str:
-    """What a file holds, so that another list of the same name is another set; its path if it cannot be read."""
+    """Return the digest of a file, as another list of the same name is another set; its path if unreadable."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
@@ -103,20 +103,20 @@ def chosen_set(workspace: Workspace, chosen: Mapping[str, Any] | None = None) ->
 
 
 def others(workspace: Workspace, digest: str, corpus: Corpus) -> list[str]:
-    """What the other sets of a corpus were drawn with."""
+    """Return what the other sets of a corpus were drawn with."""
     there = {each.digest: each for each in published(workspace) if each.manifest["corpus"] == corpus.fingerprint}
     return [drawn_with(each.manifest, corpus) for each in there.values() if each.digest != digest]
 
 
 def other_flags(workspace: str | Path | Workspace, manifest: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """What Examples of a manifest were drawn with, and the other sets of the workspace's corpus."""
+    """Return what Examples of a manifest were drawn with, and the other sets of the workspace's corpus."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     return drawn_with(manifest, corpus), others(workspace, manifest_digest(manifest), corpus)
 
 
 def drawn_with(manifest: Mapping[str, Any], corpus: Corpus) -> str:
-    """What Examples were drawn with that is not the default, as flags of `train`; "" for the default options."""
+    """Return the options of Examples that are not the defaults, as flags of `train`; "" for none."""
     share = held_out_share(corpus.document_count)
     drawn = {**manifest["options"], "seed": manifest["seed"], "epoch": manifest.get("epoch", 0)}
     drawn["held_out"] = None if manifest["held_out"] == share else manifest["held_out"]

@@ -69,7 +69,7 @@ def declared_variant(declared: str | None) -> str:
 
 
 def _tag(declared: str | None) -> str:
-    """What is declared, if it may be a language's tag, else ""."""
+    """Return what is declared, if it may be a language's tag, else ""."""
     tag = (declared or "").partition(".")[0].strip().replace("_", "-")  # "de_DE.UTF-8"
     return tag if _TAG.fullmatch(tag) else ""
 

@@ -84,7 +84,7 @@ class AllForms:
 
 
 def analyzer_of(languages: Sequence[str]) -> Analyzer:
-    """What cuts texts of these languages, and queries that may be in any of them."""
+    """Return what cuts texts of these languages, and queries that may be in any of them."""
     return analyzer(languages[0]) if len(languages) == 1 else AllForms(languages)
 
 

@@ -50,7 +50,7 @@ def prose_of(text: str, stretches: Sequence[Stretch]) -> str:
 
 
 def section_stretches(section: Section) -> list[Stretch]:
-    """What of a section's text is not prose, from first to last."""
+    """Return the stretches of a section's text that are not prose, from first to last."""
     return [Stretch(block.kind, block.start, block.end) for block in _no_prose(section.blocks)] if section.marks else []
 
 
@@ -165,7 +165,7 @@ def _placed(text: str, start: int, end: int, max_words: int) -> Iterator[_Piece]
 
 
 def _joint(text: str, start: int) -> str:
-    """What joins what begins at `start` to the text before it."""
+    """Return what joins what begins at `start` to the text before it."""
     before = start
     while before and text[before - 1].isspace():
         before -= 1
@@ -215,7 +215,7 @@ def with_path(path: str, text: str) -> str:
 
 
 def as_typed(sentence: str) -> str:
-    """What of a line a person might type: a table row's longest cell, else the line itself."""
+    """Return what of a line a person might type: a table row's longest cell, else the line itself."""
     if " | " not in sentence:
         return sentence
     return max((cell.strip() for cell in sentence.split("|")), key=lambda cell: word_count(cell))

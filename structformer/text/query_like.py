@@ -97,7 +97,7 @@ def is_imperative(text: str) -> bool:
 
 
 def first_word(text: str) -> str:
-    """What a text begins with, in lower case: a word, or two characters where a script has no spaces."""
+    """Return a text's first word in lower case, or two characters of a script without spaces."""
     begun = text.lstrip(_OPENING_MARKS)
     return begun[:2] if _SPACELESS.match(begun) else begun.split(None, 1)[0].lower() if begun else ""
 

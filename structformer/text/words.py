@@ -115,7 +115,7 @@ def names_of(text: str) -> str:
 
 
 def signs_in(query: str) -> list[str]:
-    """What of a query has no words: `>>=`, an emoji; not a sign between words."""
+    """Return the signs of a query apart from words: `>>=`, an emoji; not a sign between words."""
     chunks = query[:MOST_ASKED].split()
     signs = [chunk for chunk in chunks[:_MOST_SIGNS] if not any(map(str.isalnum, chunk))]
     return [chunk for chunk in signs if len(chunks) == 1 or len(chunk) > 1 or unicodedata.category(chunk) == "So"]
@@ -180,7 +180,7 @@ def cut_text(text: str) -> CutText:
 
 
 def cut_together(texts: Iterable[CutText]) -> CutText:
-    """What a text has that holds these, one after another."""
+    """Return one cut text of these, one after another."""
     return CutText(*map(_joined, zip(*texts, strict=True)))
 
 

@@ -98,9 +98,7 @@ class Source:
 
 
 def _wrong_state(value: Mapping[str, Any]) -> str | None:
-    """What is wrong with a marker's content, None where it is what it claims to be. Its digest is not secret, and its
-    names become paths, of which some are deleted: so all are looked at.
-    """
+    """Return what is wrong with a marker, None if nothing: its names become paths, and its digest is not secret."""
     current, kept, sources = value.get("current"), value.get("kept"), value.get("sources", [])
     beside = value.get("beside", {})  # not there before sets of Examples stood side by side
     pair = value.get("indexed", {})  # nor this before indexes named their corpus

@@ -180,7 +180,7 @@ NO_COPIES = Copies(np.empty(0, np.int32))
 
 
 def said(unit: Unit) -> tuple[str, ...]:
-    """What a section says; where it says little, its titles too: two of the same are copies."""
+    """Return a section's content to compare, with its titles if it says little: equal ones are copies."""
     text = " ".join(unit.text.split())
     return (text,) if len(text) >= _SHORT else (text, *unit.path)
 
@@ -194,7 +194,7 @@ class Sayings:
         self._placed: dict[tuple[int, object], list[tuple[int, Counter[str], tuple[str, ...]]]] = {}
 
     def of(self, number: int) -> tuple[str, ...]:
-        """What the section of a unit says."""
+        """Return what the section of a unit says."""
         unit = self._units[number]
         says = said(unit)
         if says not in self._known:

@@ -60,7 +60,7 @@ class Unit:
 
     @property
     def stretches(self) -> tuple[Stretch, ...]:
-        """What in the text is not prose: code, tables, formulas."""
+        """The parts of the text that are not prose: code, tables, formulas."""
         flat = self.no_prose
         return tuple(Stretch(NO_PROSE[flat[at]], flat[at + 1], flat[at + 2]) for at in range(0, len(flat), 3))
 
@@ -71,7 +71,7 @@ class Unit:
 
     @property
     def section_id(self) -> str:
-        """What judgements call its section: the document's id, # and the anchor, if it has one."""
+        """The section's name in judgements: the document's id, # and the anchor, if it has one."""
         return f"{self.document_id}#{self.anchor}"
 
     @property
@@ -81,7 +81,7 @@ class Unit:
 
     @property
     def ranker_text(self) -> str:
-        """What rankers read: the path on a line of its own, then the passage."""
+        """The text for rankers: the path on a line of its own, then the passage."""
         return with_path(" ".join(self.path), self.text)
 
 
@@ -135,7 +135,7 @@ def document_units(
 
 
 def indexed_document(document: Document, site: Site) -> IndexedDocument:
-    """What the index keeps of a document beside its units. site: where it is read."""
+    """Return what the index keeps of a document beside its units. site: where it is read."""
     values = kept_metadata(document.metadata)  # of an earlier version's corpus too
     if document.language:
         values["language"] = document.language
@@ -270,7 +270,7 @@ class Units(_Table):
             yield _unit(row)
 
     def ranker_texts(self, numbers: Sequence[int]) -> list[str]:
-        """What rankers read of these units."""
+        """Return the texts of these units for rankers."""
         return [self[number].ranker_text for number in numbers]
 
 

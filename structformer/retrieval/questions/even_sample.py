@@ -31,7 +31,7 @@ class EvenSample:
     _below: int = 2**64
 
     def get(self, key: str) -> Sampled | None:
-        """What was added under a key, if it was kept."""
+        """Return what was added under a key, if it was kept."""
         return self.entries.get(self._digest(key))
 
     def add(self, key: str, text: str, document: int, unit: int | None) -> None:

@@ -271,7 +271,7 @@ class _Read:
 
 
 def _candidates(unit: Unit) -> Iterator[tuple[str, bool]]:
-    """What a unit's sentences ask that stand alone, and whether a name stood before it; code and tables ask nothing."""
+    """Yield a unit's sentences that stand alone as questions, and whether a name stood before; none of code."""
     lines = unit.prose.split("\n")
     for number, line in enumerate(lines):
         before = lines[number - 1].strip() if number else ""

@@ -88,7 +88,7 @@ def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
 def _best_descriptions(
     opened: OpenedIndex, stage: Stage, vector: Vector, documents: Collection[int] | None
 ) -> Vector | None:
-    """What `Descriptions.best` finds for a query among what the asker may see; None where they do not count."""
+    """Return `Descriptions.best` of a query among what the asker may see; None if they do not count."""
     _, index, weights = opened.encoder(stage.model)
     if index.descriptions is None or not weights.described:
         return None

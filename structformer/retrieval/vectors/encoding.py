@@ -154,9 +154,7 @@ def _check(row: np.void) -> int:
 
 
 def in_context(encoder: Encoder, passages: Iterable[str], documents: Iterable[int]) -> Iterable[str]:
-    """What an encoder is to be given for passages in the order of their documents: themselves, or what the `in_context`
-    of one that reads them in their document's context makes of them. documents: the number of each one's document.
-    """
+    """Return passages as an encoder reads them, in their documents' context if it can. documents: of each, in order."""
     made = getattr(encoder, "in_context", None)
     return passages if made is None else made(passages, documents)
 

@@ -13,5 +13,5 @@ def idf(found: int, texts: int) -> float:
 
 
 def saturation(frequency: int, words: int, average_words: float, *, k1: float = K1, b: float = B) -> float:
-    """What a term's frequency in a text of so many words counts: f (k1 + 1) / (f + k1 (1 - b + b words / average))."""
+    """Return what a term's frequency counts: f (k1 + 1) / (f + k1 (1 - b + b words / average))."""
     return frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * words / max(average_words, 1e-9)))

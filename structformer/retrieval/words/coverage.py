@@ -42,7 +42,7 @@ class Coverage:
         self._rows, self._names = rows, names
 
     def presence(self, query: str, rows: Sequence[int]) -> dict[int, float]:
-        """What of a query rows have as it is written, weighed by idf, as a share of all of it."""
+        """Return the share of a query, by idf, that rows have as it is written."""
         atoms: list[tuple[tantivy.Query, float]] = []
         for chunk in list(dict.fromkeys(query.split()))[:LONGEST_PHRASE]:
             atoms += self._atoms(chunk)

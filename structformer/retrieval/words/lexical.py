@@ -119,7 +119,7 @@ class LexicalIndex:
         return in_order((unit, found.get(unit, 0.0) + called.get(unit, 0.0)) for unit in {**found, **called})[:k]
 
     def _called(self, query: str, documents: Allowed, names: LinkNames) -> dict[int, float]:
-        """What link texts that the asker may see add to the scores of units, where they have a word of the query."""
+        """Return what link texts with a word of the query, as far as the asker may see them, add to units' scores."""
         units = [unit for unit, _ in self._units.search(query, _CALLED, documents, {INCOMING: FIELDS[INCOMING]})]
         scores = {unit: self._score_called(query, text) for unit, text in zip(units, names(units), strict=True)}
         return {unit: score for unit, score in scores.items() if score > 0}

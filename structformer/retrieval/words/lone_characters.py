@@ -50,7 +50,7 @@ class LoneCharacters:
         return tantivy.Query.disjunction_max_query([*clauses, rare], _OTHERS)
 
     def score(self, field: str, character: str, words: Sequence[str], length: int, average: float) -> float:
-        """What `query` would score a text of these words."""
+        """Return what `query` would score a text of these words."""
         holding = [word for word in words if character in word]
         if not holding:
             return 0.0

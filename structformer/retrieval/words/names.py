@@ -154,7 +154,7 @@ class Names:
         return " ".join(next(iter(parts.get(chunk, ())), chunk) for chunk in query.split())
 
     def _sayings(self, query: str) -> Iterator[str]:
-        """What of a query hardly stands in this order by chance."""
+        """Return the parts of a query that hardly have this order by chance."""
         words = bare_words(query).split()[:LONGEST_PHRASE]
         telling = [place for place, word in enumerate(words) if self._rows.analyzers[EXACT].analyze(word)]
         count = max(_SENTENCE, len(telling) if RUN.search(query) else 0)  # a pair of characters says little
@@ -162,7 +162,7 @@ class Names:
             yield " ".join(words[first : last + 1])
 
     def _parted(self, query: str) -> dict[str, dict[str, int]]:
-        """What `_in_parts` says of each word of a query."""
+        """Return `_in_parts` of each word of a query."""
         return {chunk: self._in_parts(normal(chunk)) for chunk in query.split()[:LONGEST_PHRASE] if chunk.isalnum()}
 
     def whole_spellings(self, query: str) -> dict[str, int]:

@@ -62,7 +62,7 @@ class Begun:
 
 
 def _field_analyzers(fields: dict[str, float], languages: Sequence[str]) -> dict[str, tantivy.TextAnalyzer]:
-    """What tantivy cuts each field's texts with. Of several languages it stems none: the texts come stemmed."""
+    """Return tantivy's analyzers by field. Of several languages none stems: the texts come stemmed."""
     one = len(languages) == 1
     # Function words are half of all places: a phrase is found by the others, and their distance.
     unsaid = {EXACT: set(map(bare_words, function_words(languages)))}
@@ -310,7 +310,7 @@ class Rows:
 
 
 def any_of(atoms: Sequence[tuple[tantivy.Query, float]]) -> tantivy.Query:
-    """What scores the sum of the weights of those that a row answers."""
+    """Return a query that sums the weights of those that a row answers."""
     return either(tantivy.Query.const_score_query(each, weight) for each, weight in atoms)
 
 

@@ -135,9 +135,7 @@ def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Censu
 
 
 def attention_requests(here: Neighbourhood) -> Iterator[tuple[str, int, int]]:
-    """What the four tasks will ask of the attention in this document's own sentences, beside that in the abstracts of
-    pages from [CLS]: (text, start, end), and (text, ~start, ~end) for what the span gets from [CLS].
-    """
+    """Yield what the tasks ask of its sentences: (text, start, end), or (text, ~start, ~end) of a span from [CLS]."""
     for sentence in here.anchored_sentences():
         for start, end in sentence.spans:
             yield sentence.text, start, end

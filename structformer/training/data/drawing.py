@@ -64,7 +64,7 @@ def current_samples(
 def _drawing(
     wanted: Wanted, missing: list[str], own: list[Generation], there: list[Generation], beside: list[str]
 ) -> str:
-    """What to say before Examples are drawn."""
+    """Return what to say before Examples are drawn."""
     if not there:
         return "no Examples yet: drawing them (structformer sample)"
     if own:
@@ -87,7 +87,7 @@ def _listed(beside: list[str]) -> str:
 
 
 def nothing_to_learn(mix: Collection[str], samples: ExampleSource, workspace: Workspace) -> str:
-    """What to say where there are no Examples of any task of the mix."""
+    """Return what to say if no task of the mix has Examples."""
     dropped = samples.manifest["census"]["dropped"]
     reasons = "; ".join(f"{task}: {', '.join(dropped[task])}" for task in mix if dropped.get(task))
     return (
@@ -99,7 +99,7 @@ def nothing_to_learn(mix: Collection[str], samples: ExampleSource, workspace: Wo
 
 
 def without_negatives(order: ExampleOrder) -> str:
-    """What to say of tasks whose Examples are a positive alone, where a ranker needs others beside it; "" of none."""
+    """Return what to say of tasks whose Examples have no negatives, if a ranker needs them; "" for none."""
     alone = [
         task
         for task, count in order.counts.items()

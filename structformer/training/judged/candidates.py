@@ -38,7 +38,7 @@ class JudgedCandidates:
 
     @property
     def measure(self) -> str:
-        """What is made of the ranks."""
+        """The measure made of the ranks."""
         return RECIPROCAL
 
     @property

@@ -49,7 +49,7 @@ class Judge(Protocol):
 
     @property
     def measure(self) -> str:
-        """What is made of the ranks, of GAINS."""
+        """The measure made of the ranks, of GAINS."""
 
     @property
     def groups(self) -> Ranks:

@@ -123,7 +123,7 @@ class Objective(torch.nn.Module, ABC):
         """Go on with what `kept` saved where training starts from. Raises ModelError if it cannot be read or fit."""
 
     def kept(self, weights: Mapping[str, torch.Tensor]) -> dict[str, dict[str, torch.Tensor]]:
-        """What of the objective's trained weights is saved beside the ranker: tensors by name, by their file's name."""
+        """Return the tensors to save beside the ranker, of the objective's trained weights, by their file's name."""
         return {}
 
     def beside(self, prepared: Prepared, others: Sequence[Sequence[Example]]) -> None:

@@ -81,7 +81,7 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus, title: str) ->
 
 
 def _metadata(library: str, tag: str, record: ModelRecord, corpus: Corpus) -> str:
-    """What hubs read, as YAML. Languages and names are written as JSON, since YAML reads a bare `no` as false."""
+    """Return the YAML for hubs. Languages and names are written as JSON, since YAML reads a bare `no` as false."""
     base = MINILM_HUB if record.base == "minilm" else record.base  # packaged, the hub's own weights
     known = KNOWN.get(base)
     lines = [

@@ -138,7 +138,7 @@ def _figures(log: list[dict[str, Any]], training: dict[str, Any] | None) -> list
 
 
 def _measure(training: dict[str, Any] | None) -> str:
-    """What the held-out score is; of a run that is not finished it is not known."""
+    """Return the name of the held-out score; it is not known of an unfinished run."""
     return str(training["plan"].get("measure", "nDCG@10")) if training else "score"
 
 

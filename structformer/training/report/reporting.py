@@ -83,7 +83,7 @@ class Reporter:
         self._listener.say(text)
 
     def planned(self, plan: TrainingPlan) -> None:
-        """What the run will do is known."""
+        """Report the plan."""
         self._steps = plan.steps
         if self._listener.plan:
             self._listener.plan(plan)

@@ -266,7 +266,7 @@ class Run:
         return waiting
 
     def _total(self, weights: torch.Tensor, losses: torch.Tensor, masked: torch.Tensor | None) -> torch.Tensor:
-        """What is minimised of a chunk. weights: of its Examples."""
+        """Return what is minimised of a chunk. weights: of its Examples."""
         total: torch.Tensor = (losses * weights).sum()
         if masked is not None:
             total = total + self.options.mlm * (masked * weights).sum()

@@ -52,7 +52,7 @@ def resolve(options: TrainingOptions, device: str) -> ResolvedOptions:
 
 
 def identity(options: TrainingOptions, settings: ResolvedOptions, samples: str) -> dict[str, Any]:
-    """What must be the same for a run to be resumed."""
+    """Return what must be the same for a run to be resumed."""
     chosen = {name: value for name, value in asdict(options).items() if name not in FREE_ON_RESUME}
     return dict(json.loads(json.dumps({**chosen, **asdict(settings), "samples": samples})))
 

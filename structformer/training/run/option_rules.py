@@ -42,7 +42,7 @@ def refuse_meaningless(
 
 
 def _missing(name: str, options: TrainingOptions, training: Mapping[str, Any]) -> str:
-    """What an option needs that this training lacks, "" if nothing. training: options, and other conditions' values."""
+    """Name what an option needs that this training lacks, "" if nothing. training: also other conditions' values."""
     if name == "side" and options.side != training["side"]:
         return "`structformer train`"
     for other, wanted in CONDITIONS[name].items():

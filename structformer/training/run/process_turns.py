@@ -45,7 +45,7 @@ class Turns:
             torch.distributed.barrier(group=self._group)
 
     def made_by_first(self, make: Callable[[], Made]) -> Made:
-        """What `make` gives the first process, to all (picklable). A StructformerError of `make` is raised in all."""
+        """Give all processes what `make` gives the first (picklable). Its StructformerError is raised in all."""
         if self._group is None:
             return make()
         told: list[Any] = [None, None]

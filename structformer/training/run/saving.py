@@ -78,7 +78,7 @@ def save_model(
 
 
 def _training(trained: Trained) -> dict[str, Any]:
-    """What the record says of the training."""
+    """Return what the record says of the training."""
     options, result = trained.options, trained.result
     return {
         "tool_version": __version__,

@@ -262,7 +262,7 @@ def _drawn(request: _Request, ground: _Ground, location: str) -> ExampleSource:
 
 
 def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judging, Measured]:
-    """What the run is judged by, and what is known of the machine."""
+    """Return what the run is judged by, and what is known of the machine."""
     options, source, judged = request.options, request.source, request.mode.development
     manifest = start.samples.manifest
     development: DevelopmentSet | Judge | None
