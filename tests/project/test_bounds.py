@@ -19,7 +19,7 @@ LINES = {
     "agent": 536,
     "asciidoc": 1_455,
     "cluster": 113,
-    "core": 41_028,
+    "core": 40_121,
     "demo": 208,
     "devkit": 1_430,
     "engines": 1_167,
@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_576,
     "readers": 19_684,
     "research": 6_582,
-    "all": 85_274,
+    "all": 84_367,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
