@@ -65,18 +65,14 @@ class Conditions:
                 self._fi[number], self._else[number] = self._fi[inner + 1], self._else[inner + 1]
 
     def end(self, position: int, *, to_else: bool) -> int | None:
-        """The place behind the \\fi, or with `to_else` the \\else, of the conditional that `position` is in; None
-        without one.
-        """
+        """Return the place after a conditional's \\fi, or with `to_else` its \\else; None without one."""
         number = bisect_left(self._starts, position)
         token = self._else[number] if to_else and self._else[number] is not None else self._fi[number]
         return None if token is None else self._ends[token]
 
 
 class Branches:
-    """Which branch is read, by the user's switches and toggles as they stand; of one that only TeX could decide, the
-    first.
-    """
+    """Return the branch that is read, by the user's switches and toggles; the first if only TeX could decide."""
 
     def __init__(self, cursor: Cursor, files: Files, commands: Container[str]) -> None:
         self._cursor = cursor

@@ -117,9 +117,7 @@ class LatexFormat:
         return taken_files(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """A label here, in the document it was announced from, or anywhere; a cited work, or its line among the
-        references.
-        """
+        """A label here, in the document that announced it, or anywhere; a cited work, or its line of the references."""
         if link.target.startswith("cite:"):
             key = link.target.removeprefix("cite:")
             yield from document.metadata.get("works", {}).get(key, ())

@@ -36,9 +36,7 @@ _KIND = re.compile(r"[\s+!]*(?:([mosv])|O\s*\{((?:[^{}]|\{[^{}]*\})*)\})")
 
 @dataclass(slots=True)
 class Macro:
-    """A macro of the user's: how many arguments, the default of the first when it is optional, delimiters, and its
-    text.
-    """
+    """A user's macro: its number of arguments, the default of the first if that is optional, delimiters and text."""
 
     arguments: int
     body: str

@@ -158,9 +158,7 @@ class Tables(Part):
 
 
 def _header_rows(text: str, position: int) -> int:
-    """How many of the rows that begin here stand above a rule of their own: \\midrule, or \\hline that is not below
-    every row.
-    """
+    """Return how many rows from here on stand above a rule of their own: \\midrule, or an \\hline not below all."""
     rows = depth = 0
     is_caption = lined = False
     for token in _TOKEN.finditer(text, position, position + _HEADER_CHARACTERS):

@@ -62,9 +62,7 @@ def labels(options: Mapping[str, str]) -> list[str]:
 
 
 def note_kind(name: str, options: Mapping[str, str]) -> tuple[str, bool]:
-    """The kind of note that a directive is, and whether its argument is a title; "" where it is none.
-
-    options: a class such as "tip" says what a general admonition is."""
+    """Return the kind of note that a directive is, "" for none, and whether its argument is a title."""
     own = name.rpartition(":")[2]  # prf:theorem
     if own in _NOTES or own in VERSIONS:
         return own, False

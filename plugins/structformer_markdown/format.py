@@ -35,7 +35,7 @@ from structformer_html import has_prose
 from structformer_markdown import directives
 from structformer_markdown.dialects import chosen_names, liquid, plain_markdown, syntaxes
 from structformer_markdown.dialects.containers import Container
-from structformer_markdown.dialects.shown import NOTE_MARK, NOTE_MARK_BEGINS, SPOKEN
+from structformer_markdown.dialects.shown import SPOKEN
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code, whole_example
 from structformer_markdown.front_matter import home_page, shown, split_front_matter
 from structformer_markdown.grammar import EXTENDED, MAX_NESTING, SYNTAXES, UNINDENTED, parse
@@ -733,10 +733,6 @@ class _Reader:
         self._builder.open_heading(int(opening.tag[1]), tuple(explicit))
 
     def _html_block(self, token: Token, tokens: list[Token], index: int) -> None:
-        content = token.content
-        if content.lstrip().startswith(NOTE_MARK_BEGINS) and (found := NOTE_MARK.fullmatch(content)) is not None:
-            self._note(found, tokens, index)
-            return
         if not self._builder.in_heading:
             self._block()
         self._html.feed(token.content)
@@ -745,17 +741,6 @@ class _Reader:
             self._builder.close_heading()
         if not self._builder.in_heading:
             self._block()
-
-    def _note(self, found: re.Match[str], tokens: list[Token], index: int) -> None:
-        """The beginning or the end of a site generator's admonition, as its dialect has written it."""
-        self._block()
-        if found[1]:
-            self._builder.close_mark(MarkKind.NOTE)
-            return
-        self._builder.open_mark(MarkKind.NOTE, found[2] or "note")
-        following = tokens[index + 1 : index + 4]
-        if found[3] and following and following[0].type == "paragraph_open":
-            following[0].type, following[2].type = "alert_title_open", "alert_title_close"
 
     def _inline(self, children: list[Token]) -> None:
         builder = self._builder
@@ -890,9 +875,7 @@ def _heading_attributes(inline: Token) -> list[str]:
 
 
 def _alert(tokens: list[Token], opening: int) -> str:
-    """The kind of note that a quote is, by its first word: [!NOTE]; "" where it has none.
-
-    A first paragraph of that line alone is the note's title, and called so from here on."""
+    """Return the kind of note that a quote begins with, [!NOTE], or ""; a line of that alone becomes a title's."""
     if tokens[opening + 1].type != "paragraph_open":
         return ""
     first, inline, last, after = tokens[opening + 1 : opening + 5]

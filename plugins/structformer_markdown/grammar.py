@@ -17,7 +17,8 @@ from mdit_py_plugins.attrs import attrs_block_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote.index import footnote_def
 
-from structformer_markdown.dialects.containers import ENDS, container
+from structformer_markdown.dialects import containers, hints, pymdown
+from structformer_markdown.dialects.containers import ENDS
 from structformer_markdown.formulas import MARKS as FORMULA_MARKS
 from structformer_markdown.formulas import formula_block, formula_span, line_of, push_paragraph
 from structformer_markdown.tables import table
@@ -48,8 +49,9 @@ def parse(text: str, env: dict[str, Any]) -> list[Token]:
     extra = tuple(name for name, (mark, pattern) in _EXTRA.items() if mark in text and pattern.search(text))
     if EXTENDED in env and any(mark in text for mark in FORMULA_MARKS):
         extra += ("formulas",)
-    if "containers" in env.get(SYNTAXES, ()) or (":::{" in text and "myst" in env.get(SYNTAXES, ())):
-        extra += ("containers",)
+    names = set(env.get(SYNTAXES, ()))
+    names.update(("containers",) if ":::{" in text and "myst" in names else ())
+    extra += tuple(name for name in _BLOCK_RULES if name in names)
     env[ENDS] = {}
     tokens = _grammar(unused, extra).parse(text, env)
     if any(token.level >= MAX_NESTING - 4 for token in tokens):
@@ -75,6 +77,10 @@ _EXTRA = {
 }
 
 
+# Of dialects.
+_BLOCK_RULES = {"containers": (containers.RULE,), "hints": (hints.RULE,), "pymdown": (pymdown.BLOCKS, pymdown.indented)}
+
+
 @cache
 def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
     """The parser without some rules and with some more."""
@@ -85,13 +91,14 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
         parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
     if "definition" in extra or "tilde" in extra:
         parser.use(deflist_plugin)
+    ends = ["paragraph", "reference", "blockquote", "list"]  # what these rules may end
+    for name in extra:
+        for number, rule in enumerate(_BLOCK_RULES.get(name, ())):
+            parser.block.ruler.before("code", f"{name} {number}", rule, {"alt": ends})
     if "attributes" in extra:
         parser.use(attrs_block_plugin)
-    ends = ["paragraph", "reference", "blockquote", "list"]  # what these rules may end
     if "formulas" in extra:
         parser.block.ruler.before("table_after_heading", "formulas", formula_block, {"alt": ends[:3]})
-    if "containers" in extra:
-        parser.block.ruler.before("fence", "containers", container, {"alt": ends})
     if "too_deep" in extra:
         parser.block.ruler.before("code", "too_deep", _too_deep)
     parser.disable(list(unused), True)

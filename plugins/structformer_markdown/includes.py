@@ -223,9 +223,7 @@ class _Includes:
         return "\n".join(indent + line if line else line for line in text.split("\n")) if indent else text
 
     def _chosen(self, text: str) -> str:
-        """The text for this page: of `<<of a container|of a pod>>` the alternative that it is about, and the lines
-        under `<< if is_quadlet >>` only in the manual of a systemd unit.
-        """
+        """Return the text for this page: of alternatives and conditional lines, those that are about its subject."""
         if "is_quadlet" in text:
             text = "\n".join(self._of_kind(text.split("\n")))
             text = _CHOICE.sub(lambda found: found["yes" if self._is_quadlet else "no"], text)

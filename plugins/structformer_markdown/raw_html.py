@@ -62,9 +62,7 @@ _HEADING_ID = re.compile(r"[ \t]*\{#([\w:.-]+)\}[ \t]*\Z")
 
 
 class RawHtml:
-    """Feeds fragments of raw HTML, in source order, into a TreeBuilder. marked: whether Markdown between tags is read,
-    as far as it cannot be meant otherwise: code, links, headings.
-    """
+    """Feeds fragments of raw HTML, in order, into a TreeBuilder. marked: whether Markdown between tags is read."""
 
     def __init__(self, builder: TreeBuilder, *, marked: bool) -> None:
         self._builder = builder

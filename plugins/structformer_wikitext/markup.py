@@ -411,9 +411,7 @@ def _hidden_links(content: str, page: Page, site: Site) -> tuple[tuple[str, str]
 
 
 def _take_links(text: str, page: Page, site: Site) -> str:
-    """Files and categories, whose text may hold links and line breaks, become marks; other links come to stand on one
-    line.
-    """
+    """Turn files and categories, whose text may hold links and lines, into marks; other links stand on one line."""
     if (quick := _take_flat_links(text, page, site)) is not None:
         return quick
     stack: list[list[str]] = [[]]

@@ -3,7 +3,9 @@ directives between colons (`:::{figure} a.png`).
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from markdown_it.rules_block import StateBlock
 
@@ -14,12 +16,12 @@ from structformer_markdown.inline_text import names_in
 
 ENDS = "container ends"  # key of the environment: the line after each container's content, by its first line
 _LINE = re.compile(r"^([ \t]*(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])[ \t])[ \t]*)*)(:::[^\n]*)", re.MULTILINE)
-_ITEM = re.compile(r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(?=:::)")
+_ITEM = re.compile(r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*")
 _FENCE = re.compile(r"`{3,}(?=[^`]*\Z)|~{3,}")
 _LIST = r"\{(?:[^{}\"]|\"[^\"\n]*\")*\}"
 _KIND = re.compile(rf"{_LIST}|[\w-]+")
 _DIRECTIVE = re.compile(r"\{[A-Za-z][\w:-]*\}(?!\{)")
-_VIDEO = re.compile(r"@\[[\w-]+\]\([^()\n]+\)[ \t]*")  # that VuePress shows there
+_VIDEO = re.compile(r"^([ \t>]*)@\[[\w-]+\]\([^()\n]+\)[ \t]*$", re.MULTILINE)  # that VuePress shows there
 _ATTRIBUTES = re.compile(rf"{_LIST}$")
 
 
@@ -30,72 +32,74 @@ class Container:
     kind: str
     """In one word: "warning"; "" if it has none."""
     title: str
-    ids: tuple[str, ...]
-    has_tabs: bool
+    is_note: bool
+    """Whether it is an admonition."""
+    ids: tuple[str, ...] = ()
+    has_tabs: bool = False
     """Whether headings in it are the labels of tabs."""
 
-    @property
-    def is_note(self) -> bool:
-        """Whether it is an admonition."""
-        return self.kind in SPOKEN or self.kind == "details"
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The lines between which a dialect has containers."""
+
+    mark: str
+    """What they begin with."""
+    words: Callable[[str], str | None]
+    """Return the words of a line that begins a container; "" for one that ends one, None for any other line."""
+    container: Callable[[str], Container]
+    """Return the container that the words of its first line describe."""
 
 
-def container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def fenced(fence: Fence, state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A block rule for markdown-it: a token `container_open` with a Container, its blocks, `container_close`."""
     begin = state.bMarks[start] + state.tShift[start]
-    if not state.src.startswith((":::", "@["), begin) or state.is_code_block(start):
+    if not state.src.startswith(fence.mark, begin) or state.is_code_block(start):
         return False
-    line = line_of(state, start)
-    if line[0] == "@" and not _VIDEO.fullmatch(line):
-        return False
-    if silent:
-        return True
-    opened = _opened(line) if line[0] == ":" else None
+    words = fence.words(line_of(state, start))
+    if words is None or silent:
+        return words is not None
     state.line = start + 1
-    if opened is None:
+    if not words:
         return True  # ends nothing
     if start not in state.env[ENDS]:
-        _find_ends(state, start, end)
+        _find_ends(fence, state, start, end)
     close = min(state.env[ENDS][start], end)
-    if _DIRECTIVE.match(opened):
+    if _DIRECTIVE.match(words):
         token = state.push("fence", "code", 0)
-        token.info, token.map = opened, [start, close]
+        token.info, token.map = words, [start, close]
         token.content = state.getLines(start + 1, close, state.sCount[start], True)
     else:
-        _push(state, opened, start, close)
-    state.line = close + (close < end and _closes(state, close))
+        made, first = fence.container(words), start + 1
+        if not made.title and ".callout-" in words:  # a callout has a heading as its title
+            below = next((line for line in range(first, close) if not state.isEmpty(line)), close)
+            if below < close and (heading := HEADING.match(text := line_of(state, below))) is not None:
+                title, first = _ATTRIBUTES.sub("", text[heading.end() :].strip()), below + 1
+                made = Container(made.kind, title, made.is_note, made.ids, made.has_tabs)
+        push_container(state, made, start, first, close)
+    state.line = close + (close < end and fence.words(line_of(state, close)) == "")
     return True
 
 
-def _push(state: StateBlock, opened: str, start: int, close: int) -> None:
-    made, first = _container(opened), start + 1
-    title = made.title
-    if not title and ".callout-" in opened:  # a callout has a heading as its title
-        below = next((line for line in range(first, close) if not state.isEmpty(line)), close)
-        if below < close and (heading := HEADING.match(text := line_of(state, below))) is not None:
-            title, first = _ATTRIBUTES.sub("", text[heading.end() :].strip()), below + 1
+def push_container(state: StateBlock, made: Container, start: int, first: int, close: int, indent: int = 0) -> None:
+    """Push a container whose content is at [first, close) of the lines, `indent` columns in at the least."""
     token = state.push("container_open", "div", 1)
     token.meta, token.map = {"container": made}, [start, close]
-    if title:
-        push_paragraph(state, "alert_title" if made.is_note else "paragraph", title, [start, start + 1])
-    around = state.parentType, state.lineMax
-    state.parentType, state.lineMax = "container", close
+    if made.title:
+        push_paragraph(state, "alert_title" if made.is_note else "paragraph", made.title, [start, start + 1])
+    around = state.parentType, state.lineMax, state.blkIndent
+    state.parentType, state.lineMax, state.blkIndent = "container", close, max(indent, state.blkIndent)
     state.md.block.tokenize(state, first, close)
-    state.parentType, state.lineMax = around
+    state.parentType, state.lineMax, state.blkIndent = around
     state.push("container_close", "div", -1).meta = {"container": made}
 
 
-def _opened(line: str) -> str | None:
-    """What the first line of a container says behind its colons; None of a line that ends one."""
-    rest = line.lstrip(":").strip(" \t").rstrip(":").rstrip(" \t")
-    return rest or None
+def _words(line: str) -> str | None:
+    """The words of a line of colons."""
+    return line.lstrip(":").strip(" \t").rstrip(":").rstrip(" \t")
 
 
-def _closes(state: StateBlock, line: int) -> bool:
-    return (text := line_of(state, line)).startswith(":::") and _opened(text) is None
-
-
-def _find_ends(state: StateBlock, start: int, end: int) -> None:
+def _find_ends(marks: Fence, state: StateBlock, start: int, end: int) -> None:
     """Find where a container ends, and those that begin in it, which end with it at the latest."""
     opened: list[int] = []
     never: set[str] = set()  # fences that are known to have no end
@@ -107,10 +111,11 @@ def _find_ends(state: StateBlock, start: int, end: int) -> None:
             last = next((at for at in range(line + 1, end) if _ends_fence(line_of(state, at), fence[0])), -1)
             never.update([fence[0]] if last < 0 else ())
             line = max(line, last)
-        elif ":::" in text and (item := _ITEM.match(text)) is not None:
-            if _opened(text[item.end() :]) is not None:
+        elif marks.mark in text and (item := _ITEM.match(text)) is not None and text.startswith(marks.mark, item.end()):
+            words = marks.words(text[item.end() :])
+            if words:
                 opened.append(line)
-            elif opened:
+            elif words == "" and opened:
                 state.env[ENDS][opened.pop()] = line
                 if not opened:
                     return
@@ -132,7 +137,8 @@ def _container(rest: str) -> Container:
     title = _bracketed(rest) if rest.startswith("[") else rest
     title = HEADING.sub("", title.strip()) or arguments(attributes).get("title", "")
     ids = tuple(names_in(attributes)) if attributes.startswith("{") else ()
-    return Container(kind_of(kind.strip("{}")), title, ids, ".panel-tabset" in attributes)
+    kind = kind_of(kind.strip("{}"))
+    return Container(kind, title, kind in SPOKEN or kind == "details", ids, ".panel-tabset" in attributes)
 
 
 def _bracketed(text: str) -> str:
@@ -148,7 +154,9 @@ def _bracketed(text: str) -> str:
 
 def _plain(text: str, page: Page) -> str:
     """Return the text with the first and last lines of containers kept from the dialects that come later."""
+    text = _VIDEO.sub(r"\1", text) if "@[" in text else text
     return _LINE.sub(lambda match: match[1] + page.keep(match[2]), text) if ":::" in text else text
 
 
+RULE = partial(fenced, Fence(":::", _words, _container))
 DIALECT = Dialect("containers", _plain, {":::": None, "@[": _VIDEO})

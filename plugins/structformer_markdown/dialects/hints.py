@@ -1,9 +1,11 @@
 """Blocks in tags: `{% tab title="A" %}`, `{% hint style="info" %}`, `{% embed url="..." %}`."""
 
 import re
+from functools import partial
 
-from structformer_markdown.dialects.page import Dialect
-from structformer_markdown.dialects.shown import NOTE_ENDS, arguments, beside, link, note
+from structformer_markdown.dialects.containers import Container, Fence, fenced
+from structformer_markdown.dialects.page import Dialect, Page
+from structformer_markdown.dialects.shown import arguments, beside, kind_of, link
 
 _NAMES = (
     r"tabs?|hint|content-ref|embed|file|code|stepper|step|swagger(?:-[\w-]+)?|api-[\w-]+|openapi(?:-[\w-]+)?|columns?"
@@ -12,14 +14,14 @@ _NAMES = (
 _BLOCK = re.compile(rf"\{{%[ \t]*(end)?({_NAMES})(?![\w-])([^%{{}}\n]*)%\}}")
 
 
-def _block(found: re.Match[str]) -> str:
+def _block(found: re.Match[str], page: Page) -> str:
     given = arguments(found[3])
     before, after = beside(found)
     alone = not (before.strip() or after.strip())
-    if found[1]:
-        return NOTE_ENDS if found[2] == "hint" and alone else ""
     if found[2] == "hint":
-        return note(given.get("style", "info"), "", before).lstrip(" \t") if alone else ""
+        return page.keep(found[0]) if alone else ""
+    if found[1]:
+        return ""
     title = given.get("title", "")
     if found[2] == "embed" and "url" in given:
         return link(given["url"], given["url"])
@@ -30,4 +32,15 @@ def _block(found: re.Match[str]) -> str:
 
 _ENDS = re.compile(rf"\{{%[ \t]*end(?:{_NAMES})[ \t]*%\}}|\{{%[ \t]*embed url=")
 
-DIALECT = Dialect("hints", lambda text, page: _BLOCK.sub(_block, text), {"{%": _ENDS})
+
+def _words(line: str) -> str | None:
+    match = _BLOCK.fullmatch(line.rstrip())
+    return None if match is None or match[2] != "hint" else "" if match[1] else match[0]
+
+
+def _hint(words: str) -> Container:
+    return Container(kind_of(arguments(words).get("style", "info")), "", True)
+
+
+RULE = partial(fenced, Fence("{%", _words, _hint))
+DIALECT = Dialect("hints", lambda text, page: _BLOCK.sub(partial(_block, page=page), text), {"{%": _ENDS})

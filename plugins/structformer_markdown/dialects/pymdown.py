@@ -5,16 +5,21 @@ blocks (`/// note | Title`), places of contents, icons, keys, abbreviations, cha
 
 import re
 from collections.abc import Callable
+from functools import partial
 
+from markdown_it.rules_block import StateBlock
+
+from structformer_markdown.dialects.containers import Container, Fence, fenced, push_container
 from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import DEFINED, NOTE_ENDS, anchor, note
+from structformer_markdown.dialects.shown import DEFINED, HEADING, anchor, kind_of
+from structformer_markdown.formulas import line_of
 
-_ADMONITION = re.compile(r"([ \t]*+)(?:!!!|\?\?\?\+?)[ \t]*+([\w-]+(?: +[\w-]+)*+)?[ \t]*+(?:\"(.*)\")?[ \t]*+")
-_BLOCK = re.compile(r"([ \t]*)/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|(.*))?)?")
+_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]*+([\w-]+(?: +[\w-]+)*+)?[ \t]*+(?:\"(.*)\")?[ \t]*+")
+_BLOCK = re.compile(r"/{3,}[ \t]*(?:([\w-]+)[ \t]*(?:\|(.*))?)?")
 _INSERTED = re.compile(r"\{\*[^{}*\n]*\*\}")  # a file that is shown there
-_TAB = re.compile(r"([ \t]*)===[!+]?[ \t]+\"(.*)\"[ \t]*")
+_TAB = re.compile(r"===[!+]?[ \t]+\"(.*)\"[ \t]*")
 _NO_NOTES = frozenset("tab define html caption figure-caption table-caption apply".split())
-_CONTENTS = re.compile(r"[ \t]*(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*", re.IGNORECASE)
+_CONTENTS = re.compile(r"^[ \t]*(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _OPTIONS = re.compile(r"^([ \t]*/{3,}[ \t]*[\w-][^\n]*\n)(?:(?: {4}|\t)[ \t]*[\w-]+:[^\n]*\n)+", re.MULTILINE)
 _ICON = re.compile(r":(?:material|fontawesome|octicons|simple)-[a-z0-9-]+:(?:\{[^{}\n]*\})?(?:[ \t]+(?=\S))?")
 _KEYS = re.compile(r"(?<![\w+])\+\+([A-Za-z0-9_-]+(?:\+[A-Za-z0-9_-]+)*)\+\+(?![\w+])")
@@ -29,6 +34,7 @@ _OBJECT = re.compile(  # of code, whose documentation is written there
 )
 _OBJECT_OPTIONS = re.compile(r"[ \t]*(?:options|handler|selection|rendering|inventories)[ \t]*:")
 _REFERENCE = re.compile(r"(?<![\w\]\\!])\[([^\[\]\n]+)\]\[((?:[^\[\]\n\x00])*)\]")
+_NEAR = 300  # lines above an indented one in which a definition's first line is looked for
 _NAME = re.compile(r"[A-Za-z_][\w-]*(?:[.:/][\w-]+)*")
 
 
@@ -38,7 +44,8 @@ def _plain(text: str, page: Page) -> str:
     if "][" in text:
         text = _REFERENCE.sub(_linked(text, page), text)
     text = _OBJECT.sub(_object, _SPOT.sub(_spot, text))
-    return _blocks(_OPTIONS.sub(r"\1", text))
+    text = _INSERTED.sub("", _OPTIONS.sub(r"\1", text))
+    return _CONTENTS.sub("", text) if "[" in text else text
 
 
 def _keys(found: re.Match[str]) -> str:
@@ -75,60 +82,63 @@ def _linked(text: str, page: Page) -> Callable[[re.Match[str]], str]:
     return linked
 
 
-def _blocks(text: str) -> str:
-    out: list[str] = []
-    opened: list[tuple[int, str | None]] = []  # columns of admonitions and tabs; what precedes each admonition
-    blocks: list[str | None] = []  # what `///` has opened: what precedes each note
-    for line in text.split("\n"):
-        if opened and line.strip():
-            column = len(line) - len(line.lstrip(" \t"))
-            while opened and column < opened[-1][0] + 4 and not (line[:1] == "\t" and opened[-1][0] == 0):
-                if (indent := opened.pop()[1]) is not None:
-                    out.append(indent + NOTE_ENDS)
-            line = _dedented(line, 4 * len(opened))
-        out.append(_line(line, opened, blocks))
-    return "\n".join(out)
+def _words(line: str) -> str | None:
+    """The words of a line of slashes."""
+    match = _BLOCK.fullmatch(line)
+    return line.lstrip("/").strip() if match is not None else None
 
 
-def _dedented(line: str, columns: int) -> str:
-    if not columns:
-        return line
-    if line[:1] == "\t":
-        return line[columns // 4 :] if line.startswith("\t" * (columns // 4)) else line.lstrip("\t")
-    return line[columns:] if not line[:columns].strip() else line.lstrip()
+def _block(words: str) -> Container:
+    kind, _, title = words.partition("|")
+    return Container(kind_of(kind), HEADING.sub("", title.strip()), kind.strip() not in _NO_NOTES)
 
 
-def _line(line: str, opened: list[tuple[int, str | None]], blocks: list[str | None]) -> str:
-    found = _ADMONITION.fullmatch(line) if "!!!" in line or "???" in line else None
-    if found is not None and (found[2] or found[3] is not None):
-        opened.append((len(found[1]) + 4 * len(opened), found[1]))
-        return note(found[2] or "note", found[3] or "", found[1])
-    if "///" in line and (found := _BLOCK.fullmatch(line)) is not None:
-        indent, kind = found[1], found[2]
-        if not kind:
-            begun = blocks.pop() if blocks else None
-            return "" if begun is None else f"\n{min(begun, indent, key=len)}{NOTE_ENDS}"
-        title = (found[3] or "").strip()
-        blocks.append(None if kind in _NO_NOTES else indent)
-        return title if kind in _NO_NOTES else note(kind, title, indent)
-    if "{*" in line:
-        line = _INSERTED.sub("", line)
-    if "===" in line and (found := _TAB.fullmatch(line)) is not None:
-        opened.append((len(found[1]) + 4 * len(opened), None))
-        return f"{found[1]}{found[2]}"
-    return "" if "[" in line and _CONTENTS.fullmatch(line) else line
+BLOCKS = partial(fenced, Fence("///", _words, _block))
+
+
+def indented(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A block rule for markdown-it: an admonition or a tab, whose blocks are four columns further in."""
+    begin = state.bMarks[start] + state.tShift[start]
+    if not state.src.startswith(("!!!", "???", "==="), begin) or _is_code(state, start):
+        return False
+    line = line_of(state, start)
+    tab, note = _TAB.fullmatch(line), _ADMONITION.fullmatch(line)
+    if tab is not None:
+        made = Container("", tab[1], is_note=False)
+    elif note is not None and (note[1] or note[2]) is not None:
+        made = Container(kind_of(note[1] or "note"), HEADING.sub("", note[2] or ""), is_note=True)
+    else:
+        return False
+    if silent:
+        return True
+    indent = state.sCount[start] + 4
+    first = last = start + 1
+    while last < end and (state.isEmpty(last) or state.sCount[last] >= indent):
+        last += 1
+    while last > first and state.isEmpty(last - 1):
+        last -= 1
+    push_container(state, made, start, first, last, indent)
+    state.line = last
+    return True
+
+
+def _is_code(state: StateBlock, start: int) -> bool:
+    """Whether a line is indented code: not below a definition, even if that is without a term."""
+    line = start if state.is_code_block(start) else -1
+    while line > max(0, start - _NEAR) and (state.isEmpty(line) or state.is_code_block(line)):
+        line -= 1
+    return line >= 0 and not line_of(state, line).startswith((": ", ":\t"))
 
 
 _OPENS = re.compile(r"^[ \t]*(?:!!!|\?\?\?|===[!+]? \"|///+[ \t]*(?:[\w-]+[ \t]*(?:\||$)|$))", re.MULTILINE)
-
-_ICON_BEGINS = (":material-", ":fontawesome-", ":octicons-", ":simple-")
 
 DIALECT = Dialect(
     "pymdown",
     _plain,
     {
         **dict.fromkeys(("!!!", "???", '=== "', '===! "', '===+ "', "///"), _OPENS),
-        **dict.fromkeys(("{* ", "[TOC]", "[[toc]]", "[[_TOC_]]", "[](){", *_ICON_BEGINS)),
+        **dict.fromkeys(("{* ", "[TOC]", "[[toc]]", "[[_TOC_]]", "[](){")),
+        **dict.fromkeys((":material-", ":fontawesome-", ":octicons-", ":simple-"), _ICON),
         **dict.fromkeys(("{++", "{--", "{~~", "{==", "{>>"), _CHANGE),
         "==": _MARKED,
         "++": _KEYS,

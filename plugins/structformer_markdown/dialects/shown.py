@@ -1,4 +1,4 @@
-"""What readers of a built page see of its marks: first lines of admonitions, links and images in Markdown."""
+"""What readers of a built page see of its marks: kinds of admonitions, links and images in Markdown."""
 
 import re
 
@@ -15,20 +15,6 @@ HEADING = re.compile(r"#{1,6}[ \t]+")
 DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
 _KIND = re.compile(r"[\s.]*(?:callout-)?([A-Za-z][\w-]*)")
 _ARGUMENT = re.compile(r"""(?<![\w:.-])([\w:.-]++)[ \t\n]*=[ \t\n]*(?:"([^"]*)"|'([^']*)'|“([^“”]*)”|([^\s"'{}<>]+))""")
-
-# Comments that say to the reader where an admonition begins and ends; no page has such of its own.
-NOTE_MARK = re.compile(r"\s*<!--(/)?structformer-note(?: ([\w-]*))?( title)?-->\s*")
-NOTE_MARK_BEGINS = ("<!--structformer-note", "<!--/structformer-note")
-NOTE_ENDS = "<!--/structformer-note-->"
-
-
-def note(kind: str, title: str, indent: str = "") -> str:
-    """The beginning of an admonition, said to the reader by a comment, and its first line. A title is a paragraph."""
-    name = kind_of(kind)
-    title = HEADING.sub("", title)  # it is none of the page's
-    begins = f"{indent}<!--structformer-note {name} title-->" if title else f"{indent}<!--structformer-note {name}-->"
-    first = title or (f"{name.capitalize()}:" if name in SPOKEN else "")
-    return f"{begins}\n{indent}{first}" + (f"\n{indent.rstrip()}" if title else "") if first else begins
 
 
 def kind_of(kind: str) -> str:

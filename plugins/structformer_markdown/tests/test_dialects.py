@@ -469,7 +469,7 @@ def test_references_of_autorefs_lead_to_any_page_and_unknown_ones_outside(tmp_pa
 def test_names_in_references_of_mkdocs_may_be_words_and_titles_have_quotation_marks():
     source = '# T\n\nA [type][type hint] and [`-O`][].\n\n!!! note "On the "true" name"\n    Words.\n\n=== "A "b" c"\n    One.\n'
     found = page(source, others={"mkdocs.yml": ""})
-    assert found.root.text == 'A type and -O.\n\nOn the "true" name\n\nWords.\n\nA "b" c One.'
+    assert found.root.text == 'A type and -O.\n\nOn the "true" name\n\nWords.\n\nA "b" c\n\nOne.'
     assert targets(found) == [("xref:type hint", "type"), ("xref:-O", "-O")]
 
 
@@ -969,6 +969,21 @@ def test_an_admonition_may_stand_in_what_is_around_it(source, said):
     [note] = [block for top in root.blocks for block in top.walk() if block.kind is MarkKind.NOTE]
     assert root.text[note.start : note.end] == said
     assert "<!--" not in root.text
+
+
+@pytest.mark.parametrize("note", ["!!! tip\n    Mind.", "/// tip\nMind.\n///", ":::tip\nMind.\n:::"])
+def test_an_admonition_after_a_fence_that_its_quote_ends_is_one(note):
+    root = page(f"> ```\n> code\n\n{note}\n").root
+    assert root.text == "code\n\nTip: Mind."
+    assert [block.kind for block in root.blocks] == [MarkKind.QUOTE, MarkKind.NOTE]
+
+
+def test_an_admonition_that_code_shows_is_code():
+    assert text("# T\n\nWrite:\n\n    !!! note\n        x\n") == "Write:\n\n!!! note\n    x"
+    assert (
+        text('# T\n\n``` title="a"\n=== "A"\n\n    ``` c\n    x\n    ```\n```\n')
+        == '=== "A"\n\n    ``` c\n    x\n    ```'
+    )
 
 
 def test_a_comment_that_looks_like_a_note_does_no_harm():
