@@ -215,11 +215,7 @@ class SearchAgent:
         return AgentResult(hits, subtasks)
 
     def rank(
-        self,
-        query: str,
-        pipeline: AnyPipeline | None = None,
-        documents: Collection[int] | None = None,
-        name: str = "",
+        self, query: str, pipeline: AnyPipeline | None = None, documents: Collection[int] | None = None, name: str = ""
     ) -> list[Ranking]:
         """Rank the query and its subtasks. documents: numbers that may be found; name: the query's id, if any."""
         chosen = self._retriever.pipeline(pipeline)

@@ -1,35 +1,6 @@
 """Experiments: variants of training and search, described in one TOML file, each trained, searched with and compared in
-one table.
-
-    title = "Which tasks help"
-    measures = ["nDCG@10", "RR@10"]
-    baseline = "all tasks"
-
-    [[rows]]
-    label = "all tasks"
-    pipeline = "lexical[k=100] >> rerank:{model}[k=50]"
-
-    [rows.train]
-    ranker = "cross-encoder"
-    mix = { srr = 1, rwi = 1, ati = 1, ltm = 1 }
-    max_seconds = 600
-
-A row without [rows.train] trains nothing; `from = "WORKSPACE"` in it learns from another workspace's corpus. `{model}`
-in a pipeline is the row's own model; `{candidates}` is what the rows put in order: the first 100 documents by BM25, or
-the run file that the command names. `budget` is the seconds that each training
-has, the same for all rows, unless a row says otherwise.
-
-A row with `finetune = true`, or with a table of options, is trained on judged queries after that: on those given to
-train on, else on half of the queries, and then all rows are judged on the other half. A `finetune` without
-[rows.train] starts from the base model of its `ranker`. `finetune.of = "documents"` learns from whole documents, with
-negatives from the candidates, as such rows are judged; else from passages. `finetune.queries = N` takes N queries;
-`queries = [5, 10]` in a row makes one row of each. A row with `ensemble = [LABEL, ...]`, and no
-pipeline, averages the ranks of those rows. `sizes = [100, 1000]` makes one row of each number of
-query-document pairs.
-
-`checkpoint = "org/name"` in a row takes a published ranker for its `{model}`. `{NAME}` in a pipeline is the file that
-the command gives for NAME, and `{NAME?}` one that may be missing; `{base}` is the base model before any training. Rows
-whose checkpoint or file is not to be had are left out."""
+one table. docs/reference/experiments.md has the keys of the file.
+"""
 
 from __future__ import annotations
 

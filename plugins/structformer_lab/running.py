@@ -270,11 +270,7 @@ def said_limits(limits: Sequence[float | None]) -> str:
 
 
 def _trained(
-    workspace: Workspace,
-    row: ExperimentRow,
-    how: RowTraining,
-    train_on: _TrainOn | None,
-    say: Callable[[str], None],
+    workspace: Workspace, row: ExperimentRow, how: RowTraining, train_on: _TrainOn | None, say: Callable[[str], None]
 ) -> None:
     listener = Listener(note=say)
     options = _first_options(row, how)

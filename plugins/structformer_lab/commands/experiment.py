@@ -57,8 +57,7 @@ from structformer.did_you_mean import did_you_mean
 @path_option("--train-queries", "Judged queries to fine-tune on; else half of all.")
 @path_option("--train-qrels", "The judgements of --train-queries.")
 @path_option(
-    "--train-candidates",
-    "A TREC run file of --train-queries, from whose documents negatives are drawn; else BM25's.",
+    "--train-candidates", "A TREC run file of --train-queries, from whose documents negatives are drawn; else BM25's."
 )
 @path_option("--candidates", "A TREC run file whose documents the rows put in order, instead of BM25's.")
 @several_option(

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 @path_option("--queries", "Queries: BEIR JSON lines, or lines of id, tab, text.")
 @path_option("--qrels", "Judgements: BEIR's or TREC's lines.")
 @path_option(
-    "--triples",
-    "Instead of judgements: lines of a query, a text that answers it and one that does not, between tabs.",
+    "--triples", "Instead of judgements: lines of a query, a text that answers it and one that does not, between tabs."
 )
 @default_option("--model", "bi-encoder", "The trained model to start from.")
 @default_option(

@@ -118,10 +118,7 @@ def test_rop_puts_the_likelier_of_two_sets_first(three, collection):
 def test_short_documents_take_part_as_often_as_is_asked_for(three):
     options = SamplingOptions(min_words=1, keep_short=0.0)
     census = sample(three, ["rop"], options=options, held_out=0).manifest["census"]
-    assert census == {
-        "examples": {"rop": 0},
-        "dropped": {"rop": {"one of the short documents that are left out": 3}},
-    }
+    assert census == {"examples": {"rop": 0}, "dropped": {"rop": {"one of the short documents that are left out": 3}}}
     with pytest.raises(UsageError, match="keep_short"):
         SamplingOptions(keep_short=2.0)
 
