@@ -12,9 +12,9 @@ from structformer.plugins import hookimpl
 if TYPE_CHECKING:
     from structformer.retrieval import StageKind
 
-    from structformer_lab.model_answers import Prompt, ask_all, patient_model, read_answers, said_of_unread, tokens
+    from structformer_lab.model_answers import AnswerJournal, Prompt, patient_model, tokens
 
-__all__ = ["Prompt", "ask_all", "patient_model", "read_answers", "said_of_unread", "tokens"]
+__all__ = ["AnswerJournal", "Prompt", "patient_model", "tokens"]
 __getattr__ = lazy_names(__name__)
 
 _COMMANDS = {

@@ -21,7 +21,7 @@ from structformer.sampling import Census, DocumentView, Example, Ground, Neighbo
 from structformer.workspace import Workspace
 
 from structformer_papers.seal import siblings_first
-from structformer_papers.written_by_model import asked_sections, read_journal, write_questions
+from structformer_papers.written_by_model import asked_sections, journal, write_questions
 
 FIRST = 10  # documents of the search, among which the question's own must be
 _BATCH = 64  # questions that are searched for together
@@ -36,8 +36,8 @@ def write_kept(ground: Ground, folder: Path) -> None:
     Raises WorkspaceError without written questions, and without an index of this corpus.
     """
     workspace = Workspace(ground.workspace)
-    journal = read_journal(workspace.cache)
-    if not any(journal.values()):
+    written: dict[str, list[str]] = journal(workspace.cache).answers()
+    if not any(written.values()):
         raise WorkspaceError("no questions have been written: structformer sample --tasks written --llm URL")
     if not workspace.has("index") or is_stale(workspace):
         raise WorkspaceError(
@@ -52,12 +52,12 @@ def write_kept(ground: Ground, folder: Path) -> None:
                 yield DocumentView(document, ground.options)
 
     there = {section.key for view in views() for section in asked_sections(view)}
-    times = Counter(question.casefold() for key in there for question in journal.get(key, ()))
+    times = Counter(question.casefold() for key in there for question in written.get(key, ()))
     asked = (
         (view.document.id, question)
         for view in views()
         for section in asked_sections(view)
-        for question in journal.get(section.key, ())
+        for question in written.get(section.key, ())
         if times[question.casefold()] == 1
     )
     found = set(_found(Retriever.open(workspace), asked))
@@ -65,8 +65,8 @@ def write_kept(ground: Ground, folder: Path) -> None:
     for view in views():
         of_document = kept.setdefault(view.document.id, {})
         for section in asked_sections(view):
-            if section.key in journal:
-                of_document[str(section.number)] = _sifted(journal[section.key], found, times)
+            if section.key in written:
+                of_document[str(section.number)] = _sifted(written[section.key], found, times)
     (folder / _FILE).write_text(json.dumps(kept, ensure_ascii=True), encoding="utf-8")
 
 

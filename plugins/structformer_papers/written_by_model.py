@@ -25,7 +25,7 @@ from structformer.retrieval import Filter, parse_filter
 from structformer.sampling import DocumentView, SamplingOptions, held_out_share, is_held_out
 from structformer.text import without_controls
 
-from structformer_lab import Prompt, ask_all, patient_model, read_answers, said_of_unread, tokens
+from structformer_lab import AnswerJournal, Prompt, patient_model, tokens
 
 if TYPE_CHECKING:
     from structformer.cli import Output
@@ -40,7 +40,6 @@ _LONGEST_QUESTION = 300
 _TOKENS_OF_AN_ANSWER = 80  # for the estimate
 _BRACKETS = 20  # of an answer, at which a list may begin
 _CLOSING = re.compile(r"<(?=\s*/?\s*(?:section|page)\b)", re.IGNORECASE)
-_THOUGHTS = re.compile(r"\A\s*<think>.*?(?:</think>|\Z)", re.DOTALL)  # that some models write before they answer
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:^[ \t]*(?:```|~~~)|\Z)", re.DOTALL | re.MULTILINE)
 # A bullet, a number or a letter with its sign ("1.", "(2)", "Q3:"), perhaps bold, and the item.
 _ITEM = re.compile(
@@ -92,12 +91,9 @@ def asked_sections(view: DocumentView) -> Iterator[AskedSection]:
             yield AskedSection(number, " › ".join(view.path(number)), view.content(number)[:_CHARACTERS], page)
 
 
-def read_journal(cache: Path) -> dict[str, list[str]]:
-    """Return the questions by the keys of their sections. Raises WorkspaceError if they cannot be read."""
-    rows = read_answers(cache / JOURNAL)
-    return {
-        key: list(map(str, row["questions"])) for key, row in rows.items() if isinstance(row.get("questions"), list)
-    }
+def journal(cache: Path) -> AnswerJournal:
+    """Return the journal of the questions, by the keys of their sections."""
+    return AnswerJournal(cache / JOURNAL, "questions", questions_of)
 
 
 def questions_of(answer: str) -> list[str] | None:
@@ -106,7 +102,7 @@ def questions_of(answer: str) -> list[str] | None:
     A list is JSON's, of texts or of objects with a text, or an object's; items after numbers or bullets; the lines of a
     fenced block; else lines that end with a question mark.
     """
-    items = _items(_THOUGHTS.sub("", answer).strip())
+    items = _items(answer)
     if items is None:
         return None
     questions: dict[str, str] = {}
@@ -160,7 +156,7 @@ def write_questions(workspace: Workspace, request: Any, writing: Mapping[str, An
     most = writing["max_requests"] or _MOST_REQUESTS
     with workspace.writing("structformer sample"):
         corpus = Corpus.open(workspace)
-        known = read_journal(workspace.cache)
+        known = journal(workspace.cache).answers()
         missing = {each.key: len(each.text) for each in _sections(corpus, request, allowed) if each.key not in known}
         chosen = dict(nsmallest(most, missing.items()))
         out.note(_estimate(len(missing), chosen, most))
@@ -168,15 +164,9 @@ def write_questions(workspace: Workspace, request: Any, writing: Mapping[str, An
         sections = _sections(corpus, request, allowed)
         prompts = (each.prompt for each in sections if chosen.pop(each.key, None) is not None)
         with out.progress("asking the language model") as progress:
-            journal, at_once = workspace.cache / JOURNAL, writing["at_once"]
-            unread = ask_all(model, prompts, journal, _row, total=total, at_once=at_once, progress=progress)
+            unread = journal(workspace.cache).ask(model, prompts, total, writing["at_once"], progress)
     if unread:
-        out.note(said_of_unread(unread))
-
-
-def _row(answer: str) -> dict[str, Any] | None:
-    questions = questions_of(answer)
-    return None if questions is None else {"questions": questions}
+        out.note(unread)
 
 
 def _estimate(missing: int, chosen: Mapping[str, int], most: int) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from structformer import index, sample, train
@@ -22,7 +19,8 @@ from structformer.workspace import Workspace
 
 from boats import TINY
 from conftest import write_pages
-from structformer_papers.written_by_model import JOURNAL, lets_through, questions_of, read_journal
+from model_server import Writer
+from structformer_papers.written_by_model import JOURNAL, journal, lets_through, questions_of
 
 FILLER = "Look at it closely first, then do what the owner of the boat says about it, and ask someone who knows."
 PAGES = {
@@ -37,47 +35,6 @@ PAGES = {
 PAGES |= {
     f"rice/{number}.md": f"# Rice {number}\n\nCooking white rice takes {number} minutes.\n" for number in range(10, 22)
 }
-
-
-class Writer(ThreadingHTTPServer):
-    """A model's server. writes: the answer to a section's quotation, its pieces, or an HTTP status; asked: the bodies it
-    got.
-    """
-
-    def __init__(self, writes: Callable[[str], Any]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.writes = writes
-        self.asked: list[dict] = []
-        self.keys: list[str] = []
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    @property
-    def sections(self) -> list[str]:
-        """The titles of the sections that it was asked about."""
-        return sorted(body["messages"][1]["content"].split("\n")[1] for body in self.asked)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Writer
-
-    def log_message(self, *given: object) -> None:
-        pass
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.asked.append(body)
-        self.server.keys.append(self.headers["authorization"])
-        answer = self.server.writes(body["messages"][1]["content"])
-        self.send_response(answer if isinstance(answer, int) else 200)
-        self.end_headers()
-        if not isinstance(answer, int):
-            for piece in [answer] if isinstance(answer, str) else answer:
-                self.wfile.write(f"data: {json.dumps({'choices': [{'delta': {'content': piece}}]})}\n\n".encode())
-            self.wfile.write(b"data: [DONE]\n\n")
 
 
 @pytest.fixture
@@ -177,7 +134,7 @@ def test_a_question_of_two_sections_tells_neither(boat, write, writer):
         ('- how to tie it\n* "how to untie it",\n\nI hope this helps.', ["how to tie it", "how to untie it"]),
         ("Q1: how to tie it\nQ2: how to untie it", ["how to tie it", "how to untie it"]),
         ("```\nhow to tie it\nhow to untie it\n```\nThese are two.", ["how to tie it", "how to untie it"]),
-        ('<think>["not this one"]</think>\nHow to tie it?', ["How to tie it?"]),
+        ("I thought of one:\n\nHow to tie it?", ["How to tie it?"]),
         ("[]", []),
         ('["one"]', []),
         ('["how to tie it"', None),
@@ -193,10 +150,10 @@ def test_an_answer_is_a_list_of_questions_in_any_form(answer, questions):
 
 
 def test_an_answer_that_is_no_list_is_said_and_asked_for_again(boat, write, writer):
-    code, said = write(writer(about({"Oil": '["litres of oil"]', "Bowline": "I would rather not."})))
+    code, said = write(writer(about({"Oil": '<think>[1]</think>["litres of oil"]', "Bowline": "I would rather not."})))
     assert code == 0, said
-    assert "answers that could not be read: 1, the first of them 'I would rather not.'" in said
-    assert len(read_journal(boat / "cache")) == 3
+    assert "answers that could not be read: 1, the first of them ['I would rather not.']" in said
+    assert len(journal(boat / "cache").answers()) == 3
     again = writer(about({"Bowline": "1. a loop that never slips"}))
     assert write(again)[0] == 0
     assert again.sections == ["Rope › Bowline"]
@@ -250,7 +207,7 @@ def test_a_slow_model_is_asked_one_at_a_time_and_may_take_longer_than_its_patien
 
     code, said = write(writer(writes), "--at-once", "1", "--patience", "1", "--max-requests", "2")
     assert code == 0, said
-    assert (most, len(read_journal(boat / "cache"))) == (1, 2)
+    assert (most, len(journal(boat / "cache").answers())) == (1, 2)
 
 
 def test_requests_are_bounded_and_the_next_run_goes_on(boat, write, writer):
@@ -283,7 +240,7 @@ def test_a_server_that_says_nothing_is_left_alone(boat, write, writer):
     goes_on.set()
     assert code == 1
     assert "of 4 answers: it did not answer within 1 s" in said
-    assert read_journal(boat / "cache") == {}
+    assert journal(boat / "cache").answers() == {}
 
 
 def test_nothing_is_sent_of_documents_that_are_left_out(boat, write, writer):
