@@ -1,5 +1,5 @@
 """Experiments: variants of a training that a TOML file describes, the tables of the papers among them; fine-tuning and
-distillation; the stage that starts from a run file.
+distillation; judgements by a language model; the stage that starts from a run file.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _COMMANDS = {
     "distill": "Teach a fast ranker what a trained cross-encoder knows.",
     "pretrain": "Teach an encoder the structure of many corpora, for use on any.",
     "report": "A page with a training run's curves and scores.",
+    "judge": "Have a language model judge the first pages of several pipelines.",
     "experiment": "Train and compare variants that a TOML file describes.",
 }
 

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING
 from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from structformer.evaluation.comparison import Evaluation, evaluate, held_out_judgements
+    from structformer.evaluation.comparison import (
+        Comparison,
+        Evaluation,
+        FoundRun,
+        compare_runs,
+        default_pipelines,
+        evaluate,
+        held_out_judgements,
+        label,
+    )
     from structformer.evaluation.development_queries import development_digests, named_development, said_of
     from structformer.evaluation.judgements import Judgements, read_judgements, read_queries, write_judgements
     from structformer.evaluation.measures import Measure, own_measures, parse_measure
@@ -13,8 +22,9 @@ if TYPE_CHECKING:
     from structformer.evaluation.reports import Report, ReportRequest, report
 
 __all__ = [
-    "Evaluation", "Judgements", "Measure", "Report", "ReportRequest", "development_digests", "evaluate",
-    "held_out_judgements", "named_development", "own_measures", "parse_measure", "read_judgements",
-    "read_queries", "report", "said_of", "write_judgements", "write_page",
+    "Comparison", "Evaluation", "FoundRun", "Judgements", "Measure", "Report", "ReportRequest", "compare_runs",
+    "default_pipelines", "development_digests", "evaluate", "held_out_judgements", "label", "named_development",
+    "own_measures", "parse_measure", "read_judgements", "read_queries", "report", "said_of", "write_judgements",
+    "write_page",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)
