@@ -212,13 +212,13 @@ def _name(document: Document, head: _Head, shape: Callable[[Document, str, bool]
     elif head.has_own_title:
         document.title = head.title
     elif head.title and not (is_heading and root.title):
-        document.title = root.title = head.title
+        headings = {root.title, *(child.title for child in root.children)}
+        parts = (part for part in _SEPARATOR.split(head.title) if part in headings)  # beside it is the site's name
+        document.title = root.title = next(parts, head.title)
     elif head.title and root.title not in head.title and _SEPARATOR.search(head.title) is None:
         document.title = head.title
-    names = list(path_names(document.source.path))
-    for address in (head.metadata.get("canonical"), head.metadata.get("og:url")):
-        if isinstance(address, str):
-            names += url_names(address)
+    addresses = [each for key in ("canonical", "og:url") if isinstance(each := head.metadata.get(key), str)]
+    names = (*path_names(document.source.path), *(name for each in addresses for name in url_names(each)))
     document.names = tuple(dict.fromkeys(names))
 
 

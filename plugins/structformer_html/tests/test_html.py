@@ -740,3 +740,11 @@ def test_a_page_of_repeated_openings_takes_steps_in_proportion(opening):
 def test_a_megabyte_of_unfinished_meta_elements_is_read():
     for opening in (b"<meta charset ", b"<meta "):  # days, if each is sought to the end
         list(HtmlFormat().read(SourceFile("a.html", "é".encode() + opening * (1_000_000 // len(opening))), {}))
+
+
+def test_of_a_page_with_several_first_headings_the_title_is_without_the_sites_name():
+    page = "<title>Copy a database - Example Manual</title><h1>{}</h1><p>a</p><h1>Restore it</h1><p>b</p>"
+    [document] = read(page.format("Copy a database").encode(), format="html")
+    assert document.title == "Copy a database"
+    [document] = read(page.format("Copy").encode(), format="html")  # no heading says which part is the title
+    assert document.title == "Copy a database - Example Manual"

@@ -16,6 +16,7 @@ import pytest
 
 from structformer_exports import sphinx
 from structformer_serve.static_site import export_site
+from test_language import english_words
 from test_page import CHROMIUM, expect
 from test_page import browser as browser  # the fixture
 from test_serving import workspace
@@ -170,6 +171,40 @@ def test_it_finds_without_a_server_and_leads_to_the_sites_pages(browser, site):
     expect(first).to_contain_text("Mend the mast")
     assert first.get_attribute("href").startswith(f"{site[1]}read/mast.md")
     page.context.close()
+
+
+def test_a_result_leads_to_its_words_on_the_sites_page(browser, site):
+    page = opened(browser, site, THEMES["VitePress 1"])
+    long = "<title>Mast</title><div style='height: 5000px'></div><p>With resin.</p>"
+    page.route("**/read/**", lambda route: route.fulfill(body=long, content_type="text/html"))
+    buttons(page).first.click()
+    page.keyboard.type("resin")
+    page.get_by_role("option").first.click()
+    page.wait_for_url("**/read/**")
+    page.wait_for_function("scrollY > 3000")  # what the browser found by the address's `:~:text=`
+    page.context.close()
+
+
+def test_the_box_on_a_german_page_has_no_english_string(browser, tmp_path):
+    made = workspace(tmp_path / "seiten", {"mast.md": "# Der Mast\n\n## Den Mast flicken\n\nMit Harz und Ruhe.\n"})
+    folder = tmp_path / "site"
+    export_site(made, folder / "search", base_url="../read/")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        (folder / "page.html").write_text((PAGE % ("", "")).replace('lang="en"', 'lang="de-AT"'))
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/page.html")
+        expect(buttons(page).first).to_contain_text("Suche")
+        buttons(page).first.click()
+        dialog = page.get_by_role("dialog")
+        for query, shown in (("", "Esc"), ("Mast flicken", "Den Mast flicken"), ("xqztw", "Keine Ergebnisse")):
+            page.get_by_role("combobox").fill(query)
+            expect(dialog).to_contain_text(shown)
+            page.wait_for_timeout(500)  # the search on the pause
+            assert not english_words(dialog.evaluate("dialog => dialog.outerHTML")), query
+        page.close()
+        server.shutdown()
 
 
 def test_it_is_dark_where_the_site_is_and_follows_its_switch(browser, site):
