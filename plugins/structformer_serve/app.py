@@ -88,7 +88,7 @@ class Application:
         self._probed = 0.0  # and when it began
         self._watch = watch
         self._limiter: anyio.CapacityLimiter | None = None
-        self._mcp = mcp_server(service)
+        self._mcp = mcp_server(service, partial(self._kept, door="mcp"))
         self._mcp.streamable_http_app(  # for its session manager alone
             streamable_http_path="/mcp",
             stateless_http=True,
@@ -175,17 +175,18 @@ class Application:
             return await run_sync(work, *given, limiter=self._limiter, abandon_on_cancel=True)
 
     async def _search(self, request: Request) -> Response:
-        asked = SearchRequest.model_validate(_query(request))
-        return _json(await self._found(asked, request.state.access))
+        asked, site = SearchRequest.model_validate(_query(request)), request.headers.get("sec-fetch-site")
+        door = "box" if "origin" in request.headers else "page" if site == "same-origin" else "api"
+        return _json(await self._found(asked, request.state.access, door))
 
-    async def _found(self, asked: SearchRequest, access: Access) -> SearchAnswer:
+    async def _found(self, asked: SearchRequest, access: Access, door: str) -> SearchAnswer:
         await self._encoded(asked)
-        return await self._in_thread(lambda: self._kept(asked, self.service.search(asked, access)))
+        return await self._in_thread(lambda: self._kept(asked, self.service.search(asked, access), door))
 
     async def _compared(self, asked: SearchRequest, access: Access) -> tuple[SearchAnswer, Comparison | None]:
         await self._encoded(asked)
         answer, comparison = await self._in_thread(self.service.compare, asked, access)
-        return await self._in_thread(self._kept, asked, answer), comparison
+        return await self._in_thread(self._kept, asked, answer, "page"), comparison
 
     async def _encoded(self, asked: SearchRequest) -> None:
         """Wait until the query is encoded, without a thread."""
@@ -193,11 +194,11 @@ class Application:
             for vector in self.service.encoding(asked):
                 await asyncio.wrap_future(vector)
 
-    def _kept(self, asked: SearchRequest, answer: SearchAnswer) -> SearchAnswer:
-        """An answer, which is kept as feedback where that is wanted."""
+    def _kept(self, asked: SearchRequest, answer: SearchAnswer, door: str) -> SearchAnswer:
+        """Keep an answer as feedback if that is wanted, and return it. door: one of `feedback.DOORS`."""
         if self._log is not None and COUNTS.get() and not (asked.typing or asked.partial):
             shown = [hit.document for hit in answer.hits]
-            self._log.add({"event": "search", "query": asked.q, "index": answer.index, "shown": shown})
+            self._log.add({"event": "search", "query": asked.q, "index": answer.index, "shown": shown, "door": door})
         return answer
 
     async def _section(self, request: Request) -> Response:
@@ -217,7 +218,7 @@ class Application:
         search = search_request(asked)
         if self._asking is None:
             raise NotThere("this server asks no language model: see --ask")
-        found = await self._found(search, access)
+        found = await self._found(search, access, "ask")
         return self._answers.response(self._asking.answer(asked, found, access))
 
     async def _feedback(self, request: Request) -> Response:
@@ -357,7 +358,7 @@ class Application:
         if COMPARE in given.items():
             answer, comparison = await self._compared(asked, access)
         else:
-            answer, comparison = await self._found(asked, access), None
+            answer, comparison = await self._found(asked, access, "page"), None
         return _html(await self._in_thread(self._pages.search, access, asked, answer, comparison))
 
     async def _preview(self, request: Request) -> Response:

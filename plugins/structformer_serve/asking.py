@@ -123,9 +123,7 @@ def search_request(request: AskRequest) -> SearchRequest:
 
 
 def messages(title: str, question: str, sections: Sequence[Cited], *, before: str = "") -> list[dict[str, str]]:
-    """What the model gets: a section cannot end its own quotation, nor begin another. before: the question that this
-    one follows up.
-    """
+    """The prompt: no section can end its own quotation. before: the question that this one follows up."""
     earlier = f"The question before: {_quoted(before)}\n\n" if before else ""
     quoted = "\n\n".join(
         f'<section number="{each.number}">\n{_quoted(each.title)}\n\n{_quoted(each.text)}\n</section>'

@@ -208,11 +208,9 @@ class _Writer:
             if title is not None:
                 self._block(title)
             elif label:
-                self.parts.append(Markup('<p class="note-title">{}</p>').format(self._label(block.detail, label)))
+                label = self._t(block.detail.lower()) if block.detail.lower() in self._t.notes else label
+                self.parts.append(Markup('<p class="note-title">{}</p>').format(label))
             self.blocks(content)
-
-    def _label(self, kind: str, label: str) -> str:
-        return self._t(name) if (name := kind.lower()) in self._t.notes else label
 
     def _figure(self, block: Block) -> None:
         captions = [child for child in block.children if child.kind is MarkKind.CAPTION]

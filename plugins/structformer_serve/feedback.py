@@ -1,7 +1,7 @@
 """What people search for and open, kept in the workspace where that is asked for: as judgements, as a query log, and as
 a report of what is not found.
 
-Kept are the time, the query, the ids shown and the one opened; no address, no cookie, nothing of who asked."""
+Kept are time, query, the ids shown, the one opened and the door; no address, no cookie, nothing of who asked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("structformer.serve")
 _LONGEST = 50  # rows of the report's lists
 _SECONDS_BETWEEN_REMARKS = 60.0
+DOORS = ("page", "box", "api", "mcp", "ask")  # where a search comes from
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
 
 
@@ -191,6 +194,20 @@ def searches(workspace: Workspace, skipped: Skipped | None = None) -> list[Searc
             if document in shown:
                 its.above.update(dict.fromkeys(shown[: shown.index(document)], 1))
     return sorted(found.values(), key=lambda each: (-each.asked - each.clicks.total(), each.query))
+
+
+def by_week(workspace: Workspace) -> list[dict[str, Any]]:
+    """Return what was done in each week, the newest first: {"week": its Monday, a door, a kind of event: a count}."""
+    weeks: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for event in events(workspace):
+        with suppress(ValueError):  # a time that is none
+            day = date.fromisoformat(str(event.get("time"))[:10])
+            counts = weeks[str(day - timedelta(day.weekday()))]
+            counts[event["event"]] += 1
+            if event["event"] == "search":
+                counts[next((door for door in DOORS if door == event.get("door")), "page")] += 1
+                counts["empty"] += not event.get("shown")
+    return [{"week": week, **weeks[week]} for week in sorted(weeks, reverse=True)]
 
 
 def judgements_from_clicks(found: list[Searches], *, least: int = 1) -> Judgements:

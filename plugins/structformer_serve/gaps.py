@@ -58,9 +58,8 @@ class Gap:
             "searches": self.searches,
             "not_found": self.not_found,
             "asked": [asdict(each) for each in self.asked],
-            "nearest": None
-            if nearest is None
-            else {
+            "nearest": nearest
+            and {
                 "document": nearest.document_id,
                 "path": list(nearest.path),
                 "anchor": nearest.anchor,

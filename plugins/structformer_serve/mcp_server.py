@@ -47,6 +47,7 @@ Address = Annotated[
     str, Field(min_length=1, max_length=1000, description="An address as search gives it: guide/install.md#s3")
 ]
 T = TypeVar("T")
+Keep = Callable[[SearchRequest, SearchAnswer], SearchAnswer]
 
 
 class FoundSection(BaseModel):
@@ -72,9 +73,9 @@ class FoundSections(BaseModel):
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
-def mcp_server(service: SearchService) -> MCPServer[None]:
-    """The MCP server of a search; what a request may see is in the guard's ACCESS."""
-    answers = Answers(service)
+def mcp_server(service: SearchService, keep: Keep = lambda _, answer: answer) -> MCPServer[None]:
+    """The MCP server of a search; what a request may see is in the guard's ACCESS. keep: notes each search."""
+    answers = Answers(service, keep)
     server: MCPServer[None] = MCPServer(
         service.title,
         version=__version__,
@@ -130,9 +131,7 @@ def mcp_server(service: SearchService) -> MCPServer[None]:
 
 
 async def over_stdio(server: MCPServer[None]) -> None:
-    """Serve a client over standard input and output. A line that is not a message is answered by an error, since the
-    client waits for one.
-    """
+    """Serve a client over standard input and output; answer a line that is not a message with an error."""
     inner = server._lowlevel_server  # MCPServer itself answers messages alone
     given, taken = anyio.create_memory_object_stream[SessionMessage | Exception]()
     async with stdio_server() as (messages, answers), anyio.create_task_group() as group:
@@ -166,8 +165,8 @@ def _refusal(error: Exception) -> JSONRPCError:
 class Answers:
     """Makes the texts that the tools give."""
 
-    def __init__(self, service: SearchService) -> None:
-        self._service = service
+    def __init__(self, service: SearchService, keep: Keep = lambda _, answer: answer) -> None:
+        self._service, self._keep = service, keep
 
     def told(self, answer: Callable[[], T]) -> T:
         """An answer, or why there is none."""
@@ -187,7 +186,7 @@ class Answers:
         except ValidationError as error:
             wrong = error.errors()[0]
             raise UsageError(f"{wrong['loc'][0]}: {wrong['msg'].removeprefix('Value error, ')}") from None
-        answer = self._service.search(request, access)
+        answer = self._keep(request, self._service.search(request, access))
         hits = [hit for hit in answer.hits if not code or self._shows_code(hit)][:k]
         found = FoundSections(query=query, confident=answer.confident, likely=answer.likely, sections=[])
         missing = self._service.help(request, access).missing

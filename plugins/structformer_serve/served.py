@@ -75,9 +75,7 @@ class Served:
         return "" if progress is None else str(progress)
 
     def improve(self, paths: Sequence[Path], *, train: str | None, watch: bool, say: Callable[[str], object]) -> None:
-        """Make the search better while it is used, as `structformer up` does. train: how long, as 5m; None for not at
-        all.
-        """
+        """Improve the search while it is used, as `structformer up` does. train: how long, as 5m; None: not at all."""
         advice = f"structformer.index({str(self._service.workspace)!r}, base_model={MULTILINGUAL!r})"
         changes = Changes(paths, self._service.workspace) if watch else None
         self._improver = Improver(self._service, train=train, changes=changes, say=say, advice=advice)

@@ -45,8 +45,9 @@ def command(target: Path | None, least: int, alike: float, force: bool, workspac
     the index of today has no confident answer, or where people said that nothing fits."""
     from structformer.pages import environment, render
     from structformer.retrieval import Retriever, help_with
-    from structformer.workspace import check_file, new_file
+    from structformer.workspace import Workspace, check_file, new_file
 
+    from structformer_serve.feedback import DOORS, by_week
     from structformer_serve.gaps import Asked, find_gaps
 
     if target is not None:
@@ -68,10 +69,11 @@ def command(target: Path | None, least: int, alike: float, force: bool, workspac
         "unanswered": sum(gap.searches for gap in gaps),
     }
     if target is not None:
-        about = "Questions that end without an opened document and without a confident answer. Who asked is not kept."
+        about = "Searches by week and door, and questions that the documents do not answer. Who asked is not kept."
         templates = environment("structformer_serve", "templates/reports")
-        title = "What the documents do not answer"
-        page = render("gaps.html", title=title, about=about, templates=templates, gaps=gaps, counts=counts)
+        title = "What people search for"
+        more = {"weeks": by_week(Workspace(workspace)), "doors": DOORS, "most": searches[:_SHOWN_VERBOSE]}
+        page = render("gaps.html", title=title, about=about, templates=templates, gaps=gaps, counts=counts, **more)
         with new_file(target, workspace, force=force) as made:
             made.write_bytes(page)
     out.json(

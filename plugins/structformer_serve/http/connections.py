@@ -37,9 +37,7 @@ class Phase(Enum):
 
 
 class Connections(ServerState):
-    """All connections of a server.
-
-    patient: whether at the end of the server requests that are on their way are waited for."""
+    """A server's connections. patient: whether its end waits for requests that are on their way."""
 
     def __init__(self, options: ServerOptions, metrics: Metrics) -> None:
         super().__init__()

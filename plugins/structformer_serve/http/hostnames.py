@@ -28,9 +28,7 @@ def name_in(host: str) -> str:
 
 @cache
 def own_names() -> frozenset[str]:
-    """This machine's names: as it calls itself, in its local network (`name.local`), and in full where that is known at
-    once.
-    """
+    """This machine's names: its own, that in the local network (`name.local`), and the full one if known at once."""
     full: list[str] = []
     # The full name may be asked for over a network that does not answer.
     asking = threading.Thread(target=lambda: full.append(socket.getfqdn()), daemon=True)

@@ -49,8 +49,7 @@ class ServerOptions:
     threads: int = 2
     """Searches that run at once. More than the machine has cores only wait for each other."""
     connections: int | None = None
-    """Connections that one client may have open; 0 for any number. None for 64, and for any number from this
-    machine."""
+    """Connections that one client may have open; 0: any number; None: 64, from this machine any number."""
     ask: str = ""
     """The address of a language model that answers questions; "" for none."""
     ask_model: str = ""

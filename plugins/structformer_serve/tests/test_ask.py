@@ -321,7 +321,7 @@ def test_the_command_answers_with_its_sections(run, indexed, model):
     assert model.asked[0][2]["model"] == "the-only-one"
     refused = run("ask", "zxqvwkk", "--ask", model.url, "-w", indexed, "--json")
     assert (refused.code, refused.json["answer"]) == (1, "")
-    assert "do not answer" in refused.json["message"]
+    assert "may not answer" in refused.json["message"]
     assert run("ask", QUESTION, "-w", indexed).code == 2
     gone = run("ask", QUESTION, "--ask", "http://127.0.0.1:9/v1", "-w", indexed)
     assert (gone.code, gone.err) == (1, "The language model could not be asked: it cannot be reached.\n")

@@ -76,6 +76,25 @@ def test_only_what_our_pages_and_declared_sites_ask_is_kept(tmp_path):
     assert queries(folder) == ["mast0", "mast1", "mast2", "mast5", "mast8"]
 
 
+def test_each_search_is_kept_with_the_door_that_it_came_through(tmp_path):
+    folder = workspace(tmp_path, {"mast.md": "# Mast\n\nA mast holds sails.\n"})
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "search", "arguments": {"query": "mast"}},
+    }
+    with client(folder, ServerOptions(feedback=True, cors=("https://docs.example.org",))) as asked:
+        asked.get("/?q=mast", headers=TYPED)
+        asked.get("/api/search?q=mast", headers=OURS)
+        asked.get("/api/search?q=mast", headers=BOX)
+        asked.get("/api/search?q=mast")
+        assert (
+            asked.post("/mcp", json=call, headers={"accept": "application/json, text/event-stream"}).status_code == 200
+        )
+    assert [event["door"] for event in events(Workspace(folder))] == ["page", "page", "box", "api", "mcp"]
+
+
 def test_transfer_encoding_beside_content_length_is_refused_and_ends_the_connection(docs):
     smuggled = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
     head = b"POST /api/search HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"
