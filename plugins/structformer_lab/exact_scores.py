@@ -66,10 +66,8 @@ def _count(database: sqlite3.Connection, texts: Iterable[str], words: Words) -> 
         count += 1
     database.execute("CREATE TABLE terms (term TEXT PRIMARY KEY, units INTEGER, occurrences INTEGER) WITHOUT ROWID")
     database.execute("CREATE TABLE totals (units INTEGER, words INTEGER)")
-    database.executemany(
-        "INSERT INTO terms VALUES (?, ?, ?)",
-        ((term, in_units[term], count) for term, count in sorted(occurrences.items())),
-    )
+    rows = ((term, in_units[term], times) for term, times in sorted(occurrences.items()))
+    database.executemany("INSERT INTO terms VALUES (?, ?, ?)", rows)
     database.execute("INSERT INTO totals VALUES (?, ?)", (count, occurrences.total()))
     database.commit()
 
@@ -80,10 +78,9 @@ def bm25(query: Sequence[str], text: Sequence[str], statistics: CollectionStatis
     total = 0.0
     for term in dict.fromkeys(query):
         if frequency := counts[term]:
-            found, _ = statistics.frequencies(term)
-            total += idf(found, statistics.units) * saturation(
-                frequency, len(text), statistics.average_words, k1=k1, b=b
-            )
+            units, _ = statistics.frequencies(term)
+            share = saturation(frequency, len(text), statistics.average_words, k1=k1, b=b)
+            total += idf(units, statistics.units) * share
     return total
 
 
@@ -115,7 +112,6 @@ def tf_idf(query: Sequence[str], text: Sequence[str], statistics: CollectionStat
         return (1 + math.log(frequency)) * math.log(statistics.units / found) if found else 0.0
 
     length = math.sqrt(sum(weight(term, frequency) ** 2 for term, frequency in counts.items()))
-    products = sum(
-        weight(term, frequency) * weight(term, counts[term]) for term, frequency in asked.items() if counts[term]
-    )
+    shared = (term for term in asked if counts[term])
+    products = sum(weight(term, asked[term]) * weight(term, counts[term]) for term in shared)
     return products / length if length else 0.0

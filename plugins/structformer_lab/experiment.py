@@ -145,10 +145,8 @@ def read_experiment(name: str) -> Experiment:
     if not rows:
         raise UsageError(f"{name} has no [[rows]]")
     labels = [row.label for row in rows]
-    if len(set(labels)) < len(labels):
-        raise UsageError(
-            f"{name}: two rows have the label {next(label for label in labels if labels.count(label) > 1)!r}"
-        )
+    if (twice := next((label for label in labels if labels.count(label) > 1), None)) is not None:
+        raise UsageError(f"{name}: two rows have the label {twice!r}")
     given = value.get("baseline", [])
     baselines = [given] if isinstance(given, str) else _listed(value, "baseline", str, name)
     for baseline in filter(None, baselines):
@@ -177,14 +175,9 @@ def _sized(row: Mapping[str, Any], where: str) -> list[ExperimentRow]:
         return [ExperimentRow(label, pipeline, train, finetune, checkpoint=_checkpoint(row, where))]
     if train is None:
         raise UsageError(f"{where}: sizes go with [rows.train]")
+    unlimited = {**train, "max_steps": "none", "max_seconds": "none"}
     return [
-        ExperimentRow(
-            f"{label}, {size} pairs",
-            pipeline,
-            {**train, "max_pairs": size, "max_steps": "none", "max_seconds": "none"},
-            finetune,
-            family=label,
-        )
+        ExperimentRow(f"{label}, {size} pairs", pipeline, {**unlimited, "max_pairs": size}, finetune, family=label)
         for size in sizes
     ]
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import astuple, dataclass
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -68,9 +69,7 @@ def finetuning_options(workspace: Workspace, model: str | None, chosen: Mapping[
         record = read_record(workspace, model)
         kind = ranker_kind(record.kind)
         if kind.trainer:
-            raise UsageError(
-                f"{model} is a {record.kind}, which is learned from the corpus alone: it cannot be fine-tuned"
-            )
+            raise UsageError(f"{model} is a {record.kind}, learned from the corpus alone: it cannot be fine-tuned")
         settings = {
             "ranker": record.training["options"]["ranker"],
             "base_model": str(model_folder(workspace, model)),
@@ -151,9 +150,8 @@ def _of_passages(workspace: Workspace, corpus: Corpus, judged: _Judged) -> Devel
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
         folder, passages = publication.folder(TASK), built.folder / "passages"
         write_passages(corpus, passages, seed=judged.seed, held_out=0.0)
-        table = PassageTable(
-            passages, ReferenceGraph.open(workspace, corpus), SamplingOptions(negatives_from="lexical")
-        )
+        graph = ReferenceGraph.open(workspace, corpus)
+        table = PassageTable(passages, graph, SamplingOptions(negatives_from="lexical"))
         counts = write_examples(folder / "00000", _examples(judged, cut[0], table))
         _write_manifest(folder, corpus, counts, judged.seed, judged.digest())
     return development_of(judged.held, judged.queries, judged.relevant, *cut)
@@ -233,10 +231,9 @@ def _examples(judged: _Judged, cut: Mapping[str, list[str]], table: PassageTable
             if positive is None:
                 continue
             words = word_set(positive)
-            others = [text for number, text in hits if number not in right and not nearly_equal(words, word_set(text))][
-                : judged.negatives
-            ]
-            texts = (positive, *dict.fromkeys(others))
+            wrong = (text for number, text in hits if number not in right)
+            others = (text for text in wrong if not nearly_equal(words, word_set(text)))
+            texts = (positive, *dict.fromkeys(islice(others, judged.negatives)))
             yield Example(TASK, (query,) * len(texts), texts, document, (-1,) * len(texts))
 
 

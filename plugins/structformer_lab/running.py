@@ -116,9 +116,7 @@ def run_experiment(
                 base, location = _untrained(workspace, training.of_row(row, rows))
                 places["base"] = f'"{UNTRAINED_OF}{location}"'
                 if not has_ranking_head(location):
-                    caveats.append(
-                        f"{row.label}: {base} has no ranking head, so these are the scores of a random head."
-                    )
+                    caveats.append(f"{row.label}: {base} has no ranking head, so a random one gave these scores.")
             settled = replace(row, pipeline=filled(row.pipeline, places), finetune=filled_values(row.finetune, places))
             _trained(workspace, settled, training.of_row(row, rows), learned, detail)
             caveats += _last_losses(workspace, row)
@@ -163,15 +161,11 @@ def run_experiment(
 
 
 def _last_losses(workspace: Workspace, row: ExperimentRow) -> list[str]:
-    """What a row's trainings ended with, beside what chance loses."""
-    asked = {row.model: row.train is not None, f"{row.model}-finetuned": row.finetune is not None}
-    logs = {name: read_log(workspace.model(name) / "training.jsonl") for name, trained in asked.items() if trained}
-    fine = f"{row.model}-finetuned"
-    return [
-        f"{row.label}{', fine-tuned' if name == fine else ''}: {last}."
-        for name, log in logs.items()
-        if (last := ended_with(log))
-    ]
+    """Return what a row's trainings ended with, beside what chance loses."""
+    models = {row.label: row.model} if row.train is not None else {}
+    models |= {f"{row.label}, fine-tuned": f"{row.model}-finetuned"} if row.finetune is not None else {}
+    logs = {title: read_log(workspace.model(name) / "training.jsonl") for title, name in models.items()}
+    return [f"{title}: {last}." for title, log in logs.items() if (last := ended_with(log))]
 
 
 def _check_options(workspace: Workspace, rows: Sequence[ExperimentRow], training: RowTraining) -> None:

@@ -28,50 +28,19 @@ from structformer.did_you_mean import did_you_mean
 @click.command("experiment")
 @click.argument("experiments", nargs=-1, required=True, metavar="NAME_OR_FILE...")
 @judged_option
-@click.option(
-    "--max-time",
-    metavar="TIME",
-    help="Time for each training, for example 2m; none for all its steps.  [default: what the experiment says, those "
-    "of the package 10m]",
-)
+@click.option("--max-time", metavar="TIME", help="Time for each training, as 2m, or none.  [default: the experiment's]")
 @several_option(
-    "--set",
-    "KEY=VALUE",
-    "A key of docs/options.md for every training, over what the experiment says; LABEL.KEY=VALUE for the rows of "
-    "a label. base_model and size are where rows begin that name no base_model of their own.",
-    name="settings",
+    "--set", "KEY=VALUE", "A key of docs/options.md for all trainings; LABEL.KEY=VALUE for a row's.", name="settings"
 )
 @click.option("--rows", default="", metavar="LABELS", help="Only the rows of these labels, between commas.")
-@click.option(
-    "--measures",
-    default="",
-    metavar="LIST",
-    help="Measures of ir-measures between commas, instead of the experiment's.",
-)
-@click.option(
-    "--train-from",
-    type=WorkspacePath(),
-    help="The workspace whose Examples rows learn from that name none: the papers train on Wikipedia and judge "
-    "elsewhere.  [default: the judged workspace]",
-)
+@click.option("--measures", default="", metavar="LIST", help="Measures between commas, instead of the experiment's.")
+@click.option("--train-from", type=WorkspacePath(), help="Whose Examples rows learn from.  [default: what is judged]")
 @path_option("--train-queries", "Judged queries to fine-tune on; else half of all.")
 @path_option("--train-qrels", "The judgements of --train-queries.")
-@path_option(
-    "--train-candidates", "A TREC run file of --train-queries, from whose documents negatives are drawn; else BM25's."
-)
+@path_option("--train-candidates", "A TREC run file of --train-queries to draw negatives from; else BM25's.")
 @path_option("--candidates", "A TREC run file whose documents the rows put in order, instead of BM25's.")
-@several_option(
-    "--file",
-    "NAME=PATH",
-    "A file that rows need, by the name in their pipelines: titles, judged and others of the experiment agent.",
-    name="given",
-)
-@click.option(
-    "--output",
-    "folder",
-    type=OutputPath(),
-    help="Where tables and runs go, a folder for each experiment.  [default: WORKSPACE/experiments]",
-)
+@several_option("--file", "NAME=PATH", "A file that rows need, by its name in their pipelines.", name="given")
+@click.option("--output", "folder", type=OutputPath(), help="Where tables go.  [default: WORKSPACE/experiments]")
 @force_option("an earlier experiment of that name in --output")
 @default_option("--seed", 0, "Seed of training, of halving the queries, and of the test.", type=int)
 @common_options

@@ -35,25 +35,16 @@ if TYPE_CHECKING:
 )
 @path_option("--queries", "Queries: BEIR JSON lines, or lines of id, tab, text.")
 @path_option("--qrels", "Judgements: BEIR's or TREC's lines.")
-@path_option(
-    "--triples", "Instead of judgements: lines of a query, a text that answers it and one that does not, between tabs."
-)
+@path_option("--triples", "Instead: lines of a query, a text that answers it and one that does not, between tabs.")
 @default_option("--model", "bi-encoder", "The trained model to start from.")
-@default_option(
-    "--negatives", 7, "Negatives of a query, from what BM25 finds for it, or from --candidates.", type=click.IntRange(1)
-)
+@default_option("--negatives", 7, "Of a query, from BM25's documents or from --candidates.", type=click.IntRange(1))
 @default_option(
     "--of",
     "passages",
-    "Learn from passages (a relevant document's best one) or documents (title, address and text, with negatives "
-    "drawn at random from the query's candidates, as in the papers).",
+    "Learn from a relevant document's best passage, or from documents (title, address and text), as the papers do.",
     type=click.Choice(["passages", "documents"]),
 )
-@path_option(
-    "--candidates",
-    "With --of documents: a TREC run file of the queries, whose first 100 documents of each are its candidates; "
-    "else BM25's.",
-)
+@path_option("--candidates", "With --of documents: a TREC run file, of which each query's first 100 are candidates.")
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @training_flags
 @common_options
@@ -128,8 +119,6 @@ def command(
     print_result(out, result, workspace, options.seed, False)
     if unknown:
         if of_first_process():
-            out.note(
-                f"{len(unknown)} judged documents are not in the corpus: "
-                f"{', '.join(unknown[:10])}{' ...' if len(unknown) > 10 else ''}"
-            )
+            some = f"{', '.join(unknown[:10])}{' ...' if len(unknown) > 10 else ''}"
+            out.note(f"{len(unknown)} judged documents are not in the corpus: {some}")
         ctx.exit(1)

@@ -12,12 +12,11 @@ _SHOWN = 20  # steps of a line, which has the means of their losses
 @click.command("pretrain", cls=BriefCommand, main="--output --cache --apart --base-model --max-time --share")
 @click.argument("corpora", metavar="LIST", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--output", "target", type=OutputPath(), required=True, help="The folder to write the adapter into.")
-@click.option(
+@default_option(
     "--cache",
+    Path("pretraining"),
+    "Where documents, workspaces, pairs and checkpoints are kept: a later run goes on from there.",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("pretraining"),
-    show_default=True,
-    help="Where documents, workspaces, pairs and checkpoints are kept: a later run goes on from there.",
 )
 @several_option(
     "--apart", "WORKSPACE", "Workspace of a corpus that is kept for judging: near copies of its passages teach nothing."
@@ -29,12 +28,8 @@ _SHOWN = 20  # steps of a line, which has the means of their losses
 @click.option("--rank", type=click.IntRange(1), default=8, show_default=True, help="Of the adapter's matrices.")
 @click.option("--learning-rate", type=click.FloatRange(0, min_open=True), default=5e-4, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option(
-    "--share",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.5,
-    show_default=True,
-    help="Of what was learned, the rest is the base.",
+@default_option(
+    "--share", 0.5, "Of what was learned, the rest is the base.", type=click.FloatRange(0, 1, min_open=True)
 )
 @common_options
 def command(

@@ -101,9 +101,8 @@ class _Corpus:
     def __init__(self, pairs: Sequence[Pair]) -> None:
         self.pairs = pairs
         counts = Counter(pair.source for pair in pairs)
-        self._reach = list(
-            accumulate(_WEIGHTS.get(pair.source, 1.0) / math.sqrt(counts[pair.source]) for pair in pairs)
-        )
+        shares = (_WEIGHTS.get(pair.source, 1.0) / math.sqrt(counts[pair.source]) for pair in pairs)
+        self._reach = list(accumulate(shares))
         self._of_document: dict[int, list[Pair]] = {}
         for pair in pairs:
             self._of_document.setdefault(pair.document, []).append(pair)

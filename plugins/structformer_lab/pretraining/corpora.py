@@ -84,10 +84,8 @@ def fetch(corpus: ListedCorpus, beside: Path, documents: Path) -> Path:
                 archive.extractall(made, filter="data")
             (made / "documents.tar").unlink()
         except (subprocess.SubprocessError, OSError, tarfile.TarError) as error:
-            why = str(getattr(error, "stderr", "") or error).strip().splitlines()
-            raise UsageError(
-                f"{corpus.name}: {corpus.repository} cannot be fetched: {(why or ['git failed'])[-1]}"
-            ) from error
+            [*_, why] = str(getattr(error, "stderr", "") or error).strip().splitlines() or ["git failed"]
+            raise UsageError(f"{corpus.name}: {corpus.repository} cannot be fetched: {why}") from error
     return target
 
 
