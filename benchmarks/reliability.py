@@ -368,6 +368,7 @@ def attack(documents: Path, chosen: Sequence[str]) -> None:
     """Print a table of claims with tries and failures, and every failure below it."""
     from attacks import ATTACKS, Tried
     from command_attacks import ATTACKS as OF_COMMANDS
+    from gate_attacks import ATTACKS as OF_GATES
     from model_attacks import ATTACKS as OF_MODELS
 
     def flipped(documents: Path) -> Tried:
@@ -384,6 +385,7 @@ def attack(documents: Path, chosen: Sequence[str]) -> None:
     every = {
         **ATTACKS,
         **OF_COMMANDS,
+        **OF_GATES,
         **OF_MODELS,
         "flips": ("a flipped bit is refused, and `check` sees it", flipped),
         **{part: (f"kill -9 of {part}: the same bytes, nothing left", killed(part)) for part in _IN_ATTACKS},
