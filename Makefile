@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL := $(PIP) -c constraints.txt
 SOURCES := pyproject.toml plugins/pyproject.toml constraints.txt
 
-.PHONY: demo docs papers-small test lint types audit locked clean
+.PHONY: demo docs papers-small test lint types audit dist locked clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -62,6 +62,12 @@ types: $(VENV)/.dev
 audit: | $(BIN)/python
 	$(PIP) --require-hashes -r .ci/release-tools.txt
 	$(BIN)/python -m pip_audit --disable-pip --require-hashes -r constraints-hashed.txt
+
+## Both distributions, built and checked into dist/, as the workflow `release` does. Before it: python .ci/release.py VERSION.
+dist: | $(BIN)/python
+	$(PIP) --require-hashes -r .ci/release-tools.txt
+	for project in . plugins; do $(BIN)/python -m build --no-isolation --outdir dist $$project || exit 1; done
+	$(BIN)/python -m twine check --strict dist/*
 
 ## An environment of files with known digests only, for the targets above: `make clean locked test`. In two steps, since
 ## pip refuses to install a folder with -e, or one whose versions it has to choose, once it sees a digest.

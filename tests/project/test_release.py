@@ -252,6 +252,20 @@ def test_one_version_is_named_everywhere():
     assert hooks[0]["rev"] == f"v{pinned[1]}"
 
 
+def test_one_command_writes_the_next_version_everywhere(tmp_path):
+    release = script("release")
+    names = {*release.PLACES, *release.OWNED, "CHANGELOG.md"}
+    write_pages(tmp_path, {name: (ROOT / name).read_text(encoding="utf-8") for name in names})
+    release.prepare("7.8.9rc1", "2030-01-02", "acme", tmp_path)
+    texts = {name: (tmp_path / name).read_text(encoding="utf-8") for name in names}
+    assert "\n## 7.8.9rc1 (2030-01-02)\n" in texts.pop("CHANGELOG.md")
+    for name, text in texts.items():
+        assert "OWNER" not in text, name
+        assert not re.search(rf"(?<!minilm-l6-v2==){re.escape(__version__)}(?![\d.])", text), name
+    assert texts["deploy/server.json"].count("7.8.9rc1") == 3
+    assert "<!-- mcp-name: io.github.acme/structformer -->" in texts["README.md"]
+
+
 def test_the_registry_of_mcp_servers_finds_its_name_in_the_readme():
     """In a line of its own, since it reads the name up to the next space; it takes descriptions of 100 characters."""
     server = read_json(ROOT / "deploy" / "server.json")
