@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from structformer.corpus import Corpus
@@ -67,18 +68,10 @@ def _drawn(task: Task, folder: Path) -> list[Example]:
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
     options, census = SamplingOptions(), Census()
+    every = replace(options, min_document_words=0)
     folders = [folder / f"pages-{shard}" for shard in range(len(corpus.shards))]
     for shard, target in enumerate(folders):
-        write_pages(
-            corpus,
-            shard,
-            target,
-            seed=0,
-            held_out=0.0,
-            min_words=options.min_words,
-            min_document_words=0,
-            counted=None,
-        )
+        write_pages(corpus, shard, target, seed=0, held_out=0.0, options=every, counted=None)
     pages = PageTable(corpus, folders)
     references: dict[int, list[Reference]] = {}
     for edge in graph.edges():

@@ -206,6 +206,12 @@ class Number(click.FloatRange):
         return found
 
 
+def engine_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--engine, as the commands have it whose work may run elsewhere."""
+    help = "Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's."
+    return default_option("--engine", "local", help)(function)
+
+
 def part_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """--part, as the commands have it that are done in parts."""
     return click.option(

@@ -17,6 +17,7 @@ from structformer.cli.common import (
     Output,
     common_options,
     default_option,
+    engine_option,
     part_option,
     path_option,
     printable,
@@ -72,11 +73,7 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     "--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]"
 )
 @click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: one per core]")
-@default_option(
-    "--engine",
-    "local",
-    "Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
-)
+@engine_option
 @default_option("--max-file-mb", 32.0, "Leave larger files out.", type=Number(0, 1e9, min_open=True))
 @default_option(
     "--timeout", 60.0, "Seconds of processor time that one file may take.", type=Number(0, 1e9, min_open=True)

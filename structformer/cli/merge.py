@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from structformer.cli.common import Output, common_options, default_option
+from structformer.cli.common import Output, common_options, engine_option
 
 
 @click.command("merge")
@@ -15,7 +15,7 @@ from structformer.cli.common import Output, common_options, default_option
 )
 @click.option("--drop", is_flag=True, help="Delete what the parts have made so far.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: one per core]")
-@default_option("--engine", "local", "Execution engine, as for ingest.")
+@engine_option
 @common_options
 @click.pass_context
 def command(

@@ -15,6 +15,7 @@ from structformer.cli.common import (
     Output,
     common_options,
     default_option,
+    engine_option,
     part_option,
     printable,
     save_config,
@@ -87,11 +88,7 @@ def listed_tasks() -> dict[str, list[tuple[str, str]]]:
 @several_option("--path", "GLOB", "For --llm: send only documents of such ids.", name="paths")
 @several_option("--where", "KEY=VALUE", "For --llm: send only documents with it.", name="settings")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
-@default_option(
-    "--engine",
-    "local",
-    "Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
-)
+@engine_option
 @click.option("--seed", type=int, default=0, show_default=True)
 @part_option
 @common_options

@@ -75,7 +75,7 @@ def is_used(judged: Judged | None, *, query_side: bool) -> bool:
 
 
 def verdict(judged: Judged | None, *, by_itself: bool, query_side: bool) -> str:
-    """Say what training came to, and what the search makes of it. by_itself: unasked; query_side: see `is_used`."""
+    """Return what training came to, in words. by_itself: the search takes it unasked; query_side: see `is_used`."""
     often = "such training gained on most judged manuals"
     if judged is None:
         why = f", since {often}" if query_side else ""

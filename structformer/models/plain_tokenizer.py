@@ -16,7 +16,7 @@ class PlainTokenizer:
     """A tokenizer.json, whose texts are neither padded nor cut."""
 
     def __init__(self, location: str, body: str = "", *, lower_case: bool = False) -> None:
-        """body: the folder within; lower_case: of texts. Raises OtherForm if missing, ModelError if unreadable."""
+        """body: the folder within; lower_case: lower-case all. Raises OtherForm if missing, ModelError if broken."""
         from tokenizers import Tokenizer
 
         folder = f"{body}/" if body else ""

@@ -216,8 +216,7 @@ def draw_shard(task: DrawTask, started: Callable[[str], None]) -> None:
                 building.folder,
                 seed=task.seed,
                 held_out=task.held_out,
-                min_words=task.options.min_words,
-                min_document_words=task.options.min_document_words,
+                options=task.options,
                 counted=left_out(task.options.stop_words)
                 if any(Need.COLLECTION in each.needs for each in chosen_tasks(task.tasks))
                 else None,

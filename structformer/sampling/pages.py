@@ -6,6 +6,7 @@ from pathlib import Path
 
 from structformer.corpus import Corpus
 from structformer.sampling.collection import ShardCounts, document_words
+from structformer.sampling.example import SamplingOptions
 from structformer.sampling.held_out import is_held_out
 from structformer.sampling.store import Texts, TextWriter
 from structformer.sampling.view import document_abstract, document_text, is_short
@@ -23,8 +24,7 @@ def write_pages(
     *,
     seed: int,
     held_out: float,
-    min_words: int,
-    min_document_words: int,
+    options: SamplingOptions,
     counted: frozenset[str] | None,
 ) -> None:
     """Write a shard's page texts, and its word counts unless `counted`, the stop words that are left out of them, is
@@ -34,12 +34,12 @@ def write_pages(
     columns = {name: TextWriter(folder / f"{name}.arrow") for name in _COLUMNS}
     counts = ShardCounts()
     for document in corpus.shard_documents(shard):
-        if is_held_out(document.id, seed, held_out) or is_short(document, min_document_words):
+        if is_held_out(document.id, seed, held_out) or is_short(document, options.min_document_words):
             texts = dict.fromkeys(_COLUMNS, "")
         else:
             texts = {
                 "head": document_text(document, _HEAD_CHARACTERS),
-                "abstract": document_abstract(document, _ABSTRACT_CHARACTERS, min_words),
+                "abstract": document_abstract(document, _ABSTRACT_CHARACTERS, options.min_words),
                 "title": document.title or document.id,
             }
             if counted is not None:

@@ -22,6 +22,6 @@ def parquet_writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:
-    """A whole column of numbers; pyarrow's own to_numpy would first load pandas where that is installed."""
+    """A column of numbers, none missing; pyarrow's own to_numpy would first load pandas where that is installed."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return np.asarray(np.from_dlpack(whole), np.int32)
