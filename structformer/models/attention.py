@@ -230,9 +230,7 @@ def _batches(texts: Sequence[str], tokens_at_once: int) -> list[list[str]]:
 
 
 def first_piece_attention(location: str, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
-    """Of each text (tokens read, up to 512; attention by word in lower case): the average over heads from [CLS] to the
-    first token of each occurrence of the word, summed over these.
-    """
+    """Of each text (tokens read, up to 512; mean attention of [CLS] to words' first tokens, by lower-case word)."""
     model = _loaded(location, "cuda" if torch.cuda.is_available() else "cpu")
     device = model.device.type
     found: list[tuple[int, dict[str, float]]] = [(0, {})] * len(texts)

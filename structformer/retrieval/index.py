@@ -63,9 +63,7 @@ class Index:
 
     @contextmanager
     def adding(self, what: str, names: Sequence[str], optional: Sequence[str] = ()) -> Iterator[None]:
-        """Add files to the index: the block writes each under its final name in one step. optional: names of files that
-        it may write. Waits for other writers of the workspace.
-        """
+        """Add files, each written by the block in one step. optional: those it may write. Waits for other writers."""
         with self.workspace.writing(what, wait=_WAIT_SECONDS):
             if not all(self.has(name) for name in names):
                 with writing_errors(self.folder):

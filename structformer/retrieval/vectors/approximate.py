@@ -134,9 +134,7 @@ def _write(path: Path, vectors: Vector, rows_of: Rows, weight: float, progress: 
 
 
 def _measured(index: Any, vectors: Vector, rows_of: Rows, weight: float, rng: np.random.Generator) -> Approximation:
-    """Find the fewest lists that reach the wanted share of the nearest; with many candidates if few are not enough,
-    since among tens of millions of vectors too many codes look alike.
-    """
+    """Find the fewest lists that reach the wanted share of the nearest, with many candidates if few do not."""
     count, dimensions = vectors.shape
     chosen = np.sort(rng.choice(count, min(count, _ASKED), replace=False))
     noise = rng.standard_normal((len(chosen), dimensions), np.float32) * np.float32(_NOISE / math.sqrt(dimensions))

@@ -91,9 +91,7 @@ class KnownVectors:
 
 
 class VectorJournal:
-    """Vectors as they are made, in a file that outlives a killed run: the next one goes on from it.
-
-    Each row has a checksum; rows from the first damaged one on are dropped."""
+    """Vectors as they are made, in a file for the next run; rows from the first damaged one on are dropped."""
 
     def __init__(self, path: Path, dimensions: int, elsewhere: Sequence[Path] = ()) -> None:
         """elsewhere: files that other processes wrote, which are read and left as they are."""

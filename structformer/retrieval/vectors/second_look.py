@@ -84,9 +84,7 @@ def principal_axes(units: Units, encoder: TokenEncoder) -> Vectors:
 
 
 class TokenWriter:
-    """Writes texts' token vectors in the order of the units; those that an earlier index or a killed run made are taken
-    from there. A context: the files are whole when it is left.
-    """
+    """Writes texts' token vectors in unit order, known ones from before; a context that ends with whole files."""
 
     def __init__(self, path: Path, axes: Vectors, earlier: Path, journal: Path) -> None:
         """path: of the encoder's vectors beside these; earlier: of the index before; journal: kept until whole."""

@@ -156,9 +156,7 @@ def peak_of(device_name: str) -> float | None:
 
 
 class ModelArithmetic:
-    """The operations that learning from texts takes: multiplications and additions of the model's matrices and of
-    attention, forwards and backwards. Padding, and what is read twice to save memory, does not count.
-    """
+    """The operations of learning from texts, forwards and backwards, without padding and second readings."""
 
     def __init__(self, objective: Objective) -> None:
         model = objective.model
