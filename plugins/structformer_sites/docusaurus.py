@@ -19,6 +19,7 @@ from structformer.formats import (
 )
 
 from structformer_sites.navigation import prefixes
+from structformer_sites.places import place
 from structformer_sites.settings import SCRIPTS, address, load, objects, text_of
 
 _SIDEBARS = (*(f"sidebars{suffix}" for suffix in SCRIPTS), "sidebars.json")
@@ -154,8 +155,8 @@ def _published(path: str, metadata: Mapping[str, Any], source: SourceFile) -> It
 def _names(path: str, target: str) -> Iterator[str]:
     """Return where /docs/2.x/cli/build lies: versioned_docs/version-2.x/cli/build."""
     parts = target.strip("/").split("/") if target.startswith("/") and any(map(str.isdigit, target)) else []
-    for place in (place for place, part in enumerate(parts) if part[:1].isdigit()):
-        below = "/".join((f"version-{parts[place]}", *parts[place + 1 :]))
+    for number in (number for number, part in enumerate(parts) if part[:1].isdigit()):
+        below = "/".join((f"version-{parts[number]}", *parts[number + 1 :]))
         above = ["", *(f"{each}/" for each in prefixes(path.split("/")[:-1]))]
         yield from (f"{each}{_RELEASED}/{below}" for each in above if not each.endswith(f"{_RELEASED}/"))
 
@@ -194,14 +195,7 @@ DOCUSAURUS = SiteGenerator(
     boxes=(
         SearchBox(
             "Docusaurus",
-            (
-                {
-                    "beside": ".navbar .navbar__items--right",
-                    "put": "append",
-                    "look": "button",
-                    "style": "margin-left:.5rem",
-                },
-            ),
+            (place(".navbar .navbar__items--right", "append", "button", "margin-left:.5rem"),),
             own=".navbar [class*=navbarSearchContainer] > *, .navbar .navbar__search, .navbar .DocSearch-Button",
             after="html[data-has-hydrated=true]",  # React throws away what it did not make
         ),

@@ -2,6 +2,8 @@
 
 from structformer.formats import HtmlPages, HtmlRules, SearchBox, SiteGenerator
 
+from structformer_sites.places import place
+
 MATERIAL = SiteGenerator(
     "material",
     "Material for MkDocs",
@@ -16,7 +18,7 @@ MATERIAL = SiteGenerator(
     boxes=(
         SearchBox(
             "Material for MkDocs",
-            ({"beside": ".md-header .md-search", "put": "before", "look": "button", "style": "margin:0 .4rem"},),
+            (place(".md-header .md-search", "before", "button", "margin:0 .4rem"),),
             own=".md-header .md-search, .md-header__button[for=__search]",
             keys=("s", "f"),
         ),

@@ -17,6 +17,7 @@ from structformer.formats import (
 )
 
 from structformer_sites.navigation import PageNames, links_in
+from structformer_sites.places import place
 from structformer_sites.settings import address, load, path_in, text_of
 
 _SETTINGS, _SUMMARY = "book.toml", "SUMMARY.md"
@@ -73,12 +74,12 @@ MDBOOK = SiteGenerator(
         SearchBox(
             "mdBook",
             (
-                {
-                    "beside": "#mdbook-search-toggle, #search-toggle",
-                    "put": "before",
-                    "look": "button",
-                    "style": "align-self:center;margin:0 .5rem;color:var(--icons-hover,inherit)",
-                },
+                place(
+                    "#mdbook-search-toggle, #search-toggle",
+                    "before",
+                    "button",
+                    "align-self:center;margin:0 .5rem;color:var(--icons-hover,inherit)",
+                ),
             ),
             own="#mdbook-search-toggle, #search-toggle, #mdbook-search-wrapper, #search-wrapper",
             keys=("s",),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from structformer.formats import HTML, HtmlPages, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
 
 from structformer_sites.navigation import PageNames
+from structformer_sites.places import place
 from structformer_sites.settings import address, load, table_of, text_of
 
 # A conf.py without any of these is some other program's.
@@ -94,53 +95,37 @@ SPHINX = SiteGenerator(
         SearchBox(
             "Furo",
             (
-                {
-                    "beside": ".sidebar-search-container",
-                    "put": "before",
-                    "look": "field",
-                    "style": "margin:.5rem var(--sidebar-item-spacing-horizontal,1rem)",
-                },
-                {"beside": ".mobile-header .header-right", "put": "prepend", "look": "icon"},
+                place(
+                    ".sidebar-search-container",
+                    "before",
+                    "field",
+                    "margin:.5rem var(--sidebar-item-spacing-horizontal,1rem)",
+                ),
+                place(".mobile-header .header-right", "prepend", "icon"),
             ),
             own=".sidebar-search-container",
         ),
         SearchBox(
             "Read the Docs",  # also a theme of MkDocs
             (
-                {
-                    "beside": "#rtd-search-form",
-                    "put": "before",
-                    "look": "field",
-                    "solid": True,
-                    "style": "margin-bottom:.8rem",
-                },
-                {"beside": ".wy-nav-top", "put": "prepend", "look": "icon", "until": 768, "style": "float:right"},
+                place("#rtd-search-form", "before", "field", "margin-bottom:.8rem", solid=True),
+                place(".wy-nav-top", "prepend", "icon", "float:right", below=768),
             ),
             own="#rtd-search-form",
         ),
         SearchBox(
             "PyData",  # also Sphinx Book
             (
-                {
-                    "beside": ".bd-header .search-button__button, .bd-header .search-button",
-                    "put": "before",
-                    "look": "button",
-                },
-                {"beside": ".bd-sidebar-primary .search-button__button", "put": "before", "look": "field"},
+                place(".bd-header .search-button__button, .bd-header .search-button", "before", "button"),
+                place(".bd-sidebar-primary .search-button__button", "before", "field"),
             ),
             own=".search-button__button, .search-button",
         ),
         SearchBox(
             "Alabaster",
             (
-                {
-                    "beside": ".sphinxsidebar #searchbox",
-                    "put": "before",
-                    "look": "field",
-                    "from": 876,
-                    "style": "margin:1em 0",
-                },
-                {"beside": ".sphinxsidebar", "put": "after", "look": "floating", "until": 876},
+                place(".sphinxsidebar #searchbox", "before", "field", "margin:1em 0", above=876),
+                place(".sphinxsidebar", "after", "floating", below=876),
             ),
             own=".sphinxsidebar #searchbox",
         ),

@@ -6,6 +6,7 @@ from typing import Any
 from structformer.formats import FOLDER, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
 
 from structformer_sites.navigation import PageNames, by_weight, nested
+from structformer_sites.places import place
 from structformer_sites.settings import SCRIPTS, address, load, text_of
 
 _KEYS = ("site", "base", "integrations")
@@ -58,7 +59,7 @@ STARLIGHT = SiteGenerator(
     boxes=(
         SearchBox(
             "Starlight",
-            ({"beside": "header site-search", "put": "before", "look": "button"},),
+            (place("header site-search", "before", "button"),),
             own="header site-search",
         ),
     ),

@@ -3,6 +3,7 @@
 from structformer.formats import BARE, HTML, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
 
 from structformer_sites.navigation import PageNames, nested
+from structformer_sites.places import place
 from structformer_sites.settings import SCRIPTS, address, load, path_in, text_of
 
 _KEYS = ("title", "themeConfig", "base", "srcDir", "sitemap", "cleanUrls", "head")
@@ -39,7 +40,7 @@ VITEPRESS = SiteGenerator(
     boxes=(
         SearchBox(
             "VitePress",
-            ({"beside": ".VPNavBar .VPNavBarSearch", "put": "prepend", "look": "button"},),
+            (place(".VPNavBar .VPNavBarSearch", "prepend", "button"),),
             own=".VPNavBarSearch > :not([data-structformer])",
         ),
     ),
