@@ -1,7 +1,6 @@
 """Hook specifications, and the manager of plugins installed under the entry-point group "structformer"."""
 
 import importlib.metadata
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -230,13 +229,10 @@ class Plugins:
         name = self._formats[format_name][1]
         return next(plugin for plugin in self.installed if plugin.name == name)
 
-    @cached_property
-    def _copied_sources(self) -> tuple[re.Pattern[str], ...]:
-        return tuple(each.copied_sources for each in self.site_generators.values() if each.copied_sources)
-
     def _is_copied_source(self, path: str) -> bool:
         """Whether a file is the source of a built page, which lies beside it: the page is read."""
-        return any(pattern.match(path) for pattern in self._copied_sources)
+        patterns = (each.copied_sources for each in self.site_generators.values())
+        return any(pattern is not None and pattern.match(path) for pattern in patterns)
 
     def claiming(self, path: str) -> list[Format]:
         """The formats whose suffix a path has, or, of a template, what it makes."""

@@ -43,9 +43,7 @@ def unread_hint(suffix: str) -> str:
 
 
 def fields_hint(suffix: str) -> str:
-    """How files that may hold records under names of their own are read; "" of another suffix. A folder of pages has a
-    few such files too, of settings: it is for whom to decide who knows how many there are.
-    """
+    """Return how files that may hold records under names of their own are read; "" for another suffix."""
     may_be = suffix.lower() in _RECORDS
     return "if they hold records, say what their parts are called: --fields id=NAME,text=NAME" if may_be else ""
 

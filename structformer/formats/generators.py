@@ -105,9 +105,7 @@ class HtmlRules:
     address: str = ""
     """A CSS selector of the element with the page's address in `href` or `content`, on its own pages."""
     change: Callable[[Any], None] | None = None
-    """Change a bs4.BeautifulSoup of any page in place before it is read. Of generators that come with structformer none
-    does, since a soup takes three times as long as all else.
-    """
+    """Change a bs4.BeautifulSoup of any page in place before it is read, in three times the time of all else."""
     drop: str = ""
     """A CSS selector of elements to leave out, on its own pages."""
     furniture: frozenset[str] = frozenset()
@@ -171,6 +169,9 @@ class SiteGenerator:
     """Names of its settings files, relative to the folder that holds them."""
     read: Callable[[str, str], SiteFacts | None] | None = None
     """Return the facts of a settings file, given its name and text; None if it is not this generator's."""
+    whole: Callable[[str, Callable[[str], str]], str] | None = None
+    """Return the text of a settings file with those that it builds on, given its text and what returns the text of a
+    file by its path from that file's folder, "" if it may not be read."""
     navigation: Callable[[SiteFiles], Iterable[NavEntry]] | None = None
     """Return the pages in the order of the site, with the titles that its navigation shows."""
     markers: tuple[str, ...] = ()
@@ -192,7 +193,7 @@ class SiteGenerator:
     """Dialects of Markdown that its pages have; `--option dialect=` takes its name for them."""
     page_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Settings files that say something of the pages below them, by what a format asks for: "site" for the values of
-    {{ site.x }}, "loose_tables" for a trait of the pages. With each file, what precedes a value's name in it."""
+    {{ site.x }}, for example. With each file, what precedes a value's name in it."""
     published: Callable[[str, Mapping[str, Any], SourceFile], Iterable[str]] | None = None
     """Return further paths under which it publishes a page, given the page's path, metadata and file."""
     copied_sources: re.Pattern[str] | None = None

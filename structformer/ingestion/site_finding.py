@@ -10,7 +10,7 @@ import posixpath
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ _ABOVE = 2  # folders above a given one in which settings are looked for
 _SETTINGS_BYTES = 200_000
 _PAGE_BYTES = 1_000_000
 _SITEMAP_BYTES = 5_000_000
+_FILE_BYTES = 2_000_000
 _LOCATION = re.compile(r"<loc>\s*(https?://[^<\s]+)\s*</loc>")
 _BY_NAME = "the folder's name"
 
@@ -52,6 +53,8 @@ class Found:
     """The folder of its settings."""
     settings: str = ""
     """The name of the settings file; "" if there is none."""
+    text: str = ""
+    """What that says, with the settings that it builds on."""
 
 
 def found_site(sources: Sequence[Source], theme: str = "", *, above: bool = True) -> Found:
@@ -73,15 +76,17 @@ def found_site(sources: Sequence[Source], theme: str = "", *, above: bool = True
             placed = _placed(facts, given, given, source, own)
             assert placed is not None
             return replace(placed, site=replace(placed.site, said_by="the theme" if facts.base_url else ""))
-        for folder, way in [*_places(given)][: None if above else 1]:
+        places = [*_places(given)][: None if above else 1]
+        for folder, way in places:
             outside = not inside or folder != given
-            for generator, name, facts in _settings(folder):
+            beside = file_reader(folder, [places[-1][0]], given, read)
+            for generator, name, text, facts in _settings(folder, beside):
                 if outside:
                     read.append(way + name)
                 placed = _placed(facts, folder, given, source, generator, name) if facts is not None else None
                 if placed is None:
                     continue
-                best = best or placed
+                best = best or replace(placed, text=text)
                 if placed.site.base_url:
                     site = replace(placed.site, said_by=way + name, name=best.site.name or placed.site.name)
                     return replace(best, site=site, above=tuple(dict.fromkeys(read)))
@@ -111,13 +116,29 @@ def _is_anybodys(folder: Path) -> bool:
     return True
 
 
-def _settings(folder: Path) -> Iterator[tuple[SiteGenerator, str, SiteFacts | None]]:
-    """Return each settings file's facts with its generator and name; None if the file is not that generator's."""
+def _settings(folder: Path, beside: Callable[[str], str]) -> Iterator[tuple[SiteGenerator, str, str, SiteFacts | None]]:
+    """Yield each settings file's generator, name, text and facts, which are None if the file is another program's."""
     for generator in load_plugins().site_generators.values():
         for name in generator.settings:
             text = text_of(folder, name, _SETTINGS_BYTES)
             if text is not None and generator.read is not None:
-                yield generator, name, generator.read(name, text)
+                text = generator.whole(text, beside) if generator.whole is not None else text
+                yield generator, name, text, generator.read(name, text)
+
+
+def file_reader(start: Path, within: Sequence[Path], given: Path, outside: list[str]) -> Callable[[str], str]:
+    """Return what reads files, by their paths from `start`, that lie in one of `within`; "" for others. outside: gets
+    the paths, from `given`, of those that it lacks."""
+
+    def text(path: str) -> str:
+        place = Path(os.path.normpath(start / path))
+        is_allowed = any(place.is_relative_to(folder) for folder in within)
+        read = text_of(place.parent, place.name, _FILE_BYTES) if is_allowed else None
+        if read is not None and not place.is_relative_to(given):
+            outside.append(os.path.relpath(place, given).replace(os.sep, "/"))
+        return read or ""
+
+    return text
 
 
 def text_of(folder: Path, name: str, limit: int) -> str | None:

@@ -12,12 +12,11 @@ from structformer.corpus import Corpus
 from structformer.corpus.site import Navigation
 from structformer.formats.generators import SiteFiles, SiteGenerator, SitePage
 from structformer.formats.link_names import without_suffix
-from structformer.ingestion.site_finding import Found, text_of
+from structformer.ingestion.site_finding import Found, file_reader
 from structformer.plugins import load_plugins
 
 _MOST_PAGES = 200_000  # of a corpus whose pages are asked for their place
 _MOST_FOLDERS = 500  # in which a file is looked for that shows the generator
-_PAGE_BYTES = 2_000_000
 _INDEX_PAGES = ("index", "_index", "readme", "home")
 _PLAIN_TITLES = frozenset(
     """about contents docs documentation getting started home index introduction overview readme start
@@ -45,18 +44,20 @@ def with_navigation(found: Found, rows: Iterable[tuple[str, str, Any]]) -> tuple
     if not found.site.name:
         found = replace(found, site=replace(found.site, name=_name_by_index(pages)))
     outside: list[str] = []
-    text = _reader(found, outside)
+    # Nothing is read but what lies in the folder of the pages or in that of the settings.
+    within = (found.pages, found.folder) if found.pages != Path() else ()
+    text = file_reader(found.pages, within, found.given, outside)
     generator = found.generator or _by_pages(pages, text)
-    if generator is None:
-        return found, Navigation()
-    found = replace(found, site=replace(found.site, generator=generator.name))
-    if generator.navigation is None:
+    if generator is not None:
+        found = replace(found, site=replace(found.site, generator=generator.name))
+    if generator is None or generator.navigation is None:
         return found, Navigation()
     way = os.path.relpath(found.folder, found.pages).replace(os.sep, "/")
     folder = "" if way == "." or not found.settings else f"{way}/"
-    known = {page.path for page in pages}
+    known, settings = {page.path for page in pages}, folder + found.settings
     titles: dict[str, str] = {}
-    for entry in generator.navigation(SiteFiles(found.settings, text, pages, folder)):
+    read = SiteFiles(found.settings, lambda path: (found.text if path == settings else "") or text(path), pages, folder)
+    for entry in generator.navigation(read):
         if entry.path in known:
             titles.setdefault(root + entry.path[len(found.below) :], " ".join(entry.title.split()))
     return replace(found, above=tuple(dict.fromkeys((*found.above, *outside)))), Navigation(titles)
@@ -67,21 +68,6 @@ def _name_by_index(pages: Sequence[SitePage]) -> str:
     titles = {without_suffix(page.path).lower(): page.title for page in pages if "/" not in page.path}
     named = (titles[stem].strip() for stem in _INDEX_PAGES if stem in titles)
     return next((title for title in named if title and title.lower() not in _PLAIN_TITLES and len(title) <= 80), "")
-
-
-def _reader(found: Found, outside: list[str]) -> Callable[[str], str]:
-    """A function that reads a file below the pages' or settings' folder; `outside` gets what lies above the given."""
-
-    def text(path: str) -> str:
-        place = Path(os.path.normpath(found.pages / path))
-        if not any(place.is_relative_to(folder) for folder in (found.pages, found.folder)):
-            return ""
-        read = text_of(place.parent, place.name, _PAGE_BYTES)
-        if read is not None and not place.is_relative_to(found.given):
-            outside.append(os.path.relpath(place, found.given).replace(os.sep, "/"))
-        return read or ""
-
-    return text if found.pages != Path() else lambda path: ""
 
 
 def _by_pages(pages: Sequence[SitePage], text: Callable[[str], str]) -> SiteGenerator | None:
@@ -96,11 +82,8 @@ def _by_pages(pages: Sequence[SitePage], text: Callable[[str], str]) -> SiteGene
     if best[0]:
         return best[1]
     folders = list(dict.fromkeys(page.path.rpartition("/")[0] for page in pages))[:_MOST_FOLDERS]
-    return next((each for each in generators if _has(each.markers, folders, text)), None)
-
-
-def _has(names: Iterable[str], folders: Sequence[str], text: Callable[[str], str]) -> bool:
-    return any(text(f"{folder}/{name}".lstrip("/")) for name in names for folder in folders)
+    marks = ((each, f"{at}/{name}".lstrip("/")) for each in generators for name in each.markers for at in folders)
+    return next((generator for generator, path in marks if text(path)), None)
 
 
 def _is_number(value: object) -> bool:

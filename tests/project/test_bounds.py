@@ -36,7 +36,7 @@ LINES = {
     "records": 539,
     "rst": 1_382,
     "serve": 8_485,
-    "sites": 1_872,
+    "sites": 1_919,
     "web": 1_189,
     "webformer": 807,
     "wikitext": 2_465,

@@ -135,3 +135,46 @@ def test_a_changed_title_is_read_by_the_next_ingest_and_asks_for_a_new_index(tmp
     again = Corpus.open(tmp_path / "w")
     assert again.document("auth.md").title == "Logging in"
     assert again.fingerprint != made.fingerprint
+
+
+def test_pages_files_order_the_pages_of_mkdocs_and_name_them(tmp_path):
+    pages = {
+        "mkdocs.yml": "site_name: Boats\nplugins: [awesome-pages]\n",
+        "docs/.pages": "nav:\n  - index.md\n  - guide\n  - ...\n  - Last words: zulu.md\n",
+        "docs/index.md": "Welcome.\n",
+        "docs/alpha.md": "# Alpha\n\nText.\n",
+        "docs/zulu.md": "Text.\n",
+        "docs/guide/.pages": "title: The guide\norder: desc\n",
+        "docs/guide/index.md": "Start here.\n",
+        "docs/guide/a.md": "# A\n\nText.\n",
+        "docs/guide/b/c.md": "# C\n\nText.\n",
+    }
+    made = corpus(tmp_path, pages)
+    ranks = made.navigation.ranks
+    order = ["index.md", "guide/index.md", "guide/b/c.md", "guide/a.md", "alpha.md", "zulu.md"]
+    assert sorted(ranks, key=ranks.get) == [f"docs/{name}" for name in order]
+    titles = {document.id: document.title for document in made.documents()}
+    assert (titles["docs/zulu.md"], titles["docs/guide/index.md"]) == ("Last words", "The guide")
+
+
+@pytest.mark.parametrize("base", ["base.yml", "shared/base.yml", "../base.yml"])
+def test_settings_of_mkdocs_inherit(base, tmp_path):
+    (tmp_path / ".git").mkdir()
+    own = f"INHERIT: {base}\nsite_name: Boats\n"
+    shared = "site_name: Fleet\nsite_url: https://e.org/\nnav:\n  - Logging in: auth.md\n  - index.md\n"
+    pages = {"mkdocs.yml": own, base: shared, "docs/index.md": "Welcome.\n", "docs/auth.md": "How to log in.\n"}
+    made = corpus(tmp_path, pages)
+    assert (made.site.name, made.site.base_url) == ("Boats", "https://e.org/")
+    assert {document.id: document.title for document in made.documents()}["docs/auth.md"] == "Logging in"
+    assert made.navigation.ranks == {"docs/auth.md": 0, "docs/index.md": 1}
+
+
+def test_settings_inherit_nothing_from_elsewhere_and_not_for_ever(tmp_path):
+    (tmp_path / "secret.yml").write_text("site_url: https://secret.org/\n")
+    (tmp_path / "site" / ".git").mkdir(parents=True)
+    made = corpus(tmp_path, {"mkdocs.yml": "INHERIT: ../secret.yml\n", "docs/index.md": "# A\n\nText.\n"})
+    assert made.site.base_url == ""
+    made = corpus(
+        tmp_path / "again", {"mkdocs.yml": "INHERIT: mkdocs.yml\nsite_name: A\n", "docs/a.md": "# A\n\nText.\n"}
+    )
+    assert made.site.name == "A"
