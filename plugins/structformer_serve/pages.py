@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, takewhile
 from typing import Any
 from urllib.parse import urlencode
@@ -226,7 +227,8 @@ class PageMaker:
             heading=f"{request.q} · {self.service.title}",
             query=request.q,
             answer=answer,
-            crumbs=lambda hit: crumbs(hit, lambda folder: self.service.label(access, folder)),
+            crumbs=lambda hit: crumbs(hit, folder),
+            folder=(folder := partial(self.service.label, access)),
             kept=kept,
             help=(help_ := self.service.help(request, access)),
             meant=address([], [], q=help_.meant) if help_.meant else "",

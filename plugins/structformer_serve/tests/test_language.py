@@ -137,6 +137,13 @@ def test_nothing_on_a_german_page_is_english(workspace):
         assert "[Bild: " in found.get("/read/anleitung/anker.md").text
 
 
+def test_folders_have_one_name_on_cards_and_among_filters(workspace):
+    with client(workspace) as found:
+        for page in (found.get("/").text, found.get("/?q=anker").text):
+            assert re.search(r">(<b>)?Anleitung(</b>)?</(a|h2|h3|summary)>", page)
+        assert not re.search(r">(anleitung|teile|kopie)</a>", found.get("/?q=anker").text)
+
+
 def test_the_language_of_the_page_is_that_of_its_documents_or_the_chosen_one(workspace):
     with client(workspace, language="fr") as found:
         page = found.get("/?q=anker").text
