@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_576,
     "readers": 19_671,
     "research": 7_005,
-    "all": 84_365,
+    "all": 85_037,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
