@@ -32,6 +32,9 @@ TOPIC_PARTS = {
     "narr": re.compile(r"<(narr|narrative)\b[^<>]*>\s*(?:Narrative:)?\s*(.*?)\s*(?:</\1>|\n\s*<|$)", _FLAGS),
 }
 _COMMENT, _CDATA = re.compile("<!--.*?-->", re.DOTALL), re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+# Ends of the names that MTEB has for sets of BEIR, and of their ids in ir_datasets.
+_OTHER_NAMES = {"fiqa2018": "fiqa", "quoraretrieval": "quora", "dbpedia": "dbpediaentity"}
+_OTHER_NAMES |= {"(?<!webis)touche2020": "webistouche2020"}
 _IDS, _TEXTS = ("_id", "qid", "query_id", "id"), ("text", "query")  # what queries in JSON are called by
 
 
@@ -175,8 +178,27 @@ def beir_judgements(beir: Path) -> Judgements:
 
 
 def beir_dataset(beir: Path) -> str:
-    """The ir_datasets id of a BEIR name: its test split, unless it is an id already."""
-    return str(beir) if len(beir.parts) > 1 else f"beir/{beir}/test"
+    """Return the ir_datasets id of a set of BEIR or NanoBEIR that is called as people call it (SciFact, NanoFiQA2018):
+    of its test split if it has one, of MS MARCO's dev split; an id as it is. Raises UsageError with the nearest name.
+    """
+    if len(beir.parts) > 1:
+        return str(beir)
+    with needed_for("an id of ir_datasets"):
+        from ir_datasets import registry
+    known = sorted(name for name in registry if name.startswith(("beir/", "nano-beir/")))
+    sets = {_plain(name.removeprefix("beir/").replace("nano-beir", "nano")): name for name in known}
+    wanted = _plain(str(beir))
+    for theirs, ours in _OTHER_NAMES.items():
+        wanted = re.sub(f"{theirs}$", ours, wanted)
+    if wanted not in sets:
+        raise UsageError(f"BEIR has no set {str(beir)!r}; {did_you_mean(wanted, sets)}")
+    of = sets[wanted]
+    split = "dev" if of == "beir/msmarco" else "test"
+    return f"{of}/{split}" if f"{of}/{split}" in known else of
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W|_", "", name).lower()
 
 
 def dataset_judgements(name: str) -> Judgements:

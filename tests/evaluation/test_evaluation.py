@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from structformer.evaluation.comparison import average_ranks, evaluate
 from structformer.evaluation.difference import difference
 from structformer.evaluation.judgements import (
     Judgements,
+    beir_dataset,
     dataset_judgements,
     read_judgements,
     read_queries,
@@ -248,6 +250,29 @@ def test_runs_go_out_and_come_back(tmp_path):
     (tmp_path / "y.run").write_text("q1 Q0 d 1\n")
     with pytest.raises(UsageError, match="line 1: not TREC's"):
         read_run(tmp_path / "y.run")
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset"),
+    [
+        ("scifact", "beir/scifact/test"),
+        ("ArguAna", "beir/arguana"),  # without splits
+        ("TREC-COVID", "beir/trec-covid"),
+        ("MSMARCO", "beir/msmarco/dev"),
+        ("Touche2020", "beir/webis-touche2020"),
+        ("NanoFiQA2018", "nano-beir/fiqa"),
+        ("NanoQuoraRetrieval", "nano-beir/quora"),
+        ("NanoDBPedia", "nano-beir/dbpedia-entity"),
+        ("beir/fiqa/dev", "beir/fiqa/dev"),
+    ],
+)
+def test_sets_of_beir_are_called_as_people_call_them(name, dataset):
+    assert beir_dataset(Path(name)) == dataset
+
+
+def test_a_wrong_set_of_beir_names_the_nearest():
+    with pytest.raises(UsageError, match=r"BEIR has no set 'NanoSciFct'; did you mean nanoscifact\?"):
+        beir_dataset(Path("NanoSciFct"))
 
 
 def test_an_ir_datasets_id_gives_queries_and_qrels(tmp_path):
