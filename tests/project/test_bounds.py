@@ -19,7 +19,7 @@ LINES = {
     "agent": 532,
     "asciidoc": 1_455,
     "cluster": 113,
-    "core": 40_119,
+    "core": 40_140,
     "demo": 208,
     "devkit": 1_430,
     "engines": 1_167,
@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_576,
     "readers": 19_671,
     "research": 7_005,
-    "all": 85_037,
+    "all": 85_052,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
