@@ -27,6 +27,7 @@ def _read(name: str, text: str) -> SiteFacts | None:
         HTML if settings.get("uglyurls") in (True, "true") else FOLDER,
         (text_of(settings.get("contentdir")) or "content",),
         name=text_of(settings.get("title")),
+        lower=settings.get("disablepathtolower") not in (True, "true"),
     )
 
 

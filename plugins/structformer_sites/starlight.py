@@ -21,12 +21,8 @@ def _theme(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _read(name: str, text: str) -> SiteFacts:
     settings = load(name, text, _KEYS)
-    return SiteFacts(
-        address(settings.get("site"), settings.get("base", "/")),
-        FOLDER,
-        ("src/content/docs", "src/pages"),
-        name=text_of(_theme(settings).get("title")),
-    )
+    base_url, name = address(settings.get("site"), settings.get("base", "/")), text_of(_theme(settings).get("title"))
+    return SiteFacts(base_url, FOLDER, ("src/content/docs", "src/pages"), name=name, lower=True)
 
 
 def _navigation(files: SiteFiles) -> Iterator[NavEntry]:

@@ -10,7 +10,9 @@ def _read(name: str, text: str) -> SiteFacts | None:
     settings = load(name, text)
     if "base_url" not in settings:
         return None
-    return SiteFacts(address(settings["base_url"]), FOLDER, ("content",), name=text_of(settings.get("title")))
+    return SiteFacts(
+        address(settings["base_url"]), FOLDER, ("content",), name=text_of(settings.get("title")), lower=True
+    )
 
 
 ZOLA = SiteGenerator(

@@ -48,6 +48,8 @@ class Site:
     """The site generator that was recognised, by its name; "" if none was."""
     outside: tuple[str, ...] = ()
     """What precedes the colon in links to other sites: "python" in python:slice."""
+    lower: bool = False
+    """Addresses are in lower case, with a dash for a space."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outside", tuple(self.outside))  # a list in JSON
@@ -83,7 +85,8 @@ class Site:
                 return urljoin(base, quote(value.lstrip("/")))
         if id != path or not path.startswith(self.root):
             return ""  # one of many in a file, or no page of the site
-        return base + quote(self._path(self.within + path[len(self.root) :]))
+        place = self._path(self.within + path[len(self.root) :])
+        return base + quote(place.lower().replace(" ", "-") if self.lower else place)
 
     def moved(self, address: str, id: str, base_url: str) -> str:
         """A document's address on a copy of this site at base_url: its id there if it has none on this site. Without

@@ -38,6 +38,8 @@ class SiteFacts:
     """The site's name; "" if the settings do not say."""
     outside: tuple[str, ...] = ()
     """What precedes the colon in links to other sites that the settings name: "python" in python:slice."""
+    lower: bool = False
+    """Addresses are in lower case, with a dash for a space."""
 
 
 @dataclass(frozen=True, slots=True)

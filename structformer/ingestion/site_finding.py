@@ -171,7 +171,7 @@ def _placed(
     base, label = (given, f"{source.label}/" if source.label else "") if base is None else (base, "")
     root, below = label + _path(_inside(pages, base)), _path(_inside(base, pages))
     base_url = facts.base_url if is_address(facts.base_url) else ""
-    site = Site(base_url, facts.rule, root, within + below, "", facts.name, generator.name, facts.outside)
+    site = Site(base_url, facts.rule, root, within + below, "", facts.name, generator.name, facts.outside, facts.lower)
     return Found(site, (), generator, given, pages, root, below, folder, name)
 
 

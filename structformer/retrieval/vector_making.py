@@ -70,11 +70,6 @@ def journals(workspace: Workspace) -> Path:
     return workspace.cache / "vectors"
 
 
-def _told(progress: Progress | None, stage: str, total: int) -> Callable[[int], None]:
-    """Reports what is done of a stage."""
-    return lambda done: progress(stage, done, total) if progress else None
-
-
 def make_vectors(
     folder: Path,
     before: Path | None,
@@ -100,8 +95,8 @@ def make_vectors(
     corpus = Corpus.open(workspace)
     described = drawn_descriptions(corpus, ReferenceGraph.open(workspace, corpus), units) if pretrained else []
     total = len(units) + len(documents) + len(described)
-    told = _told(progress, f"vectors of {place.name}", total)
-    told(0)
+    stage, say = f"vectors of {place.name}", progress or (lambda *_: None)
+    say(stage, 0, total)
     bits = manifest.get("vector_bits", 32)
     elsewhere = sorted(made.glob(f"{place.vectors}-*.journal")) if made is not None else []
     journal = VectorJournal(journals(workspace) / place.vectors, model.dimensions, elsewhere)
@@ -133,7 +128,7 @@ def make_vectors(
                     journal,
                     tokens=keeper,
                     bits=bits,
-                    progress=lambda done, _, start=start: told(start + done),  # type: ignore[misc]
+                    progress=lambda done, _, start=start: say(stage, start + done, total),  # type: ignore[misc]
                 )
         if pretrained:
             write_descriptions(description_texts_path(path), described)

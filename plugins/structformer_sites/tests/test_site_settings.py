@@ -122,3 +122,20 @@ def test_folders_that_are_not_opened_are_named(tmp_path):
 )
 def test_settings_in_any_form_of_their_language(name, settings, start, tmp_path):
     assert address(tmp_path, name, settings) == f"https://e.org/{start}"
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "pages", "place"),
+    [
+        ("hugo.yaml", "baseURL: https://e.org/\n", "content", "release-notes/v2-1/"),
+        ("hugo.yaml", "baseURL: https://e.org/\ndisablePathToLower: true\n", "content", "Release%20Notes/V2-1/"),
+        ("config.toml", "base_url = 'https://e.org'\n", "content", "release-notes/v2-1/"),
+        ("mkdocs.yml", "site_url: https://e.org/\n", "docs", "Release%20Notes/V2-1/"),
+    ],
+)
+def test_addresses_are_in_lower_case_where_the_generator_writes_them_so(name, settings, pages, place, tmp_path):
+    page = f"{pages}/Release Notes/V2-1.md"
+    write_pages(tmp_path / "site", {name: settings, page: "# V2.1\n\nText.\n"})
+    ingest(tmp_path / "site", tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    assert [corpus.site.address(document) for document in corpus.documents()] == [f"https://e.org/{place}"]

@@ -46,7 +46,9 @@ def learn(learning: Learning, prepared: Prepared, exchanged: Callable[[], Abstra
     compiled = getattr(objective.model, "_compiled_call_impl", None) is not None
     with torch.set_grad_enabled(compiled), learning.alone():
         for number in range(twice):
-            states.append(_random_state(device))
+            states.append(
+                [torch.get_rng_state(), *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else [])]
+            )
             with learning.autocast():
                 known.append(_to_learn(learning.module(replace(prepared, only=number))))
     with learning.alone() if twice else exchanged():
@@ -73,10 +75,6 @@ def _backward(found: Reading, known: Reading) -> None:
     # Rows that no loss depends on have no gradient, but other processes wait for all weights'.
     gradients = [torch.zeros_like(old) if old.grad is None else old.grad for _, old in parts]
     torch.autograd.backward([new for new, _ in parts], gradients)
-
-
-def _random_state(device: torch.device) -> list[torch.Tensor]:
-    return [torch.get_rng_state(), *([torch.cuda.get_rng_state(device)] if device.type == "cuda" else [])]
 
 
 def _set_random_state(state: list[torch.Tensor], device: torch.device) -> None:
