@@ -17,7 +17,7 @@ _UNNAMED_FIRST = frozenset("heading tab details expand badge kbd abbr".split()) 
 # What `heading` shows in Kubernetes' documentation.
 _HEADINGS = {"whatsnext": "What's next", "seealso": "See also"}
 _IMAGES = frozenset("figure img image imgproc picture".split())
-_CODE = re.compile(r"highlight|mermaid|(?!.*(?:group|tabs)).*code.*", re.IGNORECASE)
+_CODE = re.compile(r"highlight|mermaid|plantuml|graphviz|kroki|d2|(?!.*(?:group|tabs)).*code.*", re.IGNORECASE)
 _HOLDS_OTHERS = re.compile(r"\s*\{\{[<%]")
 _VALUES = ("param", "meta", "var")  # show a value of the page or its site
 _SAYS_CODE = re.compile(r"""\bcode=["']?true\b|\bcodelang=""")

@@ -678,8 +678,11 @@ def test_escaped_shortcodes_show_the_shortcode():
     assert text(source) == 'Write {{< ref "a.md" >}}, {{% notice %}} or b.\n\n{{< tab >}}\n{{< /tab >}}'
 
 
-def test_a_diagram_in_a_shortcode_of_hugo_is_code():
-    source = '# T\n\n{{< mermaid class="wide" >}}\nsequenceDiagram\nparticipant Client\n{{< /mermaid >}}\n\nText.\n'
+@pytest.mark.parametrize("name", ["mermaid", "plantuml", "kroki"])
+def test_a_diagram_in_a_shortcode_of_hugo_is_code(name):
+    source = (
+        f'# T\n\n{{{{< {name} class="wide" >}}}}\nsequenceDiagram\nparticipant Client\n{{{{< /{name} >}}}}\n\nText.\n'
+    )
     assert text(source) == "sequenceDiagram\nparticipant Client\n\nText."
 
 
