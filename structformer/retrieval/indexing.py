@@ -57,6 +57,7 @@ def build_index(
 
     encoders: whose vectors are made: "structure", the static one, which is learned first where there is none, or more
     than a fifth of the texts are new since; "base", the untrained bi-encoder; or a trained one by its name. None:
+
     - "structure", and the trained bi-encoder if held-out questions show no loss, else "base" if it is at hand, as far
       as they run here: by torch, or, those of BERT's form, by onnxruntime;
     - but MissingPackage if they don't, and the index of today has vectors of such.
