@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -32,6 +32,20 @@ class Writer(ThreadingHTTPServer):
     def sections(self) -> list[str]:
         """The titles of the sections that it was asked about."""
         return sorted(body["messages"][1]["content"].split("\n")[1] for body in self.asked)
+
+
+def servers() -> Iterator[Callable[[Callable[[str], Any]], Writer]]:
+    """Yield what starts a server, for a fixture; end the started ones after the test."""
+    started: list[Writer] = []
+
+    def start(writes: Callable[[str], Any]) -> Writer:
+        started.append(Writer(writes))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.shutdown()
+        server.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):

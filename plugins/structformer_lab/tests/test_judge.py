@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from structformer.evaluation import read_judgements
 from structformer.ingestion import ingest
 
 from conftest import write_pages
-from model_server import Writer
+from model_server import Writer, servers
 from structformer_lab.judging.agreement import cohens_kappa, kendalls_tau
 from structformer_lab.judging.grading import Template, grade_of
 
@@ -28,18 +28,7 @@ QUERIES = {"1": "loop that never slips", "2": "join two ends of a rope", "3": "l
 RIGHT = {"1": "bowline.md", "2": "splice.md", "3": "oil.md"}
 
 
-@pytest.fixture
-def grader() -> Iterator[Callable[..., Writer]]:
-    servers: list[Writer] = []
-
-    def start(writes: Callable[[str], str | int]) -> Writer:
-        servers.append(Writer(writes))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+grader = pytest.fixture(name="grader")(servers)
 
 
 @pytest.fixture
@@ -60,7 +49,7 @@ def boat(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def judge(run, boat: Path) -> Callable[..., tuple[int, str]]:
-    """Run the command against a server: (exit code, all that it said)."""
+    """Run the command against a server: (exit code, its output and messages)."""
 
     def call(server: Writer, *more: object) -> tuple[int, str]:
         pipelines = ["--pipeline", "lexical", "--pipeline", "lexical[of=documents]"]
@@ -78,7 +67,7 @@ def asked(quoted: str) -> tuple[str, str]:
 
 
 def as_people(quoted: str) -> str:
-    """What the model answers: 3 for the page that people call right, 0 for others."""
+    """Answer 3 for the page that people call right, 0 for others."""
     question, title = asked(quoted)
     name = next(key for key, text in QUERIES.items() if text == question)
     return "3" if RIGHT[name] == f"{title.lower()}.md" else "Grade: 0"
@@ -86,10 +75,12 @@ def as_people(quoted: str) -> str:
 
 def test_a_model_that_judges_as_people_do_agrees_wholly(boat, judge, grader, tmp_path):
     server = grader(as_people)
-    code, said = judge(server, "--beir", tmp_path / "judged", "--output", tmp_path / "out")
-    assert code == 0, said
-    assert re.search(r"\d+ pages of 3 queries; to ask about: \d+, about [\d,]+ tokens to send, \d+ to come back", said)
-    assert "Cohen's kappa of relevant or not: 1.00" in said
+    code, output = judge(server, "--beir", tmp_path / "judged", "--output", tmp_path / "out")
+    assert code == 0, output
+    assert re.search(
+        r"\d+ pages of 3 queries; to ask about: \d+, about [\d,]+ tokens to send, \d+ to come back", output
+    )
+    assert "Cohen's kappa of relevant or not: 1.00" in output
     assert {body["model"] for body in server.asked} == {"small"}
     written = read_judgements(tmp_path / "out" / "queries.jsonl", tmp_path / "out" / "qrels" / "test.tsv")
     assert written.queries == QUERIES
@@ -110,15 +101,15 @@ def test_a_killed_run_goes_on_and_another_pipeline_asks_only_for_what_it_adds(bo
         left[0] -= 1
         return as_people(quoted) if left[0] >= 0 else 503
 
-    code, said = judge(grader(breaks), *given)
+    code, output = judge(grader(breaks), *given)
     assert code == 1
-    assert "answers: it answered HTTP 503. What it answered is kept" in said
+    assert "answers: it answered HTTP 503. What it answered is kept" in output
     assert not (boat / "evaluation").exists()
     [journal] = (boat / "cache").glob("judged-*.jsonl")
     with journal.open("a") as file:
         file.write('{"key": "cut by a ki')
-    code, said = judge(mended := grader(as_people), *given)
-    assert code == 0, said
+    code, output = judge(mended := grader(as_people), *given)
+    assert code == 0, output
     before = len(mended.asked)
     assert judge(mended, *given, "--pipeline", "hybrid", "--depth", "10")[0] == 0
     questions = [tuple(asked(body["messages"][1]["content"])) for body in mended.asked]
@@ -129,30 +120,32 @@ def test_a_killed_run_goes_on_and_another_pipeline_asks_only_for_what_it_adds(bo
 
 def test_a_dry_run_sends_nothing_and_says_the_cost(boat, judge, grader, tmp_path):
     server = grader(as_people)
-    code, said = judge(
+    code, output = judge(
         server, "--beir", tmp_path / "judged", "--depth", "1", "--dry-run", "--max-queries", "2", "--json"
     )
-    assert code == 0, said
-    cost = json.loads(said[said.index("{") : said.rindex("}") + 1])
+    assert code == 0, output
+    cost = json.loads(output[output.index("{") : output.rindex("}") + 1])
     assert (cost["queries"], cost["pages"], cost["requests"]) == (2, 2, 2)
     assert server.asked == []
     assert not list((boat / "cache").glob("judged-*"))
 
 
 def test_queries_of_a_log_get_judgements_without_people(judge, grader, tmp_path):
-    code, said = judge(grader(as_people), "--query-log", tmp_path / "judged" / "log.txt", "--output", tmp_path / "out")
-    assert code == 0, said
-    assert "kappa" not in said
+    code, output = judge(
+        grader(as_people), "--query-log", tmp_path / "judged" / "log.txt", "--output", tmp_path / "out"
+    )
+    assert code == 0, output
+    assert "kappa" not in output
     assert json.loads((tmp_path / "out" / "judge.json").read_text())["agreement"] is None
     assert read_judgements(tmp_path / "out" / "queries.jsonl", tmp_path / "out" / "qrels.txt").queries == QUERIES
 
 
 def test_an_answer_without_a_grade_is_shown_and_asked_for_again(judge, grader, tmp_path):
     given = ("--beir", tmp_path / "judged")
-    code, said = judge(grader(lambda quoted: "Good." if "Oil" in asked(quoted)[1] else as_people(quoted)), *given)
-    assert code == 0, said
-    assert "answers that could not be read: " in said
-    assert "'Good.'" in said
+    code, output = judge(grader(lambda quoted: "Good." if "Oil" in asked(quoted)[1] else as_people(quoted)), *given)
+    assert code == 0, output
+    assert "answers that could not be read: " in output
+    assert "'Good.'" in output
     assert judge(mended := grader(as_people), *given)[0] == 0
     assert {asked(body["messages"][1]["content"])[1] for body in mended.asked} == {"Oil"}
 

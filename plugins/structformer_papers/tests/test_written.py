@@ -19,7 +19,7 @@ from structformer.workspace import Workspace
 
 from boats import TINY
 from conftest import write_pages
-from model_server import Writer
+from model_server import Writer, servers
 from structformer_papers.written_by_model import JOURNAL, journal, lets_through, questions_of
 
 FILLER = "Look at it closely first, then do what the owner of the boat says about it, and ask someone who knows."
@@ -37,18 +37,7 @@ PAGES |= {
 }
 
 
-@pytest.fixture
-def writer() -> Iterator[Callable[[Callable[[str], str | int]], Writer]]:
-    servers: list[Writer] = []
-
-    def start(writes: Callable[[str], str | int]) -> Writer:
-        servers.append(Writer(writes))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+writer = pytest.fixture(name="writer")(servers)
 
 
 @pytest.fixture
@@ -60,7 +49,7 @@ def boat(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def write(run, boat: Path) -> Callable[..., tuple[int, str]]:
-    """Run the command against a server: (exit code, all that it said)."""
+    """Run the command against a server: (exit code, its output and messages)."""
 
     def call(server: Writer, *more: str) -> tuple[int, str]:
         given = ["-w", boat, "--tasks", "written", "--llm", server.url, "--llm-model", "small", "--workers", "1", *more]
@@ -93,10 +82,10 @@ def test_questions_that_find_their_section_again_become_examples(boat, write, wr
             }
         )
     )
-    code, said = write(server)
-    assert code == 0, said
+    code, output = write(server)
+    assert code == 0, output
     assert server.sections == ["Engine › Impeller", "Engine › Oil", "Rope › Bowline", "Rope › Splice"]
-    assert "asking about 4 of them (--max-requests 1,000): about" in said
+    assert "asking about 4 of them (--max-requests 1,000): about" in output
     assert drawn(boat) == {
         "a loop that never slips": "A bowline makes a loop that never slips",
         "joining two ends by braiding": "Two ends are spliced by braiding their strands",
@@ -108,7 +97,7 @@ def test_questions_that_find_their_section_again_become_examples(boat, write, wr
     }
     [body, *_] = server.asked
     assert (body["model"], set(server.keys)) == ("small", {"Bearer sk-very-secret"})
-    assert "sk-very-secret" not in said + (boat / "cache" / JOURNAL).read_text()
+    assert "sk-very-secret" not in output + (boat / "cache" / JOURNAL).read_text()
 
 
 def test_a_question_of_two_sections_tells_neither(boat, write, writer):
@@ -150,9 +139,11 @@ def test_an_answer_is_a_list_of_questions_in_any_form(answer, questions):
 
 
 def test_an_answer_that_is_no_list_is_said_and_asked_for_again(boat, write, writer):
-    code, said = write(writer(about({"Oil": '<think>[1]</think>["litres of oil"]', "Bowline": "I would rather not."})))
-    assert code == 0, said
-    assert "answers that could not be read: 1, the first of them ['I would rather not.']" in said
+    code, output = write(
+        writer(about({"Oil": '<think>[1]</think>["litres of oil"]', "Bowline": "I would rather not."}))
+    )
+    assert code == 0, output
+    assert "answers that could not be read: 1, the first of them ['I would rather not.']" in output
     assert len(journal(boat / "cache").answers()) == 3
     again = writer(about({"Bowline": "1. a loop that never slips"}))
     assert write(again)[0] == 0
@@ -182,9 +173,9 @@ def test_questions_in_other_words_count_if_the_search_finds_their_document(boat,
 
 def test_a_round_trip_needs_an_index_of_this_corpus(boat, write, writer, tmp_path):
     ingest(write_pages(tmp_path / "pages", {"new.md": f"# New\n\n{FILLER}\n"}), boat, workers=1)
-    code, said = write(writer(about({"Oil": '["litres of oil"]'})))
+    code, output = write(writer(about({"Oil": '["litres of oil"]'})))
     assert code == 1
-    assert "run `structformer index -w" in said
+    assert "run `structformer index -w" in output
 
 
 def test_a_slow_model_is_asked_one_at_a_time_and_may_take_longer_than_its_patience(boat, write, writer):
@@ -205,8 +196,8 @@ def test_a_slow_model_is_asked_one_at_a_time_and_may_take_longer_than_its_patien
             most = max(most, len(running))
             yield piece
 
-    code, said = write(writer(writes), "--at-once", "1", "--patience", "1", "--max-requests", "2")
-    assert code == 0, said
+    code, output = write(writer(writes), "--at-once", "1", "--patience", "1", "--max-requests", "2")
+    assert code == 0, output
     assert (most, len(journal(boat / "cache").answers())) == (1, 2)
 
 
@@ -222,9 +213,9 @@ def test_requests_are_bounded_and_the_next_run_goes_on(boat, write, writer):
 
 def test_a_run_that_broke_off_keeps_what_was_answered(boat, write, writer):
     broken = writer(about({"Bowline": '["a loop that never slips"]', "Splice": 500, "Engine": 429}))
-    code, said = write(broken)
+    code, output = write(broken)
     assert code == 1
-    assert "could not be asked for 3 of 4 answers: it answered HTTP" in said
+    assert "could not be asked for 3 of 4 answers: it answered HTTP" in output
     with (boat / "cache" / JOURNAL).open("a") as journal:
         journal.write('{"key": "cut by a ki')
     mended = writer(about({"Oil": '["litres of oil"]'}))
@@ -236,10 +227,10 @@ def test_a_run_that_broke_off_keeps_what_was_answered(boat, write, writer):
 def test_a_server_that_says_nothing_is_left_alone(boat, write, writer):
     goes_on = threading.Event()
     server = writer(lambda quoted: str([goes_on.wait(10)]))
-    code, said = write(server, "--patience", "1")
+    code, output = write(server, "--patience", "1")
     goes_on.set()
     assert code == 1
-    assert "of 4 answers: it did not answer within 1 s" in said
+    assert "of 4 answers: it did not answer within 1 s" in output
     assert journal(boat / "cache").answers() == {}
 
 
