@@ -20,7 +20,7 @@ RELEASE_LOGS = "release-logs.npy"  # in an index, (documents,) bool
 _FEWEST = 2  # headings that name a version
 # What files, folders and titles are called: "CHANGELOG.md", "release-notes/", "whatsnew/", "Release Notes".
 _NAME = re.compile(r"(?:change[-_ ]?log|changes|rel(?:ease)?[-_ ]?notes?|releases|what['’]?s?[-_ ]?new)s?(?![a-z])")
-_ASKED = re.compile(r"\b(?:breaking|change ?logs?|deprecat\w+|released?|release notes|what(?:['’]s| is) new)\b", re.I)
+_ASKED = re.compile(r"\b(?:breaking|change ?logs?|deprecat\w+|released?|what(?:['’]s| is) new)\b", re.I)
 
 
 def is_release_log(units: Sequence[Unit]) -> bool:
