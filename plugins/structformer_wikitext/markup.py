@@ -411,7 +411,7 @@ def _hidden_links(content: str, page: Page, site: Site) -> tuple[tuple[str, str]
 
 
 def _take_links(text: str, page: Page, site: Site) -> str:
-    """Turn files and categories, whose text may hold links and lines, into marks; other links stand on one line."""
+    """Replace links to files and categories by marks. Only their text may hold links or span lines."""
     if (quick := _take_flat_links(text, page, site)) is not None:
         return quick
     stack: list[list[str]] = [[]]

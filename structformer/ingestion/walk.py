@@ -224,7 +224,7 @@ def _asked_for(option: str, lines: Sequence[str]) -> Any:
 
 
 def _matcher(lines: Sequence[str]) -> Any:
-    """Matches paths with lines of a .gitignore, in linear time; a line that is no pattern is ignored, as by git."""
+    """Matches paths against the lines of a .gitignore in linear time; as in git, an invalid pattern is ignored."""
     import pathspec
 
     try:

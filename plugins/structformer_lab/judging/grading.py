@@ -26,7 +26,7 @@ _NAMED = re.compile(rf"(?:grade|score|relevance|rating)\W{{0,9}}(?:is\W)?{_DIGIT
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The texts that a request is made of; {query} and {passage} in `user` stand for what is judged."""
+    """The texts of a request; {query} and {passage} in `user` are placeholders."""
 
     system: str
     user: str

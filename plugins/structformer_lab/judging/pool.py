@@ -26,7 +26,7 @@ _TOKENS_OF_A_GRADE = 4  # for the estimate
 
 @dataclass(frozen=True)
 class Pool:
-    """What is judged, and by whom."""
+    """Queries with the documents that pipelines found for them, and the model that grades these."""
 
     queries: dict[str, str]
     runs: list[FoundRun]

@@ -17,7 +17,7 @@ DIALECTS: tuple[Dialect, ...] = tuple(import_module(f"{__name__}.{name}").DIALEC
 
 
 def chosen_names(chosen: str) -> frozenset[str]:
-    """Return the dialects that an option names; a site generator stands for those of its pages. Raises UsageError."""
+    """Return the dialects named by an option; a site generator's name means those of its pages. Raises UsageError."""
     names: set[str] = set()
     for name in map(str.strip, chosen.split(",")):
         if not (dialects := (name,) if name in (*_NAMES, "none") else markdown_of(name)):

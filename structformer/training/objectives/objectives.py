@@ -273,7 +273,7 @@ class BiEncoderObjective(Objective):
     def beside(self, prepared: Prepared, others: Sequence[Sequence[Example]]) -> None:
         if self.minimised.takes is not Takes.BATCH:
             super().beside(prepared, others)
-        # Those whose documents are told apart, not their queries.
+        # Examples with one query and several documents; those with several queries have no documents to tell apart.
         own, *rest = (
             [each for each in examples if len(set(each.queries)) == 1] for examples in (prepared.examples, *others)
         )
