@@ -1,6 +1,5 @@
 """Training the query side of a bi-encoder on the score that the search uses, without encoding the corpus again."""
 
-from structformer.query_side.query_log import read_query_log
 from structformer.query_side.training import train
 
-__all__ = ["read_query_log", "train"]
+__all__ = ["train"]

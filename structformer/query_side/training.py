@@ -14,7 +14,6 @@ from structformer.models.chosen_base import base_for, query_model_for
 from structformer.models.known_encoders import training_advice
 from structformer.notebook import Bars, in_notebook, notebook_progress
 from structformer.query_side.objective import QuerySideObjective
-from structformer.query_side.query_log import read_query_log
 from structformer.query_side.training_queries import ROUND_TRIP, training_queries
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments, Units
@@ -23,7 +22,7 @@ from structformer.retrieval.indexing import build_index
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.learning.static_scores import CrossFitted
 from structformer.retrieval.learning.structure import IndexStructure
-from structformer.retrieval.questions.pseudo_queries import ALL_SOURCES, SOURCES
+from structformer.retrieval.questions.pseudo_queries import ALL_SOURCES, SOURCES, read_query_log
 from structformer.retrieval.vector_making import made_vectors
 from structformer.retrieval.vectors.dense import DenseIndex
 from structformer.retrieval.vectors.encoder_names import STRUCTURE

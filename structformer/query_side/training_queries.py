@@ -11,17 +11,25 @@ import numpy.typing as npt
 import torch
 
 from structformer.corpus import Corpus
+from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.kinds import Ranker
-from structformer.query_side.query_log import log_queries, query_lengths
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
-from structformer.retrieval.questions.pseudo_queries import MOST_PSEUDO_QUERIES, OPENING, SOURCES, draw_pseudo_queries
+from structformer.retrieval.questions.even_sample import EvenSample
+from structformer.retrieval.questions.pseudo_queries import (
+    LOG,
+    MOST_PSEUDO_QUERIES,
+    OPENING,
+    SOURCES,
+    PseudoQuery,
+    draw_pseudo_queries,
+)
 from structformer.sampling import Example
 from structformer.sampling.held_out import held_out_share, is_held_out
-from structformer.text.query_like import FEWEST_WORDS, MOST_WORDS
+from structformer.text.query_like import FEWEST_WORDS, MOST_WORDS, plain
 from structformer.training.judged.judging import NDCG, Floats, Ranks
 
 ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
@@ -30,6 +38,9 @@ _FEWEST_HELD_OUT = 20
 _MOST_SHARES = 3  # times the usual share of documents, that are held out where these have too few questions
 _OPENING_WEIGHT = 3.0  # openings are drawn so much more often than other questions
 _BATCH = 128
+_AGREEING = 3  # documents that dense and lexical search each find first, the hybrid's first among them
+_SHORTEST_RANGE = (2, 24)  # words: how far the log may move the lengths of questions
+_FEWEST_FOR_STYLE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +152,38 @@ def training_queries(
     held = held[:_MOST_HELD_OUT]
     samples = TrainingQueries(asked, learned, documents, corpus.fingerprint)
     return asked, samples, Judge(asked, held) if held else None, len(drawn)
+
+
+def query_lengths(queries: Sequence[str]) -> tuple[int, int] | None:
+    """(fewest, most) words of nine in ten of a log's queries; None of a log too small to tell."""
+    if len(queries) < _FEWEST_FOR_STYLE:
+        return None
+    low, high = np.quantile([word_count(query) for query in queries], (0.05, 0.95)).round().astype(int)
+    fewest, most = _SHORTEST_RANGE
+    return max(fewest, int(low)), max(fewest + 2, min(most, int(high)))
+
+
+def log_queries(
+    queries: Sequence[str], search: UntrainedSearch, *, most: int = MOST_PSEUDO_QUERIES, seed: int = 0
+) -> list[PseudoQuery]:
+    """At most `most` queries whose first hybrid document is in the first three of dense and of lexical search."""
+    sample = EvenSample(most, f"log/{seed}")
+    for query in queries:
+        sample.add(plain(query), query, 0, None)
+    asked = PseudoQueryScores([PseudoQuery(each.text, 0, LOG) for each in sample.in_order()], search)
+    found = []
+    for start in range(0, len(asked), _BATCH):
+        numbers = list(range(start, min(start + _BATCH, len(asked))))
+        cosines, _, words, *_ = asked.parts(asked.vectors[numbers], numbers)
+        firsts = asked.owners[asked.totals(asked.vectors[numbers], numbers).argmax(1)].tolist()
+        for row, (number, first) in enumerate(zip(numbers, firsts, strict=True)):
+            if all(first in _best(asked, scores[row]) for scores in (cosines, words)):
+                found.append(PseudoQuery(asked.questions[number].text, first, LOG))
+    return found
+
+
+def _best(asked: PseudoQueryScores, scores: torch.Tensor) -> set[int]:
+    """The documents found first by one score of the units; none by a score that is nowhere above 0."""
+    by_document = torch.zeros(len(asked.overviews)).scatter_reduce(0, asked.owners, scores, "amax")
+    best = torch.topk(by_document, min(_AGREEING, len(by_document)))
+    return {document for document, score in zip(best.indices.tolist(), best.values.tolist(), strict=True) if score > 0}

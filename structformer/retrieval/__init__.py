@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from structformer.retrieval.opened import WHOLE, OpenedIndex
     from structformer.retrieval.pipeline import as_pipeline, hybrid, parse_pipeline
-    from structformer.retrieval.questions.pseudo_queries import draw_pseudo_queries
+    from structformer.retrieval.questions.pseudo_queries import draw_pseudo_queries, read_query_log
     from structformer.retrieval.rankings.hybrid_score import (
         STATIC_WORDS,
         FusionWeights,
@@ -79,7 +79,8 @@ __all__ = [
     "document_text", "draw_pseudo_queries", "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice",
     "fusion_weights", "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident",
     "is_stale", "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "page_places", "parse_filter",
-    "parse_pipeline", "pretrained_here", "query_encoder_folder", "read_curated", "read_qrels", "read_run", "rescore",
+    "parse_pipeline", "pretrained_here", "query_encoder_folder", "read_curated", "read_qrels", "read_query_log",
+    "read_run", "rescore",
     "saturation", "scaled_weights", "searches_without_torch", "slips", "snippet_of", "stage_kinds", "texts_of",
     "trained_encoder", "training_verdict", "unrepeatable", "web_address", "what_parts_give", "with_anchor",
     "would_lose_vectors",

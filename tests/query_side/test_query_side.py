@@ -23,9 +23,8 @@ from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.held_out_verdict import Judged, is_used, verdict
 from structformer.models.registry import read_record, trained_models
-from structformer.query_side.query_log import log_queries, read_query_log
 from structformer.query_side.training import trained_side
-from structformer.query_side.training_queries import Judge, query_weights, training_queries
+from structformer.query_side.training_queries import Judge, log_queries, query_weights, training_queries
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.learning.pseudo_query_scores import NOTHING, UntrainedSearch
 from structformer.retrieval.questions.pseudo_queries import (
@@ -36,6 +35,7 @@ from structformer.retrieval.questions.pseudo_queries import (
     RELATED,
     SENTENCE,
     draw_pseudo_queries,
+    read_query_log,
 )
 from structformer.retrieval.vectors.encoder_places import trained_encoder
 from structformer.retrieval.vectors.encoding import VectorJournal

@@ -144,7 +144,7 @@ def _queries(workspace: Path, asked: dict[str, Any]) -> tuple[Judgements, bool]:
 def _texts(workspace: Path, asked: dict[str, Any]) -> list[str]:
     """Return the queries of the log, or the written questions that are drawn."""
     if asked["query_log"]:
-        from structformer.query_side import read_query_log
+        from structformer.retrieval import read_query_log
 
         return read_query_log(asked["query_log"])
     from structformer.sampling import Samples

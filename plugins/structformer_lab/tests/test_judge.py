@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -240,3 +242,8 @@ def test_kappa_and_tau_have_the_values_of_textbooks():
     assert kendalls_tau([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(4 / 6)
     assert kendalls_tau([1, 2], [1, 1]) is None
     assert kendalls_tau([1], [1]) is None
+
+
+def test_reading_a_query_log_loads_no_torch():
+    program = "import sys; from structformer.retrieval import read_query_log; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

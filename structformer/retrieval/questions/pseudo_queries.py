@@ -8,13 +8,16 @@ again."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from structformer.corpus import Corpus
 from structformer.corpus.languages import corpus_languages
+from structformer.errors import UsageError
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.documents.copies import NO_COPIES, Copies
 from structformer.retrieval.documents.units import Unit
@@ -37,7 +40,8 @@ from structformer.text.stop_words import function_words
 OPENING, SENTENCE, HEADING, RELATED = "opening", "sentence", "heading", "related"
 LINK: Final = "link"
 ANCHOR: Final = "anchor"
-LOG = "log"  # people's queries, see structformer.query_side.query_log
+LOG = "log"  # people's queries, see structformer.query_side.training_queries
+_LONGEST = 1000  # characters of a query in a log; what is longer was pasted
 SOURCES = (OPENING, LINK, SENTENCE)  # those that questions are drawn from unless others are asked for
 ALL_SOURCES = (*SOURCES, ANCHOR, HEADING, RELATED)
 MOST_PSEUDO_QUERIES = 30_000
@@ -280,3 +284,32 @@ def _candidates(unit: Unit) -> Iterator[tuple[str, bool]]:
             text, is_named = question_text(sentence)
             if stands_alone(text, *_OPENING_WORDS) and not is_fragment(sentence, line, before, after):
                 yield text, is_named
+
+
+def read_query_log(path: Path) -> list[str]:
+    """Return the distinct queries of a log, in order: a query a line, `id<TAB>query`, or JSON lines with "query" or
+    "text". Raises UsageError, naming the line, if unreadable, and on a log without queries.
+    """
+    found: dict[str, str] = {}
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as lines:
+            for number, line in enumerate(lines, 1):
+                text = _query(line.strip(), f"{path}, line {number}")
+                if any(map(str.isalnum, text)) and len(text) <= _LONGEST:
+                    found.setdefault(plain(text), text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    if not found:
+        raise UsageError(f"{path} has no queries")
+    return list(found.values())
+
+
+def _query(line: str, place: str) -> str:
+    if not line.startswith("{"):
+        return " ".join(line.rpartition("\t")[2].split())
+    try:
+        value = json.loads(line)
+        text = value["query"] if "query" in value else value["text"]
+        return "" if text is None else " ".join(str(text).split())
+    except (ValueError, KeyError, RecursionError):
+        raise UsageError(f'{place}: not a JSON object with "query" or "text"') from None
