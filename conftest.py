@@ -28,6 +28,8 @@ os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # a peer in the te
 # six. Set before a library that computes is loaded.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+# What somebody has pulled for themselves changes no test; a test that pulls names a folder of its own.
+os.environ["STRUCTFORMER_MODELS"] = str(Path(__file__) / "no-models")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process that a test starts compiles all of structformer
 
 # What the extra test-all brings beside test: a test that imports one of these is skipped where it is missing.
