@@ -82,6 +82,10 @@ class Hooks(Protocol):
         """
 
     @hookspec
+    def structformer_latex_specs(self) -> list[Any]:
+        """Commands and environments of LaTeX: objects of pylatexenc.macrospec, MacroSpec and EnvironmentSpec."""
+
+    @hookspec
     def structformer_site_generators(self) -> list[SiteGenerator]:
         """Site generators (structformer.formats.SiteGenerator). Where several know a file of settings, the first whose
         `read` returns facts has it."""

@@ -125,8 +125,10 @@ class Bibliography(Part):
         self._cursor.skip_overlay()  # apacite's <see>
         self._cursor.skip_optionals()
         while (argument := self._cursor.group()) is not None:
-            for key in keys(argument):
-                key = key.strip()
+            if "\\cite" in argument:  # words around citations, of \citetext's kind
+                self._output.typeset(argument)
+                break
+            for key in map(str.strip, keys(argument)):
                 self.cited[key] = None
                 self._output.builder.add_link(f"cite:{key}", "", LinkKind.CITATION)
             if not is_list:

@@ -1,6 +1,7 @@
 """\\begin and \\end: lists, tables, figures and their captions, slides, and environments of the user's own."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -79,6 +80,7 @@ class Environments:
     _verbatim: Verbatim
     _bibliography: Bibliography
     _tables: Tables
+    _declared: Mapping[str, str]  # arguments of environments that nothing else is known of, in pylatexenc's form
     _own: list[str] = field(default_factory=list)  # the user's that are open
     _lists: list[_List] = field(default_factory=list)
     _floats: list[str] = field(default_factory=list)  # environments that may have a caption
@@ -266,6 +268,8 @@ class Environments:
                 self._write_title(title)
         elif name in _ARGUMENTS:
             self._cursor.drop(_ARGUMENTS[name])
+        elif name in self._declared:
+            self._cursor.drop(self._declared[name])
         elif self._cursor.peek() == "[":
             words = self._cursor.optional() or ""
             if _NOTE.match(words) and "=" not in words:  # of a theorem that is defined elsewhere

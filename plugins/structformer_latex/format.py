@@ -10,6 +10,7 @@ from typing import Any
 
 from structformer.document import Document, Link, MarkKind, Source
 from structformer.formats import (
+    FormatOption,
     SourceFile,
     TreeBuilder,
     decode,
@@ -21,6 +22,7 @@ from structformer.formats import (
 )
 
 from structformer_latex.commands import by_pair
+from structformer_latex.declared import Declared, declared
 from structformer_latex.reader import TexReader
 from structformer_latex.references import plain_address
 from structformer_latex.taken_files import MAIN, taken_files, without_comments
@@ -46,6 +48,7 @@ class LatexFormat:
     name = "latex"
     suffixes = (".tex", ".latex", ".ltx")
     media_types = ("application/x-tex", "text/x-tex")
+    options = (FormatOption("theme", "a theme of your own, in TOML: what --theme FILE holds", check=declared),)
     completeness = (
         "complete: multi-file projects, user macros, labels, references, citations "
         "with .bib and .bbl, hyperref, theorems"
@@ -65,13 +68,13 @@ class LatexFormat:
             source.warn("empty: no document")
             return
         with without_garbage_collection():
-            document = self._document(source, text)
+            document = self._document(source, text, declared(str(options.get("theme") or "")))
         if document is None:
             source.warn("only definitions: no document")
             return
         yield document
 
-    def _document(self, source: SourceFile, text: str) -> Document | None:
+    def _document(self, source: SourceFile, text: str, declarations: Declared) -> Document | None:
         def files(name: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None:
             for suffix in suffixes:
                 opened = source.open(name + suffix)
@@ -80,7 +83,7 @@ class LatexFormat:
             return None
 
         builder = TreeBuilder(slugs=False)
-        reader = TexReader(builder, files)
+        reader = TexReader(builder, files, declarations)
         reader.read(text, name=source.path, main=MAIN.search(without_comments(text)) is not None)
         _references(reader, builder, files, source.path)
         for warning in reader.warnings:

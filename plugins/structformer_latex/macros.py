@@ -3,7 +3,7 @@ bounds.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,11 +47,15 @@ class Macro:
 
 
 class Macros:
-    """What the user has defined so far, by name; an environment is its beginning and its end."""
+    """What has been defined so far, by name; an environment is its beginning and its end. What is declared for all
+    documents, none defines anew."""
 
-    def __init__(self, cursor: Cursor) -> None:
-        self.commands: dict[str, Macro] = {}
-        self.environments: dict[str, tuple[Macro, str]] = {}
+    def __init__(
+        self, cursor: Cursor, commands: Mapping[str, Macro], environments: Mapping[str, tuple[Macro, str]]
+    ) -> None:
+        self.commands = dict(commands)
+        self.environments = dict(environments)
+        self._declared = commands, environments
         self.ends: dict[str, list[str]] = {}  # macros that end an environment, by its name
         self._cursor = cursor
         self._expansions = 0
@@ -65,20 +69,24 @@ class Macros:
             self._keep(name, macro)
 
     def _keep(self, name: str, macro: Macro) -> None:
-        if _EXPL3.search(macro.body) is not None:  # a program, not text: as if it were defined elsewhere
+        if name in self._declared[0] or _EXPL3.search(macro.body) is not None:  # a program, not text
             return
         self.commands[name] = macro
         if (ended := _ENDING.fullmatch(macro.body)) is not None and name.isalpha():
             names = self.ends.setdefault(ended[1], [])
             names += [name] * (name not in names and len(names) < _MOST_ARGUMENTS)
 
+    def _keep_environment(self, name: str, macro: Macro, end: str = "") -> None:
+        if name and name not in self._declared[1]:
+            self.environments[name] = macro, end
+
     def _define_environment(self, command: str) -> None:
         name, macro, end = self._cursor.argument().strip(), self._macro(), self._cursor.argument()
         for kind in _ENDED.findall(end)[:_MOST_ARGUMENTS]:
             macro.body, count = re.subn(rf"\\{kind}(?![a-zA-Z@])", rf"\\begin{{{kind}}}", macro.body, count=1)
             end = end.replace(f"\\end{kind}", f"\\end{{{kind}}}") if count else end
-        if name and name not in VERBATIM and name not in MATH and name not in SKIPPED:
-            self.environments[name] = macro, end
+        if name not in VERBATIM and name not in MATH and name not in SKIPPED:
+            self._keep_environment(name, macro, end)
 
     def _define_code(self, command: str) -> None:
         """An environment for code: of listings, fancyvrb, tcolorbox or minted."""
@@ -96,11 +104,10 @@ class Macros:
             macro.body += "\\lst@"
             if command == "lstnewenvironment":
                 cursor.argument()
-        if name:
-            self.environments[name] = macro, ""
+        self._keep_environment(name, macro)
 
     def _exclude(self, command: str) -> None:
-        self.environments[self._cursor.argument().strip()] = Macro(0, "\\comment"), ""
+        self._keep_environment(self._cursor.argument().strip(), Macro(0, "\\comment"))
 
     def _define_documented(self, command: str) -> None:
         """xparse's \\NewDocumentCommand{name}{signature}{text}, and the same for environments."""
@@ -114,14 +121,14 @@ class Macros:
         if is_command:
             self._keep(name, macro)
         else:
-            self.environments[name] = macro, end
+            self._keep_environment(name, macro, end)
 
     def _define_box(self, command: str) -> None:
         """An environment of tcolorbox with options of its own."""
         self._cursor.optional()
         name, macro = self._cursor.argument().strip(), self._macro()
         begin = Macro(macro.arguments, f"\\begin{{tcolorbox}}[{macro.body}]", macro.default)
-        self.environments[name] = begin, "\\end{tcolorbox}"
+        self._keep_environment(name, begin, "\\end{tcolorbox}")
 
     def _name(self) -> str:
         name = self._cursor.argument().strip()
@@ -152,7 +159,7 @@ class Macros:
         if self._cursor.peek() == "=":
             self._cursor.position += 1
         other = self._cursor.argument()
-        if name and other.startswith("\\") and other[1:].strip() != name:
+        if name and name not in self._declared[0] and other.startswith("\\") and other[1:].strip() != name:
             original = other[1:].strip()
             self.commands[name] = self.commands.get(original) or Macro(0, other + " ", same=original)
 

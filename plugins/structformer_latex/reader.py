@@ -13,6 +13,7 @@ from structformer_latex.bibliography import Bibliography
 from structformer_latex.commands import DROPPED, LENGTHS, Handler, by_name
 from structformer_latex.conditions import Branches
 from structformer_latex.cursor import COMMAND, Cursor
+from structformer_latex.declared import Declared, known_arguments
 from structformer_latex.environments import Environments
 from structformer_latex.fonts import Fonts
 from structformer_latex.formulas import Formulas
@@ -49,17 +50,19 @@ _SHORTHANDS = {"`": "„", "'": "“", "<": "«", ">": "»", "~": "-", "=": "-",
 }
 _OF_MANUALS = frozenset("ltxdoc ltxguide ltnews l3doc".split())
 _MAX_DEPTH = 40  # of arguments in arguments
+_ANY_ARGUMENTS = 9 * "{"  # of a command that nothing is known of
 
 
 class TexReader:
     """Reads one document, with what it takes in, into a builder."""
 
-    def __init__(self, builder: TreeBuilder, files: Files) -> None:
+    def __init__(self, builder: TreeBuilder, files: Files, declared: Declared) -> None:
         cursor = self._cursor = Cursor()
         output = self._output = Output(builder, self.typeset)
         self.numbering = Numbering()
         self.front_matter = FrontMatter(cursor, output)
-        self._macros = Macros(cursor)
+        self._declared = declared
+        self._macros = Macros(cursor, declared.macros, declared.environments)
         self._branches = Branches(cursor, files, self._macros.commands)
         self._inputs = Inputs(cursor, output, self.front_matter, self._macros, files)
         self.references = References(cursor, output, self._macros, self.numbering)
@@ -73,7 +76,14 @@ class TexReader:
         verbatim = Verbatim(cursor, output, files)
         lists = (self._formulas, verbatim, self.bibliography, self._tables)
         self._environments = Environments(
-            cursor, output, self._macros, self.numbering, self._sections, theorems, *lists
+            cursor,
+            output,
+            self._macros,
+            self.numbering,
+            self._sections,
+            theorems,
+            *lists,
+            declared.environment_arguments,
         )
         parts = (
             *(self, self.front_matter, self._macros, self._branches, self._inputs, self.references, self.bibliography),
@@ -82,7 +92,8 @@ class TexReader:
         )
         self._parts: dict[type, Any] = {type(part): part for part in parts}
         self._special = _SPECIAL
-        self._arguments: list[int] = []  # of unknown commands that are being read: the depths of groups around them
+        # Arguments of unknown commands that are being read: how many groups are around them, and what follows them.
+        self._arguments: list[tuple[int, str]] = []
 
     @property
     def warnings(self) -> list[str]:
@@ -218,6 +229,8 @@ class TexReader:
             part, handler = HANDLERS[bare]
             cursor.settle()
             handler(self._parts[part], bare)
+        elif bare in self._declared.arguments:
+            self._go_to_argument(self._declared.arguments[bare])
         elif self.bibliography.cites(name):
             cursor.settle()
             self.bibliography.cite(name)
@@ -229,20 +242,26 @@ class TexReader:
         elif name == bare and (text := rare_symbols().get(name)):
             self._typography.symbol(name, start, text)
         elif not self.references.read_own(bare) and not self._sections.read_own(bare, start):
-            cursor.skip_option()  # an unknown command's options are not text; its arguments are
-            if cursor.peek() == "{":
-                self._arguments.append(self._output.groups.depth)
+            self._go_to_argument("[" + known_arguments().get(bare, _ANY_ARGUMENTS))
+
+    def _go_to_argument(self, arguments: str) -> bool:
+        """Pass over an unknown command's options, which are not text, to its next argument in braces, which is; whether
+        there is one. arguments: in pylatexenc's form."""
+        groups = arguments.lstrip("*[")
+        for _ in range(len(arguments) - len(groups)):
+            self._cursor.skip_option()
+        if not groups or self._cursor.peek() != "{":
+            return False
+        self._arguments.append((self._output.groups.depth, groups[1:]))
+        return True
 
     def _end_argument(self) -> None:
-        """A group ends; where it was an unknown command's argument, a blank separates it from the next one."""
+        """A group ends; if it was an unknown command's argument, a blank separates it from the next one."""
         arguments, depth = self._arguments, self._output.groups.depth
-        while arguments and arguments[-1] > depth:
+        while arguments and arguments[-1][0] > depth:
             arguments.pop()
-        if arguments and arguments[-1] == depth:
-            if self._cursor.peek() == "{":
-                self._output.builder.flow(" ")
-            else:
-                arguments.pop()
+        if arguments and arguments[-1][0] == depth and self._go_to_argument(arguments.pop()[1]):
+            self._output.builder.flow(" ")
 
     def _class(self, name: str) -> None:
         """The class of a document; those for manuals of packages make a sign of code of |."""

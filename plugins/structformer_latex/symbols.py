@@ -63,11 +63,9 @@ def rare_symbols() -> dict[str, str]:
     """The text of each command without arguments, from pylatexenc's tables."""
     from pylatexenc.latex2text import get_default_latex_context_db  # type: ignore[import-untyped]
 
-    database = get_default_latex_context_db()
-    found: dict[str, str] = {}
-    for category in ("latex-base", "advanced-symbols", "latex-approximations"):
-        for name, macro in database.d[category]["macros"].items():
-            text = macro.simplify_repl
-            if isinstance(text, str) and "%" not in text and name.isalpha() and name != "today":
-                found.setdefault(name, text)
-    return found
+    specs = get_default_latex_context_db().iter_macro_specs(("latex-base", "advanced-symbols", "latex-approximations"))
+    texts: dict[str, str] = {}
+    for name, text in ((spec.macroname, spec.simplify_repl) for spec in specs):
+        if isinstance(text, str) and "%" not in text and name.isalpha() and name != "today":
+            texts.setdefault(name, text)
+    return texts

@@ -53,7 +53,7 @@ class _Scan:
         self._cursor = Cursor()
         self._cursor.file_characters = len(text)
         self._cursor.text = _read_part(text)
-        self._macros = Macros(self._cursor)
+        self._macros = Macros(self._cursor, {}, {})
         self._own: list[str] = []  # macros of the user's that take in a file
         self._commands = _commands(self._own)
         self._packages: set[str] = set()

@@ -24,6 +24,7 @@ from structformer.formats import (
 _INDEX = "index.html"
 _MARK = "data-structformer-"
 _SELECTORS = ("content", "drop", "title", "order", "address")
+_TABLES = ("macros", "environments")
 # Lists of words that a theme adds, as HtmlRules has them.
 _WORDS = frozenset(field.name for field in fields(HtmlRules) if "frozenset" in str(field.type))
 
@@ -34,17 +35,23 @@ def read_theme(text: str) -> SiteGenerator:
 
     content, drop, title, order: CSS selectors of the content, of what to leave out of it, of the page's title and of
     the links of the navigation on index.html, in the order of the site. address: the site's, or a selector of the
-    element that has the page's. Raises UsageError on a key, a selector or an address that is none.
+    element that has the page's. macros, environments: tables, as SiteGenerator has them. Raises UsageError on a key, a
+    selector or an address that is none.
     """
     try:
         loaded: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the theme is not valid TOML: {error}") from error
     values = loaded.get("theme", loaded)
-    known = (*_SELECTORS, "name", *sorted(_WORDS))
-    for key, value in values.items() if isinstance(values, dict) else ():
+    known = (*_SELECTORS, "name", *sorted(_WORDS), *_TABLES)
+    if not isinstance(values, dict):
+        raise UsageError(f"theme is {values!r}: it must be a table")
+    tables = {key: values.pop(key) for key in _TABLES if isinstance(values.get(key), dict)}
+    for key, value in values.items():
         if key not in known:
             raise UsageError(f"theme: no key {key!r}; {did_you_mean(key, known)}")
+        if key in _TABLES:
+            raise UsageError(f"theme: {key} is {value!r}: it must be a table")
         if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
             raise UsageError(f"theme: {key} is {value!r}: it must be a text or a list of texts")
     given = {key: value if isinstance(value, str) else ", ".join(value) for key, value in values.items()}
@@ -68,6 +75,7 @@ def read_theme(text: str) -> SiteGenerator:
             address="" if base_url else given.get("address", ""),
             **rules,
         ),
+        **tables,
     )
 
 

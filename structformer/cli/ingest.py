@@ -83,7 +83,7 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     "--exclude", "GLOB", "Leave out files and folders that match, also where pages include them; may be repeated."
 )
 @default_option("--gitignore/--no-gitignore", True, "Leave out what .gitignore files name.")
-@path_option("--theme", "What is content, furniture and order on your own site, as TOML (docs/formats.md).")
+@path_option("--theme", "What is content and order on your own site, and LaTeX commands, as TOML (docs/formats.md).")
 @path_option("--mapping", "A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping).")
 @click.option(
     "--option",

@@ -211,6 +211,8 @@ def test_the_python_of_a_page_runs(page, text, boats_searched, tmp_path, monkeyp
         soup = BeautifulSoup("<p>Text</p><div class=acme-rail>Rail</div>", "lxml")
         names["structformer_html_page"](soup, None)
         assert soup.text == "Text"
+    elif "structformer_latex_specs" in names:
+        assert [spec.args_parser.argspec for spec in names["structformer_latex_specs"]()] == ["{[{", "[{"]
     else:  # a plugin
         assert [task.name for task in names["structformer_tasks"]()] == ["opening"]
 
@@ -230,6 +232,9 @@ def test_the_toml_of_a_page_means_something(page, text, tmp_path, run):
         assert [each.name for each in read_list(file)] == ["example", "handbook"]
     elif "content" in value:
         assert load_plugins().theme(text).html.pages[0].content == value["content"]
+    elif "macros" in value:
+        [document] = structformer.read(rb"\term{Knot}\todo{it}", format="latex", theme=text)
+        assert document.root.text == "Knot"
     elif "pins" in value:
         assert read_curated(file).expanded("k8s") == "k8s kubernetes"
     else:  # options, which every command takes that has a table: it then looks where the file says

@@ -1,0 +1,93 @@
+"""Commands and environments that users declare, by pylatexenc's specs in a plugin or in a theme, and the arguments of
+those that pylatexenc knows."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+
+from structformer.errors import ReadError, UsageError
+from structformer.plugins import load_plugins
+
+from structformer_latex.macros import Macro
+
+_KINDS = {"*": "s", "[": "o", "{": "m"}  # of pylatexenc's arguments, as xparse calls them
+_PARAMETER = re.compile(r"#([1-9])")
+_MOST_ARGUMENTS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Commands and environments by name. Arguments are in pylatexenc's form: * a star, [ in brackets, { in braces."""
+
+    macros: dict[str, Macro] = field(default_factory=dict)
+    environments: dict[str, tuple[Macro, str]] = field(default_factory=dict)
+    arguments: dict[str, str] = field(default_factory=dict)
+    """Of commands that have no text declared: what they have in braces is text."""
+    environment_arguments: dict[str, str] = field(default_factory=dict)
+    """Of environments that have nothing else declared: their arguments are left out."""
+
+    def add(self, spec: Any) -> None:
+        """Add a MacroSpec or an EnvironmentSpec of pylatexenc."""
+        is_verbatim = hasattr(spec.args_parser, "verbatim_arg_type")
+        if hasattr(spec, "macroname"):
+            if is_verbatim:
+                self.macros[spec.macroname] = Macro(0, "\\verb ", same="verb")
+            else:
+                self.arguments[spec.macroname] = spec.args_parser.argspec
+        elif is_verbatim:
+            self.environments[spec.environmentname] = Macro(0, "\\lst@"), ""
+        elif spec.is_math_mode:
+            self.environments[spec.environmentname] = Macro(0, "\\begin{equation}"), "\\end{equation}"
+        else:
+            self.environment_arguments[spec.environmentname] = spec.args_parser.argspec
+
+
+@cache
+def known_arguments() -> dict[str, str]:
+    """Return the arguments of the commands in pylatexenc's default context."""
+    from pylatexenc.latexwalker import get_default_latex_context_db  # type: ignore[import-untyped]
+
+    return {spec.macroname: spec.args_parser.argspec for spec in get_default_latex_context_db().iter_macro_specs()}
+
+
+@lru_cache(maxsize=8)
+def declared(theme: str = "") -> Declared:
+    """Return what plugins declare by structformer_latex_specs, and a theme in TOML. Raises ReadError if a plugin's code
+    raises or returns something else, UsageError on a faulty theme."""
+    plugins, result = load_plugins(), Declared()
+    try:
+        for spec in (each for specs in plugins.manager.hook.structformer_latex_specs() for each in specs):
+            result.add(spec)
+    except Exception as error:
+        raise ReadError(f"a plugin's structformer_latex_specs failed ({type(error).__name__}: {error})") from error
+    own = plugins.theme(theme) if theme else None
+    for name, given in own.macros.items() if own is not None else ():
+        value = _checked(f"macros: {name}", {"text": given} if isinstance(given, str) else given, ("text",))
+        if "text" in value:
+            result.macros[name] = Macro(0, value["text"], signature=_signature(value))
+        else:
+            result.arguments[name] = value["arguments"]
+    for name, given in own.environments.items() if own is not None else ():
+        like = {"begin": f"\\begin{{{given}}}", "end": f"\\end{{{given}}}"} if isinstance(given, str) else given
+        value = _checked(f"environments: {name}", like, ("begin", "end"))
+        result.environments[name] = Macro(0, value.get("begin", ""), signature=_signature(value)), value.get("end", "")
+    return result
+
+
+def _checked(place: str, value: Any, texts: Sequence[str]) -> dict[str, str]:
+    """Return a theme's entry with its arguments, which are as many as its texts have if they are not given. Raises
+    UsageError on one that is faulty."""
+    parts = ("arguments", *texts)
+    if not isinstance(value, dict) or any(key not in parts or not isinstance(value[key], str) for key in value):
+        raise UsageError(f"theme: {place} is {value!r}: write a text, or a table of texts: {', '.join(parts)}")
+    used = max(map(int, _PARAMETER.findall("".join(value.get(text, "") for text in texts))), default=0)
+    arguments = value.get("arguments", "{" * used)
+    if arguments.strip("*[{") or not used <= len(arguments) <= _MOST_ARGUMENTS:
+        raise UsageError(f"theme: {place}: arguments {arguments!r}: write * for a star, [ and {{ for what is in these")
+    return {**value, "arguments": arguments}
+
+
+def _signature(value: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((_KINDS[each], "") for each in value["arguments"])
