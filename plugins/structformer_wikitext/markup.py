@@ -44,7 +44,7 @@ _HEADING_OF_TEMPLATES = re.compile(r"^=+[ \t]*(?:\{\{[^{}\n]+\}\}[ \t,:;/()-]*+)
 _COLUMNS = re.compile(r"^\{\{[()-]\}\}[ \t]*$", re.MULTILINE)
 _LONGEST_CODE = 3  # letters of a language's
 _BRACES = re.compile(r"\{{2,}|\}{2,}")
-_BRACKETS = re.compile(r"\[\[|\]\]")
+_BRACKETS = re.compile(r"\[\[[^\[\]:\n]*\]\]|\[\[|\]\]")  # a plain link whole
 _LINK_TARGET = re.compile(r"[^\[\]{}<>\n|\x7f]*")
 _NAME = re.compile(r"[^|\n#<\x7f]*")
 _URL = re.compile(rf"(?<![\w])({PROTOCOLS}){URL_CHARACTERS}+", re.IGNORECASE)
@@ -412,12 +412,12 @@ def _hidden_links(content: str, page: Page, site: Site) -> tuple[tuple[str, str]
 
 def _take_links(text: str, page: Page, site: Site) -> str:
     """Replace links to files and categories by marks. Only their text may hold links or span lines."""
-    if (quick := _take_flat_links(text, page, site)) is not None:
-        return quick
     stack: list[list[str]] = [[]]
     position = 0
     for found in _BRACKETS.finditer(text):
         start, end = found.span()
+        if end - start > 2:
+            continue
         stack[-1].append(text[position:start])
         position = end
         if text[start] == "[":
@@ -430,55 +430,6 @@ def _take_links(text: str, page: Page, site: Site) -> str:
         stack[-1].append(_link(content, page, site, len(stack)))
     stack[-1].append(text[position:])
     return "[[".join(map("".join, stack))
-
-
-_NAMESPACED = re.compile(r"\[\[[ \t]*([^\[\]|:\n{}\x7f]{1,60}):")
-_BROKEN_LINE = re.compile(r"\[\[[^\[\]\n|]+\|[^\[\]\n]*\n[^\[\]\n]+\]\]")
-
-
-def _take_flat_links(text: str, page: Page, site: Site) -> str | None:
-    """The same for pages whose files don't stand in each other, which is most: only links with a namespace are looked
-    at.
-
-    None for the others, which need every bracket matched.
-    """
-    out: list[str] = []
-    position = 0
-    for found in _NAMESPACED.finditer(text):
-        start = found.start()
-        kind = site.kind(found[1] + ":")
-        if kind == "page":
-            continue
-        if start < position:
-            return None
-        end = _flat_end(text, start)
-        if end < 0:
-            return None
-        out.append(text[position:start])
-        out.append(_link(_BROKEN_LINE.sub(_on_one_line, text[start + 2 : end]), page, site, 1))
-        position = end + 2
-    out.append(text[position:])
-    return _BROKEN_LINE.sub(_on_one_line, "".join(out))
-
-
-def _flat_end(text: str, start: int) -> int:
-    """Where the link that begins at `start` ends, over plain links in it; -1 when that takes more than a look."""
-    position = start + 2
-    for _ in range(40):
-        end = text.find("]]", position)
-        if end < 0 or end - start > 20_000:
-            return -1
-        inner = text.find("[[", position, end)
-        if inner < 0:
-            return end
-        if text.find("[[", inner + 2, end) >= 0:
-            return -1
-        position = end + 2
-    return -1
-
-
-def _on_one_line(found: re.Match[str]) -> str:
-    return found[0].replace("\n", " ")
 
 
 def _link(content: str, page: Page, site: Site, depth: int) -> str:
