@@ -43,14 +43,11 @@ def _check_namespaces(text: str) -> None:
         raise UsageError(f"namespaces={text}: write numbers, as in 0,4, or all")
 
 
-# Of a page's source, what is no text: comments, tags, templates, the targets of links.
-_NOT_TEXT = re.compile(r"<!--.*?-->|<ref\b.*?</ref>|\{\{[^{}]*\}\}|<[^<>]*>|\[\[[^\[\]|]*\|", re.DOTALL)
-
-
 class WikitextFormat:
     """Pages, dumps and WikiExtractor output."""
 
-    not_text = _NOT_TEXT
+    # Of a page's source, what is no text: comments, tags, templates, the targets of links.
+    not_text = re.compile(r"<!--.*?-->|<ref\b.*?</ref>|\{\{[^{}]*\}\}|<[^<>]*>|\[\[[^\[\]|]*\|", re.DOTALL)
 
     name = "wikitext"
     suffixes = (".wiki", ".mediawiki", ".wikitext")
@@ -125,10 +122,7 @@ class WikitextFormat:
             if not page.title or (numbers is not None and page.namespace not in numbers):
                 continue
             if page.redirect:
-                source.alias(
-                    _page_key(site.page_name(page.title), site),
-                    _page_key(site.page_name(page.redirect.partition("#")[0]), site),
-                )
+                _alias(source, page.title, page.redirect, site)
                 continue
             if page.model not in ("wikitext", ""):
                 continue
@@ -157,9 +151,7 @@ class WikitextFormat:
             target = redirect[1].strip()
             builder.add_link(target, target, LinkKind.REDIRECT)
             metadata["redirect"] = target
-            source.alias(
-                _page_key(site.page_name(title), site), _page_key(site.page_name(target.partition("#")[0]), site)
-            )
+            _alias(source, title, target, site)
             names = ()
         else:
             policy = str(options.get("templates", "known"))
@@ -243,6 +235,11 @@ def _subpage(title: str, target: str) -> str:
     while target.startswith("../"):
         title, target = title.rpartition("/")[0], target[3:]
     return f"{title}/{target.strip('/')}".strip("/")
+
+
+def _alias(source: SourceFile, title: str, target: str, site: Site) -> None:
+    """State that a page's name means the page that it leads to."""
+    source.alias(*(_page_key(site.page_name(name), site) for name in (title, target.partition("#")[0])))
 
 
 def _names(title: str, site: Site) -> tuple[str, ...]:

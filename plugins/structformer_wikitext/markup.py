@@ -38,16 +38,16 @@ _SOURCE = frozenset({"math", "chem", "ce"})
 _TRANSPARENT = frozenset({"noinclude", "onlyinclude", "section", "references", "poem", "tvar"})
 _REST_OF_LINE = re.compile(r"[ \t]*\n")
 _FLAT_TEMPLATE = re.compile(r"\{\{(?!\{)([^{}]*)\}\}(?!\})")
-_FLAT_PASSES = 4
 # A heading of templates and nothing else; and the marks around a list in columns, each in a line of its own.
 _HEADING_OF_TEMPLATES = re.compile(r"^=+[ \t]*(?:\{\{[^{}\n]+\}\}[ \t,:;/()-]*+)+=+[ \t]*$", re.MULTILINE)
 _COLUMNS = re.compile(r"^\{\{[()-]\}\}[ \t]*$", re.MULTILINE)
 _LONGEST_CODE = 3  # letters of a language's
-_BRACES = re.compile(r"\{{2,}|\}{2,}")
+_BRACES = re.compile(rf"{_FLAT_TEMPLATE.pattern}|\{{{{2,}}|\}}{{2,}}")
 _BRACKETS = re.compile(r"\[\[[^\[\]:\n]*\]\]|\[\[|\]\]")  # a plain link whole
 _LINK_TARGET = re.compile(r"[^\[\]{}<>\n|\x7f]*")
 _NAME = re.compile(r"[^|\n#<\x7f]*")
-_URL = re.compile(rf"(?<![\w])({PROTOCOLS}){URL_CHARACTERS}+", re.IGNORECASE)
+# An address among the arguments of templates, in a text that is not shown.
+ADDRESS = re.compile(rf"(?<!\w)(?:{PROTOCOLS}){URL_CHARACTERS[:-1]}|}}]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +117,16 @@ class Page:
         self.parts.append(part)
         return f"{MARK}{len(self.parts) - 1}{MARK}"
 
+    def part(self, number: str) -> Part | None:
+        """Return what the mark of a number stands for; None if there is no such mark."""
+        return self.parts[int(number)] if int(number) < len(self.parts) else None
+
     def plain(self, text: str) -> str:
         """A text without its marks, verbatim parts put back."""
         return MARKS.sub(self._plain, text) if MARK in text else text
 
     def _plain(self, found: re.Match[str]) -> str:
-        part = self.parts[int(found[1])] if int(found[1]) < len(self.parts) else None
+        part = self.part(found[1])
         return part.text if isinstance(part, Verbatim) else ""
 
 
@@ -268,31 +272,15 @@ def _take_templates(text: str, page: Page, site: Site, policy: str) -> str:
     if policy != "drop":
         text = _HEADING_OF_TEMPLATES.sub(lambda found: _FLAT_TEMPLATE.sub(_said_in_heading, found[0]), text)
     text = _COLUMNS.sub("", text)
-    # Templates without braces in them, then those that held only such: nearly all there are. The rest needs every brace
-    # matched.
-    for depth in range(1, _FLAT_PASSES + 1):
-        found_any = False
-
-        def replaced(found: re.Match[str], depth: int = depth) -> str:
-            nonlocal found_any
-            if found.string[found.start() - 1 : found.start()] == "{":
-                return found[0]  # of three braces, a parameter
-            found_any = True
-            return _template(found[1], page, site, policy, depth)
-
-        text = _FLAT_TEMPLATE.sub(replaced, text)
-        if not found_any:
-            break
-    return _take_nested_templates(text, page, site, policy) if "{{" in text or "}}" in text else text
-
-
-def _take_nested_templates(text: str, page: Page, site: Site, policy: str) -> str:
     stack: list[_Frame] = [_Frame(0, [])]
     position = 0
-    for found in _BRACES.finditer(text):
-        start, end = found.span()
+    for match in _BRACES.finditer(text):
+        start, end = match.span()
         stack[-1].parts.append(text[position:start])
         position = end
+        if match[1] is not None:  # a template without braces in it, as nearly all are
+            stack[-1].parts.append(_template(match[1], page, site, policy, len(stack) + 1))
+            continue
         count = end - start
         if text[start] == "{":
             stack.append(_Frame(count, []))
@@ -397,16 +385,14 @@ def _hidden_links(content: str, page: Page, site: Site) -> tuple[tuple[str, str]
     links: list[tuple[str, str]] = []
     if MARK in content:  # templates within it that are left out as well
         for found in MARKS.finditer(content):
-            part = page.parts[int(found[1])] if int(found[1]) < len(page.parts) else None
+            part = page.part(found[1])
             links += part.links if isinstance(part, Hidden) else ()
     if "[[" in content:
         for target, text in re.findall(r"\[\[([^\[\]{}<>\n|\x7f]+)(?:\|([^\[\]\n]*))?\]\]", content):
             if site.kind(target) == "page" and target.strip():
                 links.append((target.strip(), page.plain(text or target).strip()))
     if ":" in content:
-        for found in _URL.finditer(content):
-            address = re.split(r"[|}=](?=[^/]*$)|[|}]", found[0])[0]
-            links.append((address, address))
+        links += ((address, address) for address in ADDRESS.findall(content))
     return tuple(links)
 
 

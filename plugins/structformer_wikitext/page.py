@@ -10,6 +10,7 @@ from structformer.formats import Script, TreeBuilder
 
 from structformer_html import Tag, parse_attributes
 from structformer_wikitext.markup import (
+    ADDRESS,
     MARK,
     MARKS,
     PROTOCOLS,
@@ -19,6 +20,7 @@ from structformer_wikitext.markup import (
     Hidden,
     Media,
     Page,
+    Part,
     Reference,
     Verbatim,
 )
@@ -47,8 +49,6 @@ _IN_TEXT = re.compile(
       |\b(?P<magic>(?P<series>RFC|PMID){_GAP}+(?P<number>\d+)\b|ISBN{_GAP}+(?P<isbn>(?:97[89](?:{_GAP}|-)?)?(?:\d(?:{_GAP}|-)?){{9}}[\dXx])\b)""",
     re.VERBOSE,
 )
-_SCHEME_BEFORE = re.compile(r"(?i:https?|ftps?|ircs?|gopher|telnet|nntp|svn|git|ssh|sftp|xmpp|mms|worldwind|redis)$")
-_URL_REST = re.compile(r"://[^\s\[\]<>\"|}\x00-\x20\x7f\u3000]+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _NO_TITLE = re.compile(r"[<>\[\]|{}]|%[0-9a-fA-F]{2}|&\w+;")
 _OUTSIDE = re.compile(rf"(?:{PROTOCOLS}|//)", re.IGNORECASE)
@@ -202,18 +202,16 @@ class PageReader:
             return False
         if "<" in line and any(name[1].lower() in _BLOCK_TAGS for name in _TAG_NAMES.finditer(line)):
             return False
-        parts = self._page.parts
         return MARK not in line or not any(
-            isinstance(part := parts[int(found[1])], Media | Hatnote)
+            isinstance(part := self._page.part(match[1]), Media | Hatnote)
             or (isinstance(part, Verbatim) and (part.block or part.kind in _FORMULAS))
-            for found in MARKS.finditer(line)
-            if int(found[1]) < len(parts)
+            for match in MARKS.finditer(line)
         )
 
     def _formula(self, text: str) -> bool:
         """Read a formula that stands alone; False when it is something else."""
-        found = MARKS.fullmatch(text.strip())
-        part = self._page.parts[int(found[1])] if found and int(found[1]) < len(self._page.parts) else None
+        match = MARKS.fullmatch(text.strip())
+        part = self._page.part(match[1]) if match else None
         if not isinstance(part, Verbatim) or part.kind not in _FORMULAS:
             return False
         self._verbatim(part, MarkKind.FORMULA)
@@ -386,7 +384,7 @@ class PageReader:
             self._quotes(len(found["quotes"]))
             return end
         if found["mark"]:
-            self._mark(int(found["mark"]))
+            self._mark(self._page.part(found["mark"]))
             return end
         if found["target"] is not None:
             return self._wiki_link(found, text)
@@ -522,10 +520,7 @@ class PageReader:
         if not closing and "id" in tag and (identifier := parse_attributes(tag[len(lower) + 1 : -1]).get("id")):
             builder.add_anchor(identifier)
 
-    def _mark(self, number: int) -> None:
-        if number >= len(self._page.parts):
-            return
-        part = self._page.parts[number]
+    def _mark(self, part: Part | None) -> None:
         builder = self._builder
         if isinstance(part, Verbatim):
             self._verbatim(part)
@@ -600,18 +595,12 @@ class PageReader:
         self._addresses(text[position:])
 
     def _addresses(self, text: str) -> None:
-        position = text.find("://")
-        while position >= 0:
-            scheme = _SCHEME_BEFORE.search(text, max(0, position - 12), position)
-            rest = _URL_REST.match(text, position)
-            if scheme is not None and rest is not None:
-                address = (scheme[0] + rest[0]).rstrip(",;.:!?")
-                self._builder.add_link(address, address, LinkKind.CITATION)
-            position = text.find("://", rest.end() if rest is not None else position + 3)
+        for address in ADDRESS.findall(text) if "://" in text else ():
+            address = address.rstrip(",;.:!?")
+            self._builder.add_link(address, address, LinkKind.CITATION)
 
     def _inner_links(self, found: re.Match[str]) -> str:
-        number = int(found[1])
-        part = self._page.parts[number] if number < len(self._page.parts) else None
+        part = self._page.part(found[1])
         return "".join(f" {target} " for target, _ in part.links) if isinstance(part, Hidden) else ""
 
 

@@ -522,3 +522,8 @@ def test_a_block_in_a_cell_is_a_blank(cell, shown):
 )
 def test_templates_of_dates_and_sort_keys_show_the_date_and_the_text(template, shown):
     assert text(one(f"Open {{{{{template}}}}} still.", "wikitext")).endswith(f"Open {shown} still.")
+
+
+def test_addresses_in_templates_that_are_left_out_are_whole():
+    document = one("Ash.{{cite web|url=http://a.org/?id=7&p=2|website=http://b.org|title=Knots}}", "wikitext")
+    assert [link.target for link in document.links()] == ["http://a.org/?id=7&p=2", "http://b.org"]
