@@ -16,9 +16,7 @@ _PARAGRAPH_END = re.compile(rf"\n[ \t]*\n|{_HEADING.pattern}", re.MULTILINE)
 _KEY = re.compile(r"[^,\s][^,]*")
 _COMMENT_IN_KEYS = re.compile(r"(?<!\\)%[^\n]*(?:\n\s*|\Z)")
 # A key and its value: groups up to three deep, and what is not between commas.
-_OPTION = re.compile(
-    r"(?:^|,)([^,={}]*+)=((?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|[^,{}])*+)",
-)
+_OPTION = re.compile(r"(?:^|,)([^,={}]*+)=((?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|[^,{}])*+)")
 _DEEPER = {"{": 1, "}": -1}
 _MAX_DEPTH = 200
 _OPTIONAL_CHARACTERS = 20_000  # of an argument in brackets
@@ -231,9 +229,7 @@ class Cursor:
             continue
 
     def raw_argument(self, *, in_line: bool = False) -> str:
-        """An address: in braces, or between two equal characters; % and # are part of it. in_line: it ends with the
-        line at the latest.
-        """
+        """An address, % and # in it: in braces, or between two equal characters. in_line: it ends with the line."""
         self.skip_space()
         text, start = self.text, self.position
         if text[start : start + 1] == "{":

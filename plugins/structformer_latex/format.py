@@ -1,6 +1,4 @@
-"""The LaTeX format: a document with the files it takes in to one Document, and the names that its references may
-mean.
-"""
+"""The LaTeX format: a document with the files it takes in to one Document, and the names of its places."""
 
 import codecs
 import re
@@ -114,9 +112,7 @@ class LatexFormat:
         return document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a main file takes in; they are not documents of their own, except for those that have
-        a class of their own.
-        """
+        """Paths of the files that a main file takes in: no documents, but those that have a class of their own."""
         return taken_files(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:

@@ -87,7 +87,7 @@ class Formulas(Part):
             builder.close_mark(MarkKind.FORMULA_SPAN)
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
-        ("ensuremath", lambda formulas, name: formulas.write(formulas._cursor.argument(), "$", display=False)),
+        ("ensuremath", lambda formulas, name: formulas.write(formulas._cursor.argument(), "$", display=False))
     )
 
 

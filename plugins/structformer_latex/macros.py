@@ -1,10 +1,8 @@
-"""The user's own macros and environments: \\newcommand, \\def, \\let, \\newenvironment; and what they expand to, within
-bounds.
-"""
+"""The user's own macros and environments, and what they expand to, within bounds."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from structformer_latex.commands import MATH, SKIPPED, VERBATIM, Handler, by_name
@@ -75,13 +73,17 @@ class Macros:
         if (ended := _ENDING.fullmatch(macro.body)) is not None and name.isalpha():
             names = self.ends.setdefault(ended[1], [])
             names += [name] * (name not in names and len(names) < _MOST_ARGUMENTS)
+        if name.startswith("end") and (begin := self.commands.get(name[3:])) is not None:
+            self._ended_environment(name[3:], replace(begin), macro.body)
 
     def _keep_environment(self, name: str, macro: Macro, end: str = "") -> None:
         if name and name not in self._declared[1]:
             self.environments[name] = macro, end
 
     def _define_environment(self, command: str) -> None:
-        name, macro, end = self._cursor.argument().strip(), self._macro(), self._cursor.argument()
+        self._ended_environment(self._cursor.argument().strip(), self._macro(), self._cursor.argument())
+
+    def _ended_environment(self, name: str, macro: Macro, end: str) -> None:
         for kind in _ENDED.findall(end)[:_MOST_ARGUMENTS]:
             macro.body, count = re.subn(rf"\\{kind}(?![a-zA-Z@])", rf"\\begin{{{kind}}}", macro.body, count=1)
             end = end.replace(f"\\end{kind}", f"\\end{{{kind}}}") if count else end
@@ -161,7 +163,7 @@ class Macros:
         other = self._cursor.argument()
         if name and name not in self._declared[0] and other.startswith("\\") and other[1:].strip() != name:
             original = other[1:].strip()
-            self.commands[name] = self.commands.get(original) or Macro(0, other + " ", same=original)
+            self._keep(name, self.commands.get(original) or Macro(0, other + " ", same=original))
 
     # -- expansion -------------------------------------------------------------------------------------------------
 
@@ -262,16 +264,13 @@ class Macros:
         ("def gdef edef xdef", _define_tex),
         ("let", _let),
         ("newenvironment renewenvironment", _define_environment),
-        (
-            (f"{verb}Document{what}" for verb in _VERBS for what in ("Command", "Environment")),
-            _define_documented,
-        ),
+        ((f"{verb}Document{what}" for verb in _VERBS for what in ("Command", "Environment")), _define_documented),
         ("newtcolorbox renewtcolorbox", _define_box),
         (
             "lstnewenvironment DefineVerbatimEnvironment RecustomVerbatimEnvironment newtcblisting newminted",
             _define_code,
         ),
-        ("excludecomment", _exclude),
+        ("excludecomment excludeversion", _exclude),
         ("csname", _named),
     )
 

@@ -122,9 +122,7 @@ class Tables(Part):
             begin = cursor.position = found.end()
 
     def _head(self, name: str) -> None:
-        """The column titles of astronomers' tables: \\tablehead{\\colhead{A} & \\colhead{B}}; or of tables below, on
-        their first page and on others.
-        """
+        """The column titles of astronomers' tables, \\tablehead{\\colhead{A} & \\colhead{B}}, or of long tables."""
         titles = self._cursor.argument()
         if not self._open:
             self._titles = titles if name == "tablefirsthead" else self._titles or titles

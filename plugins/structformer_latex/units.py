@@ -95,5 +95,5 @@ class Quantities(Part):
         self._output.builder.text(f"{joined} {unit(source)}".strip())
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
-        ("SI qty si unit num ang SIrange qtyrange numrange SIlist qtylist numlist qtyproduct numproduct", _quantity),
+        ("SI qty si unit num ang SIrange qtyrange numrange SIlist qtylist numlist qtyproduct numproduct", _quantity)
     )

@@ -743,3 +743,18 @@ def test_arguments_of_layout_are_no_text():
     page = r"""\section{A}\begin{textblock*}{5cm}(1cm,2cm)Corner.\end{textblock*}\begin{floatingfigure}[r]{4cm}Side.
 \end{floatingfigure}\defcitealias{knuth}{Paper I}STRA\SS E \citetext{see \citealp{a}}"""
     assert one(page, "latex").root.children[0].text.split() == ["Corner.", "Side.", "STRASSE", "see"]
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        r"\let\sol\comment\let\endsol\endcomment",
+        r"\def\sol{\comment}\def\endsol{\endcomment}",
+        r"\newcommand\sol{\comment}\newcommand\endsol{\endcomment}",
+        r"\excludeversion{sol}",
+    ],
+)
+def test_an_environment_made_of_two_commands_hides_what_a_comment_does(definition):
+    page = definition + r"\begin{document}\section{A}One.\begin{sol}hidden\end{sol}\section{B}Two.\end{document}"
+    document = one(page, "latex")
+    assert [(section.title, section.text) for section in document.sections()][1:] == [("A", "One."), ("B", "Two.")]
