@@ -1,7 +1,4 @@
-"""The roles and directives that documentation has besides docutils', and the parser that asks for them.
-
-docutils keeps what it knows of them for the whole process; a page here has its own, and an error in one costs that one.
-"""
+"""Roles and directives of documentation, of a page and not of the process; an error in one costs that one."""
 
 import re
 import textwrap

@@ -42,7 +42,7 @@ _SETTINGS = {
 _FILE_FIELDS = re.compile(r"orphan|tocdepth|nocomments|no-?search|html_theme\..*")  # of no interest to readers
 _NO_LANGUAGES = frozenset({"text", "none", "default", "guess"})
 _TOCTREES = re.compile(r"^([ \t]*)\.\.[ \t]+toctree::[^\n]*((?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*$))*)", re.MULTILINE)
-_NO_SECTION = "Unexpected section title"
+_ERROR = 3  # level of docutils' messages from which their text is nowhere else
 _MARKS = {
     nodes.bullet_list: MarkKind.LIST,
     nodes.enumerated_list: MarkKind.LIST,
@@ -275,10 +275,13 @@ class _Reader:
         if isinstance(node, nodes.Text):
             self._flush()
             builder.flow(node.astext())
-        elif isinstance(node, nodes.system_message) and _NO_SECTION in node.astext():
-            title = node.children[-1].astext()  # of a block that holds no sections: a line
+        elif isinstance(node, nodes.system_message) and node["level"] >= _ERROR:
             builder.paragraph()
-            builder.text(next((line for line in title.split("\n") if any(map(str.isalnum, line))), ""))
+            for source in node.findall(nodes.literal_block):  # what docutils cannot read, without its marks
+                for line in map(str.strip, source.astext().split("\n")):
+                    if any(map(str.isalnum, line)) and not line.startswith((":", "..")):
+                        builder.text(line)
+                        builder.line()
             builder.paragraph()
         elif isinstance(
             node, (nodes.comment, nodes.system_message, nodes.substitution_definition, nodes.pending, nodes.raw)

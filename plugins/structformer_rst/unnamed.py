@@ -63,10 +63,7 @@ def words_of_label(label: str) -> str:
 
 
 def words_of_path(path: str, source: str) -> str:
-    """What to show for a page whose title is in another file: the words of its name, or, for an index page, of its
-    folder's. Its folders say where a file is, which nobody reads in a sentence.
-
-    source: the path of the file that refers to it."""
+    """What to show for a page titled in another file: the words of its name, or of an index page's folder."""
     whole = join("" if path.startswith("/") else source.rpartition("/")[0], path.lstrip("/")) or path
     folder, _, name = without_suffix(whole).rpartition("/")
     if name.lower() in INDEX_STEMS and (above := folder.rpartition("/")[2]).strip("."):

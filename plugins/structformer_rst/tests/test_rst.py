@@ -9,7 +9,7 @@ from structformer.document import Document, LinkKind
 from structformer.formats.source import SourceFile
 
 from conftest import write_pages
-from reading import Folder, links, one
+from reading import Folder, links, one, text
 from structformer_devkit.formats import Sample, check_format
 from structformer_rst.format import RstFormat
 
@@ -555,3 +555,16 @@ def test_titles_below_only_are_sections_and_elsewhere_lines():
 def test_paragraphs_of_a_cell_are_on_its_line():
     text = "==== ====\nRope Size\n==== ====\nHemp 3\n\nJute 4\n     \n     m\n==== ====\n"
     assert one(text, "rst").root.text.endswith("Jute | 4 m")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        ".. note::\n   :bad: x\n\n   kept",
+        ".. csv-table:: T\n   :widths: 1,2\n\n   kept, b, c",
+        "+---+---+\n| kept | b\n+---+---+",
+        "Kept\n^^^^",
+    ],
+)
+def test_the_words_of_what_cannot_be_read_are_text(block):
+    assert "kept" in text(one(f"A\n=\n\nOne.\n\n{block}\n\nTwo.\n", "rst")).lower()
