@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Callable
+from html import unescape
 from itertools import pairwise
 
 from structformer.document import MarkKind
@@ -33,7 +34,7 @@ _CHECKBOX = re.compile(r"\[[ xX-]\](?:[ \t]+|\Z)")
 _TERM = re.compile(r"(.*?)[ \t]+::(?:[ \t]+(.*))?")
 _ROW = re.compile(r"[ \t]*\|.*")
 _ALIGNMENT = re.compile(r"\|(?=[^<>]*[<>])(?:[ \t]*+(?:<[lrc]?\d{0,3}>|[/<>])?+[ \t]*+\|)++")  # what only Emacs heeds
-_ROW_END = re.compile(r"\|?[ \t]*\Z")
+_TAG = re.compile(r"<!--(?s:.*?)-->|<(script|style)\b(?s:.*?)</\1>|<[^<>]*>")
 _LEFT_OUT = frozenset(("properties", "logbook", "comment"))
 _CODE = frozenset(("src", "example", "verbatim"))
 _NOTES = frozenset(
@@ -109,10 +110,7 @@ class Blocks:
         title = _PRIORITY.sub("", title, count=1) if title.startswith("[#") else title
         if title.partition(" ")[0] == "COMMENT" or (tags is not None and "noexport" in tags[1].split(":")):
             return False
-        start = number + 1
-        while start < end and _PLANNING.fullmatch(self._lines[start]):
-            start += 1
-        start, ids = self._properties(start)
+        start, ids = self._properties(_run(self._lines, number + 1, end, _PLANNING))
         self._builder.open_heading(level, tuple(ids))
         self._inline.write(_COOKIE.sub("", title))
         self._builder.close_heading()
@@ -127,12 +125,9 @@ class Blocks:
         ids: list[str] = []
         number += 1
         while number < len(lines) and (found := _PROPERTY.fullmatch(lines[number])) is not None:
-            name = found[1].upper()
-            if name == "CUSTOM_ID":
-                ids.insert(0, found[2].strip())
-            elif name == "ID":
-                ids.append(found[2].strip())
-                self.ids.append(found[2].strip())
+            name, value = found[1].upper(), found[2].strip()
+            ids = [value, *ids] if name == "CUSTOM_ID" else [*ids, value] if name == "ID" else ids
+            self.ids += [value] * (name == "ID")
             number += 1
         return number + (number < len(lines) and lines[number].strip().upper() == ":END:"), ids
 
@@ -178,6 +173,8 @@ class Blocks:
                 self._caption = f"{self._caption} {keyword[2]}".strip()
             elif name == "name":
                 self._builder.add_anchor(keyword[2].strip())
+            elif name == "html":
+                self._html([keyword[2]])
             return number + 1
         if (drawer := _DRAWER.fullmatch(line)) is not None:
             close = self._end_of("end", number, end)
@@ -300,13 +297,18 @@ class Blocks:
                     self._inline.write(line)
                     builder.line()
             builder.paragraph()
-        elif name == "export":
-            pass
-        elif name not in _LEFT_OUT:
+        elif name == "html" or (name == "export" and said.strip().lower() == "html"):
+            self._html(lines)
+        elif name != "export" and name not in _LEFT_OUT:
             builder.paragraph()
             self._nested(start + 1, close)
             builder.paragraph()
         return close + 1
+
+    def _html(self, lines: list[str]) -> None:
+        """The words of lines that are HTML."""
+        self._gap()
+        self._builder.flow(unescape(_TAG.sub(" ", "\n".join(lines))))
 
     def _nested(self, start: int, end: int) -> None:
         if self._depth >= _DEEPEST:
@@ -337,7 +339,7 @@ class Blocks:
             self._write_caption()
             for place, row in enumerate(rows):
                 if not row.startswith("|-") and not _ALIGNMENT.fullmatch(row):
-                    cells = map(str.strip, _ROW_END.sub("", row[1:]).split("|"))
+                    cells = map(str.strip, row[1:].removesuffix("|").split("|"))
                     builder.row(cells, self._inline.write, is_header=place < headed)
         builder.paragraph()
         return after

@@ -16,10 +16,7 @@ _MOST_NESTED = 20
 
 
 def lines_of(source: SourceFile) -> Iterator[str]:
-    """Yield the lines that a document is made of, each included file a level deeper than the heading it is under.
-
-    A file that is a document by itself is a link there.
-    """
+    """Yield a document's lines, included ones a level below their heading; a file that is a document is a link."""
     open_files = [(source, iter(_lines(source)), 0)]
     level = 0
     while open_files:

@@ -295,3 +295,10 @@ def test_a_name_between_colons_is_a_drawer_only_with_an_end():
     [document] = OrgFormat().read(source, {})
     assert "Text." in document.root.children[0].text
     assert source.warnings == []
+
+
+@pytest.mark.parametrize(
+    "lines", ["#+begin_export html\n<p>hot &amp; wet</p><!-- x -->\n#+end_export", "#+HTML: <p>hot &amp; wet</p>"]
+)
+def test_html_for_the_export_is_text(lines):
+    assert one(f"* Pans\nOne.\n{lines}\nTwo.\n", "org").root.text == "One.\n\nhot & wet\n\nTwo."
