@@ -153,12 +153,13 @@ def _published(path: str, metadata: Mapping[str, Any], source: SourceFile) -> It
 
 
 def _names(path: str, target: str) -> Iterator[str]:
-    """Return where /docs/2.x/cli/build lies: versioned_docs/version-2.x/cli/build."""
-    parts = target.strip("/").split("/") if target.startswith("/") and any(map(str.isdigit, target)) else []
-    for number in (number for number, part in enumerate(parts) if part[:1].isdigit()):
-        below = "/".join((f"version-{parts[number]}", *parts[number + 1 :]))
+    """Return where /docs/2.x/cli/build lies: versioned_docs/version-2.x/cli/build; and /docs/next/a: docs/a."""
+    parts = target.strip("/").split("/") if target.startswith("/") else []
+    for number in (number for number, part in enumerate(parts) if part[:1].isdigit() or part == "next"):
+        folder = "docs" if parts[number] == "next" else f"{_RELEASED}/version-{parts[number]}"
         above = ["", *(f"{each}/" for each in prefixes(path.split("/")[:-1]))]
-        yield from (f"{each}{_RELEASED}/{below}" for each in above if not each.endswith(f"{_RELEASED}/"))
+        below = "/".join((folder, *parts[number + 1 :]))
+        yield from (f"{each}{below}" for each in above if not each.endswith(f"{_RELEASED}/"))
 
 
 def _languages(before: Sequence[str], after: Sequence[str]) -> Iterator[Sequence[str]]:

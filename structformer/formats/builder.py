@@ -397,6 +397,7 @@ class TreeBuilder:
         while heading.open_links:
             heading.close_link()
         title, links = _without_signs(heading.text(), heading.links)
+        title = title or next((link.text for link in links if link.kind is LinkKind.EMBED), "")
         explicit = self._heading_anchors
         if len(title) > _MOST_TITLE_WORDS and has_words(title, _MOST_TITLE_WORDS):
             self._write_paragraph(title, links, explicit)

@@ -36,3 +36,10 @@ def test_its_links_and_anchors_stay():
     document = one(page, "html")
     assert links(document) == [("hyperlink", "a.html", "iron")]
     assert any("lids" in section.anchors for section in document.sections())
+
+
+@pytest.mark.parametrize(
+    ("name", "page"), [("markdown", "## [![Logo](x)](y)"), ("html", "<h2><a href=y><img alt=Logo src=x></a></h2>")]
+)
+def test_a_heading_that_is_a_linked_image_has_its_alternative_text(name, page):
+    assert [section.title for section in one(page, name).sections()][-1] == "Logo"

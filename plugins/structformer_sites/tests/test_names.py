@@ -88,3 +88,9 @@ def test_a_version_is_published_without_its_prefix(page, tmp_path):
     released = {f"versioned_docs/version-{version}/cli/build.md": "# B\n\nText.\n" for version in ("2.x", "1.x")}
     pages = {"docs/cli/build.md": "# B\n\nText.\n", **released, page: "# A\n\n[B](/docs/2.x/cli/build).\n"}
     assert targets(tmp_path, page, pages) == ["versioned_docs/version-2.x/cli/build.md"]
+
+
+def test_the_next_version_is_the_folder_without_a_version(tmp_path):
+    page = "versioned_docs/version-2.x/a.md"
+    pages = {"docs/cli/build.md": "# B\n\nText.\n", page: "# A\n\n[B](/docs/next/cli/build).\n"}
+    assert targets(tmp_path, page, pages) == ["docs/cli/build.md"]
