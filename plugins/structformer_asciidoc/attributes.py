@@ -102,11 +102,9 @@ class Element:
         positional, named = element_attributes(text)
         if positional and (first := positional[0]):
             style = re.split(r"[#.%]", first, maxsplit=1)[0].strip()
-            for sign, value in _SHORTHAND.findall(first):
-                if sign == "#":
-                    self.ids.append(value.strip())
-                elif sign == "%":
-                    self.options.add(value.strip())
+            short = _SHORTHAND.findall(first)
+            self.ids += [value.strip() for sign, value in short if sign == "#"]
+            self.options |= {value.strip() for sign, value in short if sign == "%"}
             self.style = style or self.style
         if len(positional) > 1 or not self.positional:
             self.positional = positional

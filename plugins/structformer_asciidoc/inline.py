@@ -1,7 +1,4 @@
-"""AsciiDoc's inline markup: references, links, quoted text, macros.
-
-Each kind of mark is searched from left to right, and once no end of it is found no other is looked for, so that the
-time is linear whatever is left open."""
+"""AsciiDoc's inline markup, in linear time: once no end of a kind of mark is found, no other is looked for."""
 
 import re
 from collections.abc import Callable
@@ -56,9 +53,7 @@ _DEEPEST = 8
 
 
 class Inline:
-    """Gives the words and references of texts to a builder. has_compat_marks: by the rules before Asciidoctor's;
-    texts: what references to an id show, where something other than a section says it.
-    """
+    """Gives words and references to a builder. has_compat_marks: the older rules; texts: what ids show."""
 
     def __init__(self, builder: TreeBuilder, attributes: Attributes) -> None:
         self.has_compat_marks = False

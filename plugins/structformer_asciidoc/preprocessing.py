@@ -81,17 +81,27 @@ def _lines(source: SourceFile) -> list[str]:
     text = decode(source).replace("\r\n", "\n")
     if " \\\n" in text:  # an attribute goes on below
         text = _CONTINUED.sub(lambda found: re.sub(r"[ \t]\\\n\s*", " ", found[0]), text)
-    return [line.rstrip() for line in text.split("\n")]
+    lines = [line.rstrip() for line in text.split("\n")]
+    opened: list[int] = []
+    for place, line in enumerate(lines if "\nif" in f"\n{text}" else ()):
+        directive = _DIRECTIVE.fullmatch(line) if line.startswith(("if", "endif")) else None
+        if directive is not None and directive[2] == "endif":
+            del opened[-1:]
+        elif directive is not None and (directive[2] == "ifeval" or not directive[4]):
+            opened.append(place)
+    for place in reversed(opened[:_MOST_NESTED]):
+        source.warn(f"line {place + 1}: {lines[place][:60]} without an end: it ends before the next heading")
+        below = range(place, len(lines))
+        end = next((at for at in below if lines[at][:1] == "=" and lines[at].lstrip("=")[:1] == " "), len(lines))
+        lines.insert(end, "endif::[]")
+    return lines
 
 
 def _condition(directive: re.Match[str], skipping: list[bool], attributes: Attributes) -> str:
     """Open or close a condition; returns the text of one that is a single line and holds."""
     _, name, target, text = directive.groups()
-    if name == "endif":
-        del skipping[-1:]
-        return ""
-    if name == "ifeval":
-        skipping.append(not _compared(attributes.spelt_out(text)))
+    if name in ("endif", "ifeval"):
+        skipping[:] = skipping[:-1] if name == "endif" else [*skipping, not _compared(attributes.spelt_out(text))]
         return ""
     names = [each.strip() for each in target.replace("+", ",").split(",")]
     defined = (all if "+" in target else any)(each in attributes for each in names)
@@ -158,9 +168,8 @@ def _pieces(lines: list[str], how: dict[str, str]) -> list[str]:
         if mark is None:
             kept += [line] * selected
         elif mark[1] == "tag":
-            name = mark[2]
-            chosen = f"!{name}" not in wanted and (wanted.get(name, wildcard or selected))
-            open_tags.append((name, chosen))
+            chosen = f"!{mark[2]}" not in wanted and wanted.get(mark[2], wildcard or selected)
+            open_tags.append((mark[2], chosen))
         elif open_tags and open_tags[-1][0] == mark[2]:
             open_tags.pop()
     return kept

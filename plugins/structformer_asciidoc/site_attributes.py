@@ -1,6 +1,4 @@
-"""The attributes that hold on every page of a component of a site, by its settings and those of the components
-together, and where the images of its modules are.
-"""
+"""The attributes of every page of a component, by its settings, and where its modules' images are."""
 
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache

@@ -61,10 +61,7 @@ FURNITURE_LINKS = frozenset({"src", "srclink"})  # classes of links to the sourc
 # Elements of pages written by hand that are menus and tables of contents by their class or id, if they hold little but
 # links.
 MENUS = frozenset({"div", "ul", "ol", "dl", "table", "td", "center"})
-MENU = re.compile(
-    r"(?:^|[\s_-])(?:\w*menu\d?|nav\w*|\w*toc\d?|topbar|breadcrumbs?|sidebar)(?=$|[\s_-])",
-    re.IGNORECASE,
-)
+MENU = re.compile(r"(?:^|[\s_-])(?:\w*menu\d?|nav\w*|\w*toc\d?|topbar|breadcrumbs?|sidebar)(?=$|[\s_-])", re.IGNORECASE)
 RELATED = frozenset({"related", "see-also", "seealso"})
 
 # What a page's first link says that passes over its navigation, in the languages that themes are written in.

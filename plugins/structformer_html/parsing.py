@@ -20,12 +20,13 @@ _FLAT = frozenset(
 _HEAD = 4000  # characters
 # By the last of which one sees cheaply that all have ends.
 _LAST = (("<!--", "-->"), *((f"<{name}", f"</{name}") for name in ("script", "style", "textarea", "template")))
-_NESTED = frozenset({"code", "pre", "template"})
+_NESTED = frozenset("code pre template aside nav footer noscript object".split())
+_COUNTED = tuple((f"<{name}", f"</{name}") for name in (_NESTED - {"template"}) | {"xmp", "iframe", "noframes"})
 _HEADING = re.compile(r"<h[1-6](?=[\s>])", re.IGNORECASE)
-# A comment; a tag of an element that holds no tags, or code; a heading.
+# A comment; a tag of an element that holds no tags, or code, or what is left out; a heading.
 _REGION = re.compile(
-    r"<!--|<(?P<close>/?)(?P<name>script|style|textarea|title|xmp|iframe|noembed|noframes|template|code|pre)(?=[\s/>])"
-    r"|<h[1-6](?=[\s>])",
+    r"<!--|<(?P<close>/?)(?P<name>script|style|textarea|title|xmp|iframe|noembed|noframes|"
+    rf"{'|'.join(sorted(_NESTED))})(?=[\s/>])|<h[1-6](?=[\s>])",
     re.IGNORECASE,
 )
 _PIECE = 16_000  # characters
@@ -76,9 +77,7 @@ def without_deep_tags(text: str) -> tuple[str, bool]:
 
 
 def _may_be_deep(text: str) -> bool:
-    """Whether tags may be nested over MAX_DEPTH deep, by how many open and close in each piece of a text: much faster
-    than to look at each.
-    """
+    """Whether tags may be nested over MAX_DEPTH deep, by how many open and close in each piece of a text."""
     depth = 0
     for start in range(0, len(text), _PIECE):
         tags = Counter(_START.findall(text[start : start + _PIECE].lower()))
@@ -100,7 +99,7 @@ def with_ends(text: str) -> tuple[str, list[str]]:
     if not (
         is_old
         or any(text.rfind(start) > text.rfind(end) for start, end in _LAST)
-        or any(text.count(f"<{name}") > text.count(f"</{name}") for name in ("code", "pre"))
+        or any(text.count(start) > text.count(end) for start, end in _COUNTED)
         or ("<title" in text[:_HEAD] and "</title" not in text)
     ):
         return text, []

@@ -38,7 +38,7 @@ from structformer_markdown.dialects.containers import Container
 from structformer_markdown.dialects.shown import SPOKEN
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code, whole_example
 from structformer_markdown.front_matter import home_page, shown, split_front_matter
-from structformer_markdown.grammar import EXTENDED, MAX_NESTING, SYNTAXES, UNINDENTED, parse
+from structformer_markdown.grammar import EXTENDED, MAX_NESTING, SYNTAXES, UNENDED, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
 from structformer_markdown.raw_html import SCRIPTS, RawHtml
@@ -190,6 +190,8 @@ class MarkdownFormat:
             reader.within |= {"references": env["references"], SYNTAXES: names | {"myst"}}
             _read_summary(metadata, reader, builder)
             reader.read(parse(body, env))
+        for opened in dict.fromkeys(env.get(UNENDED, ())):
+            source.warn(f"{opened} without an end: it ends before the next heading")
         _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
         title = (shown(metadata.get("title")) or next(iter(home_page(metadata)), "")).strip()
         title = _unmarked(title) if title.count("`") > 1 else title

@@ -5,11 +5,12 @@ text that is left (inline_text.py), which costs a fraction of what an inline rul
 """
 
 import re
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block import StateBlock, fence, html_block
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -19,6 +20,7 @@ from mdit_py_plugins.footnote.index import footnote_def
 
 from structformer_markdown.dialects import containers, hints, pymdown
 from structformer_markdown.dialects.containers import ENDS
+from structformer_markdown.dialects.shown import HEADING
 from structformer_markdown.formulas import MARKS as FORMULA_MARKS
 from structformer_markdown.formulas import formula_block, formula_span, line_of, push_paragraph
 from structformer_markdown.tables import table
@@ -31,6 +33,9 @@ _MAX_INLINE_NESTING = 8
 EXTENDED = "extended"  # key of the environment: whether bare URLs are links and formulas are not Markdown
 SYNTAXES = "syntaxes"  # the same: the names of the dialects that the page is in
 UNINDENTED = "unindented"  # the same: whether indented lines are no code, as in MDX
+UNENDED = "unended"  # the same: what began and never ended, once parsed
+_MOST_UNENDED = 20  # that end before a heading
+_RAW = {"<!--": "-->"} | {f"<{name}": f"</{name}>" for name in ("pre", "script", "style", "textarea")}
 _URL_SCHEME = re.compile(r"(?<![A-Za-z0-9])(?:https?|ftp)$")
 _URL = re.compile(r"://[^\s<>\[\]|`\\]*[^\s<>\[\]|`\\?!.,:*_~'\")]")
 _FOOTNOTE = re.compile(r"\n {0,3}(?:[>*+-]\s*|\d+[.)]\s*)*\[\^")
@@ -101,6 +106,8 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
         parser.block.ruler.before("table_after_heading", "formulas", formula_block, {"alt": ends[:3]})
     if "too_deep" in extra:
         parser.block.ruler.before("code", "too_deep", _too_deep)
+    parser.block.ruler.at("fence", partial(_ended, fence), {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.block.ruler.at("html_block", partial(_ended, html_block), {"alt": ["paragraph", "reference", "blockquote"]})
     parser.disable(list(unused), True)
     inline = MarkdownIt("commonmark", {"maxNesting": _MAX_INLINE_NESTING}).enable("strikethrough")
     # Targets are recorded, never followed or rendered, so none is refused or rewritten.
@@ -129,6 +136,33 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
 
     parser.core.ruler.at("inline", parse_inline)
     return parser
+
+
+def _ended(rule: Callable[..., bool], state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A rule of code or raw HTML: a block without an end ends before the next heading as high among blank lines."""
+    is_block = rule(state, start, end, silent)
+    opened = state.env.setdefault(UNENDED, [])
+    if not is_block or silent or state.line < end or state.level or len(opened) == _MOST_UNENDED:
+        return is_block
+    token, first, last = state.tokens[-1], line_of(state, start), line_of(state, end - 1).strip()
+    close = token.markup or next((_RAW[mark] for mark in _RAW if first.lower().startswith(mark)), "")
+    if close in (last if token.markup else token.content.lower()) and (not token.markup or not last.strip(close[0])):
+        return True
+    level = next((int(each.tag[1]) for each in reversed(state.tokens) if each.type == "heading_open"), 6)
+    for line in range(start + 2, end):
+        mark = HEADING.match(line_of(state, line))
+        if (
+            mark
+            and mark[0].count("#") <= level
+            and state.isEmpty(line - 1)
+            and (line + 1 == end or state.isEmpty(line + 1))
+        ):
+            opened.append(first[:20])
+            begin = start + (token.type == "fence")
+            token.content = state.getLines(begin, line, state.sCount[start], True) + ("" if token.markup else close)
+            token.map, state.line = [start, line], line
+            break
+    return True
 
 
 def _bare_url(state: StateInline, silent: bool) -> bool:

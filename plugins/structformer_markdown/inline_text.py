@@ -41,9 +41,7 @@ def may_hold_links(text: str) -> bool:
 
 
 def spans(text: str, *, extended: bool) -> Iterator[tuple[str, str | None]]:
-    """Yield a text's parts, each (plain text, None) or (a link's text, its target). extended: not of CommonMark alone,
-    which has neither bare URLs nor wiki-links.
-    """
+    """Yield a text's parts: (plain text, None) or (a link's text, its target). extended: beyond CommonMark."""
     if "[^" in text:
         text = _FOOTNOTE.sub("", text)
     if not extended or not may_hold_links(text):

@@ -1,6 +1,4 @@
-"""Raw HTML in Markdown: its headings, links, anchors, text and what the parts of that are, read as a stream of tags
-across blocks.
-"""
+"""Raw HTML in Markdown: its headings, links, anchors, text and parts, from a stream of tags across blocks."""
 
 import re
 

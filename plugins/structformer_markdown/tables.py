@@ -1,8 +1,4 @@
-"""GFM tables as one token a row: a table's cells are most of a reference manual's blocks, and tokens for each cost more
-than its text.
-
-Source: GitHub Flavored Markdown Spec 0.29, section 4.10.
-"""
+"""GFM tables (GitHub Flavored Markdown Spec 0.29, section 4.10) as one token a row, since a token a cell costs more."""
 
 import re
 

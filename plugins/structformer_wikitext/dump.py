@@ -44,9 +44,7 @@ def kind_of(head: bytes) -> str:
 
 
 def frame(beginning: bytes) -> Frame | None:
-    """What makes a part of a dump readable by itself; None where the beginning shows no page. Raises ReadError where
-    the dump declares entities.
-    """
+    """What makes a part of a dump readable by itself; None without a page. Raises ReadError if it declares entities."""
     position = beginning.find(_START["dump"])
     if kind_of(beginning[:65536]) != "dump" or position < 0:
         return None

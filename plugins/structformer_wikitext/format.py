@@ -1,6 +1,4 @@
-"""The wikitext format: single pages, MediaWiki dumps and WikiExtractor output to Documents, and the names that links
-may mean.
-"""
+"""The wikitext format: pages, MediaWiki dumps and WikiExtractor output to Documents, and names of links."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

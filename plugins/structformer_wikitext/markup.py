@@ -166,7 +166,7 @@ def _take_tags(text: str, page: Page) -> str:
             continue
         if text.startswith("<!--", start):
             out.append(text[position:start])
-            position = _comment_end(text, start, position)
+            position = _comment_end(text, start, position, exhausted)
             continue
         out.append(text[position:start])
         position = end
@@ -199,13 +199,15 @@ def _take_tags(text: str, page: Page) -> str:
     return "".join(out)
 
 
-def _comment_end(text: str, start: int, position: int) -> int:
+def _comment_end(text: str, start: int, position: int, exhausted: set[str]) -> int:
     """Where the text goes on after the comment that begins there: one alone on its line takes the line with it, and a
     number for translators the blank behind it, which would make code of the line. position: where the text was.
     """
-    close = text.find("-->", start + 4)
-    if close < 0:
-        return len(text)
+    close = -1 if "-->" in exhausted else text.find("-->", start + 4)
+    if close < 0:  # it ends before the next heading
+        exhausted.add("-->")
+        heading = text.find("\n==", start)
+        return len(text) if heading < 0 else heading
     line = text.rfind("\n", position, start)
     is_alone = start == 0 or (line >= 0 and not text[line:start].strip(" \t\n"))
     if is_alone and (after := _REST_OF_LINE.match(text, close + 3)) is not None:

@@ -652,9 +652,7 @@ def _content(cell: str) -> str:
 
 
 def _balance_quotes(line: str) -> str:
-    """MediaWiki's rule for apostrophes: when both bold and italic marks are odd in a line, one bold mark is an
-    apostrophe and italic.
-    """
+    """MediaWiki's rule: when bold and italic marks are odd in a line, one bold mark is an apostrophe and italic."""
     runs = [(run.end(), len(run[0])) for run in re.finditer(r"'{2,}", line)]
     bold, italic = sum(length > 2 for _, length in runs), sum(length == 2 or length > 4 for _, length in runs)
     places = [end - 3 for end, length in runs if length in (3, 4)]

@@ -190,9 +190,7 @@ def _part(source: SourceFile, name: bytes, target: str) -> bytes:
 
 
 def _as_value(text: bytes) -> bytes:
-    """Text of a file as an entity's value: there character references would be expanded too early, and & be one in code
-    and remarks as well.
-    """
+    """Text of a file as an entity's value, which must keep its character references and its &."""
     return _IN_VALUE.sub(lambda found: found[0].replace(b"&", b"&#38;"), text)
 
 

@@ -101,9 +101,7 @@ def parse_before_damage(data: bytes) -> Any:
 
 
 def _parse_huge(data: bytes, error: etree.XMLSyntaxError) -> Any:
-    """Long texts and deep trees are no danger by themselves; with entities of its own a file stays within the
-    limits.
-    """
+    """Long texts and deep trees are no danger, but with entities of its own a file stays within the limits."""
     if b"<!ENTITY" in data:
         raise ReadError(f"refused ({error.msg})", f"line {error.lineno}") from error
     parser = _parser(resolve_entities=False, huge_tree=True)
@@ -161,11 +159,7 @@ def stream(data: bytes) -> Iterator[tuple[str, Any]]:
     Comments and processing instructions are left out. Raises NotWellFormed, once all before the damage is given.
     """
     parser = _events(
-        BytesIO(data),
-        events=("start", "end"),
-        huge_tree=b"<!ENTITY" not in data,
-        remove_comments=True,
-        remove_pis=True,
+        BytesIO(data), events=("start", "end"), huge_tree=b"<!ENTITY" not in data, remove_comments=True, remove_pis=True
     )
     try:
         for event, element in parser:

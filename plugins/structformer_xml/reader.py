@@ -308,9 +308,7 @@ class XmlReader:
         return True
 
     def _is_passed_over(self, name: str, above: _Open) -> bool:
-        """Whether an element is not text because of the one it stands in: there is another reading, or a display has
-        it.
-        """
+        """Whether an element is not text because of the one around: there is another reading, or a display has it."""
         vocabulary = self._vocabulary
         inside = vocabulary.skipped_in.get(name)
         if inside is not None and any(each.name in inside for each in self._stack[:-1]):

@@ -1,6 +1,4 @@
-"""Classes and names in braces, as markdown-it-attrs and Pandoc have them: `Text {.lead}`,
-`[text]{.mark}`, `[text]{#name}`.
-"""
+"""Classes and names in braces: `Text {.lead}`, `[text]{.mark}`, `[text]{#name}`."""
 
 import re
 

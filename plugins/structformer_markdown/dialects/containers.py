@@ -1,6 +1,4 @@
-"""Containers of colons, of MyST, Pandoc and many site generators: `:::note[Title]{.class}`, `::: tip Title`; MyST's
-directives between colons (`:::{figure} a.png`).
-"""
+"""Containers of colons: `:::note[Title]{.class}`, `::: tip Title`; directives, `:::{figure} a.png`."""
 
 import re
 from collections.abc import Callable

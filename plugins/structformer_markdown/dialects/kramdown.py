@@ -1,6 +1,4 @@
-"""kramdown (GitHub Pages): attribute lists `{: #id .class}`, `{:toc}`, extensions `{::comment}`, and HTML with
-Markdown in it (`<div markdown="1">`).
-"""
+"""kramdown: attribute lists `{: #id .class}`, `{:toc}`, `{::comment}`, HTML with Markdown in it."""
 
 import re
 

@@ -1,6 +1,4 @@
-"""What Rust's books add: `<Listing number="1-1" caption="...">`, `{{#title}}`, rules of a specification, each
-with its name on a line before it (`r[items.fn]`). Includes are followed before.
-"""
+"""What Rust's books add: `<Listing number="1-1" caption="...">`, `{{#title}}`, rules (`r[items.fn]`)."""
 
 import re
 

@@ -1,8 +1,4 @@
-"""MDX, and components in Markdown: what is between their tags is Markdown, their titles and labels are
-text, their addresses links.
-
-Of a page in MDX, imports, exports and expressions go too.
-"""
+"""MDX, and components in Markdown: what is between their tags is Markdown, their titles and labels are text."""
 
 import re
 from collections.abc import Iterator

@@ -1,6 +1,4 @@
-"""MyST: comments (`% ...`), breaks of cells (`+++`) and targets. Its directives between backticks are code to Markdown,
-which the reader tells from code; those between colons are containers.
-"""
+"""MyST: comments (`% ...`), breaks of cells (`+++`), targets; its directives between colons are containers."""
 
 import re
 

@@ -66,12 +66,5 @@ def _with_code(found: re.Match[str], page: Page) -> str:
 DIALECT = Dialect(
     "obsidian",
     _plain,
-    {
-        "![[": None,
-        "[!": _CALLOUT,
-        "%": _COMMENT,
-        "[[": _WITH_CODE,
-        "^": _BLOCK_NAME,
-        "**": _EAST_ASIAN_STRONG,
-    },
+    {"![[": None, "[!": _CALLOUT, "%": _COMMENT, "[[": _WITH_CODE, "^": _BLOCK_NAME, "**": _EAST_ASIAN_STRONG},
 )

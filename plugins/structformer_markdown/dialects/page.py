@@ -1,6 +1,4 @@
-"""What a dialect is, and a page on its way to plain Markdown: its code, which no dialect sees, and what its site's
-configuration says.
-"""
+"""Dialects, and a page on its way to plain Markdown: its code, which none of them sees, and its site's settings."""
 
 import re
 from bisect import bisect_right

@@ -263,10 +263,6 @@ def _put(rows: list[list[str]], headed: bool, out: list[str]) -> None:
 DIALECT = Dialect(
     "pandoc",
     _plain,
-    {
-        "+--": re.compile(rf"\n{_GRID_LINE.pattern}\n[ \t]*\|"),
-        "-- ": re.compile(rf"\n{_RULES.pattern}\n"),
-        "^[": _NOTE,
-    },
+    {"+--": re.compile(rf"\n{_GRID_LINE.pattern}\n[ \t]*\|"), "-- ": re.compile(rf"\n{_RULES.pattern}\n"), "^[": _NOTE},
     suffixes=_SUFFIXES,
 )

@@ -1,6 +1,4 @@
-"""Shortcodes: `{{< card title="T" link="/l" >}}`, `{{% heading "x" %}}`,
-`{{< ref "page" >}}`, `{{< meta title >}}`.
-"""
+"""Shortcodes: `{{< card title="T" >}}`, `{{% heading "x" %}}`, `{{< ref "page" >}}`, `{{< meta title >}}`."""
 
 import re
 

@@ -1,0 +1,43 @@
+"""What is opened and never ends costs the text up to the next heading, not the rest of the page."""
+
+from __future__ import annotations
+
+import pytest
+from structformer.formats.source import SourceFile
+from structformer.plugins import load_plugins
+
+PAGES = {
+    "markdown": "# A\n\nOne.\n\n## B\n\n{}\nTwo.\n\n## C\n\nThree.\n",
+    "html": "<body><h1>A</h1><p>One.</p><h2>B</h2>{}<p>Two.</p><h2>C</h2><p>Three.</p></body>",
+    "wikitext": "= A =\nOne.\n== B ==\n{}\nTwo.\n== C ==\nThree.\n",
+    "asciidoc": "= A\n\nOne.\n\n== B\n\n{}\nTwo.\n\n== C\n\nThree.\n",
+    "org": "* A\nOne.\n** B\n{}\nTwo.\n** C\nThree.\n",
+}
+UNENDED = [
+    *(
+        ("markdown", opening)
+        for opening in ("```", "~~~ {.c}", "```{code-cell}", "<!--", "<pre>", "<script>", "<style>")
+    ),
+    *(("html", f"<{name}>") for name in ("noscript", "aside", "nav", "footer", "object", "noframes", "pre", "script")),
+    ("html", "<!--"),
+    ("wikitext", "<!--"),
+    *(("asciidoc", opening) for opening in ("----", "////", "ifdef::x[]", "ifeval::[1 > 2]")),
+    *(("org", f"#+begin_{name}") for name in ("src", "comment", "export html")),
+]
+
+
+@pytest.mark.parametrize(("name", "opening"), UNENDED)
+def test_what_never_ends_ends_before_the_next_heading(name, opening):
+    format = load_plugins().format(name)
+    source = SourceFile(f"a{format.suffixes[0]}", PAGES[name].format(opening).encode())
+    [document] = format.read(source, {})
+    assert [section.title for section in document.sections() if section.title != "a"] == ["A", "B", "C"]
+    assert list(document.sections())[-1].text == "Three."
+    assert name == "wikitext" or any("without an end" in warning for warning in source.warnings)
+
+
+def test_code_with_an_end_keeps_lines_that_look_like_headings():
+    format = load_plugins().format("markdown")
+    page = "# A\n\n```\nx\n\n# no heading\n\ny\n```\n"
+    [document] = format.read(SourceFile("a.md", page.encode()), {})
+    assert document.root.text == "x\n\n# no heading\n\ny"
