@@ -135,12 +135,6 @@ class Bibliography(Part):
                 break
             self._cursor.skip_optionals()
 
-    def _quote(self, name: str) -> None:
-        """Quoted words and where they are from: \\textcquote[page]{key}{words}."""
-        self.cite(name)
-        self._cursor.skip_optionals()
-        self._output.typeset("``" + self._cursor.argument() + "''")
-
     def works(self) -> dict[str, list[str]]:
         """By the keys of what is cited, names under which a work may be a document itself."""
         return {key: list(entry.names()) for key, entry in self.entries.items() if key in self.cited and entry.names()}
@@ -194,5 +188,4 @@ class Bibliography(Part):
         ("bibliography putbib", _list),
         ("printbibliography", _print),
         ("bibitem", _item),
-        ("textcquote blockcquote", _quote),
     )

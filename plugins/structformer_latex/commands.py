@@ -41,7 +41,6 @@ REFERENCES = frozenset(
     """ref eqref autoref cref Cref vref Vref pageref nameref fullref labelcref labelcpageref cpageref Cpageref vpageref subref thref
     prettyref zref Autoref lcnamecref namecref nameCref footref refp tref fref sref hyperrefref titleref currefrange""".split()
 )
-RANGES = frozenset("crefrange Crefrange vrefrange cpagerefrange".split())
 # Commands and how many arguments of theirs are not text: o an optional one, m one in braces, p one in parentheses.
 DROPPED = by_value(
     {

@@ -174,12 +174,6 @@ class Branches:
         branches = {branch: self._cursor.argument() for branch in name[len(name.rstrip("TF")) :]}
         self._cursor.push(branches.get("T" if truth else "F", ""))
 
-    def _version(self, name: str) -> None:
-        """Text in two versions, of which one is for readers."""
-        self._cursor.optional()
-        first, second = self._cursor.argument(), self._cursor.argument()
-        self._cursor.push(second if name == "foreignlanguage" else first)
-
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("newif", _new_switch),
         (CONDITIONALS, _conditional),
@@ -194,5 +188,4 @@ class Branches:
         ("newboolean provideboolean setboolean", _toggle),
         ("ifthenelse IfFileExists InputIfFileExists ifdef ifcsdef ifnumodd", _choice),
         (_OF_TWO | _OF_NOTHING, _choice),
-        ("texorpdfstring foreignlanguage mathchoice", _version),
     )

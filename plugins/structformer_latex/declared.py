@@ -2,7 +2,7 @@
 those that pylatexenc knows."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
@@ -10,9 +10,8 @@ from typing import Any
 from structformer.errors import ReadError, UsageError
 from structformer.plugins import load_plugins
 
-from structformer_latex.macros import Macro
+from structformer_latex.macros import Macro, macro
 
-_KINDS = {"*": "s", "[": "o", "{": "m"}  # of pylatexenc's arguments, as xparse calls them
 _PARAMETER = re.compile(r"#([1-9])")
 _MOST_ARGUMENTS = 9
 
@@ -66,13 +65,13 @@ def declared(theme: str = "") -> Declared:
     for name, given in own.macros.items() if own is not None else ():
         value = _checked(f"macros: {name}", {"text": given} if isinstance(given, str) else given, ("text",))
         if "text" in value:
-            result.macros[name] = Macro(0, value["text"], signature=_signature(value))
+            result.macros[name] = macro(value["arguments"], value["text"])
         else:
             result.arguments[name] = value["arguments"]
     for name, given in own.environments.items() if own is not None else ():
         like = {"begin": f"\\begin{{{given}}}", "end": f"\\end{{{given}}}"} if isinstance(given, str) else given
         value = _checked(f"environments: {name}", like, ("begin", "end"))
-        result.environments[name] = Macro(0, value.get("begin", ""), signature=_signature(value)), value.get("end", "")
+        result.environments[name] = macro(value["arguments"], value.get("begin", "")), value.get("end", "")
     return result
 
 
@@ -87,7 +86,3 @@ def _checked(place: str, value: Any, texts: Sequence[str]) -> dict[str, str]:
     if arguments.strip("*[{") or not used <= len(arguments) <= _MOST_ARGUMENTS:
         raise UsageError(f"theme: {place}: arguments {arguments!r}: write * for a star, [ and {{ for what is in these")
     return {**value, "arguments": arguments}
-
-
-def _signature(value: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple((_KINDS[each], "") for each in value["arguments"])

@@ -349,19 +349,6 @@ class Environments:
         builder.close_mark(MarkKind.TITLE)
         builder.line()
 
-    def _epigraph(self, command: str) -> None:
-        """Words at the head of a chapter, and whose they are."""
-        author = self._cursor.optional()
-        words = self._cursor.argument()
-        author = self._cursor.argument() if author is None and command != "dictum" else author
-        self._output.paragraph()
-        self._output.open_block(MarkKind.QUOTE)
-        self._output.typeset(words)
-        self._output.builder.line()
-        self._output.typeset(author or "")
-        self._output.builder.close_mark(MarkKind.QUOTE)
-        self._output.builder.paragraph()
-
     def _slides(self, command: str) -> None:
         """\\alt<2>{on that slide}{on others}."""
         self._cursor.skip_overlay()
@@ -384,6 +371,5 @@ class Environments:
         ("caption captionof captionabove captionbelow tablecaption", _caption),
         ("subfloat subfigure subtable subcaptionbox", _part_caption),
         ("includegraphics includesvg", _graphics),
-        ("epigraph qitem dictum", _epigraph),
         ("alt", _slides),
     )

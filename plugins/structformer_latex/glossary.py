@@ -75,15 +75,7 @@ class Glossary(Part):
     def _entry(self, command: str) -> None:
         """For the list alone: \\glossary{words}, memoir's \\glossary(key){term}{words}."""
         self._cursor.optional()
-        if command == "nomenclature":  # a sign and what it means, said where it is met
-            self._output.footnote(f"{self._cursor.argument()}: {self._cursor.argument()}")
-        else:
-            self._cursor.drop("pmm" if self._cursor.peek() == "(" else "m")
-
-    def _link(self, command: str) -> None:
-        """Other words for a term: \\glslink{term}{words}."""
-        self._cursor.drop("om")
-        self._cursor.push(self._cursor.argument())
+        self._cursor.drop("pmm" if self._cursor.peek() == "(" else "m")
 
     def _printed(self, command: str, label: str) -> str:
         """What `command` prints of a term; the label of an unknown one."""
@@ -111,7 +103,6 @@ class Glossary(Part):
         ("newacronym newabbreviation newglossaryentry DeclareAcronym acrodef acro newacro", _define),
         ("longnewglossaryentry", _define),
         (_USES, _use),
-        ("glossary nomenclature", _entry),
-        ("glslink glsdisp", _link),
+        ("glossary", _entry),
         ("glsreset glsunset acused", _mark),
     )

@@ -44,6 +44,53 @@ class Macro:
     same: str = ""  # the command of LaTeX's that it was when \\let made it
 
 
+_KINDS = {"*": "s", "[": "o", "{": "m"}  # of pylatexenc's arguments, as xparse calls them
+
+
+def macro(arguments: str, text: str) -> Macro:
+    """Return the macro of these arguments, in pylatexenc's form, that stands for this text."""
+    return Macro(0, text, signature=tuple((_KINDS[each], "") for each in arguments))
+
+
+# Commands that others can say: \crefrange, \marg. A document may define them anew.
+_BUILT_IN = {
+    name: macro(arguments, text)
+    for arguments, texts in {
+        "{": {
+            "meta": "⟨{#1}⟩",
+            "marg": r"\{⟨{#1}⟩\}",
+            "oarg": "[⟨{#1}⟩]",
+            "parg": "(⟨{#1}⟩)",
+            "symbol": r"\char#1 ",
+            "excludecomment excludeversion": r"\newenvironment{#1}{\comment}{}",
+            "orcidlink": r"\href{https://orcid.org/#1}{}",
+            "orcidlinkc": r"\href{https://orcid.org/#1}{#1}",
+            "orcidlinkf": r"\href{https://orcid.org/#1}{https://orcid.org/#1}",
+        },
+        "*{{": {
+            "crefrange": r"\cref{#2}–\ref{#3}",
+            "Crefrange": r"\Cref{#2}–\ref{#3}",
+            "vrefrange cpagerefrange": r"\ref{#2}–\ref{#3}",
+        },
+        "{{": {
+            "orcidlinki": r"\href{https://orcid.org/#2}{#1}",
+            "epigraph qitem": r"\begin{quote}{#1}\newline {#2}\end{quote}",
+        },
+        "[{": {"dictum": r"\begin{quote}{#2}\newline {#1}\end{quote}"},
+        "[{{": {
+            "texorpdfstring mathchoice": "#2",
+            "glslink glsdisp": "#3",
+            "diagbox backslashbox slashbox": "{#2} / {#3}",
+            "nomenclature": r"\footnote{#2: #3}",
+        },
+        "*[{{": {"foreignlanguage": "#4"},
+        "*[[{[{": {"textcquote blockcquote": r"\cite{#4}``{#6}''"},
+    }.items()
+    for names, text in texts.items()
+    for name in names.split()
+}
+
+
 class Macros:
     """What has been defined so far, by name; an environment is its beginning and its end. What is declared for all
     documents, none defines anew."""
@@ -51,7 +98,7 @@ class Macros:
     def __init__(
         self, cursor: Cursor, commands: Mapping[str, Macro], environments: Mapping[str, tuple[Macro, str]]
     ) -> None:
-        self.commands = dict(commands)
+        self.commands = {**_BUILT_IN, **commands}
         self.environments = dict(environments)
         self._declared = commands, environments
         self.ends: dict[str, list[str]] = {}  # macros that end an environment, by its name
@@ -107,9 +154,6 @@ class Macros:
             if command == "lstnewenvironment":
                 cursor.argument()
         self._keep_environment(name, macro)
-
-    def _exclude(self, command: str) -> None:
-        self._keep_environment(self._cursor.argument().strip(), Macro(0, "\\comment"))
 
     def _define_documented(self, command: str) -> None:
         """xparse's \\NewDocumentCommand{name}{signature}{text}, and the same for environments."""
@@ -238,7 +282,7 @@ class Macros:
 
         def body(found: re.Match[str]) -> str:
             macro = self.commands.get(found[1])
-            return macro.body if macro is not None and not macro.arguments else found[0]
+            return found[0] if macro is None or macro.arguments or macro.signature else macro.body
 
         for _ in range(_ADDRESS_DEPTH):
             if "\\" not in address or len(address) > _LONGEST_ADDRESS:
@@ -270,7 +314,6 @@ class Macros:
             "lstnewenvironment DefineVerbatimEnvironment RecustomVerbatimEnvironment newtcblisting newminted",
             _define_code,
         ),
-        ("excludecomment excludeversion", _exclude),
         ("csname", _named),
     )
 

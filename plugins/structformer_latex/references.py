@@ -7,13 +7,13 @@ from typing import ClassVar
 from structformer.document import LinkKind
 from structformer.formats import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND
 
-from structformer_latex.commands import RANGES, REFERENCES, Handler, by_name
+from structformer_latex.commands import REFERENCES, Handler, by_name
 from structformer_latex.cursor import Cursor, keys
 from structformer_latex.macros import Macros
 from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
 
-_WITH_KIND = frozenset("autoref Autoref cref Cref vref Vref thref fullref zref crefrange Crefrange".split())
+_WITH_KIND = frozenset("autoref Autoref cref Cref vref Vref thref fullref zref".split())
 _KEY = re.compile(r"(?:\[[^\[\]]*\])*\{[^{}\\$%\s]+\}")
 _SIGN = re.compile(r"\\([%#&_~{}$^])")
 _TILDE = re.compile(r"\{?\\(?:textasciitilde|string)\s*(?:\{\})?\}?|\$\\sim\$")
@@ -79,11 +79,6 @@ class References(Part):
             builder.link_text("#" + label.strip(), shown, LinkKind.XREF)
             builder.text(")" if name == "eqref" else "")
 
-    def _range(self, name: str) -> None:
-        self._reference(name)
-        self._output.builder.text("–")
-        self._reference(name.removeprefix("c").removeprefix("C"))
-
     def _external_document(self, name: str) -> None:
         prefix = self._cursor.optional() or ""
         self._cursor.optional()
@@ -122,17 +117,6 @@ class References(Part):
         else:
             builder.link_text(prefix + address, address)
 
-    def _orcid(self, name: str) -> None:
-        """The orcidlink package: an author's number as a mark, in full, compact, or behind the name."""
-        shown = self._output.plain(self._cursor.argument()) if name == "orcidlinki" else ""
-        number = self._cursor.argument().strip()
-        target = f"https://orcid.org/{number}"
-        shown = shown or {"orcidlinkf": target, "orcidlinkc": number}.get(name, "")
-        if shown and not self._output.builder.in_link:
-            self._output.builder.link_text(target, shown)
-        else:
-            self._output.builder.add_link(target)
-
     def _link(self, target: str, shown: str, kind: LinkKind) -> None:
         builder = self._output.builder
         if builder.in_link or (kind is LinkKind.XREF and _REFERENCE_INSIDE.search(shown)):  # the number is the link
@@ -149,14 +133,12 @@ class References(Part):
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("label", _label),
         (REFERENCES, _reference),
-        (RANGES, _range),
         ("externaldocument", _external_document),
         ("hyperref", _link_to_label),
         ("hyperlink hypertarget", _target),
         ("href", _link_to_address),
         ("url nolinkurl hyperdef email doi", _shown_address),
         ("path", lambda references, name: references._output.builder.code_span(references._cursor.raw_argument())),
-        ("orcidlink orcidlinkf orcidlinkc orcidlinki", _orcid),
     )
 
 

@@ -139,16 +139,8 @@ class Tables(Part):
         if name == "tablenotetext":
             self._cursor.push(f"{self._cursor.argument()} ")
 
-    def _diagonal(self, name: str) -> None:
-        """A cell in two halves: \\diagbox{rows}{columns}."""
-        self._cursor.optional()
-        self._output.typeset(self._cursor.argument())
-        self._output.builder.text(" / ")
-        self._output.typeset(self._cursor.argument())
-
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("endfirsthead endhead endfoot endlastfoot", _head_ends),
-        ("diagbox backslashbox slashbox", _diagonal),
         ("tablehead tablefirsthead", _head),
         ("tablenotetext tablecomments tablerefs", _below),
         ("hbox vbox vtop", lambda tables, name: tables._cursor.take(_WIDTH)),

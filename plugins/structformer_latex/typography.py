@@ -22,7 +22,6 @@ _WITH_WISH = frozenset({"linebreak", "pagebreak", "tableofcontents"})  # how muc
 _LITERAL = re.compile(r"\\(?:[a-zA-Z@]+|.)|[^\s{}]")
 _CODE = re.compile(r"\s*(?:`\\?(.)|\"([0-9A-F]{1,5})|'([0-7]{1,6})|(\d{1,6})) ?", re.DOTALL)
 _LINE_HEIGHT = re.compile(r"\[[-\d.\s\\a-z]*\]")
-_ARGUMENTS = {"meta": "⟨⟩", "marg": ("{⟨", "⟩}"), "oarg": ("[⟨", "⟩]"), "parg": ("(⟨", "⟩)")}
 _NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
 
 
@@ -103,10 +102,8 @@ class Typography(Part):
         self._output.builder.text("-")
 
     def _character(self, name: str) -> None:
-        """A character by its code: \\char92, \\char`\\\\, \\symbol{92}."""
-        if name == "symbol":
-            self._cursor.push("\\char" + self._cursor.argument() + " ")
-        elif (found := self._cursor.take(_CODE)) is not None:
+        """A character by its code: \\char92, \\char`\\\\."""
+        if (found := self._cursor.take(_CODE)) is not None:
             code = int(found[2], 16) if found[2] else int(found[3], 8) if found[3] else int(found[4] or 0)
             self._output.builder.text(found[1] or (chr(code) if 32 <= code < 0xD800 else ""))
 
@@ -121,14 +118,8 @@ class Typography(Part):
             self._output.builder.flow(" ")
 
     def _syntax(self, name: str) -> None:
-        """A command or an argument as the manuals of packages write them: \\cs{name}, \\marg{name}."""
+        """A command as the manuals of packages write it: \\cs{name}."""
         builder, argument = self._output.builder, self._cursor.argument()
-        if name in _ARGUMENTS:
-            before, after = _ARGUMENTS[name]
-            builder.text(before)
-            self._output.typeset(argument)
-            builder.text(after)
-            return
         if name.startswith("Describe"):  # printed in the margin
             builder.line()
         builder.code_span("\\" * (name == "cs") + argument.strip())
@@ -170,8 +161,8 @@ class Typography(Part):
         ("xspace", _x_space),
         ("hyp fshyp bshyp", _hyphen),
         ("ding", lambda typography, name: typography._output.builder.text(dingbat(typography._cursor.argument()))),
-        (("cs", "cmd", "DescribeMacro", "DescribeEnv", *_ARGUMENTS), _syntax),
-        ("char symbol", _character),
+        ("cs cmd DescribeMacro DescribeEnv", _syntax),
+        ("char", _character),
         ("string", _literal),
         ("line vector", lambda typography, name: typography._cursor.drop("pm" * (typography._cursor.peek() == "("))),
         ("@", _period),
