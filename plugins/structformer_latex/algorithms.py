@@ -128,24 +128,11 @@ class Algorithms(Part):
         self._output.builder.flow(f" {shown[1]}")
         self._output.builder.line()
 
-    def _call(self, name: str) -> None:
-        """\\Function{name}{arguments}, or a \\Call of one."""
-        if name != "Call":
-            self._output.builder.line()
-            self._output.builder.text(f"{name.lower()} ")
-        self._output.typeset(self._cursor.group() or "")
-        self._arguments(self._cursor.group() or "")
-
     def _called(self, name: str) -> None:
         """A function or a variable of the author's own."""
         self._output.builder.text(str(self._own[name][1]))
         if self._cursor.peek() == "{" and (argument := self._cursor.group()):
-            self._arguments(argument)
-
-    def _arguments(self, source: str) -> None:
-        self._output.builder.text("(")
-        self._output.typeset(source)
-        self._output.builder.text(")")
+            self._output.typeset(f"({argument})")
 
     def _declare(self, command: str) -> None:
         argument, plain = self._cursor.argument, self._output.plain
@@ -175,6 +162,5 @@ class Algorithms(Part):
         ("eIf leIf", _branches),
         ("Repeat REPEAT", _repeat),
         ("tcp tcc", _remark),
-        ("Function Procedure Call", _call),
         ((*_DECLARED, "SetKwIF"), _declare),
     )

@@ -73,6 +73,9 @@ _BUILT_IN = {
             "vrefrange cpagerefrange": r"\ref{#2}–\ref{#3}",
         },
         "{{": {
+            "Call": "{#1}({#2})",
+            "Function": r"\State function {#1}({#2})",
+            "Procedure": r"\State procedure {#1}({#2})",
             "orcidlinki": r"\href{https://orcid.org/#2}{#1}",
             "epigraph qitem": r"\begin{quote}{#1}\newline {#2}\end{quote}",
         },

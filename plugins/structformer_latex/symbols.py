@@ -12,20 +12,16 @@ ACCENTS = dict(
         strict=True,
     )
 )
+# Texts that pylatexenc has not, or other ones.
 SYMBOLS = {
     **by_pair(
-        """ss=ß SS=SS o=ø O=Ø l=ł L=Ł ae=æ AE=Æ oe=œ OE=Œ aa=å AA=Å i=i j=j dag=† ddag=‡ S=§ P=¶ copyright=© pounds=£
-        dots=… ldots=… textellipsis=… textemdash=— textendash=– textasciitilde=~ textasciicircum=^ textbar=|
-        textless=< textgreater=> textquoteleft=‘ textquoteright=’ textquotedblleft=“ textquotedblright=”
-        textquotesingle=' textbullet=• textdegree=° texttrademark=™ textregistered=® textunderscore=_
-        textbraceleft={ textbraceright=} textdollar=$ slash=/ LaTeX=LaTeX LaTeXe=LaTeX2e TeX=TeX BibTeX=BibTeX
-        XeLaTeX=XeLaTeX LuaLaTeX=LuaLaTeX AmS=AmS LaTeXML=LaTeXML AmSTeX=AmSTeX eTeX=eTeX pdfTeX=pdfTeX euro=€
-        texteuro=€ textsection=§ textparagraph=¶ guillemotleft=« guillemotright=» og=« fg=» textperiodcentered=·
-        textmu=µ textohm=Ω textrightarrow=→ textleftarrow=← th=þ TH=Þ dh=ð DH=Ð dj=đ DJ=Đ ng=ŋ NG=Ŋ textonehalf=½
-        texttimes=× lbrack=[ rbrack=] lbrace={ rbrace=} lq=‘ rq=’ textcopyright=© textquestiondown=¿
-        textexclamdown=¡ checkmark=✓ hyphen=- textnumero=№ textcent=¢ quotedblbase=„ quotesinglbase=‚ glqq=„ grqq=“
-        figurename=Figure tablename=Table chaptername=Chapter partname=Part appendixname=Appendix proofname=Proof
-        contentsname=Contents lstlistingname=Listing abstractname=Abstract glq=‚ grq=‘ flqq=« frqq=» degree=°"""
+        """SS=SS i=i j=j ddag=‡ S=§ P=¶ copyright=© pounds=£ textasciicircum=^ textbar=| textless=< textgreater=>
+        textunderscore=_ textbraceleft={ textbraceright=} slash=/ LaTeX=LaTeX LaTeXe=LaTeX2e TeX=TeX
+        BibTeX=BibTeX XeLaTeX=XeLaTeX LuaLaTeX=LuaLaTeX AmS=AmS LaTeXML=LaTeXML AmSTeX=AmSTeX eTeX=eTeX
+        pdfTeX=pdfTeX euro=€ og=« fg=» textperiodcentered=· textohm=Ω lbrack=[ rbrack=] lq=‘ rq=’
+        checkmark=✓ hyphen=- glqq=„ grqq=“ figurename=Figure tablename=Table chaptername=Chapter
+        partname=Part appendixname=Appendix proofname=Proof contentsname=Contents lstlistingname=Listing
+        abstractname=Abstract glq=‚ grq=‘ flqq=« frqq=» degree=°"""
     ),
     **by_value(
         {
@@ -33,7 +29,6 @@ SYMBOLS = {
             "": "today nobreakdash",
         }
     ),
-    "textbackslash": "\\",
     "textquotedbl": '"',
 }
 
@@ -56,6 +51,11 @@ def dingbat(number: str) -> str:
         return _DINGBATS[place]
     first = next((start for low, high, start in _DINGBAT_BLOCKS if low <= place <= high), None)
     return "" if first is None else chr(first + place)
+
+
+def symbol(name: str) -> str:
+    """Return the text of a command without arguments; "" if it is not known."""
+    return SYMBOLS.get(name) or rare_symbols().get(name, "")
 
 
 @cache

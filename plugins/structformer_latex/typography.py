@@ -8,7 +8,7 @@ from structformer.formats import Script
 from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, Handler, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output, Part
-from structformer_latex.symbols import ACCENTS, SYMBOLS, accented, dingbat
+from structformer_latex.symbols import ACCENTS, accented, dingbat, symbol
 from structformer_latex.tables import Tables
 
 # What keeps its case, else (group 1) what doesn't.
@@ -67,11 +67,7 @@ class Typography(Part):
         argument = self._cursor.argument()
         if argument.startswith("\\") and len(argument) > 1:
             name = argument[1:].strip()
-            return (
-                SYMBOLS.get(name, "")
-                if not (name[:1] in ACCENTS and len(name) == 1)
-                else accented(name, self._letter())
-            )
+            return accented(name, self._letter()) if name in ACCENTS else symbol(name)
         return argument.strip() if "\\" not in argument else self._output.plain(argument)
 
     def _cased(self, name: str) -> None:

@@ -7,7 +7,7 @@ from structformer_latex.commands import Handler, by_name
 from structformer_latex.cursor import Cursor, number, options
 from structformer_latex.inputs import Files
 from structformer_latex.output import Output, Part
-from structformer_latex.symbols import SYMBOLS
+from structformer_latex.symbols import symbol
 
 _LANGUAGE = re.compile(r"(?:^|[,\[])\s*language\s*=\s*\{?\s*(?:\[[^\[\]]*\])?\s*([^,{}\[\]]*)")
 _NO_LANGUAGE = dict.fromkeys(("text", "none", "plain", "plaintext"), "")
@@ -40,7 +40,7 @@ class Verbatim(Part):
             self._describe(options(words))
         source = self._cursor.skip_environment(name)
         if name in _LIVE or "commandchars=\\\\\\{" in settings:
-            source = _COMMAND.sub(lambda found: SYMBOLS.get(found[1] or "", "") or found[2] or "", source)
+            source = _COMMAND.sub(lambda match: symbol(match[1] or "") or match[2] or "", source)
         self._write(source, language)
 
     def _describe(self, given: dict[str, str]) -> None:
