@@ -51,11 +51,6 @@ _WITH_FALLBACKS = f"{_WHOLE}, head > noframes, html > noframes"
 _SOME_HTML = re.compile(rb"<(?:head|body|h[1-6]|p|div|table|ul|a\s+href|meta)\b", re.IGNORECASE)
 
 
-def _check_theme(text: str) -> None:
-    """Raise UsageError on a theme that is none."""
-    load_plugins().theme(text)
-
-
 class HtmlFormat:
     """Main content, headings, links, anchors and text of a page."""
 
@@ -71,7 +66,11 @@ class HtmlFormat:
     media_types = ("text/html", "application/xhtml+xml")
     options = (
         FormatOption("content", "all reads the whole body with its navigation", ("main", "all")),
-        FormatOption("theme", "a theme of your own, in TOML: what --theme FILE holds", check=_check_theme),
+        FormatOption(
+            "theme",
+            "a theme of your own, in TOML: what --theme FILE holds",
+            check=lambda text: load_plugins().theme(text),
+        ),
     )
     completeness = "complete: main content, headings (ARIA too), links, anchors, tables, definition lists, encodings"
 

@@ -72,7 +72,7 @@ class Conditions:
 
 
 class Branches:
-    """Return the branch that is read, by the user's switches and toggles; the first if only TeX could decide."""
+    """Chooses the branch that is read, by the user's switches and toggles; the first if only TeX could decide."""
 
     def __init__(self, cursor: Cursor, files: Files, commands: Container[str]) -> None:
         self._cursor = cursor

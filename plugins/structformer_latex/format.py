@@ -30,17 +30,14 @@ _INPUTENC = re.compile(rb"\\(?:usepackage|inputencoding)\s*(?:\[([^\[\]]*)\]\s*\
 _ENCODINGS = by_pair("ansinew=cp1252 applemac=mac-roman macce=mac-latin2 utf8x=utf-8 decmulti=latin-1 next=latin-1")
 
 
-# Of a file's source, what is no text: comments, drawings, files that it carries, commands with their options.
-_NOT_TEXT = re.compile(
-    r"(?<!\\)%[^\n]*|\\begin\{(tikzpicture|comment|filecontents\*?)\}.*?\\end\{\1\}|\\[a-zA-Z@]+\*?(?:\[[^\[\]]*\])?",
-    re.DOTALL,
-)
-
-
 class LatexFormat:
     """Documents of one file or many, with the user's macros, labels, references, citations and links."""
 
-    not_text = _NOT_TEXT
+    # Of a file's source, what is no text: comments, drawings, files that it carries, commands with their options.
+    not_text = re.compile(
+        r"(?<!\\)%[^\n]*|\\begin\{(tikzpicture|comment|filecontents\*?)\}.*?\\end\{\1\}|\\[a-zA-Z@]+\*?(?:\[[^\[\]]*\])?",
+        re.DOTALL,
+    )
     text_begins = "\\begin{document}"
 
     name = "latex"

@@ -15,7 +15,6 @@ from structformer_latex.conditions import Branches
 from structformer_latex.cursor import COMMAND, Cursor
 from structformer_latex.declared import Declared, known_arguments
 from structformer_latex.environments import Environments
-from structformer_latex.fonts import Fonts
 from structformer_latex.formulas import Formulas
 from structformer_latex.front_matter import FrontMatter
 from structformer_latex.glossary import Glossary
@@ -87,7 +86,7 @@ class TexReader:
         )
         parts = (
             *(self, self.front_matter, self._macros, self._branches, self._inputs, self.references, self.bibliography),
-            *(self._typography, self._sections, theorems, verbatim, self._environments, Fonts(cursor, output)),
+            *(self._typography, self._sections, theorems, verbatim, self._environments),
             *(Glossary(cursor, output), Quantities(cursor, output), self._algorithms, self._tables, self._formulas),
         )
         self._parts: dict[type, Any] = {type(part): part for part in parts}
@@ -305,7 +304,7 @@ HANDLERS: dict[str, tuple[type, Handler]] = {
     name: (part, handler)
     for part in (
         *(TexReader, FrontMatter, Macros, Branches, Inputs, References, Bibliography, Typography, Sections, Theorems),
-        *(Verbatim, Environments, Fonts, Glossary, Quantities, Algorithms, Tables, Formulas),
+        *(Verbatim, Environments, Glossary, Quantities, Algorithms, Tables, Formulas),
     )
     for name, handler in part.COMMANDS.items()
 }

@@ -1,11 +1,12 @@
-"""Text in its small parts: symbols, accents, quotation marks, letters in one case, breaks, footnotes."""
+"""Text in its small parts: symbols, accents, fonts, quotation marks, letters in one case, breaks, footnotes."""
 
 import re
 from typing import ClassVar
 
+from structformer.document import MarkKind
 from structformer.formats import Script
 
-from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, Handler, by_name
+from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, Handler, by_name, by_value
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output, Part
 from structformer_latex.symbols import ACCENTS, accented, dingbat, symbol
@@ -22,6 +23,13 @@ _WITH_WISH = frozenset({"linebreak", "pagebreak", "tableofcontents"})  # how muc
 _LITERAL = re.compile(r"\\(?:[a-zA-Z@]+|.)|[^\s{}]")
 _CODE = re.compile(r"\s*(?:`\\?(.)|\"([0-9A-F]{1,5})|'([0-7]{1,6})|(\d{1,6})) ?", re.DOTALL)
 _LINE_HEIGHT = re.compile(r"\[[-\d.\s\\a-z]*\]")
+_FONTS = by_value(
+    {
+        MarkKind.EMPHASIS: "emph textit textsl em it itshape sl slshape",
+        MarkKind.STRONG: "textbf bf bfseries",
+        MarkKind.CODE_SPAN: "texttt tt ttfamily",
+    }
+)
 _NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
 
 
@@ -77,6 +85,20 @@ class Typography(Part):
             self._output.builder.text(change(self._output.plain(text)))
         else:
             self._output.typeset(_KEPT_CASE.sub(lambda kept: kept[0] if kept[1] is None else change(kept[0]), text))
+
+    def _font(self, name: str) -> None:
+        self._cursor.skip_option()
+        if self._cursor.peek() == "<":
+            self._cursor.skip_overlay()
+        if self._cursor.peek() == "{":  # its end is found where it is read, so that nesting costs nothing
+            self._cursor.position += 1
+            self._output.groups.depth += 1
+            self._output.groups.span(_FONTS[name], self._output.builder)
+
+    def _group_font(self, name: str) -> None:
+        self._cursor.skip_option()
+        if not self._output.groups.is_document:  # set so to its end, nothing in it stands out
+            self._output.groups.span(_FONTS[name], self._output.builder)
 
     # -- words and lines -------------------------------------------------------------------------------------------
 
@@ -153,6 +175,8 @@ class Typography(Part):
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ((accent for accent in ACCENTS if len(accent) == 1), _accent),
         ("MakeUppercase MakeTextUppercase uppercase MakeLowercase MakeTextLowercase lowercase", _cased),
+        ("emph textit textsl textbf texttt", _font),
+        ("em it itshape sl slshape bf bfseries tt ttfamily", _group_font),
         ("enquote say textquote", _quote),
         ("xspace", _x_space),
         ("hyp fshyp bshyp", _hyphen),

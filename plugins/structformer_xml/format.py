@@ -77,22 +77,17 @@ _FIRST = re.compile(  # behind instructions, remarks and a DOCTYPE with what it 
 )
 
 
-# Of a document's source, what is no text: comments, instructions, declarations, tags.
-_NOT_TEXT = re.compile(r"<!--.*?-->|<\?.*?\?>|<!DOCTYPE.*?>|<[^<>]*>", re.DOTALL)
-
-
 class XmlFormat:
     """JATS, DocBook, TEI, DITA, and any other vocabulary by its titles or by a mapping of the user's."""
 
-    not_text = _NOT_TEXT
+    # Of a document's source, what is no text: comments, instructions, declarations, tags.
+    not_text = re.compile(r"<!--.*?-->|<\?.*?\?>|<!DOCTYPE.*?>|<[^<>]*>", re.DOTALL)
 
     name = "xml"
     suffixes = (".xml", ".nxml", ".dbk", ".docbook", ".dita", ".ditamap", ".tei", ".jats")
     media_types = ("application/xml", "text/xml")
     options = (
-        FormatOption(
-            "mapping", "a vocabulary of your own, as TOML text", check=lambda text: from_toml(text, "mapping")
-        ),
+        FormatOption("mapping", "a vocabulary of your own, as TOML", check=lambda text: from_toml(text, "mapping")),
     )
     completeness = "complete: DocBook, JATS, TEI, DITA, RFC, Mallard, others by titles or mapping; entities, xi:include"
 

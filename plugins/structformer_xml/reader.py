@@ -15,7 +15,6 @@ from structformer_xml.vocabulary import Vocabulary
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
 _XML_ID = f"{_XML}id"
-_IDENTIFIERS = (_XML_ID, "id", "anchor", "eId", "identifier")
 _NUMBER = re.compile(r"[\w.]{1,12}")  # of a section
 _HEADINGS = frozenset({"heading", "head", "title"})  # a title that holds one is no title
 _LAST_TITLE = 10  # among the elements of a section
