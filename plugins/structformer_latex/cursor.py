@@ -254,13 +254,10 @@ class Cursor:
         return text[start + 1 : end]
 
     def drop(self, signature: str) -> None:
-        """Pass over arguments: o for an optional one, m for one in braces, p for one in parentheses; or as pylatexenc
-        writes them, [, { and * for a star."""
+        """Pass over arguments: o for an optional one, m for one in braces, p for one in parentheses."""
         for each in signature:
-            if each in "o[":
+            if each == "o":
                 self.optional()
-            elif each == "*":
-                self.position += self.peek() == "*"
             elif each == "p":
                 self.take(_PARENTHESES)
             elif self.group() is None:

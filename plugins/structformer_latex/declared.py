@@ -8,10 +8,12 @@ from functools import cache, lru_cache
 from typing import Any
 
 from structformer.errors import ReadError, UsageError
+from structformer.formats import SiteGenerator
 from structformer.plugins import load_plugins
 
 from structformer_latex.macros import Macro, macro
 
+_LETTERS = str.maketrans("[{", "om", "*")  # the form that `Cursor.drop` takes
 _PARAMETER = re.compile(r"#([1-9])")
 _MOST_ARGUMENTS = 9
 
@@ -25,7 +27,7 @@ class Declared:
     arguments: dict[str, str] = field(default_factory=dict)
     """Of commands that have no text declared: what they have in braces is text."""
     environment_arguments: dict[str, str] = field(default_factory=dict)
-    """Of environments that have nothing else declared: their arguments are left out."""
+    """Of environments that have nothing else declared: their arguments are left out. o is in brackets, m in braces."""
 
     def add(self, spec: Any) -> None:
         """Add a MacroSpec or an EnvironmentSpec of pylatexenc."""
@@ -40,7 +42,7 @@ class Declared:
         elif spec.is_math_mode:
             self.environments[spec.environmentname] = Macro(0, "\\begin{equation}"), "\\end{equation}"
         else:
-            self.environment_arguments[spec.environmentname] = spec.args_parser.argspec
+            self.environment_arguments[spec.environmentname] = spec.args_parser.argspec.translate(_LETTERS)
 
 
 @cache
@@ -61,14 +63,17 @@ def declared(theme: str = "") -> Declared:
             result.add(spec)
     except Exception as error:
         raise ReadError(f"a plugin's structformer_latex_specs failed ({type(error).__name__}: {error})") from error
-    own = plugins.theme(theme) if theme else None
-    for name, given in own.macros.items() if own is not None else ():
+    own = (plugins.theme(theme) if theme else None) or SiteGenerator("")
+    for key, table in (("macros", own.macros), ("environments", own.environments)):
+        if not isinstance(table, dict):
+            raise UsageError(f"theme: {key} is {table!r}: it must be a table")
+    for name, given in own.macros.items():
         value = _checked(f"macros: {name}", {"text": given} if isinstance(given, str) else given, ("text",))
         if "text" in value:
             result.macros[name] = macro(value["arguments"], value["text"])
         else:
             result.arguments[name] = value["arguments"]
-    for name, given in own.environments.items() if own is not None else ():
+    for name, given in own.environments.items():
         like = {"begin": f"\\begin{{{given}}}", "end": f"\\end{{{given}}}"} if isinstance(given, str) else given
         value = _checked(f"environments: {name}", like, ("begin", "end"))
         result.environments[name] = macro(value["arguments"], value.get("begin", "")), value.get("end", "")

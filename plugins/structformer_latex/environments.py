@@ -80,7 +80,7 @@ class Environments:
     _verbatim: Verbatim
     _bibliography: Bibliography
     _tables: Tables
-    _declared: Mapping[str, str]  # arguments of environments that nothing else is known of, in pylatexenc's form
+    _declared: Mapping[str, str]  # arguments of environments that nothing else is known of
     _own: list[str] = field(default_factory=list)  # the user's that are open
     _lists: list[_List] = field(default_factory=list)
     _floats: list[str] = field(default_factory=list)  # environments that may have a caption
@@ -266,10 +266,8 @@ class Environments:
             given = options(self._cursor.optional() or "")
             if title := given.get("title") or given.get("frametitle"):
                 self._write_title(title)
-        elif name in _ARGUMENTS:
-            self._cursor.drop(_ARGUMENTS[name])
-        elif name in self._declared:
-            self._cursor.drop(self._declared[name])
+        elif (arguments := _ARGUMENTS.get(name) or self._declared.get(name)) is not None:
+            self._cursor.drop(arguments)
         elif self._cursor.peek() == "[":
             words = self._cursor.optional() or ""
             if _NOTE.match(words) and "=" not in words:  # of a theorem that is defined elsewhere

@@ -16,10 +16,9 @@ from structformer.formats import (
     SiteFiles,
     SiteGenerator,
     is_address,
-    is_external,
-    join,
-    split_fragment,
 )
+
+from structformer_sites.navigation import PageNames
 
 _INDEX = "index.html"
 _MARK = "data-structformer-"
@@ -46,12 +45,10 @@ def read_theme(text: str) -> SiteGenerator:
     known = (*_SELECTORS, "name", *sorted(_WORDS), *_TABLES)
     if not isinstance(values, dict):
         raise UsageError(f"theme is {values!r}: it must be a table")
-    tables = {key: values.pop(key) for key in _TABLES if isinstance(values.get(key), dict)}
+    tables = {key: values.pop(key, {}) for key in _TABLES}
     for key, value in values.items():
         if key not in known:
             raise UsageError(f"theme: no key {key!r}; {did_you_mean(key, known)}")
-        if key in _TABLES:
-            raise UsageError(f"theme: {key} is {value!r}: it must be a table")
         if not isinstance(value, str) and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
             raise UsageError(f"theme: {key} is {value!r}: it must be a text or a list of texts")
     given = {key: value if isinstance(value, str) else ", ".join(value) for key, value in values.items()}
@@ -109,10 +106,6 @@ def _navigation(files: SiteFiles, selector: str) -> Iterator[NavEntry]:
     """Return the pages that the links of the index page lead to."""
     from selectolax.lexbor import LexborHTMLParser
 
-    known: Mapping[str, str] = {page.path: page.path for page in files.pages}
-    for link in LexborHTMLParser(files.text(_INDEX)).css(selector):
-        target = split_fragment(link.attributes.get("href") or "")[0]
-        path = None if is_external(target) else join("", target)
-        paths = (path, f"{path}.html", f"{path}/{_INDEX}".lstrip("/")) if path is not None else ()
-        if (page := next((known[each] for each in paths if each in known), None)) is not None:
-            yield NavEntry(page, " ".join(link.text(deep=True).split()))
+    links = LexborHTMLParser(files.text(_INDEX)).css(selector)
+    targets = ((link.attributes.get("href") or "", " ".join(link.text(deep=True).split())) for link in links)
+    return PageNames(files.pages).entries(targets)

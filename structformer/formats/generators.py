@@ -201,7 +201,6 @@ class SiteGenerator:
     copied_sources: re.Pattern[str] | None = None
     """Matches, from its beginning, the path of a source that it puts beside the page built of it, which is not read."""
     macros: Mapping[str, Any] = field(default_factory=dict)
-    """Commands of LaTeX by name: their texts, with #1 to #9 for arguments; or mappings of `arguments`, as pylatexenc
-    writes them (* a star, [ in brackets, { in braces), and `text`: what is in braces if that is left out."""
+    """Commands of LaTeX by name: their texts, or mappings of `text` and `arguments`, in pylatexenc's form ("*[{")."""
     environments: Mapping[str, Any] = field(default_factory=dict)
     """Environments of LaTeX by name: those that they are like; or mappings of `arguments`, `begin` and `end`."""
