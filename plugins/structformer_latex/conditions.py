@@ -36,6 +36,7 @@ _UNDECIDED = re.compile(r"\\boolean|\\equal\s*\{\s*\}")
 # etoolbox's tests of two arguments, and of one that is empty or not defined; what is defined is mostly not empty.
 _OF_TWO = frozenset("IfStrEq ifstrequal ifnumequal ifnumgreater ifnumless ifdefstring ifcsstring ifdefequal".split())
 _OF_NOTHING = frozenset("ifstrempty ifblank ifdefempty ifdefvoid ifcsempty ifcsvoid ifundef ifcsundef".split())
+_SWITCHES = "new{0} provide{0} set{0} {0}true {0}false if{0} not{0}"  # of etoolbox and ifthen
 _KEPT_CONDITIONS = 16  # texts: a file and the macros that were expanded last
 
 
@@ -183,9 +184,7 @@ class Branches:
         ),
         ("else or", lambda branches, name: branches._skip_branch(to_else=False)),
         ("fi", lambda branches, name: None),
-        ("newtoggle providetoggle settoggle toggletrue togglefalse iftoggle nottoggle", _toggle),
-        ("newbool providebool setbool booltrue boolfalse ifbool notbool", _toggle),
-        ("newboolean provideboolean setboolean", _toggle),
+        ((each.format(kind) for each in _SWITCHES.split() for kind in ("toggle", "bool", "boolean")), _toggle),
         ("ifthenelse IfFileExists InputIfFileExists ifdef ifcsdef ifnumodd", _choice),
         (_OF_TWO | _OF_NOTHING, _choice),
     )

@@ -56,24 +56,16 @@ class Cursor:
         self.depth -= 1
         self._below, self.text, self.position = place
 
-    def push(self, text: str) -> None:
-        """Go on with a text, then with what comes after it."""
-        if self.is_full:
-            self.leave_out(
-                f"macros nested over {_MAX_DEPTH} deep at \\{self.expanding}: what it stands for is left out"
-            )
+    def push(self, text: str, *, is_file: bool = False) -> None:
+        """Go on with a text, that of a macro or of another file, then with what comes after it."""
+        if len(self._below) >= _MAX_DEPTH:
+            macro = f"macros nested over {_MAX_DEPTH} deep at \\{self.expanding}: what it stands for is left out"
+            self.leave_out(f"files nested over {_MAX_DEPTH} deep" if is_file else macro)
             return
+        self.file_characters += len(text) * is_file
         if self.position < len(self.text):
             self._below.append((self.text, self.position))
         self.text, self.position = text, 0
-
-    def push_file(self, text: str) -> None:
-        """Go on with another file's text, then with what comes after it."""
-        if self.is_full:
-            self.leave_out(f"files nested over {_MAX_DEPTH} deep")
-            return
-        self.file_characters += len(text)
-        self.push(text)
 
     def resume(self) -> bool:
         """Go on with the text below; False when there is none."""
@@ -87,11 +79,6 @@ class Cursor:
         """Go to where the arguments are of a command that ends a macro's text: behind the macro."""
         while self.position >= len(self.text) and self._below:
             self.text, self.position = self._below.pop()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no text may be put on top."""
-        return len(self._below) >= _MAX_DEPTH
 
     @property
     def is_outermost(self) -> bool:

@@ -342,9 +342,8 @@ class Environments:
 
     def _write_title(self, title: str) -> None:
         builder = self._output.builder
-        builder.open_mark(MarkKind.TITLE)
-        self._output.typeset(title)
-        builder.close_mark(MarkKind.TITLE)
+        with builder.marked(MarkKind.TITLE):
+            self._output.typeset(title)
         builder.line()
 
     def _slides(self, command: str) -> None:

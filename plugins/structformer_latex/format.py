@@ -178,15 +178,13 @@ def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) 
         )
         reader.read(inside[1] if inside else taken[1], name=taken[0], main=False)
         return
-    builder.open_mark(MarkKind.LIST)
     keys = bibliography.entries if "*" in bibliography.cited else bibliography.cited
-    for entry in filter(None, map(bibliography.entries.get, keys)):
-        builder.line()
-        builder.open_mark(MarkKind.ITEM)
-        builder.add_anchor(f"cite:{entry.key}")
-        reader.typeset(entry.line())
-        if url := entry.fields.get("url"):
-            builder.add_link(plain_address(url))
-        builder.close_mark(MarkKind.ITEM)
-        builder.line()
-    builder.close_mark(MarkKind.LIST)
+    with builder.marked(MarkKind.LIST):
+        for entry in filter(None, map(bibliography.entries.get, keys)):
+            builder.line()
+            with builder.marked(MarkKind.ITEM):
+                builder.add_anchor(f"cite:{entry.key}")
+                reader.typeset(entry.line())
+                if url := entry.fields.get("url"):
+                    builder.add_link(plain_address(url))
+            builder.line()

@@ -82,9 +82,8 @@ class Formulas(Part):
             builder.close_mark(MarkKind.FORMULA)
             builder.line()
         else:
-            builder.open_mark(MarkKind.FORMULA_SPAN)
-            builder.text(f"${shown}$")
-            builder.close_mark(MarkKind.FORMULA_SPAN)
+            with builder.marked(MarkKind.FORMULA_SPAN):
+                builder.text(f"${shown}$")
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("ensuremath", lambda formulas, name: formulas.write(formulas._cursor.argument(), "$", display=False))

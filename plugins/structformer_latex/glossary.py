@@ -1,6 +1,6 @@
 """Acronyms and glossary terms as they are printed: whole where they first occur, short from then on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name
@@ -14,6 +14,9 @@ _USES = """gls Gls GLS glspl Glspl glsentrylong glsentryshort glsentryname glsen
     glsentrysymbol"""
 
 
+_OTHERS = ("plural", "longplural", "description", "symbol")
+
+
 @dataclass(slots=True)
 class _Term:
     short: str
@@ -22,7 +25,7 @@ class _Term:
     long_plural: str = ""
     description: str = ""
     symbol: str = ""
-    used: bool = False
+    used: bool = field(default=False, init=False)
 
 
 class Glossary(Part):
@@ -34,25 +37,18 @@ class Glossary(Part):
 
     def _define(self, command: str) -> None:
         argument, plain = self._cursor.argument, self._output.plain
+        given = self._cursor.optional() if command in ("newacronym", "newabbreviation") else None
+        label, fields = argument().strip(), {"longplural": options(given or "").get("longplural", "")}
         if command in ("newglossaryentry", "DeclareAcronym", "longnewglossaryentry"):
-            label = argument().strip()
-            fields = options(argument())
+            fields |= options(argument())
             if command == "longnewglossaryentry":
                 fields["description"] = argument()
-            short = fields.get("short") or fields.get("text") or fields.get("name") or label
-            long = fields.get("long", "") or fields.get("first", "")
-            plural, description, symbol = (plain(fields.get(key, "")) for key in ("plural", "description", "symbol"))
-            self._terms[label] = _Term(plain(short), plain(long), plural, "", description, symbol)
-            return
-        long_plural = ""
-        if command in ("newacronym", "newabbreviation"):
-            long_plural = plain(options(self._cursor.optional() or "").get("longplural", ""))
-            label, short, long = argument().strip(), argument(), argument()
-        else:  # acrodef{label}[short]{long}
-            label = argument().strip()
-            short = self._cursor.optional() or label
-            long = argument()
-        term = self._terms[label] = _Term(plain(short), plain(long), long_plural=long_plural)
+        else:  # acrodef{label}[short]{long}, newacronym[options]{label}{short}{long}
+            is_acronym = command in ("newacronym", "newabbreviation")
+            fields |= {"short": argument() if is_acronym else self._cursor.optional() or "", "long": argument()}
+        short = next(filter(None, map(fields.get, ("short", "text", "name"))), label)
+        values = (short, fields.get("long") or fields.get("first", ""), *(fields.get(key, "") for key in _OTHERS))
+        term = self._terms[label] = _Term(*map(plain, values))
         if command == "acro":
             builder = self._output.builder
             builder.line()

@@ -67,7 +67,7 @@ class Inputs(Part):
             text = text[body.end() :]
         if command == "include":
             self._output.paragraph()
-        self._cursor.push_file(text.replace("\\end{document}", ""))
+        self._cursor.push(text.replace("\\end{document}", ""), is_file=True)
 
     def _file_name(self, command: str) -> str:
         folder = self._cursor.argument().strip() if command in ("import", "subimport") else ""
