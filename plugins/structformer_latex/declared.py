@@ -1,7 +1,6 @@
 """Commands and environments that users declare, by pylatexenc's specs in a plugin or in a theme, and the arguments of
 those that pylatexenc knows."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -14,8 +13,7 @@ from structformer.plugins import load_plugins
 from structformer_latex.macros import Macro, macro
 
 _LETTERS = str.maketrans("[{", "om", "*")  # the form that `Cursor.drop` takes
-_PARAMETER = re.compile(r"#([1-9])")
-_MOST_ARGUMENTS = 9
+_NUMBERS = range(9, 0, -1)  # of arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +84,8 @@ def _checked(place: str, value: Any, texts: Sequence[str]) -> dict[str, str]:
     parts = ("arguments", *texts)
     if not isinstance(value, dict) or any(key not in parts or not isinstance(value[key], str) for key in value):
         raise UsageError(f"theme: {place} is {value!r}: write a text, or a table of texts: {', '.join(parts)}")
-    used = max(map(int, _PARAMETER.findall("".join(value.get(text, "") for text in texts))), default=0)
+    used = next((number for number in _NUMBERS if any(f"#{number}" in value.get(text, "") for text in texts)), 0)
     arguments = value.get("arguments", "{" * used)
-    if arguments.strip("*[{") or not used <= len(arguments) <= _MOST_ARGUMENTS:
+    if arguments.strip("*[{") or not used <= len(arguments) <= len(_NUMBERS):
         raise UsageError(f"theme: {place}: arguments {arguments!r}: write * for a star, [ and {{ for what is in these")
     return {**value, "arguments": arguments}
