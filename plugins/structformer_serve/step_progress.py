@@ -10,13 +10,13 @@ _SAID_SECONDS = 15.0  # between two lines about a step
 _COUNTED = re.compile(r"(?P<stage>[^:/]+?):? (?P<done>\d+)/(?P<total>\d+)(?=[,:]|$)")  # a line of progress
 _BEGUN = re.compile(r"(?P<stage>[^:/]+) \.\.\.")  # a line that says what is done now, without counting it
 _STEPS = "step"  # what training calls its own stage
-_REMEMBERED = 4  # lines by which the speed is measured: what comes later may be slower than what came first
+_REMEMBERED = 8  # lines by which the speed is measured: what comes later may be slower than what came first
 _MINUTE, _HOUR = 60, 3600
 
 
 class StepProgress:
-    """A step's progress by the lines that its commands print. The time that is left is of the stage that runs, by the
-    clock of who reads the lines; where nobody knows how long it takes, no time is said.
+    """A step's progress by the lines that its commands print. The time left is that of the stage that runs, by the
+    reader's clock, and of the stages after it if they are named. From one line to the next it at most doubles.
     """
 
     def __init__(
@@ -33,6 +33,7 @@ class StepProgress:
         self._part = 0.0  # how much of the step the stage is
         self._before = 0.0  # and how much of it was done when the stage began
         self._lines: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
+        self._said = self._most = math.inf  # seconds left when somebody last asked, and at most until the next line
 
     def told(self, line: str) -> bool:
         """Take in a line that the command has printed; gives whether it was one of progress."""
@@ -48,6 +49,7 @@ class StepProgress:
         if (stage, total) != (self._stage, self._total):
             self._begin(stage, total)
         self._lines.append((self._clock(), done))
+        self._most = 2.0 * self._said
         if done >= total:
             self._begin("", 0)  # what comes next has not said its name yet
 
@@ -71,14 +73,19 @@ class StepProgress:
 
     @property
     def left(self) -> str:
-        """How long the stage still takes, as "about 20 s left"; "" where that is not known, or should have been."""
+        """Return how long the step still takes, as "about 20 s left"; "" if that is not known, or should have ended."""
         if len(self._lines) < 2:
             return ""
         (first, begun), (last, done) = self._lines[0], self._lines[-1]
         if done <= begun:
             return ""
-        left = (last - first) / (done - begun) * (self._total - done) - (self._clock() - last)
-        return f"about {_roughly(left)} left" if left > 0 else ""
+        speed = (last - first) / (done - begun)
+        later = (1.0 - self._before) / self._part - 1.0 if self._stage in self._stages else 0.0
+        left = min(speed * (self._total * (1.0 + later) - done) - (self._clock() - last), self._most)
+        if left <= 0:
+            return ""
+        self._said = left
+        return f"about {_roughly(left)} left"
 
     def __str__(self) -> str:
         said = ", ".join(filter(None, (self.stage, left := self.left)))

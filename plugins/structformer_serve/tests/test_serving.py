@@ -1183,7 +1183,7 @@ def test_each_stage_of_a_step_counts_by_itself():
         ": vectors of base, about 2 min left",
         ": vectors of base, about 1 min left",
         ": vectors of base, about 30 s left",
-        ": vectors of base, about 3 min left",
+        ": vectors of base, about 1 min left",  # not more than twice what was said
         " …",
         ": judging on held-out questions …",
     ]

@@ -175,6 +175,21 @@ def test_progress_has_a_share_of_each_stage_and_other_lines_are_none():
     assert (progress.stage, progress.share) == ("", 0.5 + 0.25 * 0.3)
 
 
+def test_the_time_left_is_of_all_named_stages_and_at_most_doubles():
+    now = 0.0
+    progress = StepProgress("Reading", lambda: now, {"reading": 0.5, "words": 0.5})
+    progress.told("reading: 0/100")
+    now = 10.0
+    progress.told("reading: 10/100")
+    assert progress.left == "about 4 min left"  # 90 s of reading, 100 s of words
+    for now in (11.0, 12.0, 13.0):
+        progress.told(f"reading: {80 + now:.0f}/100")
+    assert progress.left == "about 20 s left"
+    for now in (200.0, 300.0):
+        progress.told(f"reading: {93 + now / 100:.0f}/100")
+    assert (progress.left, progress.left) == ("about 30 s left", "about 30 s left")
+
+
 @given(st.lists(st.tuples(st.sampled_from(["reading", "words", "vectors"]), st.integers(0, 9))))
 def test_a_bar_never_goes_back(stages):
     progress = StepProgress("Reading", stages={"reading": 0.6, "words": 0.3})
