@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
@@ -45,6 +46,7 @@ base_url_option = click.option(
 )
 _NONE = "none"  # for --base-url
 _SHOWN = 20
+_LINE = re.compile(r"^line \d+: ")
 _NAMED = 5  # of each kind of file that is not a document
 
 
@@ -242,9 +244,15 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     save_config(ctx, reports)
     out.json(report.as_dict())
     # Inclusions that lie outside are one line together, below.
-    shown = report.messages if out.verbose else [each for each in report.messages if OUTSIDE not in each[1]][:_SHOWN]
-    for path, message in shown:
-        out.note(f"{printable(path)}: {printable(message)}")
+    alike: dict[Any, list[tuple[str, str]]] = {}
+    for place, (path, message) in enumerate(report.messages):
+        if out.verbose or OUTSIDE not in message:
+            alike.setdefault(place if out.verbose else _LINE.sub("", message), []).append((path, message))
+    shown = []
+    for (path, message), *others in list(alike.values())[: None if out.verbose else _SHOWN]:
+        shown += [(path, message), *others]
+        also = f" (as {len(others)} more file{'s' * (len(others) > 1)})" if others else ""
+        out.note(f"{printable(path)}: {printable(message)}{also}")
     left = report.message_count - len(shown) - (0 if out.verbose else report.not_followed)
     if left > 0:
         out.note(f"... {left} more in {reports / 'report.jsonl'}")

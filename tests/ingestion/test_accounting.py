@@ -234,3 +234,12 @@ def test_the_terminal_and_the_json_say_what_became_of_all_files(run, pages, tmp_
     assert account["named"] == [
         {"file": "photo.jpg", "became": "no document", "why": "no document by its name or its first line"}
     ]
+
+
+def test_a_warning_of_many_files_is_said_once(run, tmp_path):
+    front = "---\ntitle: A: b\n  bad: [x\n---\n\n# Page\n\nText.\n"
+    write_pages(tmp_path / "docs", {f"{n}.md": front for n in range(4)})
+    said = run("ingest", tmp_path / "docs", "-w", "w").err
+    assert said.count("front matter is not valid YAML") == 1
+    assert "0.md: line 2: front matter is not valid YAML; it was read line by line (as 3 more files)" in said
+    assert run("ingest", tmp_path / "docs", "-w", "v", "-v").err.count("front matter is not valid YAML") == 4
