@@ -23,6 +23,7 @@ from structformer.workspace import new_file, new_folder
 
 from structformer_exports.word_vectors import learn_word_vectors, write_word_vectors
 
+Chosen = Mapping[str, Any] | None
 _ROWS = 4096
 _DOCSEARCH_WORDS = 160
 _LEVELS = 7
@@ -40,9 +41,7 @@ _TEXT_FILES = {"anchor": "qry.txt", "positive": "pos.txt", "negative": "neg.txt"
 _LISTS = pa.schema([("query", pa.string()), ("docs", pa.list_(pa.string())), ("labels", pa.list_(pa.int8()))])
 
 
-def export_datasets(
-    workspace: str | Path, folder: Path, *, chosen: Mapping[str, Any] | None = None, force: bool = False
-) -> int:
+def export_datasets(workspace: str | Path, folder: Path, *, chosen: Chosen = None, force: bool = False) -> int:
     """Write the Examples as a folder that `datasets.load_dataset(folder, task)` reads: one configuration a task. Gives
     their number. chosen: options of another set than `Samples.open` opens. force: write over an earlier export, here
     and below.
@@ -68,9 +67,7 @@ def export_datasets(
     return total
 
 
-def export_training_rows(
-    workspace: str | Path, folder: Path, *, chosen: Mapping[str, Any] | None = None, force: bool = False
-) -> int:
+def export_training_rows(workspace: str | Path, folder: Path, *, chosen: Chosen = None, force: bool = False) -> int:
     """Write the Examples as sentence-transformers trains on them; returns the number of rows in the two files.
 
     triplets.parquet has anchor, positive, negative, one row a negative; of a group of several queries for one document
@@ -83,9 +80,7 @@ def export_training_rows(
         ) + write_parquet(made / "lists.parquet", _LISTS, (row for each in samples for row in _lists(each)))
 
 
-def export_qry_pos_neg(
-    workspace: str | Path, folder: Path, *, chosen: Mapping[str, Any] | None = None, force: bool = False
-) -> int:
+def export_qry_pos_neg(workspace: str | Path, folder: Path, *, chosen: Chosen = None, force: bool = False) -> int:
     """Write the Examples as triples in three aligned files, qry.txt, pos.txt and neg.txt, one text a line; returns the
     number of lines of each.
 

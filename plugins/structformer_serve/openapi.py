@@ -28,6 +28,9 @@ _ID = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 1000},
     "description": "A document's id.",
 }
+_SAYS = "Server-sent events: refused; or sections, text as it comes, done with the numbers cited; error if it fails."
+_EVENTS = {"200": {"description": _SAYS, "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+_FEEDBACK, _KEPT = "Tell what was opened, or that nothing fits.", {"description": "Kept."}
 # Of each operation its group, and what a call of it may have.
 _CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "search": ("Search", {"q": "how to begin", "k": 3}),
@@ -44,6 +47,7 @@ _CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
     """The document. title: of the search; root: what precedes all paths; pipelines: those that may be named."""
     searching = _parameters(schemas.SearchRequest)
+    reading = [_ID, *_parameters(schemas.SectionRequest)]
     next(each for each in searching if each["name"] == "pipeline")["schema"] = {"type": "string", "enum": [*pipelines]}
     _, models = models_json_schema(
         [(each, "validation" if each in _SENT else "serialization") for each in _MODELS],
@@ -55,36 +59,12 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
         "servers": [{"url": root or "/"}],
         "paths": {
             "/api/search": {"get": _asked("search", "Search.", "SearchAnswer", searching, 404)},
-            "/api/ask": {
-                "post": _posted(
-                    "ask",
-                    "An answer in words, by the language model of --ask.",
-                    "AskRequest",
-                    "200",
-                    {
-                        "description": "Server-sent events: refused; or sections, text as it comes, and done with "
-                        "the numbers that were cited; error where the answer cannot be had.",
-                        "content": {"text/event-stream": {"schema": {"type": "string"}}},
-                    },
-                )
-            },
-            "/api/section/{id}": {
-                "get": _asked(
-                    "section", "Read a section.", "SectionAnswer", [_ID, *_parameters(schemas.SectionRequest)], 404
-                )
-            },
+            "/api/ask": {"post": _posted("ask", "An answer by the language model of --ask.", "AskRequest", _EVENTS)},
+            "/api/section/{id}": {"get": _asked("section", "Read a section.", "SectionAnswer", reading, 404)},
             "/api/document/{id}": {
                 "get": _asked("document", "A document's tree and what links to it.", "DocumentAnswer", [_ID], 404)
             },
-            "/api/feedback": {
-                "post": _posted(
-                    "feedback",
-                    "Tell what was opened, or that nothing fits.",
-                    "FeedbackRequest",
-                    "204",
-                    {"description": "Kept."},
-                )
-            },
+            "/api/feedback": {"post": _posted("feedback", _FEEDBACK, "FeedbackRequest", {"204": _KEPT})},
             "/api/status": {"get": _asked("status", "What there is to search.", "Status", [])},
             "/healthz": {"get": _probed("healthz", "Whether the server lives.")},
             "/readyz": {"get": _probed("readyz", "Whether it takes requests.")},
@@ -118,9 +98,9 @@ def _asked(name: str, summary: str, answer: str, parameters: list[dict[str, Any]
     return _operation(name, summary, {"200": found, **_problems(422, *codes)}, parameters=shown)
 
 
-def _posted(name: str, summary: str, model: str, code: str, answer: dict[str, Any]) -> dict[str, Any]:
+def _posted(name: str, summary: str, model: str, answers: dict[str, Any]) -> dict[str, Any]:
     body = {"required": True, "content": _content(model, example=_CALLS[name][1])}
-    return _operation(name, summary, {code: answer, **_problems(400, 404, 422)}, requestBody=body)
+    return _operation(name, summary, {**answers, **_problems(400, 404, 422)}, requestBody=body)
 
 
 def _probed(name: str, summary: str) -> dict[str, Any]:

@@ -50,12 +50,10 @@ class SearchRequest(_Question):
     group: bool = Field(default=True, description="Each document once, with its best sections.")
     pipeline: Annotated[str, StringConstraints(min_length=1, max_length=60)] = Field(
         default="best",
-        description="A pipeline of the server's by its name: best, words, one that it was started with, or untrained "
-        "(or trained, where the search does not use what was trained), where there is that to compare with the best.",
+        description="The name of a pipeline: best, words, one that the server was started with, or, to compare the "
+        "search before and after training, untrained or trained.",
     )
-    typing: bool = Field(
-        default=False, description="The query is still being typed: beginnings of words, slips allowed."
-    )
+    typing: bool = Field(default=False, description="It is still being typed: beginnings of words, slips allowed.")
     partial: bool = Field(default=False, description="The query may not be all of it yet: it is not kept as feedback.")
     explain: bool = Field(default=False, description="Say why each section was found.")
 

@@ -23,16 +23,8 @@ def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("export")
 @click.argument("model", required=False)
 @_form_options
-@click.option(
-    "--int8", is_flag=True, help="With --onnx: also write 8-bit weights: about twice as fast, scores within about 0.01."
-)
-@several_option(
-    "--set",
-    "sample.KEY=VALUE",
-    "With --datasets, --training-rows and --qry-pos-neg: Examples drawn with this option, as for train.  "
-    "[default: the defaults]",
-    name="settings",
-)
+@click.option("--int8", is_flag=True, help="With --onnx: 8-bit weights too, twice as fast, scores within about 0.01.")
+@several_option("--set", "sample.KEY=VALUE", "Draw the Examples with this option, as for train.", name="settings")
 @path_option("--queries", "With --write-beir: queries to write there too, as BEIR and TREC have them.")
 @path_option("--qrels", "With --write-beir: their judgements.")
 @click.option(
@@ -40,10 +32,7 @@ def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--title", default="", help="With --site: the page's title.  [default: the site's name]")
 @click.option(
-    "--language",
-    default="",
-    metavar="CODE",
-    help="With --site: the language of the page itself, as de.  [default: that of most documents, else English]",
+    "--language", default="", metavar="CODE", help="With --site: its language, as de.  [default: most documents' own]"
 )
 @click.option(
     "--engine",

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
-from structformer.cli import BriefCommand, Number, Output, common_options, default_option, fresh_index
+from structformer.cli import (
+    BriefCommand,
+    Number,
+    Output,
+    common_options,
+    default_option,
+    fresh_index,
+    path_option,
+    several_option,
+)
 
 if TYPE_CHECKING:
     from structformer_serve.http.listening import Listening
@@ -45,27 +54,18 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--language",
             default="",
             metavar="CODE",
-            help="The language of the page itself, as de.  [default: that of most documents, else English]",
+            help="Language of the page, as de.  [default: most documents' own]",
         ),
-        click.option(
+        several_option(
             "--host-name",
-            "hosts",
-            multiple=True,
-            metavar="NAME",
-            help="A host name that the server answers to, beside this machine's own; it refuses others. "
-            "'*' for any. May be repeated.",
+            "NAME",
+            "Another host name that the server answers to, or * for any; it refuses others. May be repeated.",
+            name="hosts",
         ),
-        click.option(
-            "--cors",
-            multiple=True,
-            metavar="ORIGIN",
-            help="A site whose pages may ask, as https://docs.example.org, or *. May be repeated.",
+        several_option(
+            "--cors", "ORIGIN", "A site whose pages may ask, as https://docs.example.org, or *. May be repeated."
         ),
-        click.option(
-            "--tokens",
-            type=click.Path(path_type=Path),
-            help="A TOML file of [[tokens]], each with the documents that it may see.",
-        ),
+        path_option("--tokens", "A TOML file of [[tokens]], each with the documents that it may see."),
         default_option(
             "--rate", 20.0, "Requests a second for each client, 0 for any number; not on loopback.", type=Number(0, 1e9)
         ),
@@ -75,31 +75,19 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Connections of one client at once, 0 for any number.  [default: 64; from this machine any number]",
         ),
         click.option("--root", default="", metavar="PATH", help="What a proxy puts in front of all paths, as /search."),
-        click.option(
+        several_option(
             "--proxy",
-            "proxies",
-            multiple=True,
-            metavar="ADDRESS",
-            help="A proxy in front, as 127.0.0.1 or 10.0.0.0/8, whose X-Forwarded-For says who asks; "
-            "the header is ignored from others. May be repeated.",
+            "ADDRESS",
+            "A proxy, as 127.0.0.1 or 10.0.0.0/8, whose X-Forwarded-For is believed. May be repeated.",
+            name="proxies",
         ),
         click.option(
             "--feedback",
             is_flag=True,
-            help="Keep searches and what is opened, in the workspace, without who asked; the page says so.",
+            help="Keep searches and clicks in the workspace, without who asked; the page says so.",
         ),
-        default_option(
-            "--feedback-mb",
-            50,
-            "For --feedback: megabytes in a month, after which nothing more of it is kept.",
-            type=click.IntRange(1),
-        ),
-        default_option(
-            "--feedback-months",
-            12,
-            "For --feedback: months that are kept beside the current one; older ones are deleted.",
-            type=click.IntRange(0),
-        ),
+        default_option("--feedback-mb", 50, "For --feedback: most megabytes a month.", type=click.IntRange(1)),
+        default_option("--feedback-months", 12, "For --feedback: past months kept.", type=click.IntRange(0)),
         click.option("--log", "logs", is_flag=True, help="A JSON line for each request, without its query."),
         click.option("--log-queries", is_flag=True, help="With the texts of queries in the log."),
     )

@@ -126,15 +126,8 @@ def command(
         view.say(f"\nStopped: {_KEPT}.")
         ctx.exit(130)
     train = None if train_time.lower() == "none" else train_time
-    improver = Improver(
-        service,
-        train=train,
-        changes=changes,
-        threads=threads,
-        say=view.say,
-        show=view,
-        advice=another_encoder("up", place, *paths),
-    )
+    advice = another_encoder("up", place, *paths)
+    improver = Improver(service, train=train, changes=changes, threads=threads, say=view.say, show=view, advice=advice)
 
     def ready(address: str) -> None:
         out.json({"address": address})
