@@ -1,6 +1,7 @@
 """Views of the reference graph: statistics, dead links, exports."""
 
 import bisect
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,14 +15,14 @@ from structformer.did_you_mean import did_you_mean
 from structformer.document import LinkKind
 from structformer.errors import UsageError
 from structformer.graph import FAILURES, FOUND_BY, ReferenceGraph, format_of, resolve_link
-from structformer.text import visible
+from structformer.pages import environment
 from structformer.workspace import new_file
 
 from structformer_exports.dataset_files import write_parquet
 
 _LISTED = 20_000
-_KEYS = (("d0", "node", "title"), ("d1", "node", "id"), ("d2", "edge", "kind"), ("d3", "edge", "text"))
 _COLUMNS = ("source", "source_section", "target", "target_section", "kind", "text")
+Kinds = frozenset[str] | None  # of links; None: all
 EXPORT = pa.schema([(name, pa.string()) for name in _COLUMNS])
 
 
@@ -86,57 +87,40 @@ def statistics(workspace: str | Path) -> dict[str, Any]:
     }
 
 
-def export_parquet(
-    workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None, force: bool = False
-) -> int:
+def export_parquet(workspace: str | Path, path: Path, *, kinds: Kinds = None, force: bool = False) -> int:
     """Write the edge list with ids and paths of titles; returns the number of edges. force: also over a file."""
     edges = _rows(ReferenceGraph.open(workspace), kinds)
     with new_file(path, workspace, force=force) as made:
         return write_parquet(made, EXPORT, edges, at_once=_LISTED)
 
 
-def export_graphml(
-    workspace: str | Path, path: Path, *, kinds: frozenset[str] | None = None, force: bool = False
-) -> int:
-    """Write documents as nodes and their references as edges in GraphML; returns the number of edges.
+def export_graphml(workspace: str | Path, path: Path, *, kinds: Kinds = None, force: bool = False) -> int:
+    """Write documents as nodes and their references as edges in GraphML; return the number of edges.
 
     Source: GraphML 1.1 (graphml.graphdrawing.org). Control and bidirectional characters are written as escapes.
     """
-    from lxml import etree
-
     graph = ReferenceGraph.open(workspace)
-    namespace = "http://graphml.graphdrawing.org/xmlns"
-    count = 0
-    with new_file(path, workspace, force=force) as made, etree.xmlfile(str(made), encoding="utf-8") as file:
-        file.write_declaration()
-        with file.element("graphml", nsmap={None: namespace}):
-            for key, where, name in _KEYS:
-                file.write(etree.Element("key", {"id": key, "for": where, "attr.name": name, "attr.type": "string"}))
-            with file.element("graph", edgedefault="directed"):
-                for number, document in enumerate(graph.corpus.documents()):
-                    with file.element("node", id=f"n{number}"):
-                        _data(file, "d0", document.title)
-                        _data(file, "d1", document.id)
-                for edge in _edges(graph, kinds):
-                    count += 1
-                    with file.element(
-                        "edge", source=f"n{edge['source_document']}", target=f"n{edge['target_document']}"
-                    ):
-                        _data(file, "d2", edge["kind"])
-                        _data(file, "d3", edge["text"] or "")
-    return count
+    template = environment("structformer_exports", "templates").get_template("graph.graphml")
+    count = itertools.count()
+    edges = (edge for edge in _edges(graph, kinds) if next(count) >= 0)
+    with new_file(path, workspace, force=force) as made:
+        written = template.stream(documents=graph.corpus.documents(), edges=edges)
+        written.dump(str(made), encoding="utf-8", errors="backslashreplace")
+    return next(count)
 
 
-def _data(file: Any, key: str, text: str) -> None:
-    with file.element("data", key=key):
-        file.write(visible("".join(c for c in text if c not in "\ufffe\uffff")))
+def linked_pages(workspace: str | Path, kinds: Kinds = None) -> Counter[tuple[int, int]]:
+    """Return how many references each two documents have, by the numbers of source and target."""
+    edges = _edges(ReferenceGraph.open(workspace), kinds)
+    pairs = Counter((edge["source_document"], edge["target_document"]) for edge in edges)
+    return Counter({pair: count for pair, count in pairs.items() if pair[0] != pair[1]})
 
 
-def _edges(graph: ReferenceGraph, kinds: frozenset[str] | None) -> Iterator[dict[str, Any]]:
+def _edges(graph: ReferenceGraph, kinds: Kinds) -> Iterator[dict[str, Any]]:
     return (edge for edge in graph.edges() if kinds is None or edge["kind"] in kinds)
 
 
-def _rows(graph: ReferenceGraph, kinds: frozenset[str] | None) -> Iterator[dict[str, str]]:
+def _rows(graph: ReferenceGraph, kinds: Kinds) -> Iterator[dict[str, str]]:
     corpus = graph.corpus
     ids = list(corpus.document_ids())
 
@@ -163,7 +147,7 @@ def _rows(graph: ReferenceGraph, kinds: frozenset[str] | None) -> Iterator[dict[
         }
 
 
-def parse_kinds(names: tuple[str, ...]) -> frozenset[str] | None:
+def parse_kinds(names: tuple[str, ...]) -> Kinds:
     """Kinds by name. Raises UsageError on one that does not exist."""
     known = {kind.value for kind in LinkKind}
     for name in names:

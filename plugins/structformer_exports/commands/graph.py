@@ -92,14 +92,16 @@ def check(limit: int, workspace: Path, out: Output) -> int:
 @force_option("the file that is there")
 @common_options
 def export(target: Path, kinds: tuple[str, ...], force: bool, workspace: Path, out: Output) -> None:
-    """Write the graph: FILE.parquet an edge list of sections, FILE.graphml documents and their references."""
+    """Write the graph: FILE.html a page with a picture of it, its dead links and pages without links, FILE.parquet an
+    edge list of sections, FILE.graphml documents and their references."""
     from structformer.errors import UsageError
 
+    from structformer_exports.graph_picture import export_page
     from structformer_exports.graph_views import export_graphml, export_parquet, parse_kinds
 
-    writers = {".parquet": export_parquet, ".graphml": export_graphml}
+    writers = {".parquet": export_parquet, ".graphml": export_graphml, ".html": export_page}
     if target.suffix.lower() not in writers:
-        raise UsageError(f"{target}: write to a file that ends in .parquet or .graphml")
+        raise UsageError(f"{target}: write to a file that ends in .html, .parquet or .graphml")
     count = writers[target.suffix.lower()](workspace, target, kinds=parse_kinds(kinds), force=force)
     out.json({"edges": count, "file": str(target)})
     out.result(f"{count} edges in {target}")

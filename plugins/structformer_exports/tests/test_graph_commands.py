@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -106,7 +107,42 @@ def test_exports(run, workspace, tmp_path):
     space = {"g": "http://graphml.graphdrawing.org/xmlns"}
     assert graph.xpath("count(//g:node)", namespaces=space) == 3
     assert graph.xpath("//g:edge/g:data[@key='d2']/text()", namespaces=space) == ["see_also"] * 4
+    assert graph.xpath("//g:node/g:data[@key='d1']/text()", namespaces=space)[0] == "index.md"
     wrong = run("graph", "export", tmp_path / "x.csv", "-w", workspace)
     assert (wrong.code, "write to a file that ends in" in wrong.err) == (2, True)
     wrong = run("graph", "export", tmp_path / "x.parquet", "--kind", "nothing", "-w", workspace)
     assert (wrong.code, "no kind of link" in wrong.err) == (2, True)
+
+
+def test_graphml_is_well_formed_whatever_titles_hold(run, tmp_path):
+    write_pages(tmp_path / "odd", {"a.md": "# A & \uffff \u202e\n\n[x & y](b.md)\n", "b.md": "# B\n"})
+    run("ingest", tmp_path / "odd", "-w", "w")
+    run("graph", "export", tmp_path / "odd.graphml", "-w", "w")
+    texts = etree.parse(str(tmp_path / "odd.graphml")).xpath("//*[@key='d0' or @key='d3']/text()")
+    assert "x & y" in texts
+    assert any(text.startswith("A & ") and "\\u202e" in text for text in texts)
+
+
+def test_the_picture_shows_links_dead_links_and_islands(run, workspace, pages, tmp_path):
+    (pages / "alone.md").write_text("# Alone\n\nNobody links here.\n")
+    run("ingest", pages, "-w", tmp_path / "w")
+    shown = run("graph", "export", tmp_path / "graph.html", "-w", tmp_path / "w")
+    assert shown.out == f"5 edges in {tmp_path / 'graph.html'}\n"
+    page = (tmp_path / "graph.html").read_text()
+    assert "<title>index.md → knots.md: 1</title>" in page
+    assert "<title>index.md: 2 dead</title>" in page
+    assert re.search(r'<circle class="lone"[^>]*><title>alone.md</title>', page)
+    assert re.search(r'<circle class="page"[^>]*><title>index.md</title>', page)
+    assert "<td><code>gone.md</code></td>" in page
+    assert "<script" not in page
+
+
+def test_the_picture_of_many_pages_is_of_their_folders(run, tmp_path):
+    write_pages(
+        tmp_path / "many", {f"{n % 9}/{n}.md": f"# {n}\n\n[next](../{(n + 1) % 9}/{n + 1}.md)\n" for n in range(370)}
+    )
+    run("ingest", tmp_path / "many", "-w", "w")
+    run("graph", "export", tmp_path / "graph.html", "-w", "w")
+    page = (tmp_path / "graph.html").read_text()
+    assert page.count("<circle") == 9
+    assert "<title>0 → 1: 41</title>" in page
