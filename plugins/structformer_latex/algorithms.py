@@ -141,7 +141,7 @@ class Algorithms(Part):
             names = name, argument().strip(), argument().strip()
             words = [plain(argument()) for _ in range(5)]
             shown: list[_Shown] = [(words[0], words[1]), (words[2], words[1]), words[3]]
-            self._own |= {each: (Algorithms._step, said) for each, said in zip(names, shown, strict=True)}
+            self._own |= {name: (Algorithms._step, each) for name, each in zip(names, shown, strict=True)}
             return
         words = [plain(argument()) for _ in range(_DECLARED[command])]
         if command in ("SetKwInOut", "SetKwInput"):

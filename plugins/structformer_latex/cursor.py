@@ -125,10 +125,8 @@ class Cursor:
         self.take(_SPACE)
 
     def skip_environment(self, name: str, ends: Iterable[str] = ()) -> str:
-        """Pass over an environment that is not LaTeX inside and return its content. ends: macros that end it too.
-
-        One without an end is closed at the next heading, with a warning: it must not swallow the rest of the file.
-        """
+        """Pass over an environment that is not LaTeX inside and return its content, up to the next heading if it has no
+        end. ends: macros that end it too."""
         own = f"|\\\\(?:{'|'.join(ends)})(?![a-zA-Z@])" if ends else ""
         end = re.compile(rf"\\end\s*\{{{re.escape(name)}\}}{own}").search(self.text, self.position)
         if end is None:

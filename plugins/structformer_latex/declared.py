@@ -1,5 +1,4 @@
-"""Commands and environments that users declare, by pylatexenc's specs in a plugin or in a theme, and the arguments of
-those that pylatexenc knows."""
+"""Commands and environments that users declare, in a plugin or a theme, and those that pylatexenc knows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -79,8 +78,7 @@ def declared(theme: str = "") -> Declared:
 
 
 def _checked(place: str, value: Any, texts: Sequence[str]) -> dict[str, str]:
-    """Return a theme's entry with its arguments, which are as many as its texts have if they are not given. Raises
-    UsageError on one that is faulty."""
+    """Return a theme's entry with its arguments, by default as many as its texts have. Raises UsageError."""
     parts = ("arguments", *texts)
     if not isinstance(value, dict) or any(key not in parts or not isinstance(value[key], str) for key in value):
         raise UsageError(f"theme: {place} is {value!r}: write a text, or a table of texts: {', '.join(parts)}")

@@ -95,8 +95,7 @@ _BUILT_IN = {
 
 
 class Macros:
-    """What has been defined so far, by name; an environment is its beginning and its end. What is declared for all
-    documents, none defines anew."""
+    """What has been defined by name, an environment as its beginning and end; what is declared, none defines anew."""
 
     def __init__(
         self, cursor: Cursor, commands: Mapping[str, Macro], environments: Mapping[str, tuple[Macro, str]]

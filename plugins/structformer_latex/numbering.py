@@ -63,9 +63,7 @@ class Numbering:
         self._parts, self._has_caption = 0, False
 
     def float(self, names: Iterable[str], *, is_part: bool = False) -> None:
-        """A figure or table, counted by its caption, or a part of it, which has a letter; that caption may be still to
-        come. names: environments around it, the innermost first.
-        """
+        """Count a figure or table by its caption, or a part of it. names: environments around, the innermost first."""
         kind = next((each for name in names for each in _FLOATS if each in name), None)
         if kind is None:
             return

@@ -73,10 +73,9 @@ class Part:
 
 
 class Output:
-    """The builder that is written to. typeset: reads LaTeX into it, as its readers see it.
+    """The builder that is written to: for an argument's text, or for definitions, another one than the document's.
 
-    While only the text of an argument, or only definitions, are asked for, another builder takes the place of
-    the document's."""
+    typeset: reads LaTeX into it, as its readers see it."""
 
     def __init__(self, builder: TreeBuilder, typeset: Callable[[str], None]) -> None:
         self.builder = builder

@@ -56,9 +56,7 @@ class References(Part):
             self.add_label(self._cursor.argument())
 
     def read_own(self, name: str) -> bool:
-        """A command that no file here defines, and that its name and its key tell to be the author's \\label or \\ref:
-        \\seclabel{intro}, \\figref{fig:x}.
-        """
+        """Read \\seclabel{intro}, \\figref{fig:x}, which no file here defines; whether it is such a command."""
         own = next((each for end, each in _OWN.items() if name.endswith(end)), None)
         if own is None or not _KEY.match(self._cursor.text, self._cursor.position):
             return False

@@ -42,9 +42,8 @@ class Sections(Part):
         self._section(name if name in SECTIONS else "paragraph")
 
     def read_own(self, name: str, start: int) -> bool:
-        """A command that no file here defines, on a line of its own, and that its name tells to be the author's
-        \\section: \\mysection{Title}, \\bookchapter{id}{Title}. start: where it is in the text.
-        """
+        """Read \\mysection{Title}, \\bookchapter{id}{Title}, which no file here defines, on a line of its own; whether
+        it is such a command. start: where it is in the text."""
         cursor = self._cursor
         found = _OWN.search(name)
         line = cursor.text[cursor.text.rfind("\n", 0, start) + 1 : start]
