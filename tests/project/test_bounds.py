@@ -27,7 +27,7 @@ LINES = {
     "html": 2_454,
     "kernels": 679,
     "lab": 2_895,
-    "latex": 4_072,
+    "latex": 4_088,
     "markdown": 4_522,
     "notebook": 121,
     "office": 935,
