@@ -1,5 +1,5 @@
-"""Training the query side of a bi-encoder on the score that the search uses, without encoding the corpus again."""
+"""Training on the scores of the search: the query side of its encoder, or one encoder in place of all its parts."""
 
-from structformer.query_side.training import train
+from structformer.query_side.training import distil_search, train
 
-__all__ = ["train"]
+__all__ = ["distil_search", "train"]

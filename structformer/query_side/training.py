@@ -1,8 +1,8 @@
 """`train` as users call it: the query side of a bi-encoder where that is what is asked for, else whole rankers."""
 
 import os
-from collections.abc import Callable
-from dataclasses import asdict, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -10,11 +10,13 @@ from structformer.corpus import Corpus
 from structformer.did_you_mean import checked_options
 from structformer.errors import ModelError, UsageError
 from structformer.graph import ReferenceGraph
+from structformer.models.base import BaseModel
 from structformer.models.chosen_base import base_for, query_model_for
 from structformer.models.known_encoders import training_advice
 from structformer.notebook import Bars, in_notebook, notebook_progress
 from structformer.query_side.objective import QuerySideObjective
-from structformer.query_side.training_queries import ROUND_TRIP, training_queries
+from structformer.query_side.search_distillation import DenseJudge, SearchLists, SearchObjective
+from structformer.query_side.training_queries import ROUND_TRIP, Judge, TrainingQueries, training_queries
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index, has_vectors, is_stale
@@ -30,18 +32,21 @@ from structformer.retrieval.vectors.encoder_places import base_place, load_untra
 from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.data.batching import Batching
-from structformer.training.judged.judging import Judge
+from structformer.training.judged import judging
+from structformer.training.objectives.objectives import ObjectiveOptions
 from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult, TrainingStep
 from structformer.training.request import RunMode, Source
-from structformer.training.run.option_defaults import device_name
+from structformer.training.run.option_defaults import device_name, resolve
 from structformer.training.run.option_rules import asks_for_both_sides, refuse_meaningless
 from structformer.training.run.trainer import train_ranker
 from structformer.training.run.unfinished import begun_with
 from structformer.workspace import Workspace
 
 _GROUPS = 128
+_LISTS = 16  # questions of a step of distillation, each with four passages
 _LEARNING_RATE = 1e-4
 _EPOCHS, _MOST_SEEN = 12.0, 40_000  # how often each question is seen, and how many in all
+_DEFAULT = TrainingOptions()
 Progress = Callable[[str, int, int], None]
 _IN_OPTIONS = {each.name: f"options=TrainingOptions({each.name}=...)" for each in fields(TrainingOptions)}
 
@@ -54,7 +59,7 @@ def train(
     dry_run: bool = False,
     resume: bool = False,
     force: bool = False,
-    development: DevelopmentSet | Judge | None = None,
+    development: DevelopmentSet | judging.Judge | None = None,
     listener: Listener | None = None,
     progress: Progress | None = None,
 ) -> TrainingResult:
@@ -99,10 +104,23 @@ def _listener() -> Listener:
     return Listener(step=step, note=print)
 
 
-def _question_source(
-    workspace: Workspace, options: TrainingOptions, mode: RunMode, progress: Progress | None
-) -> Source:
-    """Questions to learn from and to be judged by, with the objective that learns from them."""
+@dataclass(frozen=True, slots=True)
+class _Questions:
+    """The questions of a run, and the search that answers them."""
+
+    search: UntrainedSearch
+    asked: PseudoQueryScores
+    samples: TrainingQueries
+    held: list[int]
+    """The questions that are held out to judge by; none of a corpus with too few."""
+    queries: BaseModel | None
+    """The query encoder to start from; None: the base."""
+
+
+def _questions(
+    workspace: Workspace, options: TrainingOptions, mode: RunMode, sources: Sequence[str], progress: Progress | None
+) -> _Questions:
+    """Draw questions and ask the untrained search, which is indexed first if need be. Raises ModelError without any."""
     corpus = Corpus.open(workspace)
     log = read_query_log(Path(options.query_log)) if options.query_log else ()
     base = base_for(workspace, options.base_model, options.ranker)
@@ -123,17 +141,17 @@ def _question_source(
         untrained,
         CrossFitted(halves) if halves else None,
     )
-    asked, samples, judge, drawn = training_queries(
+    asked, samples, held, drawn = training_queries(
         corpus,
         ReferenceGraph.open(workspace, corpus),
         search,
         seed=options.seed,
-        sources=tuple(options.mix or SOURCES),
+        sources=tuple(options.mix or sources),
         most=options.questions,
         log=log,
         progress=(lambda done, total: progress("questions", done, total)) if progress else None,
     )
-    kept = sum(samples.counts.values()) + (len(judge.numbers) if judge else 0)
+    kept = sum(samples.counts.values()) + len(held)
     mode.listener.say(
         f"{drawn} questions drawn, of {_asked_of(asked, units, documents)}; the untrained search finds {kept} of their "
         f"documents in the first {ROUND_TRIP}"
@@ -143,16 +161,66 @@ def _question_source(
             "no sentence of this corpus reads like a question that the rest of its document answers: "
             "`structformer train --side both` learns from its structure instead"
         )
+    return _Questions(search, asked, samples, held, queries)
+
+
+def _question_source(
+    workspace: Workspace, options: TrainingOptions, mode: RunMode, progress: Progress | None
+) -> Source:
+    """Return questions to learn from and to be judged by, with the objective that learns from them."""
+    drawn = _questions(workspace, options, mode, SOURCES, progress)
     batching = Batching(device_name(), options.batch_tokens)
     return Source(
-        samples,
-        judge,
+        drawn.samples,
+        Judge(drawn.asked, drawn.held) if drawn.held else None,
         "held-out questions",
-        objective=partial(QuerySideObjective, asked=asked, query_tokens=options.query_tokens, batching=batching),
-        passages=untrained.passages or untrained,
-        mix=samples.mix(options.mix),
-        query_model=queries,
+        objective=partial(QuerySideObjective, asked=drawn.asked, query_tokens=options.query_tokens, batching=batching),
+        passages=drawn.search.encoder.passages or drawn.search.encoder,
+        mix=drawn.samples.mix(options.mix),
+        query_model=drawn.queries,
     )
+
+
+def distil_search(
+    workspace: str | Path | Workspace = ".structformer",
+    options: TrainingOptions | None = None,
+    mode: RunMode | None = None,
+    *,
+    progress: Progress | None = None,
+) -> TrainingResult:
+    """Train both sides of a bi-encoder to find by its vectors alone what the search finds, on questions drawn from the
+    corpus, from its headings and anchors too, and on those of a query log. For stores of vectors that hold no words.
+
+    Makes an index with the untrained encoder's vectors first if it is missing. mode: see `train_ranker`; progress:
+    reports that work. Raises what `train_ranker` raises, and ModelError if no question can be drawn.
+    """
+    workspace, options, mode = Workspace(workspace), options or TrainingOptions(), mode or RunMode()
+    drawn = _questions(workspace, options, mode, ALL_SOURCES, notebook_progress(progress))
+    lists = SearchLists(drawn.asked, drawn.search.units)
+    chosen = replace(
+        options,
+        side=BOTH,
+        groups=options.groups or _LISTS,
+        learning_rate=options.learning_rate or _LEARNING_RATE,
+        query_log=None,
+        questions=_DEFAULT.questions,
+    )
+    document_tokens = resolve(chosen, device_name()).document_tokens
+    objective = ObjectiveOptions(
+        "infonce",
+        query_tokens=options.query_tokens,
+        document_tokens=document_tokens,
+        batching=Batching(device_name(), options.batch_tokens),
+    )
+    source = Source(
+        drawn.samples,
+        DenseJudge(lists, drawn.held) if drawn.held else None,
+        "held-out questions, by vectors alone",
+        objective=partial(SearchObjective, lists=lists, options=objective),
+        mix=drawn.samples.mix(options.mix),
+        shares=(0.5, 1.0),
+    )
+    return train_ranker(workspace, chosen, mode, source=source)
 
 
 def _asked_of(asked: PseudoQueryScores, units: Units, documents: IndexedDocuments) -> str:

@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,13 +42,12 @@ _SHORTEST_RANGE = (2, 24)  # words: how far the log may move the lengths of ques
 _FEWEST_FOR_STYLE = 20
 
 
-@dataclass(frozen=True, slots=True)
 class Judge:
     """Judges a run by the hybrid's ranks of held-out questions, as the search would find them."""
 
-    asked: PseudoQueryScores
-    numbers: list[int]
-    """The questions of `asked` that are held out."""
+    def __init__(self, asked: PseudoQueryScores, numbers: Sequence[int]) -> None:
+        """numbers: the questions of `asked` that are held out."""
+        self.asked, self.numbers = asked, list(numbers)
 
     def ranks(self, ranker: Ranker) -> Ranks:
         """(questions,) with the ranker's vectors of the questions and the index's of passages."""
@@ -122,10 +120,11 @@ def training_queries(
     most: int = MOST_PSEUDO_QUERIES,
     log: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[PseudoQueryScores, TrainingQueries, Judge | None, int]:
-    """What query-side training learns from and is judged by, and how many questions were drawn. The judge is None where
-    three tenths of the documents have fewer than 20 questions, or there are under 40 documents. log: people's queries,
-    whose lengths the questions take, and from which those are learned that have an agreed answer.
+) -> tuple[PseudoQueryScores, TrainingQueries, list[int], int]:
+    """Return what is learned from, the numbers of the questions that are held out, and how many were drawn.
+
+    Nothing is held out if three tenths of the documents have fewer than 20 questions, or there are under 40 documents.
+    log: people's queries, whose lengths the questions take; those that have an agreed answer are learned from.
     """
     lengths = query_lengths(log) or (FEWEST_WORDS, MOST_WORDS)
     copies = Copies.of(search.units)
@@ -151,7 +150,7 @@ def training_queries(
     learned = [number for number in kept if asked.questions[number].document not in judged]
     held = held[:_MOST_HELD_OUT]
     samples = TrainingQueries(asked, learned, documents, corpus.fingerprint)
-    return asked, samples, Judge(asked, held) if held else None, len(drawn)
+    return asked, samples, held, len(drawn)
 
 
 def query_lengths(queries: Sequence[str]) -> tuple[int, int] | None:

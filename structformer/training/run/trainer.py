@@ -275,6 +275,8 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
         development = development_set(ground.corpus, **drawn, openings=ranker_kind(options.ranker).joint)
         judged_by = development.asked if development else ""
     shares = shares_to_try(start.ranker, start.base, options, query_side=bool(source and source.passages))
+    if source and source.shares and len(shares) > 1:
+        shares = source.shares
     measured, development = measure(
         start.objective,
         start.order,

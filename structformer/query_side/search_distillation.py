@@ -1,0 +1,102 @@
+"""Distillation of the search into one bi-encoder, whose vectors then find alone what the search finds by its parts.
+
+A question of the corpus brings the search's first passage and some of its next ones. Over all passages of a step, the
+encoder's softmax of cosines is drawn to the search's (KL divergence, as Hinton et al., 2015, equation 1). Passages that
+hold the question word for word take no part.
+"""
+
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+import torch
+
+from structformer.models.bi_encoder import BiEncoder
+from structformer.models.kinds import Ranker
+from structformer.query_side.training_queries import Judge
+from structformer.retrieval.documents.units import Units
+from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores
+from structformer.sampling import Example
+from structformer.training.data.batching import Prepared, in_order
+from structformer.training.judged.judging import Ranks
+from structformer.training.objectives.objectives import SCALE, BiEncoderObjective, ObjectiveOptions
+
+_FIRST = 50  # passages of the search's list that a question learns from
+_TAKEN = 4  # of them in a step: the first one and others at random
+_SHARPNESS = 1.3  # the search's scores, in standard deviations, are multiplied by this before the softmax
+_MOST_JUDGED = 60  # held-out questions: each brings the passages that the encoder is judged over
+_JUDGED_OVER = 10  # first passages of the search, and as many of the base's vectors, for each of them
+
+
+class SearchLists:
+    """The search's scores of all passages for each of its questions."""
+
+    def __init__(self, asked: PseudoQueryScores, units: Units) -> None:
+        self.asked, self._units = asked, units
+
+    def scores(self, numbers: Sequence[int]) -> torch.Tensor:
+        """Return (questions, units) scores, NOTHING for passages that take no part."""
+        totals = self.asked.totals(self.asked.vectors[list(numbers)], numbers)
+        right, wrong = self.asked.allowed(numbers)
+        return totals.masked_fill(~(right | wrong), NOTHING)
+
+    def texts(self, places: Sequence[int]) -> list[str]:
+        """Return the passages' texts, as they are encoded."""
+        return [self._units[int(self.asked.units[place])].ranker_text for place in places]
+
+
+class SearchObjective(BiEncoderObjective):
+    """KL divergence of the encoder's softmax over a step's passages from the search's."""
+
+    def __init__(self, ranker: BiEncoder, lists: SearchLists, options: ObjectiveOptions) -> None:
+        super().__init__(ranker, options)
+        self._lists = lists
+
+    def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
+        numbers = [example.sections[0] for example in examples]
+        scores = self._lists.scores(numbers)
+        listed = torch.topk(scores, min(_FIRST, scores.shape[1])).indices.tolist()
+        chosen = {place for row in listed for place in (row[0], *rng.sample(row[1:], min(_TAKEN - 1, len(row) - 1)))}
+        places = sorted(chosen)
+        passages = (self._lists.texts(places), [-1] * len(places))
+        questions = ([example.queries[0] for example in examples], list(range(len(examples))))
+        taught = {"taught": scores[:, places]}
+        return self._prepared(examples, [1] * len(examples), questions, passages, rng, taught, len(examples))
+
+    def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
+        vectors = in_order(prepared.batches["texts"], rows["texts"])
+        places = {name: place.to(vectors.device) for name, place in prepared.places.items()}
+        allowed = places["taught"] > NOTHING / 2
+        cosines = vectors[places["queries"]] @ vectors[places["documents"]].T
+        learned = (SCALE * cosines).masked_fill(~allowed, NOTHING).log_softmax(1)
+        taught = (_SHARPNESS * places["taught"]).masked_fill(~allowed, NOTHING).log_softmax(1)
+        losses: torch.Tensor = torch.nn.functional.kl_div(learned, taught, log_target=True, reduction="none").sum(1)
+        return losses
+
+
+class DenseJudge(Judge):
+    """Judges an encoder by its vectors alone: ranks of documents for held-out questions, over the passages that the
+    search and the base's vectors rank first for any of them."""
+
+    def __init__(self, lists: SearchLists, numbers: Sequence[int]) -> None:
+        super().__init__(lists.asked, numbers[:_MOST_JUDGED])
+        scores = lists.scores(self.numbers)
+        cosines = self.asked.vectors[self.numbers] @ self.asked.passages.T
+        near = cosines.masked_fill(scores < NOTHING / 2, NOTHING)
+        count = min(_JUDGED_OVER, scores.shape[1])
+        self._places = torch.cat([torch.topk(each, count).indices.flatten() for each in (scores, near)])
+        self._places = torch.unique(self._places)
+        self._texts = lists.texts(self._places.tolist())
+        self._right, self._wrong = (each[:, self._places] for each in self.asked.allowed(self.numbers))
+
+    def ranks(self, ranker: Ranker) -> Ranks:
+        """Return (questions,) the rank of each one's document by the best of its passages; ties count against it."""
+        assert isinstance(ranker, BiEncoder)
+        texts = [self.asked.questions[number].text for number in self.numbers]
+        cosines = torch.from_numpy(ranker.encode_queries(texts) @ ranker.encode_documents(self._texts).T)
+        best = cosines.masked_fill(~self._right, NOTHING).amax(1)
+        owners = self.asked.owners[self._places]
+        others = torch.full((len(texts), int(self.asked.owners.max()) + 1), NOTHING)
+        wrong = cosines.masked_fill(~self._wrong, NOTHING)
+        others = others.scatter_reduce(1, owners[None].expand(len(texts), -1), wrong, "amax")
+        return np.asarray(1 + ((others >= best[:, None]) & (others > NOTHING / 2)).sum(1), np.int64)
