@@ -129,7 +129,7 @@ def test_the_picture_shows_links_dead_links_and_islands(run, workspace, pages, t
     shown = run("graph", "export", tmp_path / "graph.html", "-w", tmp_path / "w")
     assert shown.out == f"5 edges in {tmp_path / 'graph.html'}\n"
     page = (tmp_path / "graph.html").read_text()
-    assert "<title>index.md → knots.md: 1</title>" in page
+    assert "<title>index.md → knots.md: 2</title>" in page
     assert "<title>index.md: 2 dead</title>" in page
     assert re.search(r'<circle class="lone"[^>]*><title>alone.md</title>', page)
     assert re.search(r'<circle class="page"[^>]*><title>index.md</title>', page)
