@@ -54,7 +54,7 @@ def command(
 ) -> int:
     """Search for QUERY, and again with section titles of the documents found.
 
-    Each title, behind the query, is a query of its own; the rankings of all are merged by turns."""
+    Each title, added to the query, is a query of its own; the rankings of all are merged by turns."""
     from structformer.retrieval import Retriever, parse_filter, parse_pipeline
 
     from structformer_agent.agent import SearchAgent

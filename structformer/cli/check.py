@@ -11,7 +11,7 @@ from structformer.errors import StructformerError
 @click.command("check")
 @common_options
 def command(workspace: Path, out: Output) -> int:
-    """Compare every file that a command reads with what was written: corpus, graph, Examples, index, models,
+    """Check that every file in the workspace is as it was written: corpus, graph, Examples, index, models,
     checkpoints, caches.
 
     Exit code 1 when one differs.

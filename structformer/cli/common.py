@@ -228,7 +228,7 @@ def threads_option(function: Callable[..., Any]) -> Callable[..., Any]:
         type=click.IntRange(1),
         expose_value=False,
         callback=_use_threads,
-        help="Cores to compute with; all. Two commands at once that each take all are slower than one after the other.",
+        help="Cores to compute with.  [default: all] Two commands that each take all run faster one after the other.",
     )(function)
 
 

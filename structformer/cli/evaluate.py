@@ -72,12 +72,7 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @path_option("--run", "A TREC run file to compare; may be repeated.", name="runs", multiple=True)
 @several_option("--against", "SPEC", "A pipeline that all others are tested against; may be repeated.")
-@click.option(
-    "--diff",
-    nargs=2,
-    metavar="A B",
-    help="Show where B wins and loses against A (labels or pipelines), with the texts.",
-)
+@click.option("--diff", nargs=2, metavar="A B", help="Show where B (a label or pipeline) wins and loses against A.")
 @click.option(
     "--measures",
     help="Measures of ir-measures, comma-separated.  [default: nDCG@10,RR@10,Success@1; nDCG@10,R@100 with --beir]",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     "[default: structure, and the trained one where held-out questions show no loss, else base if it is here]",
     name="encoders",
 )
-@default_option("--language", "auto", "Whose stemmer the lexical index uses; auto: most documents' own, else en.")
+@default_option("--language", "auto", "Language of the stemmer for words; auto: that of most documents, else en.")
 @default_option(
     "--vector-bits", 32, "Bits of each number in a vector; 16 takes half the space.", type=click.Choice([16, 32])
 )

@@ -70,7 +70,11 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     "--replace", "replace_sources", is_flag=True, help="Read PATH in place of what the corpus came from so far."
 )
 @click.option("--remove", is_flag=True, help="Take PATH out of what the corpus came from, and its documents with it.")
-@click.option("--dry-run", is_flag=True, help="Say what would be read, as what and why, and what not; write nothing.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="List what would be read, in which format and why, and what would not; write nothing.",
+)
 @click.option(
     "--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]"
 )
@@ -88,12 +92,7 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
 @path_option("--theme", "What is content and order on your own site, and LaTeX commands, as TOML (docs/formats.md).")
 @path_option("--mapping", "A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping).")
 @click.option(
-    "--option",
-    "-O",
-    "options",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="An option for the format plugins, as in docs/formats.md.",
+    "--option", "-O", "options", multiple=True, metavar="KEY=VALUE", help="An option of a format (docs/formats.md)."
 )
 @click.option(
     "--fields",

@@ -8,11 +8,7 @@ from structformer.cli.common import Output, common_options, engine_option
 
 
 @click.command("merge")
-@click.option(
-    "--rest",
-    is_flag=True,
-    help="Do here what parts have not done. Without it, the command names them and does nothing.",
-)
+@click.option("--rest", is_flag=True, help="Do here what parts have not done, instead of only naming them.")
 @click.option("--drop", is_flag=True, help="Delete what the parts have made so far.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: one per core]")
 @engine_option

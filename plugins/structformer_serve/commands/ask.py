@@ -16,7 +16,7 @@ from structformer_serve.commands.serve import ask_options, check_packages
 @ask_options
 @common_options
 def command(question: str, anyway: bool, ask: str, ask_model: str, workspace: Path, out: Output) -> int:
-    """Answer QUESTION from the documents by the language model at --ask, with the sections that say so.
+    """Answer QUESTION from the documents by the language model at --ask, citing the sections it read.
 
     Exit code 1 if nothing found is confident, so that no model is asked without --anyway, or if it cannot be asked."""
     check_packages()
