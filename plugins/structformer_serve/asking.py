@@ -55,7 +55,7 @@ class Cited:
     text: str
 
     def as_dict(self) -> dict[str, Any]:
-        """What a reader hears about it."""
+        """Return the event as it is sent to the reader."""
         return {name: getattr(self, name) for name in ("number", "document", "title", "read", "url")}
 
 
@@ -151,7 +151,7 @@ class Citations:
         self.begun = False
 
     def add(self, piece: str) -> str:
-        """What of the answer can be shown now: a mark is held back until it is whole."""
+        """Return what of the answer can be shown now: a mark is held back until it is whole."""
         text = self._held + piece
         begun = _OPEN_MARK.search(text)
         cut = begun.start() if begun else len(text)
@@ -159,7 +159,7 @@ class Citations:
         return self._shown(text[:cut])
 
     def end(self) -> str:
-        """What is left."""
+        """Return the rest."""
         held, self._held = self._held, ""
         return self._shown(held)
 

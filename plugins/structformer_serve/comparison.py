@@ -85,7 +85,7 @@ class Comparison:
 def compared(
     searches: Sequence[tuple[Pipeline, SearchAnswer, Sequence[int]]], number: Callable[[FoundDocument], int]
 ) -> Comparison:
-    """What two searches found, the one that the page uses first. Each has its pipeline, its answer, and the numbers of
+    """Compare two searches, the one the page uses first. Each has its pipeline, its answer, and the numbers of
     all documents that it found, best first. number: of a hit's document; copies have the number of the first of them.
     """
     (used, first, of_used), (other, second, of_other) = searches

@@ -176,7 +176,7 @@ class Searches:
 
 
 def searches(workspace: Workspace, skipped: Skipped | None = None) -> list[Searches]:
-    """What was done with each query, the most asked first. skipped: counts the lines that are not events."""
+    """Return what was done with each query, the most asked first. skipped: counts the lines that are not events."""
     found: dict[str, Searches] = {}
     for event in events(workspace, skipped):
         text = " ".join(event["query"].split())
@@ -266,7 +266,7 @@ def write_click_judgements(
 
 
 def report(found: list[Searches]) -> dict[str, Any]:
-    """What is asked for most, what finds nothing, and what nobody opens."""
+    """Return what is asked for most, what finds nothing, and what nobody opens."""
     by_need: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for each in found:
         row = {

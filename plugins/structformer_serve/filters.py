@@ -68,7 +68,7 @@ def _in_order(facet: FacetCounts) -> list[tuple[str, int]]:
 
 
 def chips(request: SearchRequest, address: Addresses) -> list[dict[str, str]]:
-    """What is set, each with the address without it."""
+    """Return the filters that are set, each with the address without it."""
     found = []
     for setting in request.path:
         rest = [each for each in request.path if each != setting]

@@ -42,7 +42,7 @@ _REASONS = 5  # of each kind of file that became no document
 
 
 def what_was_read(workspace: Workspace) -> WhatWasRead | None:
-    """What the last ingest read; None where it left no report that can be read."""
+    """Return what the last ingest read, None if it left no readable report."""
     try:
         return _from_report(json.loads((workspace.reports / "report.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):

@@ -68,7 +68,7 @@ class LinkTable:
         return (edge for edge in self._edges(document, "target_document") if edge.source_document != NOWHERE)
 
     def texts(self, document: int, section: int, sources: Mask) -> list[str]:
-        """What a section is called by links of these documents, each text once, in order of their sources; then the
+        """Return a section's names in links of these documents, each text once, in order of their sources; then the
         names that redirect to it, which belong to itself. sources: (documents,)
         """
         return list(

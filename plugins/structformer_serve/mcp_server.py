@@ -329,7 +329,7 @@ class _Text:
         return shown if self.add(f"{head}{shown}\n\n") else None
 
     def end(self, part: str) -> None:
-        """What is said at the end; there is always room for a line."""
+        """Add the last line; there is always room for it."""
         self._end = part
 
     def whole(self) -> str:

@@ -24,7 +24,7 @@ class Opening(NamedTuple):
 
 
 def opening(text: str, note: Block) -> Opening:
-    """What a note begins with. A title or a first paragraph that says its kind alone is left out: the label says it."""
+    """Return its beginning. A title or a first paragraph that says its kind alone is left out: the label says it."""
     label, content = note_label(note.detail), note.children
     if content and content[0].kind is MarkKind.TITLE:
         title, *content = content

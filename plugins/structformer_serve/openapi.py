@@ -77,7 +77,7 @@ def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
 
 
 def example_call(path: str, operation: Mapping[str, Any]) -> str:
-    """What a call of an operation looks like: its address, or the JSON that is sent; "" for the path alone."""
+    """Return an example call of an operation: its address, or the JSON that is sent; "" for the path alone."""
     if "requestBody" in operation:
         return json.dumps(operation["requestBody"]["content"]["application/json"]["example"])
     values = {each["name"]: each["example"] for each in operation.get("parameters", ()) if "example" in each}

@@ -39,7 +39,7 @@ COMPARE = ("compare", "1")  # what an address says of a search that is compared
 
 
 def preview(reading: Reading, section: int, root: str, t: Language) -> dict[str, Any]:
-    """What a template shows of a section beside the results, with what is below it as far as there is room. root: what
+    """Return a section's preview beside the results, with what is below it as far as there is room. root: what
     precedes all paths. Raises NotThere.
     """
     document = reading.document

@@ -70,7 +70,7 @@ class Served:
 
     @property
     def doing(self) -> str:
-        """What is being done to make the search better, "" when that is finished."""
+        """Return what is being done to make the search better, "" when that is finished."""
         progress = self._service.doing
         return "" if progress is None else str(progress)
 

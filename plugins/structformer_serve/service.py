@@ -153,7 +153,7 @@ class SearchService:
 
     @cached_property
     def title(self) -> str:
-        """What the page is headed with."""
+        """Return the heading of the page."""
         return self.serving.title or default_title(self.workspace)
 
     @cached_property
@@ -166,12 +166,12 @@ class SearchService:
         return language(self.serving.language, self.current.offered(access.where)[1])
 
     def verdict(self, access: Access) -> TrainingVerdict | None:
-        """What training on the documents came to; its figures are for those who may see all of them."""
+        """Return what training on the documents came to; its figures are for those who may see all of them."""
         found = self.current.verdict
         return replace(found, figures="") if found and access.where else found
 
     def status(self, access: Access) -> Status:
-        """What there is to search."""
+        """Return what there is to search."""
         current = self.current
         seen = current.seen(access.where)
         return Status(
@@ -271,7 +271,7 @@ class SearchService:
         return answer, documents
 
     def help(self, request: SearchRequest, access: Access) -> Help:
-        """What helps with a search that finds little. Raises UsageError on a filter that is none."""
+        """Return help for a search that finds little. Raises UsageError on a filter that is none."""
         current = self.current
         seen = _fitting(current, request, access)
         return help_with(current.retriever.opened, request.q, seen)
@@ -468,7 +468,7 @@ class SearchService:
         return visible("\n\n".join(filter(None, parts))) + "\n"
 
     def description(self, document_id: str) -> str:
-        """What a document says of itself, else its first sentence, on one line."""
+        """Return a document's description of itself, else its first sentence, on one line."""
         current = self.current
         number = current.number(document_id)
         if number is None:

@@ -18,7 +18,7 @@ def newest_first(names: Iterable[str]) -> list[str]:
 
 
 def version_name(document_id: str, other: str) -> str:
-    """What a document's id calls its version where `other` is the same page in another one: "2.1"; else ""."""
+    """Return the version in a document's id if `other` is the same page in another version: "2.1"; else ""."""
     if version_of(document_id)[0] != version_of(other)[0]:
         return ""
     elsewhere = {*other.split("/")}

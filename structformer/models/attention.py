@@ -152,7 +152,7 @@ class AttentionWeights:
         return self._known[request]
 
     def compute(self, requests: Sequence[Request]) -> list[np.ndarray[Any, Any]]:
-        """What is asked for, as float16, in batches of texts of like length, which depend on the requests alone."""
+        """Return what is asked for as float16, in batches of texts of like length that depend on the requests alone."""
         by_text: dict[str, list[int]] = {}
         for number, request in enumerate(requests):
             by_text.setdefault(request[0], []).append(number)

@@ -98,7 +98,7 @@ def pooling_of(name: str) -> str | None:
 def language_advice(
     corpus: Corpus, encoder: str, command: str, *, language: str = "auto", reads: Sequence[str] = ()
 ) -> str:
-    """What to say if an encoder does not read the documents' languages; "" if all is well, or unknown. encoder: the
+    """Return advice if an encoder does not read the documents' languages, "" if it does or is unknown. encoder: the
     base's name. command: the line that takes MULTILINGUAL instead. language: the documents', if the user named it.
     reads: the encoder's languages; (): what is known of its name.
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def kept_searches(out: Output, workspace: Path) -> tuple[list[Searches], int]:
-    """What was searched for, and how many lines were no events, which is said. Raises WorkspaceError."""
+    """Return the searches, and say how many lines were no events. Raises WorkspaceError."""
     from structformer.workspace import Workspace
 
     from structformer_serve.feedback import Skipped, searches
@@ -41,7 +41,7 @@ def kept_searches(out: Output, workspace: Path) -> tuple[list[Searches], int]:
 def command(
     judgements: Path | None, least: int, write_query_log: Path | None, force: bool, workspace: Path, out: Output
 ) -> None:
-    """What people searched for on the page (`serve --feedback`): what is asked most, finds nothing, or is never opened.
+    """Searches of people on the page (`serve --feedback`): what is asked most, finds nothing, or is never opened.
 
     People open what comes first, so judgements of what they opened tell which of the documents shown is better, and
     nothing of those that were never shown."""

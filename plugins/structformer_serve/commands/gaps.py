@@ -39,7 +39,7 @@ _SHOWN_VERBOSE = 100
 @force_option("the file that --output names")
 @common_options
 def command(target: Path | None, least: int, alike: float, force: bool, workspace: Path, out: Output) -> None:
-    """What people ask and the documents do not answer, grouped by meaning, with the nearest page.
+    """Show what people ask and the documents do not answer, grouped by meaning, with the nearest page.
 
     Looks at the searches that `serve --feedback` keeps. A question is a gap where nobody opened a document for it and
     the index of today has no confident answer, or where people said that nothing fits."""

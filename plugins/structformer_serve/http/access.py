@@ -43,7 +43,7 @@ class Tokens:
         return bool(self.by_token)
 
     def access(self, authorization: str) -> Access | None:
-        """What the Authorization header of a request gives access to, None for nothing. Bearer has the token itself;
+        """Return what a request's Authorization header gives access to, None for nothing. Bearer has the token itself;
         Basic, which browsers ask people for, has it as the password.
         """
         if not self.by_token:

@@ -13,7 +13,7 @@ _ONE_CLIENT = 64  # bits of an IPv6 address: whoever has one has all that begin 
 
 
 def client_of(address: str) -> str:
-    """What counts as one client: an address of IPv4, the network of one of IPv6."""
+    """Return what counts as one client: an address of IPv4, the network of one of IPv6."""
     found = as_address(address)
     if isinstance(found, ipaddress.IPv6Address) and not found.is_loopback:
         return str(ipaddress.IPv6Network((int(found) >> _ONE_CLIENT << _ONE_CLIENT, _ONE_CLIENT)))

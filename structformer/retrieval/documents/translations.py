@@ -64,7 +64,7 @@ class TranslationFinder:
         return self._numbers.setdefault(language, len(self._numbers))
 
     def found(self, units: Units, first: Numbers) -> Numbers:
-        """What an index keeps of them, see `Translations`; `languages` has the languages after it. units: those of all
+        """Return what an index keeps of them, see `Translations`, and set `languages`. units: those of all
         the documents that were added; first: (documents,) the first document that each is a copy of.
         """
         names = list(self._numbers)
