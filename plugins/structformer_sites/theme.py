@@ -23,7 +23,6 @@ from structformer_sites.navigation import PageNames
 _INDEX = "index.html"
 _MARK = "data-structformer-"
 _SELECTORS = ("content", "drop", "title", "order", "address")
-_TABLES = ("macros", "environments")
 # Lists of words that a theme adds, as HtmlRules has them.
 _WORDS = frozenset(field.name for field in fields(HtmlRules) if "frozenset" in str(field.type))
 
@@ -42,10 +41,10 @@ def read_theme(text: str) -> SiteGenerator:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the theme is not valid TOML: {error}") from error
     values = loaded.get("theme", loaded)
-    known = (*_SELECTORS, "name", *sorted(_WORDS), *_TABLES)
+    known = (*_SELECTORS, "name", *sorted(_WORDS), "macros", "environments")
     if not isinstance(values, dict):
         raise UsageError(f"theme is {values!r}: it must be a table")
-    tables = {key: values.pop(key, {}) for key in _TABLES}
+    tables = {key: values.pop(key, {}) for key in known[-2:]}
     for key, value in values.items():
         if key not in known:
             raise UsageError(f"theme: no key {key!r}; {did_you_mean(key, known)}")
