@@ -209,8 +209,8 @@ class XmlReader:
 
     def _is_division(self, element: Any) -> bool:
         """Whether an element called a title holds a heading, sections or several paragraphs, as in laws."""
-        if not self._has_tree or not len(element):
-            return False
+        if not self._has_tree:  # in a stream nothing is known of what it holds, but laws call divisions by paths
+            return str(element.get("identifier", "")).startswith("/")
         vocabulary = self._vocabulary
         names = [child.tag.rpartition("}")[2] for child in element.iterchildren("*")]
         paragraphs = sum(name in vocabulary.paragraphs for name in names)
