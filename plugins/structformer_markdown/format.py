@@ -33,12 +33,13 @@ from structformer.text import github_slug
 
 from structformer_html import has_prose
 from structformer_markdown import directives
-from structformer_markdown.dialects import chosen_names, liquid, plain_markdown, syntaxes
+from structformer_markdown.dialects import chosen_names, liquid, pandoc, plain_markdown, syntaxes
 from structformer_markdown.dialects.containers import Container
+from structformer_markdown.dialects.page import SYNTAXES
 from structformer_markdown.dialects.shown import SPOKEN
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code, whole_example
 from structformer_markdown.front_matter import home_page, shown, split_front_matter
-from structformer_markdown.grammar import EXTENDED, MAX_NESTING, SYNTAXES, UNENDED, UNINDENTED, parse
+from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNENDED, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
 from structformer_markdown.raw_html import SCRIPTS, RawHtml
@@ -178,6 +179,7 @@ class MarkdownFormat:
                 return
             names = syntaxes(body, source.path, options.get("dialect"))
             body = plain_markdown(body, source, names)
+            names |= {pandoc.OWN} if "pandoc" in names and source.path.lower().endswith(pandoc.SUFFIXES) else set()
         builder = TreeBuilder()
         env: dict[str, Any] = {"references": {}} if strict else {EXTENDED: True, SYNTAXES: names, "references": {}}
         if source.path.lower().endswith(".mdx"):
@@ -210,7 +212,7 @@ class MarkdownFormat:
         if reader.has_unnamed:
             here = {anchor for section in document.sections() for anchor in section.anchors}
             name_references(document, lambda label, _: "" if label in here else _words(label))
-        if source.path.lower().endswith((".rmd", ".qmd")):  # of a book, whose places are one another's
+        if source.path.lower().endswith(pandoc.SUFFIXES):  # of a book, whose places are one another's
             for section in document.sections():
                 slug = github_slug(section.title)
                 for anchor in section.anchors:
@@ -675,10 +677,10 @@ class _Reader:
 
     def _block(self) -> None:
         """A break between blocks: a blank line, but in lists, whose items are lines, a line; in a cell a space."""
-        if self._list_depth:
-            self._builder.line()
-        elif self._html.in_cell:
+        if self._html.in_cell:
             self._builder.space()
+        elif self._list_depth:
+            self._builder.line()
         else:
             self._builder.paragraph()
 

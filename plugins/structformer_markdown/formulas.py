@@ -18,7 +18,7 @@ _ENVIRONMENT = (
     r"|math|split|d?cases|array)\*?)\}"
 )
 _MARK = re.compile(r"\$|\\begin\{|\\[(\[]")
-_NEXT = "next formula"  # key of the environment: where a mark comes next
+NEXT = "next formula"  # key of the environment: where a mark comes next
 _OPENING = re.compile(rf"(`+)|\$\$?|{_ENVIRONMENT}|\\{{1,2}}[(\[]|\\.", re.DOTALL)
 # A variable of a shell and another one behind it are no formula: $HOME and /$USER.
 _SPAN = re.compile(r"(?s)\$(?=[^\s$])(?![A-Z][A-Z0-9_]+\b[^$]*\$[A-Za-z_])((?:[^$\\]|\\.)*+)\$(?![\d{$]|(?<=\s.)\w)")
@@ -182,10 +182,10 @@ def _paragraph_end(state: StateBlock, start: int, end: int) -> int:
 
 def _first_spanning(state: StateBlock, start: int, end: int) -> int:
     begin = state.bMarks[start]
-    if state.env.get(_NEXT, -1) < begin:
+    if state.env.get(NEXT, -1) < begin:
         found = _MARK.search(state.src, begin)
-        state.env[_NEXT] = found.start() if found is not None else len(state.src)
-    if 0 <= state.src.find("\n\n", begin) < state.env[_NEXT]:
+        state.env[NEXT] = found.start() if found is not None else len(state.src)
+    if 0 <= state.src.find("\n\n", begin) < state.env[NEXT]:
         return -1  # most paragraphs
     for line in range(start, end):
         if state.isEmpty(line) or (line > start and _ENDS_PARAGRAPH.match(line_of(state, line))):

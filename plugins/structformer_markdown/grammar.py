@@ -18,8 +18,9 @@ from mdit_py_plugins.attrs import attrs_block_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote.index import footnote_def
 
-from structformer_markdown.dialects import containers, hints, pymdown
+from structformer_markdown.dialects import attributes, containers, hints, pandoc, pymdown
 from structformer_markdown.dialects.containers import ENDS
+from structformer_markdown.dialects.page import LITERAL, SYNTAXES
 from structformer_markdown.dialects.shown import HEADING
 from structformer_markdown.formulas import MARKS as FORMULA_MARKS
 from structformer_markdown.formulas import formula_block, formula_span, line_of, push_paragraph
@@ -31,7 +32,6 @@ _MAX_INLINE_NESTING = 8
 
 
 EXTENDED = "extended"  # key of the environment: whether bare URLs are links and formulas are not Markdown
-SYNTAXES = "syntaxes"  # the same: the names of the dialects that the page is in
 UNINDENTED = "unindented"  # the same: whether indented lines are no code, as in MDX
 UNENDED = "unended"  # the same: what began and never ended, once parsed
 _MOST_UNENDED = 20  # that end before a heading
@@ -42,7 +42,7 @@ _FOOTNOTE = re.compile(r"\n {0,3}(?:[>*+-]\s*|\d+[.)]\s*)*\[\^")
 _DEFINITION = re.compile(r"\n[ >]*[:~][ \t]")
 _ATTRIBUTES = re.compile(r"\n[ >*+-]*\{")
 _INLINE_MARKS = re.compile(r"[\\`*\[<]|~~|&[#A-Za-z]|(?<![^\W_])_|_(?![^\W_])|  \n")
-_WITH_FORMULAS = re.compile(rf"\$|{_INLINE_MARKS.pattern}")
+_MORE_INLINE_MARKS = re.compile(rf"[$~^@]|{_INLINE_MARKS.pattern}")  # of formulas and dialects
 
 
 def parse(text: str, env: dict[str, Any]) -> list[Token]:
@@ -56,7 +56,7 @@ def parse(text: str, env: dict[str, Any]) -> list[Token]:
         extra += ("formulas",)
     names = set(env.get(SYNTAXES, ()))
     names.update(("containers",) if ":::{" in text and "myst" in names else ())
-    extra += tuple(name for name in _BLOCK_RULES if name in names)
+    extra += tuple(name for name in dict.fromkeys((*_BLOCK_RULES, *_INLINE_RULES)) if name in names)
     env[ENDS] = {}
     tokens = _grammar(unused, extra).parse(text, env)
     if any(token.level >= MAX_NESTING - 4 for token in tokens):
@@ -78,12 +78,18 @@ _EXTRA = {
     "footnote": ("[^", _FOOTNOTE),
     "definition": (":", _DEFINITION),
     "tilde": ("~", _DEFINITION),
-    "attributes": ("{", _ATTRIBUTES),
+    "attribute line": ("{", _ATTRIBUTES),
 }
 
 
 # Of dialects.
-_BLOCK_RULES = {"containers": (containers.RULE,), "hints": (hints.RULE,), "pymdown": (pymdown.BLOCKS, pymdown.indented)}
+_BLOCK_RULES: dict[str, tuple[Callable[..., bool], ...]] = {
+    "containers": (containers.RULE,),
+    "hints": (hints.RULE,),
+    "pandoc": (pandoc.grid, pandoc.simple),
+    "pymdown": (pymdown.BLOCKS, pymdown.indented),
+}
+_INLINE_RULES = {"attributes": attributes.INLINE, "pandoc": pandoc.NOTES, pandoc.OWN: pandoc.INLINE}
 
 
 @cache
@@ -100,7 +106,7 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
     for name in extra:
         for number, rule in enumerate(_BLOCK_RULES.get(name, ())):
             parser.block.ruler.before("code", f"{name} {number}", rule, {"alt": ends})
-    if "attributes" in extra:
+    if "attribute line" in extra:
         parser.use(attrs_block_plugin)
     if "formulas" in extra:
         parser.block.ruler.before("table_after_heading", "formulas", formula_block, {"alt": ends[:3]})
@@ -115,10 +121,12 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
     inline.validateLink = lambda url: True  # type: ignore[method-assign]
     inline.normalizeLink = lambda url: url.replace("\u00a0", "%C2%A0")  # type: ignore[method-assign]
 
-    inline_marks = _INLINE_MARKS
     if "formulas" in extra:
         inline.inline.ruler.before("escape", "formula", formula_span)
-        inline_marks = _WITH_FORMULAS
+    shown = [rule for name in extra for rule in _INLINE_RULES.get(name, ())]
+    for number, rule in enumerate(shown):
+        inline.inline.ruler.before("escape", f"shown {number}", rule)
+    inline_marks = _MORE_INLINE_MARKS if shown or "formulas" in extra else _INLINE_MARKS
 
     def parse_inline(state: StateCore) -> None:
         for token in state.tokens:
@@ -126,6 +134,9 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
                 if inline_marks.search(token.content):
                     token.children = token.children or []
                     inline.inline.parse(token.content, inline, state.env, token.children)
+            elif shown and token.type == "html_block" and not LITERAL.search(token.content):
+                for rule in shown:
+                    token.content = rule.pattern.sub(rule.shown, token.content)
             elif token.type == "table_row":
                 token.meta["parsed"] = parsed = []
                 for cell in token.meta["cells"]:

@@ -58,6 +58,14 @@ def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
+def push_rows(state: StateBlock, rows: list[list[str]], start: int, *, headed: bool) -> None:
+    """Push a table that begins in a line, by its cells."""
+    state.push("table_open", "table", 1).map = [start, start]
+    for row in rows if headed else [[""] * len(rows[0]), *rows]:
+        state.push("table_row", "tr", 0).meta = {"cells": row}
+    state.push("table_close", "table", -1)
+
+
 def _row(state: StateBlock, text: str, columns: int, line: int) -> None:
     """One token: the row's cells, as many as the table has columns, in its meta."""
     token = state.push("table_row", "tr", 0)

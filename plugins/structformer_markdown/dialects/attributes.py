@@ -2,25 +2,24 @@
 
 import re
 
-from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import DEFINED, anchors
+from structformer_markdown.dialects.page import Dialect, Inline, Page
+from structformer_markdown.dialects.shown import anchors
 
 _LIST = r"""\{[ \t]*[.#][\w:.-]+(?:[ \t]+(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+)))*[ \t]*\}"""
 _STYLED = r"""\{[\w-]+=(?:"[^"{}\n]*"|'[^'{}\n]*')\}"""
-_SPAN = re.compile(rf"(?<!!)\[([^\[\]\n]*)\](?:\(\))?({_LIST}|{_STYLED})")
-_AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*[^\s\\$^_{{}}])[ \t]?\\?({_LIST})[ \t]*$", re.MULTILINE)
+_WORDS = r"(?:[^\[\]\n`]|`[^`\n]*`)*+"
+_SPAN = re.compile(rf"(?<!!)\[({_WORDS}(?:\[{_WORDS}\]{_WORDS})*+)\](?:\(\))?({_LIST}|{_STYLED})")
+_AT_END = re.compile(rf"^(?![ \t]*#)([^\n]*(?:[^\s\\$^_{{}}\]]|\](?=[ \t])))[ \t]?\\?({_LIST})[ \t]*$", re.MULTILINE)
 _SIZE = re.compile(r"(!\[[^\[\]\n]*\]\([^()\s]+)[ \t]+=\d*(?:x\d*)?%?(?=\))")  # of an image: `![a](b.png =300x)`
 _ALONE = re.compile(rf"(?<=[^\s\x00|])\n[ \t]*({_LIST})[ \t]*$", re.MULTILINE)  # the last line of what it is of
 
 
 def _plain(text: str, page: Page) -> str:
-    defined = set(DEFINED.findall(text))
-
-    def span(found: re.Match[str]) -> str:
-        return anchors(found[2]) + (f"[{found[1]}]" if found[1] in defined else found[1])
-
     text = _ALONE.sub(lambda found: anchors(found[1]), _SIZE.sub(r"\1", text))
-    return _AT_END.sub(lambda found: found[1] + anchors(found[2]), _SPAN.sub(span, text))
+    return _AT_END.sub(lambda match: match[1] + anchors(match[2]), text)
+
+
+INLINE = (Inline("[", _SPAN, lambda match: anchors(match[2]) + match[1]),)
 
 
 DIALECT = Dialect(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
 from structformer.errors import ReadError
 from structformer.formats import SourceFile, decode
 
@@ -20,10 +22,11 @@ FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(```+|~~~
 _KEPT = re.compile("\x00([0-9]+)\x00")  # no text that is read holds a NUL
 _CONTAINER = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)]|:|!!!|\?\?\?\+?|===[!+]?|:::+)(?:[ \t]|\Z)|:::|\[\^|</?[A-Z])")
 _TICKS = re.compile(r"(?<!\\)\\*(`+)|\n[ \t]*(?=\n)")
-_LITERAL = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
+LITERAL = re.compile(r"<(pre|script|style|textarea)\b", re.IGNORECASE)
 _NEAR = 2000  # characters before a tag that may open a span of code around it
 _FARTHEST = 8  # folders above a page where its site's configuration is looked for
 LONGEST_VALUE = 300
+SYNTAXES = "syntaxes"  # key of the grammar's environment: the names of the dialects that the page is in
 _LONGEST_CONFIGURATION = 100_000
 
 
@@ -125,7 +128,7 @@ class Page:
         """Yield the HTML whose content is not markup, kept."""
         place = 0
         never: set[str] = set()
-        while (opening := _LITERAL.search(text, place)) is not None:
+        while (opening := LITERAL.search(text, place)) is not None:
             name, place = opening[1].lower(), opening.end()
             if self._is_in_span(text, opening.start()) or name in never:
                 continue
@@ -171,6 +174,30 @@ class Page:
             if closing >= 0 and runs[closing][2] == block:
                 yield start, runs[closing][1], self.keep(text[start : runs[closing][1]])
                 index = closing + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """An inline rule for markdown-it: Markdown that stands for what a dialect has in a line."""
+
+    first: str
+    """Characters, with one of which it begins; markdown-it's rule for text stops at them."""
+    pattern: re.Pattern[str]
+    shown: Callable[[re.Match[str]], str]
+
+    def __call__(self, state: StateInline, silent: bool) -> bool:
+        if state.src[state.pos] not in self.first or not (match := self.pattern.match(state.src, state.pos)):
+            return False
+        shown = self.shown(match)
+        if match.end() > state.posMax or match[0].count("`") % 2 or (state.linkLevel and shown[:1] == "["):
+            return False  # it ends in code, or is a link in a link
+        if not silent:
+            state.push("text", "", 0)
+            tokens: list[Token] = []
+            state.md.inline.parse(shown, state.md, state.env, tokens)
+            state.tokens += tokens
+        state.pos = match.end()
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,62 +1,50 @@
-"""Pandoc, R Markdown: references (`@fig-x`, `[@key]`, `\\@ref(fig:x)`), notes in the line (`^[...]`), raised
-and lowered text (`x^2^`, `H~2~O`), line blocks, grid and simple tables, numbered examples (`(@x)`), commands of LaTeX
-(`\\index{x}`).
+"""Pandoc, R Markdown: references (`@fig-x`, `[@key]`, `\\@ref(fig:x)`), notes (`^[...]`), scripts (`x^2^`, `H~2~O`),
+line blocks, grid and simple tables, numbered examples (`(@x)`), commands of LaTeX (`\\index{x}`).
 
-Source: Pandoc's manual. A table becomes one of bars, each cell one line, or one of HTML where cells hold blocks.
+Source: Pandoc's manual. A cell of a table is one line, or blocks between tags of HTML.
 """
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 
-from structformer_markdown.dialects.page import Dialect, Page
+from markdown_it.rules_block import StateBlock
+
+from structformer_markdown.dialects.containers import ENDS
+from structformer_markdown.dialects.page import SYNTAXES, Dialect, Inline, Page
 from structformer_markdown.dialects.shown import HEADING
-from structformer_markdown.inline_text import spliced
-from structformer_markdown.tables import BAR
+from structformer_markdown.formulas import NEXT, line_of
+from structformer_markdown.tables import push_rows
 
-_SUFFIXES = (".qmd", ".rmd")
+OWN = "r markdown"  # among the names of a page's dialects: whether it is Pandoc's own, by its suffix
+SUFFIXES = (".qmd", ".rmd")
+_DRAWN = "drawn"  # key of the environment: the line up to which lines of a grid are a drawing
 _PLACES = "fig tbl lst sec eq thm lem cor prp cnj def exm exr sol rem alg tip nte wrn imp cau".split()
 _KEY = r"@(?:\{([^{}\s]+)\}|(\w(?:[\w:.#$%&+?<>~/-]*\w)?))"
 _REFERENCE = re.compile(rf"(?<![\w\\@./\]\"'=]){_KEY}|\\@ref\(([\w:.-]+)\)")
 _EXAMPLE = re.compile(r"^( {0,3})\(@([\w-]*)\)(?=[ \t])", re.MULTILINE)  # an item of the one list that goes on
 _TO_EXAMPLE = re.compile(r"\(@([\w-]+)\)")
 _CITED = re.compile(r"\[([^\[\]\n@]{0,200}(?<![\w.])@[^\[\]]{1,1000})\](?![(\[{]|:[ \t]+\S*:)")
-_NOTE = re.compile(r"(?<=[\w.,;:!?)”\"* \0])\^\[[^\[\]\n]*[\s.。！？]")
-_BRACKET = re.compile(r"\\.|\^?\[|\]|\n[ \t]*\n")
+_IN_NOTE = r"\^\[((?:[^\[\]]|\[[^\[\]]*\])*+)\]"
+_NOTE = re.compile(rf"(?<=[\w.,;:!?)”\"* `])(?=\^\[[^\[\]]*[\s.。！？]){_IN_NOTE}")  # of one word, it may be none
 _SCRIPT = re.compile(r"(?<=[^\s^~])(?:\^([^\s^~\[\]]{1,100})\^|(?<!~)~([^\s^~\[\]]{1,100})~(?!~))")
 # Commands of LaTeX outside formulas. They show nothing, except those that style text or make links.
 _COMMAND = re.compile(r"(?<!\\)\\([a-zA-Z]+)\*?(?:\[[^\[\]\n]*\])*((?:\{(?:[^{}\n]|\{[^{}\n]*\})*\})+)")
-_BREAK = re.compile(r"^[ \t]*\\[a-zA-Z]+[ \t]*$", re.MULTILINE)
+_BREAK = re.compile(r"^\\[a-zA-Z]+[ \t]*$", re.MULTILINE)
 _SHOWS = re.compile(r"emph|text\w+|underline|mbox|href|url|footnote")
 _LINE_BLOCK = re.compile(r"(?:\A|(?<=\n\n))(?:\|(?:[ \t][^\n]*[^\n|\s])?[ \t]*(?:\n(?=[|\n])|\n?\Z))+")
-_GRID_LINE = re.compile(r"[ \t]*\+(?:[-=:]{3,}\+)+[ \t]*")
+_GRID_LINE = re.compile(r"\+(?:[-=:]{3,}\+)+[ \t]*")
 _RULE = re.compile(r"[-=:+]{3,}")
-_BLOCKS = re.compile(r"\S\n\n++.|^(?:[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+\S|```|~~~)| {4,}\S)", re.MULTILINE)
 _MOST_CELLS = 65_536
 _RULES = re.compile(r"[ ]{0,3}-{2,}(?:[ ]+-{2,})+[ ]*")
 _FULL_RULE = re.compile(r"[ ]{0,3}-{3,}[ ]*")
 
 
 def _plain(text: str, page: Page) -> str:
-    is_own = page.path.lower().endswith(_SUFFIXES)
-    if "+--" in text or "-- " in text:
-        text = _with_tables(text, page, is_own=is_own)
-    if "^[" in text:
-        text = _with_notes(text, is_own=is_own)
-    if not is_own:
+    if not page.path.lower().endswith(SUFFIXES):
         return text
-    if "\n| " in text:
-        text = _LINE_BLOCK.sub(_lines, text)
-    if "^" in text or "~" in text:
-        text = _SCRIPT.sub(lambda found: f"<sup>{found[1]}</sup>" if found[1] else f"<sub>{found[2]}</sub>", text)
-    if "\\" in text:
-        text = _BREAK.sub("", _COMMAND.sub(_shown, text))
-    if "(@" in text:
-        text = _with_examples(text)
-    if "@" in text:
-        text = _CITED.sub(lambda found: found[1], text)
-        text = _REFERENCE.sub(_reference, text)
-    return text
+    text = _LINE_BLOCK.sub(_lines, text) if "\n| " in text else text
+    return _with_examples(text) if "(@" in text else text
 
 
 def _shown(found: re.Match[str]) -> str:
@@ -81,26 +69,6 @@ def _with_examples(text: str) -> str:
     return _TO_EXAMPLE.sub(lambda found: f"({numbers[found[1]]})" if found[1] in numbers else found[0], text)
 
 
-def _with_notes(text: str, *, is_own: bool) -> str:
-    """Return the text with each note in brackets after what it is of. is_own: whether one word may be a note."""
-    opened: list[int] = []  # places of the brackets that are open in this paragraph
-    notes: list[tuple[int, int]] = []
-    for bracket in _BRACKET.finditer(text):
-        if bracket[0][-1] == "[":
-            opened.append(bracket.start())
-        elif bracket[0] == "]":
-            if opened and text[start := opened.pop()] == "^" and (is_own or _NOTE.match(text, start)):
-                notes.append((start, bracket.start()))
-        elif bracket[0][0] == "\n":
-            opened.clear()
-    pieces: list[tuple[int, int, str]] = []
-    for start, end in sorted(notes):
-        place = pieces[-1][1] if pieces else 0
-        if start >= place:
-            pieces.append((place, end + 1, f"{text[place:start].rstrip(' ')} ({text[start + 2 : end]})"))
-    return spliced(text, pieces)
-
-
 def _lines(found: re.Match[str]) -> str:
     """A block of lines that stay lines."""
     lines = [line[1:].strip() for line in found[0].rstrip("\n").split("\n")]
@@ -109,36 +77,16 @@ def _lines(found: re.Match[str]) -> str:
     return "\\\n".join(line or "&nbsp;" for line in lines) + "\n"
 
 
-def _with_tables(text: str, page: Page, *, is_own: bool) -> str:
-    """is_own: whether tables may have no head; elsewhere such may be thematic breaks and drawings."""
-    lines = text.split("\n")
-    out: list[str] = []
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        end = at
-        if line.lstrip()[:2] == "+-":
-            end = _grid(lines, at, out, page, is_own)
-        elif is_own and "--" in line and not (at and lines[at - 1].strip()):
-            end = _simple(lines, at, out) if _FULL_RULE.fullmatch(line) or _RULES.fullmatch(line) else at
-        elif at + 1 < len(lines) and "-- " in lines[at + 1] and line.strip() and not (at and lines[at - 1].strip()):
-            end = _simple(lines, at, out) if _RULES.fullmatch(lines[at + 1]) else at
-        if end == at:
-            out.append(line)
-            end += 1
-        at = end
-    return "\n".join(out)
-
-
-def _grid(lines: list[str], start: int, out: list[str], page: Page, headless: bool) -> int:
-    """Put a grid table as one of bars or HTML, or what is none as it is; returns the line behind it."""
-    if not _GRID_LINE.fullmatch(lines[start]):
-        return start
-    end = start
-    while end < len(lines) and lines[end].strip()[:1] in ("+", "|") and lines[end].strip():
-        end += 1
-    # Code was kept without regard to the cells that it is in.
-    table = [line.strip() for line in page.restored("\n".join(lines[start:end])).split("\n")]
+def grid(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A block rule for markdown-it: a grid table. One without a head may elsewhere be a drawing."""
+    if not state.src.startswith("+-", state.bMarks[start] + state.tShift[start]) or state.is_code_block(start):
+        return False
+    if start < state.env.get(_DRAWN, 0) or not _GRID_LINE.fullmatch(line_of(state, start)):
+        return False
+    last, indent = start, min(state.blkIndent, state.sCount[start])
+    while last < end and state.sCount[last] >= indent and line_of(state, last)[:1] in ("+", "|"):
+        last += 1
+    table = [line_of(state, line).rstrip() for line in range(start, last)]
     marks = [place for place, character in enumerate(table[0]) if character == "+"]
     is_small = len(marks) * len(table) <= _MOST_CELLS
     rules = [number for number, line in enumerate(table) if is_small and _GRID_LINE.fullmatch(line)]
@@ -148,17 +96,13 @@ def _grid(lines: list[str], start: int, out: list[str], page: Page, headless: bo
         # A heading in a cell is none of the page's.
         rows += [[[HEADING.sub("", first), *rest] for first, *rest in zip(*cells, strict=True)]] if cells else []
     headed = len(rules) > 1 and "=" in table[rules[1]]
-    is_whole = rules[-1:] == [len(table) - 1] and {line[:1] for line in table} <= {"+", "|"}
-    if not (rows and is_whole and (headed or headless)):
-        out += lines[start:end]
-        return end
-    made: list[str] = []
-    if any(_BLOCKS.search("\n".join(cell)) for row in rows for cell in row):
-        _put_html(rows, headed, made)
-    else:
-        _put([[_cell(cell) for cell in row] for row in rows], headed, made)
-    out += page.without_code("\n".join(made)).split("\n")
-    return end
+    if not rows or rules[-1] != len(table) - 1 or not (headed or OWN in state.env[SYNTAXES]):
+        state.env[_DRAWN] = last
+        return False
+    if not silent:
+        state.line = last
+        _push_html(state, rows, headed)
+    return True
 
 
 def _grid_cells(line: str, marks: list[int]) -> list[str]:
@@ -172,97 +116,106 @@ def _grid_cells(line: str, marks: list[int]) -> list[str]:
     return [cell.removeprefix(" ").rstrip() for cell in cells]
 
 
-def _put_html(rows: list[list[list[str]]], headed: bool, out: list[str]) -> None:
-    """Put a table whose cells hold Markdown."""
-    out.append("<table>")
+def _push_html(state: StateBlock, rows: list[list[list[str]]], headed: bool) -> None:
+    """Push a table whose cells hold Markdown."""
+    env = {**state.env, ENDS: {}, NEXT: -1, _DRAWN: len(state.src)}  # of other lines; a grid in a cell is a drawing
+    tags = "<table>"
     for number, row in enumerate(rows):
         name = "td" if number or not headed else "th"
-        out.append("<tr>")
+        tags += "<tr>"
         for cell in row:
-            out += [f"<{name}>", "", *cell, "", f"</{name}>"]
-        out.append("</tr>")
-    out += ["</table>", ""]
+            state.push("html_block", "", 0).content = f"{tags}<{name}>"
+            inner = StateBlock("\n".join(cell), state.md, env, state.tokens)
+            inner.level = state.level + 1
+            state.md.block.tokenize(inner, 0, inner.lineMax)
+            tags = f"</{name}>"
+    state.push("html_block", "", 0).content = f"{tags}</table>"
 
 
-def _simple(lines: list[str], start: int, out: list[str]) -> int:
-    """Put a simple table, or one whose rows go over lines, as one of bars; as `_grid`."""
+def simple(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A block rule for markdown-it: a simple table. One without a head may elsewhere be thematic breaks."""
+    if silent or state.is_code_block(start):
+        return False
+
+    def at(number: int) -> str:
+        is_inside = number < end and state.sCount[number] >= state.blkIndent
+        return state.getLines(number, number + 1, state.blkIndent, False) if is_inside else ""
+
+    full = _FULL_RULE.fullmatch(at(start)) is not None
+    if not (_RULES.fullmatch(at(start + 1)) or (OWN in state.env[SYNTAXES] and (full or _RULES.fullmatch(at(start))))):
+        return False
     first = start
-    full = _FULL_RULE.fullmatch(lines[first]) is not None
-    while first < min(len(lines), start + 10) and not _RULES.fullmatch(lines[first]):
-        if not lines[first].strip():
-            return start
+    while not _RULES.fullmatch(at(first)):
         first += 1
-    if first >= min(len(lines), start + 10):
-        return start
-    columns = [found.span() for found in re.finditer("-+", lines[first])]
-    head = lines[start + full : first]
-    headless = not head
+        if first >= min(end, start + 10) or not at(first).strip():
+            return False
+    columns = [match.span() for match in re.finditer("-+", at(first))]
+    head = [at(number) for number in range(start + full, first)]
     if not full and len(head) > 1:
-        return start
+        return False
     rows: list[list[str]] = [_row(head, columns)] if head else []
-    end, row = first + 1, list[str]()
-    spaced = full or (headless and _spaced(lines, end))
-    while end < len(lines):
-        line = lines[end]
-        closes = _FULL_RULE.fullmatch(line) or _RULES.fullmatch(line)
-        if closes or not line.strip() or not spaced:
-            if row or (not spaced and line.strip() and not closes):
-                rows.append(_row(row or [line], columns))
-                row = []
-            if closes or (not spaced and not line.strip()):
-                break
-        else:
+    last, row, texts = first + 1, list[str](), [*head]
+    spaced = full or (not head and _spaced(at, last))
+    closes = False
+    while last < end and not closes:
+        line = at(last)
+        closes = (_FULL_RULE.fullmatch(line) or _RULES.fullmatch(line)) is not None
+        texts += [] if closes or not line.strip() else [line]
+        if spaced and not closes and line.strip():
             row.append(line)
-        end += 1
-    closed = end < len(lines) and lines[end].strip() != ""
-    texts = [*head, *(line for line in lines[first + 1 : end] if line.strip())]
-    if any(line[begin - 1 : begin].strip() for line in texts for begin, _ in columns[1:]):
-        return start  # a word goes over the gap between two columns
-    if len(rows) <= bool(head) or ((full or headless) and not closed):
-        return start
-    _put(rows, bool(head), out)
-    return end + closed
+        elif row or (not spaced and line.strip() and not closes):
+            rows.append(_row(row or [line], columns))
+            row = []
+        if not spaced and not line.strip():
+            break
+        last += 1
+    crosses = any(line[begin - 1 : begin].strip() for line in texts for begin, _ in columns[1:])  # a word a gap
+    if crosses or len(rows) <= bool(head) or ((full or not head) and not closes):
+        return False
+    push_rows(state, rows, start, headed=bool(head))
+    state.line = last
+    return True
 
 
-def _spaced(lines: list[str], start: int) -> bool:
+def _spaced(at: Callable[[int], str], start: int) -> bool:
     """Whether blank lines part the rows of a table without a head: one comes before the rule that ends it."""
-    for number in range(start, min(len(lines), start + 200)):
-        if not lines[number].strip():
-            later = lines[number + 1] if number + 1 < len(lines) else ""
-            return bool(later.strip())
-        if _RULES.fullmatch(lines[number]):
+    for number in range(start, start + 200):
+        if not at(number).strip():
+            return bool(at(number + 1).strip())
+        if _RULES.fullmatch(at(number)):
             return False
     return False
 
 
-def _row(lines: Iterable[str], columns: list[tuple[int, int]]) -> list[str]:
-    """The cells of a row's lines. Each column reaches from its dashes to the next's."""
+def _row(lines: list[str], columns: list[tuple[int, int]]) -> list[str]:
+    """The cells of a row's lines, with the breaks that they have. Each column reaches from its dashes to the next's."""
     starts = [0, *(begin for begin, _ in columns[1:])]
     ends = [*starts[1:], None]
-    return [_cell(line[begin:end] for line in lines) for begin, end in zip(starts, ends, strict=True)]
+    cells = ["\n".join(line[begin:end].strip() for line in lines) for begin, end in zip(starts, ends, strict=True)]
+    return [" ".join(cell.strip().removesuffix("\\").replace("\\\n", "<br>").split()) for cell in cells]
 
 
-def _cell(parts: Iterable[str]) -> str:
-    """A cell in one line, with the breaks that it has."""
-    text = "\n".join(part.strip() for part in parts).strip().removesuffix("\\").replace("\\\n", "<br>")
-    return " ".join(BAR.sub(r"\\|", text).split())
+def _noted(match: re.Match[str]) -> str:
+    """A note, in brackets after what it is of."""
+    return f"{' ' * (match.string[match.start() - 1 : match.start()] != ' ')}({match[1]})"
 
 
-def _put(rows: list[list[str]], headed: bool, out: list[str]) -> None:
-    width = max(map(len, rows), default=0)
-    if not headed:
-        rows = [[""] * width, *rows]
-    out.append("")
-    for number, row in enumerate(rows):
-        out.append(f"| {' | '.join(row)} |")
-        if not number:
-            out.append("|" + " --- |" * width)
-    out.append("")
-
-
+NOTES = (Inline("^", _NOTE, _noted),)
+INLINE = (
+    Inline("^", re.compile(_IN_NOTE), _noted),
+    Inline("^~", _SCRIPT, lambda match: f"<sup>{match[1]}</sup>" if match[1] else f"<sub>{match[2]}</sub>"),
+    Inline("\\", _COMMAND, _shown),
+    Inline("\\", _BREAK, lambda match: ""),
+    Inline("[", _CITED, lambda match: match[1]),
+    Inline("@\\", _REFERENCE, _reference),
+)
 DIALECT = Dialect(
     "pandoc",
     _plain,
-    {"+--": re.compile(rf"\n{_GRID_LINE.pattern}\n[ \t]*\|"), "-- ": re.compile(rf"\n{_RULES.pattern}\n"), "^[": _NOTE},
-    suffixes=_SUFFIXES,
+    {
+        "+--": re.compile(rf"\n[ \t>]*{_GRID_LINE.pattern}\n[ \t>]*\|"),
+        "-- ": re.compile(rf"\n{_RULES.pattern}\n"),
+        "^[": _NOTE,
+    },
+    suffixes=SUFFIXES,
 )

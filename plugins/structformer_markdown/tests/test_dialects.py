@@ -1104,6 +1104,28 @@ def test_cells_of_grid_tables_hold_blocks_in_the_columns_of_the_rule():
     assert [mark.detail for mark in found.root.marks if mark.kind is MarkKind.CODE] == ["bash"]
 
 
+def test_tables_of_pandoc_may_stand_in_what_is_around_them():
+    grid = "+---+-----+\n| A | B   |\n+===+=====+\n| 1 | `x` |\n+---+-----+"
+    quoted = "\n".join(f"> {line}" for line in grid.split("\n"))
+    assert text(f"# T\n\n{quoted}\n") == "A | B\n1 | x"
+    listed = "\n".join(f"  {line}" for line in grid.split("\n"))
+    assert text(f"# T\n\n- item\n\n{listed}\n- next\n") == "item\n\nA | B\n1 | x\n\nnext"
+    assert text(f"# T\n\n    {grid.replace(chr(10), chr(10) + '    ')}\n", "page.qmd") == grid  # code
+
+
+def test_columns_of_a_simple_table_are_those_that_are_written():
+    table = "Key       Value\n--------- ------------\n`a-b` c   see @fig-x\n[d]{.e}   H~2~O\n"
+    found = page(f"# T\n\n{table}", "page.qmd")
+    assert found.root.text == "Key | Value\na-b c | see fig-x\nd | H2O"
+    assert targets(found) == [("#fig-x", "fig-x")]
+
+
+def test_a_citation_after_a_fence_that_its_quote_ends_is_one():
+    found = page("> ```\n> code\n\nAs @knuth says, and `@code`.\n", "page.qmd")
+    assert targets(found) == [("cite:knuth", "@knuth")]
+    assert targets(page("See [@acme/box](https://a.example/).\n", "page.qmd")) == [("https://a.example/", "@acme/box")]
+
+
 def test_a_bar_or_a_rule_in_a_cell_of_a_grid_table_is_no_wall():
     table = (
         "+-----+----------------+\n| Key | Values         |\n+=====+================+\n| x   | One of\\        |\n"
