@@ -29,6 +29,8 @@ class Judged:
     """Lower end of its gain's 95 % interval."""
     first_high: float
     measure: str = field(default="nDCG@10", kw_only=True)
+    site: bool = field(default=False, kw_only=True)
+    """Whether pages have outlines of their own, as a site's: a trained query side is used on a shown gain alone."""
 
     @property
     def gain(self) -> float:
@@ -66,12 +68,14 @@ def recorded(training: Mapping[str, Any]) -> Judged | None:
 
 def is_used(judged: Judged | None, *, query_side: bool) -> bool:
     """Whether the search takes a trained model without being asked to. query_side: of queries' side alone, which is
-    left out only where held-out questions saw a loss: on judged corpora they could not tell small gains from small
-    losses, and training gained more often (docs/why-it-works.md). Others are to be better.
+    left out of manuals only where held-out questions saw a loss: they could not tell small gains from small losses, and
+    training gained more often (docs/why-it-works.md). On sites it lost more often. Others are to be better.
     """
     if judged is None:
         return True
-    return not judged.is_loss if query_side else judged.is_gain
+    if query_side:
+        return judged.is_shown if judged.site else not judged.is_loss
+    return judged.is_gain
 
 
 def verdict(judged: Judged | None, *, by_itself: bool, query_side: bool) -> str:
@@ -88,4 +92,5 @@ def verdict(judged: Judged | None, *, by_itself: bool, query_side: bool) -> str:
         why = often if query_side else "it did better on average"
         used = f": the search uses what was trained, since {why}." if by_itself else "."
         return f"{judged.in_words()} No gain shown (the interval includes 0){used}"
-    return f"{judged.in_words()} No gain" + (": the search goes on without it." if by_itself else ".")
+    shown = " shown" if judged.site and query_side and not judged.is_loss else ""
+    return f"{judged.in_words()} No gain{shown}" + (": the search goes on without it." if by_itself else ".")

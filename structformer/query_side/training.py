@@ -29,6 +29,7 @@ from structformer.retrieval.vector_making import made_vectors
 from structformer.retrieval.vectors.dense import DenseIndex
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.retrieval.vectors.encoder_places import base_place, load_untrained
+from structformer.retrieval.vectors.second_look import own_outlines
 from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.data.batching import Batching
@@ -45,6 +46,7 @@ from structformer.workspace import Workspace
 _GROUPS = 128
 _LISTS = 16  # questions of a step of distillation, each with four passages
 _LEARNING_RATE = 1e-4
+_SITE = 0.5  # of `own_outlines`: of 14 judged corpora, Ruff's site and eight manuals have 0, five sites 1
 _EPOCHS, _MOST_SEEN = 12.0, 40_000  # how often each question is seen, and how many in all
 _DEFAULT = TrainingOptions()
 Progress = Callable[[str, int, int], None]
@@ -178,6 +180,7 @@ def _question_source(
         passages=drawn.search.encoder.passages or drawn.search.encoder,
         mix=drawn.samples.mix(options.mix),
         query_model=drawn.queries,
+        site=own_outlines(drawn.search.units) > _SITE,
     )
 
 

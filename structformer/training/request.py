@@ -48,3 +48,5 @@ class Source:
     """The query encoder to start from; None: the base."""
     shares: tuple[float, ...] | None = None
     """Shares of trained weights to try; None: those of the kind of training."""
+    site: bool = False
+    """Whether pages have outlines of their own: see `Judged.site`."""

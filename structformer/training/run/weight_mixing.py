@@ -1,6 +1,6 @@
 """Choosing the weights a run keeps, trained or mixed with the base's, by their scores on a development set."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from structformer.errors import ModelError
 from structformer.models.base import BaseModel, resolve_base_model
@@ -43,6 +43,8 @@ class Judging:
     """Shares of trained weights to try."""
     base_ranks: Ranks | None
     base_weights: Weights
+    site: bool = False
+    """Whether pages have outlines of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
         measure=measure_of(development),
         groups=groups_of(without, development),
     )
-    return Verdict(scores, kept, judged)
+    return Verdict(scores, kept, replace(judged, site=judging.site))
 
 
 def _encoder_without(ranker: Ranker, base: BaseModel) -> Ranker | None:
