@@ -82,8 +82,7 @@ class Formulas(Part):
             builder.close_mark(MarkKind.FORMULA)
             builder.line()
         else:
-            with builder.marked(MarkKind.FORMULA_SPAN):
-                builder.text(f"${shown}$")
+            builder.marked_text(MarkKind.FORMULA_SPAN, f"${shown}$")
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(
         ("ensuremath", lambda formulas, name: formulas.write(formulas._cursor.argument(), "$", display=False))
