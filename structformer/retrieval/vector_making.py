@@ -153,7 +153,7 @@ def make_vectors(
                 np.load(path, mmap_mode="r"),
                 np.load(overview_path(path), mmap_mode="r"),
                 units.numbers("document"),
-                weights.overview / weights.dense,
+                weights.overview_share,
                 (lambda done, _: progress("nearest vectors", done, len(units))) if progress else None,
             )
         fsync_tree(building.folder)

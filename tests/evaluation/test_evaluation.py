@@ -511,6 +511,7 @@ finetune = { ranker = "cross-encoder", base_model = "scratch", size = "tiny", of
     ("flags", "limit", "said"),
     [
         ((), 90.0, "each training takes at most 1.5 minutes"),
+        (("--max-time", "1m"), 60.0, "each training takes at most 1 minute"),
         (("--max-time", "30s"), 30.0, "each training takes at most 30 seconds"),
         (("--max-time", "none"), None, "each training takes all its steps, however long"),
         (("--set", "max_seconds=none"), None, "each training takes all its steps, however long"),

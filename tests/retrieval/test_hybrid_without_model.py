@@ -258,3 +258,12 @@ def test_an_encoder_of_english_has_less_say_in_other_languages(base, tmp_path, m
     )
     manifest = build_index(tmp_path / "w", encoders=["base"], base_model=str(english))
     assert manifest["reads"] == {"base": share}
+
+
+@pytest.mark.parametrize("part", ["dense", "structure"])
+def test_overviews_may_count_where_passages_do_not(trained, part):
+    retriever = Retriever.open(trained)
+    encoder, index, weights = retriever.opened.encoder("bi-encoder")
+    assert min(weights.overview, weights.structure_overview) > 0
+    retriever.opened.use_encoder("bi-encoder", encoder, index, replace(weights, **{part: 0.0}))
+    assert len(retriever.search(QUESTIONS[0], pipeline="hybrid:bi-encoder")) == 10

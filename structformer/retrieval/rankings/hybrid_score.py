@@ -77,6 +77,16 @@ class FusionWeights:
         return self.structure > 0 or self.structure_overview > 0
 
     @property
+    def overview_share(self) -> float:
+        """What the overview's cosine counts beside the unit's to find candidates; 0 if the unit's counts nothing."""
+        return self.overview / self.dense if self.dense else 0.0
+
+    @property
+    def static_overview_share(self) -> float:
+        """The same of the static encoder's cosines."""
+        return self.structure_overview / self.structure if self.structure else 0.0
+
+    @property
     def counted(self) -> dict[str, float]:
         """The weights that count, by name, that of a second look among them."""
         return {name: value for name in (*PARTS, "look") if (value := getattr(self, name))}
@@ -182,9 +192,9 @@ def candidates(parts: Floats, weights: FusionWeights, allowed: npt.NDArray[np.bo
     by the static encoder. parts: (units, parts) of all units; allowed: (units,).
     """
     dense, overview, lexical, _, structure, structure_overview, *_ = parts.T
-    ways = [dense + weights.overview / weights.dense * overview]
+    ways = [dense + weights.overview_share * overview]
     if weights.with_structure:
-        ways.append(structure + weights.structure_overview / weights.structure * structure_overview)
+        ways.append(structure + weights.static_overview_share * structure_overview)
     found = allowed & (lexical > 0)
     for scores in ways:
         its = np.where(allowed, scores, -np.inf)

@@ -45,7 +45,7 @@ def _found(
     """Each query's ranking, vector, and units by their vectors."""
     _, index, weights = opened.encoder(stage.model)
     vectors = opened.query_vectors(stage.model, [ranking.query for ranking in rankings])
-    weight = weights.overview / weights.dense if with_overviews and weights.dense else 0.0
+    weight = weights.overview_share if with_overviews else 0.0
     found = _nearest(index, vectors, stage, weight, documents)
     return list(zip(rankings, vectors, found, strict=True))
 
@@ -130,7 +130,7 @@ def _by_structure(
     if not vectors:
         return [[] for _ in static]
     _, _, weights = opened.encoder(stage.model)
-    share = weights.structure_overview / weights.structure
+    share = weights.static_overview_share
     return _nearest(opened.encoder(STRUCTURE)[1], np.stack(vectors), stage, share, documents)
 
 
