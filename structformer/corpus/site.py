@@ -33,7 +33,7 @@ class Site:
     """How the pages of a corpus have addresses."""
 
     base_url: str = ""
-    """What precedes all addresses; "" if it is not known."""
+    """Address of the site, which precedes all others; "" if it is not known."""
     rule: str = FOLDER
     """How a source's path becomes an address, one of RULES."""
     root: str = ""
@@ -43,11 +43,11 @@ class Site:
     said_by: str = ""
     """The file that says so, as seen from what was read, or GIVEN; "" if nobody did."""
     name: str = ""
-    """What its generator's settings call it; "" if they do not."""
+    """The site's name in its generator's settings; "" if they have none."""
     generator: str = ""
     """The site generator that was recognised, by its name; "" if none was."""
     outside: tuple[str, ...] = ()
-    """What precedes the colon in links to other sites: "python" in python:slice."""
+    """Prefixes before the colon in links to other sites: "python" in python:slice."""
     lower: bool = False
     """Addresses are in lower case, with a dash for a space."""
 

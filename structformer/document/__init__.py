@@ -1,4 +1,4 @@
-"""What is read of a file: the tree of its sections, its links, the parts of its texts. The standard library only."""
+"""Documents as read from files: sections in a tree, links, marks on the text. The standard library only."""
 
 from structformer.document.blocks import INLINE, VERBATIM, Block, Mark, MarkKind, block_tree, inline_marks
 from structformer.document.document import Document, Link, LinkKind, Section, Source

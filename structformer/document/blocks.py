@@ -1,4 +1,4 @@
-"""What the parts of a section's text are: lists, tables, code, notes, and the spans within lines.
+"""Parts of a section's text: lists, tables, code, notes, and the spans within lines.
 
 The text is the rendering, and marks stand off from it: [start, end) of the text, with the depth at which they are
 nested, in the order of the source. A paragraph needs no mark: it is what none covers. `block_tree` makes the tree.
@@ -13,7 +13,7 @@ from enum import StrEnum
 
 
 class MarkKind(StrEnum):
-    """What a stretch of a text is."""
+    """Kinds of marks on a stretch of text."""
 
     LIST = "list"  # detail: the first item's number where it is ordered
     ITEM = "item"

@@ -19,7 +19,7 @@ _LONGEST_TITLE = 100  # characters of a section's title in a notebook
 
 
 class LinkKind(StrEnum):
-    """What a reference means to the corpus."""
+    """Kinds of links between documents."""
 
     SEE_ALSO = "see_also"
     HYPERLINK = "hyperlink"
@@ -59,7 +59,7 @@ class Section:
     links: list[Link] = field(default_factory=list)
     children: list[Section] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
-    """What the stretches of the text are, in the order of the source; `blocks` is the tree that they make."""
+    """Kinds of the text's stretches, in the order of the source; `blocks` is the tree that they make."""
 
     @property
     def blocks(self) -> list[Block]:

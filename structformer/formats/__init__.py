@@ -1,4 +1,4 @@
-"""What format plugins import: the protocol, the source, the tree builder; and what checks a format."""
+"""Names that format plugins import: the protocol, the source, the tree builder; and the check of a format."""
 
 from structformer.formats.builder import TreeBuilder, promote_to_root, stem_title
 from structformer.formats.encoding import BOMS, as_utf8, decoded, shown_encoding

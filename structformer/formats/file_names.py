@@ -1,4 +1,4 @@
-"""What a file's name says of whether it is a document, before any format looks into it."""
+"""Rules that tell from a file's name whether it is a document, before any format looks into it."""
 
 import re
 

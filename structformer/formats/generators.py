@@ -24,10 +24,10 @@ def is_address(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SiteFacts:
-    """What the settings of a generator say about a site."""
+    """Facts about a site from its generator's settings."""
 
     base_url: str = ""
-    """What precedes all addresses; "" if the settings do not say."""
+    """Address of the site, which precedes all others; "" if the settings do not say."""
     rule: str = FOLDER
     """How a path becomes an address, one of RULES."""
     pages: tuple[str, ...] = ("",)
@@ -37,7 +37,7 @@ class SiteFacts:
     name: str = ""
     """The site's name; "" if the settings do not say."""
     outside: tuple[str, ...] = ()
-    """What precedes the colon in links to other sites that the settings name: "python" in python:slice."""
+    """Prefixes before the colon in links to other sites that the settings name: "python" in python:slice."""
     lower: bool = False
     """Addresses are in lower case, with a dash for a space."""
 
@@ -55,7 +55,7 @@ class SitePage:
 
 @dataclass(frozen=True, slots=True)
 class SiteFiles:
-    """What a generator's navigation is made from."""
+    """Files that a generator's navigation is made from."""
 
     settings: str
     """The name of the settings file, "" if the site has none."""
@@ -92,7 +92,7 @@ class HtmlPages:
     content: str
     """A CSS selector of the content's elements."""
     name: str = ""
-    """What a document's metadata calls such pages; "" for the generator's name."""
+    """Name of such pages in a document's metadata; "" for the generator's name."""
 
 
 @dataclass(frozen=True, slots=True)

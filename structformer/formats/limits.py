@@ -1,4 +1,4 @@
-"""What one file or archive may cost at most; engines.worker and ingestion.unpacking_limits keep to it."""
+"""Limits on the cost of one file or archive; engines.worker and ingestion.unpacking_limits keep to them."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a format plugin supplies."""
+"""The protocol of a format plugin."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -63,14 +63,14 @@ class StreamFormat(Format, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What makes a part of a stream readable by itself."""
+    """Head and tail that make a part of a stream readable by itself."""
 
     head: bytes
-    """What precedes the first record."""
+    """The bytes before the first record."""
     start: bytes
     """How a record begins."""
     tail: bytes
-    """What follows the last record."""
+    """The bytes after the last record."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""What became of every file that an ingest saw: a document, part of one, no document, or a failure. An archive's
+"""Account of every file that an ingest saw: a document, part of one, no document, or a failure. An archive's
 members are counted, it itself only if damaged or without any; a dump or a file of records once.
 """
 
@@ -20,7 +20,7 @@ MAX_NAMED = 200  # of each fate; report.jsonl has all
 
 
 class Fate(StrEnum):
-    """What became of a file."""
+    """Outcomes of a file in the account."""
 
     DOCUMENT = "document"
     PART = "part"

@@ -128,7 +128,7 @@ class Member:
     address: str = ""
     """Where the page was fetched from."""
     aside: str = ""
-    """What it is, if it is not a page."""
+    """Kind of the member, if it is not a page."""
 
     @property
     def is_file(self) -> bool:

@@ -32,7 +32,7 @@ _WEBSITE = re.compile(r"(https?):/{1,2}", re.IGNORECASE)  # as it was written, o
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """What is read, and as what."""
+    """A file to read, and the format to read it as."""
 
     source: str | Path | bytes
     format: str | None

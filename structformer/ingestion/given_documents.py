@@ -34,7 +34,7 @@ Rows = tuple[Row, list[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What became of documents, by their ids."""
+    """Ids of the documents that were added, replaced, deleted or left alone."""
 
     added: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from structformer.formats.source import SourceFile
 
 
 class Takes(NamedTuple):
-    """What one file takes from others."""
+    """Files that one file includes."""
 
     path: str
     whole: set[str]
@@ -36,7 +36,7 @@ def what_it_takes(format: CompositeFormat, source: SourceFile) -> Takes | None:
 
 
 class Taken:
-    """What the files of a folder, or of an archive, take from each other."""
+    """Files that the files of a folder, or of an archive, include of each other."""
 
     def __init__(self) -> None:
         self._whole: dict[str, set[str]] = {}

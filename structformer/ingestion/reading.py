@@ -37,7 +37,7 @@ Started = Callable[[str], None]
 
 
 class Status(StrEnum):
-    """What became of a file."""
+    """Outcomes of reading a file."""
 
     READ = "read"
     DAMAGED = "damaged"  # read in part
@@ -50,7 +50,7 @@ class Status(StrEnum):
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of one file, or of one member of an archive."""
+    """Outcome of reading one file, or one member of an archive."""
 
     path: str
     format: str = ""

@@ -22,7 +22,7 @@ OUTSIDE = " is not included: it is outside of the ingested folder"  # as formats
 
 @dataclass(slots=True)
 class IngestReport:
-    """What an ingest read: counts, and the messages about files."""
+    """Report of an ingest: counts, and the messages about files."""
 
     documents: int = 0
     sections: int = 0
@@ -49,11 +49,11 @@ class IngestReport:
     see_also_edges: int = 0
     """See-also edges of the graph."""
     account: Account = field(default_factory=Account)
-    """What became of every file that was seen."""
+    """Account of every file that was seen."""
     site: Site = field(default_factory=Site)
     """Where the pages are read."""
     settings_above: list[str] = field(default_factory=list)
-    """What was read above the given folders to find the site out."""
+    """Settings files above the given folders that were read to identify the site."""
 
     def as_dict(self) -> dict[str, Any]:
         """The report as JSON types."""

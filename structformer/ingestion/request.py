@@ -1,4 +1,4 @@
-"""What an ingest is asked for, as one value that the ingest, its parts and its dry run take; and how it is run."""
+"""Request for an ingest, as one value that the ingest, its parts and its dry run take; and how it is run."""
 
 from __future__ import annotations
 

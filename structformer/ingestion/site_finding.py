@@ -46,7 +46,7 @@ class Found:
     pages: Path = Path()
     """The folder of its pages."""
     root: str = ""
-    """What precedes the paths of its pages, from their folder, in their ids."""
+    """Prefix of its pages' ids, before their paths from their folder."""
     below: str = ""
     """The way from the folder of pages to the given one, if that is in it: "guide/"."""
     folder: Path = Path()
@@ -54,7 +54,7 @@ class Found:
     settings: str = ""
     """The name of the settings file; "" if there is none."""
     text: str = ""
-    """What that says, with the settings that it builds on."""
+    """Text of that file, with the settings that it builds on."""
 
 
 def found_site(sources: Sequence[Source], theme: str = "", *, above: bool = True) -> Found:

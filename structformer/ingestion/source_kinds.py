@@ -11,14 +11,14 @@ from structformer.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What fetching came to."""
+    """Result of a fetch."""
 
     summary: str
     """In a line: what was fetched, and where it is."""
     problems: Sequence[tuple[str, str]] = ()
     """(address, why) of what could not be fetched."""
     remark: str = ""
-    """What to know beside that, as why it stopped early."""
+    """A remark for the user, such as why it stopped early."""
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ _BIG_FILE = 8 * 1024 * 1024
 
 @dataclass(slots=True)
 class Ignored:
-    """What is not read."""
+    """Files that are not read."""
 
     count: int = 0
     paths: list[str] = field(default_factory=list)

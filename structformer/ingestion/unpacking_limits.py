@@ -38,7 +38,7 @@ class Clock:
 
 
 class Budget:
-    """What one packed file may cost, whatever is nested in it: bytes, also as a multiple of its packed size, members,
+    """Budget of one packed file, whatever is nested in it: bytes, also as a multiple of its packed size, members,
     and processor time (`Limits.seconds_for`). Once spent, nothing more is read. now: the processor time so far.
     """
 
