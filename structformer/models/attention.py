@@ -195,7 +195,7 @@ def _words(text: str) -> tuple[dict[str, int], list[tuple[int, int, int]]]:
 def _rows(
     text: str, spans: np.ndarray[Any, Any], attention: np.ndarray[Any, Any], asked: Sequence[tuple[int, int]]
 ) -> Iterator[np.ndarray[Any, Any]]:
-    """What each request gets. attention: (tokens, tokens), row to column; spans: characters, (0, 0) if special."""
+    """Yield each request's row. attention: (tokens, tokens), row to column; spans: characters, (0, 0) if special."""
     numbers, places = _words(text)
     first, last = spans[:, 0], spans[:, 1]
     of_text = last > first

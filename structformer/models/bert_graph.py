@@ -64,7 +64,7 @@ class BertGraph:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What config.json says of a Transformer."""
+    """Form of a Transformer, from its config.json."""
 
     layers: int
     heads: int

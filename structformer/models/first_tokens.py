@@ -70,7 +70,7 @@ def _head(text: str, characters: int) -> tuple[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a tokenizer puts around the tokens of a text, or of a pair."""
+    """Tokens that a tokenizer puts around those of a text, or of a pair."""
 
     before: tuple[tuple[int, int], ...]
     """Special tokens, each with its type."""

@@ -1,4 +1,4 @@
-"""What held-out questions say of a trained ranker: the figures of its record, and the words for them."""
+"""Verdict of held-out questions on a trained ranker: the figures of its record, and the words for them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ class Judged:
     """Trained weights against what the search has without them, on the same held-out questions."""
 
     by: str
-    """What the questions are."""
+    """The questions it is judged by, in words."""
     against: str
-    """What the search has."""
+    """The weights or search it is compared with, in words."""
     questions: int
     untrained: float
     """Mean of `measure`; so is `trained`."""

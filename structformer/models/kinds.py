@@ -23,7 +23,7 @@ _CONDENSER = "structformer.training.objectives.condenser:CondenserObjective"
 
 
 class Ranker(Protocol):
-    """What every ranker offers, whatever its kind."""
+    """Protocol of every ranker, whatever its kind."""
 
     model: Any
     """A torch module with a `config`."""
@@ -46,7 +46,7 @@ class Ranker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RankerOptions:
-    """What a ranker that training starts from is made with. Each kind uses its own."""
+    """Options of a ranker that training starts from. Each kind uses its own."""
 
     document_tokens: int
     similarity: str = "cosine"

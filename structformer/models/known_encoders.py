@@ -37,13 +37,13 @@ class KnownEncoder:
     retrieval: float | None = None
     """How well it finds; None if no figure is certain."""
     source: str = ""
-    """What that figure is, and who says so."""
+    """Meaning of that figure, and its source."""
     without_torch: bool = True
     """Whether onnxruntime runs it here, since it is of BERT's or XLM-R's form."""
     measured: bool = False
     """Whether docs/benchmarks.md has figures of it."""
     note: str = ""
-    """What else is to be known before it is used."""
+    """A note to read before using the encoder."""
 
 
 @dataclass(frozen=True, slots=True)

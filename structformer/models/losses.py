@@ -11,7 +11,7 @@ _LOSSES = "structformer.training.objectives.losses"
 
 
 class Takes(Enum):
-    """What a loss is a function of."""
+    """Arguments of a loss."""
 
     GROUPS = "the scores of each Example's own pairs"
     BATCH = "each query's scores of all documents of the batch"

@@ -53,7 +53,7 @@ class PlainTokenizer:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What goes before the texts of a side."""
+    """Prompt before the texts of a side."""
 
     text: str = ""
     tokens: int = 0

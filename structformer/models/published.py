@@ -134,7 +134,7 @@ class RankingHead:
     target: str
     """Its name in the one-label classifier."""
     signs: tuple[float, ...]
-    """What each of its outputs counts in the score."""
+    """Weights of its outputs in the score."""
 
     @property
     def of_next_sentences(self) -> bool:

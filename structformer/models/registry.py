@@ -24,7 +24,7 @@ _NOT_LOADED = frozenset({"README.md", "training.jsonl", "command.json", "experim
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """What is known of a trained model."""
+    """Record of a trained model."""
 
     kind: str
     base: str

@@ -1,4 +1,4 @@
-"""What sentence encoders do alike, whatever runs them."""
+"""Behavior that sentence encoders share, whatever runs them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ class SentenceEncoder(ABC):
 
     kind = "bi-encoder"
     modules: SentenceModules
-    """What surrounds the Transformer."""
+    """Modules around the Transformer."""
     passages: Any
     """The encoder of documents if they have their own, else None."""
     tokenizer: Any

@@ -1,4 +1,4 @@
-"""What a sentence encoder's folder says of itself: how its tokens' vectors become one, which prompts go before queries
+"""Settings in a sentence encoder's folder: how its tokens' vectors become one, which prompts go before queries
 and documents, how much it reads. Written for sentence-transformers, read here without it and without torch.
 
 Only the modules named below are known, and no code of a folder is run: any other is refused by its name."""
@@ -77,7 +77,7 @@ Step = Dense | Normalize
 
 @dataclass(frozen=True, slots=True)
 class SentenceModules:
-    """What surrounds an encoder's Transformer."""
+    """Modules around an encoder's Transformer."""
 
     body: str = ""
     """The Transformer's folder in the model's."""
@@ -86,7 +86,7 @@ class SentenceModules:
     include_prompt: bool = True
     """Whether a prompt's tokens are pooled."""
     steps: tuple[Step, ...] = ()
-    """What follows, except unit length, which every vector has here."""
+    """The steps after it, except unit length, which every vector has here."""
     prompts: Mapping[str, str] = field(default_factory=dict)
     """By name, as in the folder."""
     default_prompt: str | None = None

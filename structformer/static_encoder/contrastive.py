@@ -39,7 +39,7 @@ class LearningOptions:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """What is learned from."""
+    """Pairs to learn from."""
 
     queries: Table
     """(pairs, words)."""

@@ -1,4 +1,4 @@
-"""What a static encoder reads of a text: its words, and of each word itself and its n-grams of letters.
+"""A static encoder's view of a text: its words, and of each word itself and its n-grams of letters.
 
 Source of n-grams as parts of a word's vector: Bojanowski et al., TACL 2017, section 3.2."""
 

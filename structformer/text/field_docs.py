@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class FieldDoc:
-    """What is below a field, in one line, and its default; None where that is not a literal."""
+    """The docstring of a field, in one line, and its default; None if that is not a literal."""
 
     text: str
     default: Any

@@ -38,7 +38,7 @@ class LanguageMark:
     language: str
     """As `declared_variant` writes it."""
     family: str
-    """What ids have in common that differ in this mark alone."""
+    """The part that ids share if they differ in this mark alone."""
     origins: tuple[str, ...] = ()
     """Ids that the document may have in the language without a mark."""
 

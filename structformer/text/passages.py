@@ -75,15 +75,15 @@ def passages(text: str, max_words: int) -> Iterator[str]:
 
 
 class _Piece(NamedTuple):
-    """What is not cut."""
+    """A piece of text that is not cut."""
 
     text: str
     joint: str
-    """What joins it to the piece before."""
+    """The separator from the piece before."""
     kind: MarkKind = MarkKind.PARAGRAPH
     """PARAGRAPH for prose."""
     header: str = ""
-    """What is repeated in front of it if a passage begins with it."""
+    """The header to repeat in front of it if a passage begins with it."""
 
 
 def _gathered(pieces: Iterator[_Piece], max_words: int) -> Iterator[Passage]:

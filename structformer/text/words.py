@@ -1,4 +1,4 @@
-"""What a word is, for the index, queries, typing, highlights, filters and the static encoder; the script of the search
+"""The rule of words for the index, queries, typing, highlights, filters and static encoder; the script of the search
 without a server (static-search.js) has the same rule, and tests/text/words.json is run against both.
 
 Texts are compared in Unicode's form NFKC with case folded, without what cannot be seen. A word is a run of letters and
@@ -125,11 +125,11 @@ class Asked(NamedTuple):
     """A query's parts."""
 
     text: str
-    """What is searched for: the query without its quotation marks and what is not wanted."""
+    """Words to search for: the query without its quotation marks and the unwanted words."""
     phrases: tuple[str, ...] = ()
-    """What was in quotes."""
+    """The phrases in quotes."""
     without: tuple[str, ...] = ()
-    """What had a minus before it."""
+    """The words with a minus before them."""
     is_quoted: bool = False
     """Whether the query is nothing but phrases."""
 
@@ -189,7 +189,7 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 class _Known(dict[str, _Found]):
-    """What `find` says of chunks of text without blanks; of the short ones it remembers the latest."""
+    """Results of `find` for chunks of text without blanks; of the short ones it remembers the latest."""
 
     def __init__(self, find: Callable[[str], _Found]) -> None:
         super().__init__()
