@@ -1,4 +1,4 @@
-"""What people add to a search by hand, in a file beside the documents: synonyms, pinned pages, hidden ones."""
+"""Additions made to a search by hand, in a file beside the documents: synonyms, pinned pages, hidden ones."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,10 +19,10 @@ _LONGEST = 512  # characters of a query with what is searched for too
 
 @dataclass(frozen=True, slots=True)
 class Curated:
-    """What a `search.toml` says."""
+    """Contents of a `search.toml`."""
 
     synonyms: Mapping[str, str] = field(default_factory=dict)
-    """What is searched for too where a query has a word."""
+    """Words searched for in addition to a query's word."""
     pins: Mapping[str, str] = field(default_factory=dict)
     """The id of the document that comes first, by the query in small letters."""
     hide: tuple[str, ...] = ()

@@ -66,7 +66,7 @@ class Hit:
     is_code: bool = False
     """Whether the snippet is code, whose line ends matter."""
     stretches: tuple[Stretch, ...] = ()
-    """What of the text is not prose."""
+    """The stretches of the text that are not prose."""
 
     @property
     def fenced(self) -> str:

@@ -63,7 +63,7 @@ WHOLE = 1_000_000  # characters of a document that are counted
 
 
 class OpenedIndex:
-    """What the stages of a pipeline search in."""
+    """An opened index, which the stages of a pipeline search in."""
 
     def __init__(self, workspace: Workspace, vectors: VectorsOf = Index.vectors) -> None:
         """vectors: what looks up an encoder's vectors; `made_vectors` makes those that the index lacks. Raises

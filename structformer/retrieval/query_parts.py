@@ -33,7 +33,7 @@ class Searched(Protocol):
 
 
 class Parts(NamedTuple):
-    """What is searched for."""
+    """Parts of a query."""
 
     text: str
     units: Mask | None = None

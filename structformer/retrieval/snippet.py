@@ -65,7 +65,7 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """What is shown of a passage."""
+    """Excerpt of a passage, as it is shown."""
 
     text: str
     highlights: tuple[tuple[int, int], ...] = ()

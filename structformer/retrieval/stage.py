@@ -1,4 +1,4 @@
-"""What a search does: kinds of stages, stages, and pipelines of them. Values only: kinds are looked up by name in
+"""Parts of a search: kinds of stages, stages, and pipelines of them. Values only: kinds are looked up by name in
 structformer.retrieval.registry, pipelines are written and read in structformer.retrieval.pipeline.
 """
 

@@ -1,4 +1,4 @@
-"""What training on the documents came to, in the words that the commands say it in."""
+"""Outcome of training on the documents, in the words that the commands report it in."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from structformer.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class TrainingVerdict:
-    """What training was worth."""
+    """Verdict on a training."""
 
     conclusion: str
     """Whether a gain was shown, and what the search makes of it."""
     figures: str
-    """What the conclusion rests on; "" where nothing was held out."""
+    """Figures that the conclusion rests on; "" if nothing was held out."""
     used: bool
     """Whether the search would use the trained model."""
 

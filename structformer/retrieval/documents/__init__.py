@@ -1,1 +1,1 @@
-"""What an index says of documents and their units: texts, copies, languages, translations, metadata."""
+"""An index's record of documents and their units: texts, copies, languages, translations, metadata."""

@@ -43,7 +43,7 @@ _BATCH_ROWS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is searched: a passage of a section."""
+    """The unit of a search: a passage of a section."""
 
     document: int
     section: int

@@ -1,1 +1,1 @@
-"""What is learned from a corpus without labels: its static encoder; and how pseudo-queries are scored."""
+"""Learning from a corpus without labels: its static encoder; and how pseudo-queries are scored."""

@@ -93,7 +93,7 @@ class Learned:
 
 
 class StructureLessons:
-    """What static encoders of the indexed texts are learned from, drawn once. weights: the attention that some tasks
+    """Examples that static encoders of the indexed texts learn from, drawn once. weights: the attention that some tasks
     draw words by. Raises ModelError, when learning, on a corpus without a text to learn from.
     """
 

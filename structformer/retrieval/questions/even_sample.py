@@ -25,7 +25,7 @@ class EvenSample:
     most: int
     """How many entries are kept."""
     salt: str
-    """What the digests depend on beside the keys."""
+    """Text that the digests depend on beside the keys."""
     entries: dict[int, Sampled] = field(default_factory=dict)
     """By digest."""
     _below: int = 2**64

@@ -208,7 +208,7 @@ class _Opening:
 
 
 def _first_words(openings: Collection[_Opening], languages: Sequence[str]) -> frozenset[str]:
-    """What the openings of a manual begin with in its language ("显示", "afficher"): first words that several openings
+    """Return the first words of a manual's openings in its language ("显示", "afficher"): those that several openings
     share after a name and a dash. Empty if the corpus's documents do not begin so, or if an instruction ends with its
     verb. languages: of the corpus, the main one first.
     """

@@ -78,7 +78,7 @@ class FusionWeights:
 
     @property
     def overview_share(self) -> float:
-        """What the overview's cosine counts beside the unit's to find candidates; 0 if the unit's counts nothing."""
+        """Weight of the overview's cosine against the unit's to find candidates; 0 if the unit's counts nothing."""
         return self.overview / self.dense if self.dense else 0.0
 
     @property

@@ -11,7 +11,7 @@ Whose = TypeVar("Whose", bound=Hashable)
 
 @dataclass(slots=True)
 class Ranking:
-    """What a pipeline made of one query."""
+    """Results of a pipeline for one query."""
 
     query: str
     ranked: Ranked = field(default_factory=list)

@@ -42,7 +42,7 @@ Rows = Callable[[npt.NDArray[np.int64]], Vectors]  # the (rows, dimensions) floa
 
 @dataclass(frozen=True, slots=True)
 class Approximation:
-    """What was measured of an approximate index."""
+    """Measurements of an approximate index."""
 
     lists: int
     """Lists in all."""

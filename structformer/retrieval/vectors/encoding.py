@@ -21,7 +21,7 @@ FLOAT_TYPES: dict[int, type[np.floating]] = {16: np.float16, 32: np.float32}  # 
 
 
 class Encoder(Protocol):
-    """What makes vectors of texts."""
+    """Protocol of an encoder of texts as vectors."""
 
     @property
     def dimensions(self) -> int:
@@ -34,7 +34,7 @@ class Encoder(Protocol):
 
 
 class KeepsTokens(Protocol):
-    """What keeps the vectors of texts' tokens (second_look.py)."""
+    """Protocol of a store that keeps the vectors of texts' tokens (second_look.py)."""
 
     def __contains__(self, digest: bytes) -> bool:
         """Whether those of a text of that digest are there."""
