@@ -10,7 +10,7 @@ Lost = Callable[[Any, Any, str], Any]  # (task, item, reason) -> the task to run
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What to run."""
+    """A job for an engine to run."""
 
     function: str
     """`module:name`, called with a task and a callback; it calls that with each item that it begins."""

@@ -57,7 +57,7 @@ WHOLE = Part(1, 1)
 
 
 class PartsFolder:
-    """What the parts of one command have made in a workspace."""
+    """Results of one command's parts, kept in a workspace."""
 
     def __init__(self, workspace: Workspace, command: str) -> None:
         self.command = command

@@ -33,7 +33,7 @@ _TELLS_WORKERS_NOTHING = "PYTEST_CURRENT_TEST"
 
 
 class _Kind(NamedTuple):
-    """What a worker process keeps from its start."""
+    """Values that a worker process keeps from its start."""
 
     memory_bytes: int
     """That it may take."""

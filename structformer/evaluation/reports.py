@@ -73,7 +73,7 @@ class Report:
     checked: str
     """The pipeline that the gate looks at."""
     differences: list[tuple[Difference, dict[str, str]]] = field(default_factory=list)
-    """What `diff` asked for, for each of the results, with the first words of the documents in it."""
+    """Differences that `diff` asked for, for each of the results, with the first words of the documents in it."""
     checks: list[tuple[str, str, Check]] = field(default_factory=list)
     """(title, label of the pipeline, what its check came to)."""
 

@@ -107,7 +107,7 @@ class DevelopmentSet:
     relevant: list[frozenset[int]]
     """For each query the numbers of passages; any of them answers it."""
     asked: str = _HELD_OUT
-    """What the queries are."""
+    """Source of the queries, in words."""
 
     def reduced(self, share: float) -> DevelopmentSet:
         """About that share of the queries, their passages, and that share of the others."""

@@ -91,7 +91,7 @@ class Neighbourhood:
     named_by: Sequence[int] = ()
     """Documents whose see-also lists name it."""
     surveyed: Any = None
-    """What the task's survey found in the whole corpus."""
+    """Result of the task's survey of the whole corpus."""
     _sentences: list[AnchoredSentence] | None = field(default=None, repr=False)
 
     def title_and_head(self) -> str:

@@ -1,4 +1,4 @@
-"""What is drawn, as one value that drawing a whole corpus and drawing in parts take."""
+"""Request for Examples, as one value that drawing a whole corpus and drawing in parts take."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from structformer.workspace import checked_name
 
 
 class Need(Flag):
-    """What a task looks at beside the sections' texts and titles."""
+    """Inputs of a task beside the sections' texts and titles."""
 
     NOTHING = 0
     LINKS = auto()  # the document's links
@@ -31,7 +31,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a survey looks at."""
+    """Inputs of a survey."""
 
     pages: PageTexts
     options: SamplingOptions

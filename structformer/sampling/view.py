@@ -1,4 +1,4 @@
-"""What samplers see of a document: its sections numbered, with their paths, contents and kinship."""
+"""Samplers' view of a document: its sections numbered, with their paths, contents and kinship."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a training is asked beside its options, and no record keeps: how it is run, and foreign Examples."""
+"""Requests of a training beside its options, which no record keeps: how it is run, and foreign Examples."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Source:
     samples: ExampleSource
     development: DevelopmentSet | Judge | None
     judged_by: str
-    """What the development set is made of."""
+    """Source of the development set, in words."""
     objective: Callable[[Any], Objective] | None = None
     """Makes the ranker's objective; None: its kind's."""
     passages: Ranker | None = None

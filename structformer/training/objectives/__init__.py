@@ -1,1 +1,1 @@
-"""What a step learns: losses, masked words, what a teacher says."""
+"""Objectives of a training step: losses, masked words, a teacher's scores."""

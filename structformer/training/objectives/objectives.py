@@ -1,4 +1,4 @@
-"""What each kind of ranker minimises on a step's Examples: one value per Example, which the loop weighs and sums."""
+"""The objective that each kind of ranker minimizes on a step's Examples: one value per Example, weighed and summed."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ Teacher = Callable[[Sequence[str], Sequence[str]], torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveOptions:
-    """What an objective is made with. Every kind gets all of them and uses its own."""
+    """Options of an objective. Every kind gets all of them and uses its own."""
 
     loss: str
     group_size: int = 8

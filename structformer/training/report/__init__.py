@@ -1,1 +1,1 @@
-"""What is kept and shown of a run: its log, its card, its page."""
+"""The records of a run that are kept and shown: its log, its card, its page."""

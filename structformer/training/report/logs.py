@@ -54,7 +54,7 @@ class LastLoss:
     name: str
     loss: float
     chance: float | None
-    """What equal scores of all candidates lose there: the logarithm of their number, or the margin; None if unknown."""
+    """Loss of equal scores for all candidates: the logarithm of their number, or the margin; None if unknown."""
     error: float
     """The standard error of the difference to it."""
 

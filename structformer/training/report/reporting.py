@@ -1,4 +1,4 @@
-"""What a run says of itself, to all who want to know: the file of its steps, its trackers, its listener."""
+"""A run's reports on itself, to all listeners: the file of its steps, its trackers, its listener."""
 
 import time
 from dataclasses import dataclass

@@ -63,7 +63,7 @@ def chunk_seed(seed: int, step: int, chunk: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a run does."""
+    """Course of a run: its options, its order of Examples, its plan and its identity."""
 
     options: TrainingOptions
     """As given."""
@@ -382,7 +382,7 @@ class _Chunk:
 
 
 class _Stats:
-    """What a step counts: losses by task, pairs, tokens, and the first Example whose loss is not a number."""
+    """Statistics of a step: losses by task, pairs, tokens, and the first Example whose loss is not a number."""
 
     def __init__(self, tasks: list[str], device: torch.device) -> None:
         self.tasks = tasks

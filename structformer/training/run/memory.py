@@ -1,4 +1,4 @@
-"""What of a chunk fits into memory at once: how many of its tokens' intermediate results are kept for the gradient."""
+"""The share of a chunk that fits into memory at once: how many tokens' intermediate results the gradient keeps."""
 
 import os
 import sys

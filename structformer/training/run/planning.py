@@ -1,4 +1,4 @@
-"""What a run will do, measured on this machine before it begins."""
+"""Plan of a run, measured on this machine before it begins."""
 
 import math
 import time
@@ -35,7 +35,7 @@ _SCORED_SHARE = 0.05  # of the time, that one scoring of the development set may
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a run knows of this machine before it begins."""
+    """Measurements of this machine that a run makes before it begins."""
 
     seconds: float
     """For one step."""
@@ -45,7 +45,7 @@ class Measured:
     scoring_seconds: float
     """To score the development set once."""
     measure: str
-    """What the ranks are turned into."""
+    """The measure that the ranks are turned into."""
 
 
 def measure(

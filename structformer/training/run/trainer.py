@@ -131,7 +131,7 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """What a run has before its model: the corpus, the machine, and the choices made for it."""
+    """The inputs of a run before its model: the corpus, the machine, and the choices made for it."""
 
     corpus: Corpus
     device: str
@@ -145,7 +145,7 @@ class _Ground:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """What a run begins with: the base model, Examples in their order, the ranker and its objective."""
+    """The start of a run: the base model, Examples in their order, the ranker and its objective."""
 
     base: BaseModel
     location: str

@@ -34,11 +34,11 @@ _QUERY_SIDE_SHARES = (0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What a run is judged by, and its untrained ranker to compare with."""
+    """The judge of a run, and its untrained ranker to compare with."""
 
     development: DevelopmentSet | Judge | None
     judged_by: str
-    """What the development set is made of."""
+    """Source of the development set, in words."""
     shares: tuple[float, ...]
     """Shares of trained weights to try."""
     base_ranks: Ranks | None
