@@ -1,4 +1,4 @@
-"""What an element says of itself by its class or role: what kind of note it is, what language its code is in."""
+"""Meanings of an element's class or role: the kind of note it is, the language its code is in."""
 
 from collections.abc import Sequence
 

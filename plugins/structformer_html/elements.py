@@ -1,4 +1,4 @@
-"""What elements are, by their names, classes and roles: blocks, spans, headings; navigation and its like."""
+"""Kinds of elements, by their names, classes and roles: blocks, spans, headings; navigation and its like."""
 
 import re
 from typing import Protocol
@@ -10,7 +10,7 @@ from structformer_html.rules import Rules
 
 
 class Attributes(Protocol):
-    """What is asked of an element or a tag."""
+    """Protocol of an element's or a tag's attributes."""
 
     def get(self, key: str, /) -> str | None: ...
 

@@ -230,7 +230,7 @@ def _name_notes(document: Document) -> None:
 
 
 class _Head:
-    """What the head says: title, language, base, canonical address, description, related pages."""
+    """Contents of the head: title, language, base, canonical address, description, related pages."""
 
     def __init__(self, title: str = "", metadata: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.title = title
@@ -267,7 +267,7 @@ class _Head:
                 self.metadata.setdefault(key, content)
 
     def take_rules(self, html: HtmlRules, root: LexborNode) -> None:
-        """What a generator or a theme says where a page has its title and address."""
+        """Take the page's title and address from where its generator or theme puts them."""
         if title := title_of(root, html.title):
             self.title = title
             self.has_own_title |= not html.pages or not html.pages[0].word

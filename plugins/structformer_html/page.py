@@ -283,7 +283,7 @@ class Page:
             self._end_zone()
 
     def _zone(self, name: str, classes: str, role: str) -> None:
-        """What an element is by its class or role, if these say something."""
+        """Open the zone that an element's class or role declares, if any."""
         words = classes.split()
         if role or not self._rules.signs.isdisjoint(words):
             related = not self.words.see_also.isdisjoint(words)

@@ -41,7 +41,7 @@ _WORDS = tuple(field.name for field in fields(HtmlRules) if isinstance(getattr(_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
-    """What all generators say, as flat sets; a theme's rules hold on every page and come first."""
+    """Rules of all generators, as flat sets; a theme's rules hold on every page and come first."""
 
     words: HtmlRules
     """The words of all together."""

@@ -274,7 +274,7 @@ def _holds_numbers(node: LexborNode, depth: int = 5) -> bool:
 
 
 def _numbered_code(table: LexborNode) -> LexborNode | None:
-    """What the second cell of a table's only row holds, where that is code and the first one has its lines' numbers."""
+    """Return the second cell's code in a table of one row whose first cell has its line numbers; else None."""
     inner: LexborNode | None = table
     while inner is not None and inner.tag in ("table", "tbody"):
         parts = _children(inner)

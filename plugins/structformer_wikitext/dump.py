@@ -44,7 +44,7 @@ def kind_of(head: bytes) -> str:
 
 
 def frame(beginning: bytes) -> Frame | None:
-    """What makes a part of a dump readable by itself; None without a page. Raises ReadError if it declares entities."""
+    """Return the Frame of a dump's parts; None without a page. Raises ReadError if the dump declares entities."""
     position = beginning.find(_START["dump"])
     if kind_of(beginning[:65536]) != "dump" or position < 0:
         return None
@@ -143,7 +143,7 @@ _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 
 
 def head_of(text: str) -> str:
-    """What precedes a dump's first page."""
+    """Return the text before a dump's first page."""
     return text[: text.find("<page>")] if "<page>" in text else text
 
 

@@ -79,7 +79,7 @@ class WikitextFormat:
         return pieces(stream, limit)
 
     def frame(self, beginning: bytes) -> Frame | None:
-        """What makes a part of a dump readable by itself."""
+        """Return the Frame that makes a part of a dump readable by itself."""
         return frame(beginning)
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:

@@ -92,7 +92,7 @@ def is_called(head: str) -> bool:
 
 
 def called(parts: Sequence[str], title: str, namespaces: Container[str]) -> str | None:
-    """What a function or a variable gives; None where none of these is called.
+    """Return the value of a function or a variable; None if none of these is called.
 
     parts: a call's parts between the bars, the first with the name. namespaces: those of the wiki, in lower case."""
     head, colon, first = parts[0].partition(":")

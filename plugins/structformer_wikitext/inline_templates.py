@@ -121,7 +121,7 @@ _RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻
 
 @lru_cache(maxsize=4096)
 def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
-    """What makes a template's text of its parameters; None for one that says nothing in a sentence.
+    """Return the function that makes a template's text of its parameters; None for one that says nothing in a sentence.
 
     name: as the page writes it. The parameters are by name, those without one by their number, "1" and on."""
     lower = name.lower()

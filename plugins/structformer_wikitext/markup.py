@@ -260,7 +260,7 @@ class _Frame:
 
 
 def _said_in_heading(found: re.Match[str]) -> str:
-    """What a template says that is a section's title: `{{S|étymologie}}`, `{{lengua|es}}`, `{{-pt-}}`."""
+    """Return the title that a template makes as a section's: `{{S|étymologie}}`, `{{lengua|es}}`, `{{-pt-}}`."""
     written = found[1].partition("|")[0].strip()
     says = sentence(written)
     if is_called(written) or (written != "S" and says is not None and says(_parameters(found[1]))):

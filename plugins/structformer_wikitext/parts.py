@@ -59,7 +59,7 @@ class Lists:
             self._open(signs[level], level)
 
     def meaning(self) -> None:
-        """What a term of this line means follows."""
+        """End the term of this line and begin its meaning."""
         if self._parts and self._parts[-1] is MarkKind.TERM:
             self._builder.close_mark(MarkKind.TERM)
             self._parts[-1] = self._begin(":")
@@ -72,7 +72,7 @@ class Lists:
             self.shape = CODE_LINES
 
     def end(self) -> None:
-        """What follows is in none of them."""
+        """End all lists and lines of code."""
         if self.shape == CODE_LINES:
             self._builder.close_mark(MarkKind.CODE)
         self._end_after(0)

@@ -1,4 +1,4 @@
-"""What a wiki calls its things: namespaces in many languages, redirects, hatnotes, languages; and a dump's own site info."""
+"""Names in a wiki: namespaces in many languages, redirects, hatnotes, languages; and a dump's own site info."""
 
 import re
 from dataclasses import dataclass, field

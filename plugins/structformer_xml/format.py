@@ -226,7 +226,7 @@ def _first_element(head: bytes) -> bytes:
 
 
 def _titles(root: Any) -> dict[str, str]:
-    """What references to figures, tables and their like show, by their ids."""
+    """Return the texts of references to figures, tables and their like, by the ids of these."""
     titled = root.iter(*(f"{{*}}{name}" for name in ("figure", "table", "example", "equation")))
     named = ((identifier_of(each.attrib), each.find("{*}title"), each.find("{*}name")) for each in titled)
     return {

@@ -1,4 +1,4 @@
-"""What parts of a text the elements of a vocabulary are: a table of names for each, and how an entry is read.
+"""Marks of a vocabulary's elements on the text: a table of names for each, and how an entry is read.
 
 A key is an element's name, "element[attribute=value]", or "above/element", where `above` is the name of the element
 around it or the kind of part that this one is. The last form comes first, the plain name last. A value is a kind of
@@ -202,7 +202,7 @@ PRETEXT_MARKS = SHARED_MARKS | _by_element(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What an element is: a kind of mark, and the words that its detail is taken from."""
+    """An element as a part of a text: a kind of mark, and the words that its detail is taken from."""
 
     kind: MarkKind
     words: tuple[str, ...] = ()
@@ -226,14 +226,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What an element of one name may be: by the element above it, by its attributes, else."""
+    """The parts that an element of one name may be: by the element above it, by its attributes, else."""
 
     plain: Part | None
     above: Mapping[str, Part | None]
     attributes: tuple[tuple[str, str, Part | None], ...]
 
     def choose(self, above: str, above_kind: MarkKind | None, attributes: Mapping[str, str]) -> Part | None:
-        """What it is here."""
+        """Return the part that it is here."""
         for around in (above, above_kind):
             if around is not None and around in self.above:
                 return self.above[around]
@@ -247,7 +247,7 @@ _KEY = re.compile(r"(?:(?P<above>[^/\[\]]+)/)?(?P<name>[^/\[\]]+)(?:\[(?P<key>[^
 
 
 def parts_of(name: str, marks: Mapping[str, str]) -> Part | Parts | None:
-    """What a table says of the elements of one name."""
+    """Return a table's entry for the elements of one name."""
     above: dict[str, Part | None] = {}
     attributes: list[tuple[str, str, Part | None]] = []
     for entry, value in marks.items():

@@ -246,7 +246,7 @@ class XmlReader:
                 self._verbatim += 1
 
     def _open_title(self, section: _Open, title: _Open) -> None:
-        """What follows is the title of a section."""
+        """Open the title of a section, which follows."""
         section.heading = title.heading = title.inline = True
         title.role = _TITLE
         ids = tuple(self._ids)
@@ -255,7 +255,7 @@ class XmlReader:
         self.titled = self.titled or section.depth <= 1
 
     def _begin_untitled(self, section: _Open, name: str) -> None:
-        """What follows, an element of this name, is in an element that has no title: a section's label is one, or its
+        """Begin an element without a title, before its child of this name: a section's label is its title, or its
         usual title, where it stands on its own.
         """
         around = self._stack[-3] if len(self._stack) > 2 else None
@@ -353,7 +353,7 @@ class XmlReader:
         self._builder.open_script(script)
 
     def _open_part(self, opened: _Open, above: _Open | None, part: Part | Parts, attributes: Any) -> None:
-        """What follows, until the element ends, is a list, code, a stressed word..."""
+        """Open a list, code, a stressed word... until the element ends."""
         around = above.part if above is not None else None
         if isinstance(part, Parts):
             chosen = part.choose(above.name if above is not None else "", around, attributes)
@@ -379,7 +379,7 @@ class XmlReader:
         self._silent_links += [(target, kind, [], len(self._stack) - 1) for target in targets]
 
     def _takes(self, opened: _Open, above: _Open | None, attributes: Any) -> bool:
-        """What an element's name says beyond its role; True when it is not part of the text."""
+        """Take from an element's name what it says beyond its role; True when it is not part of the text."""
         vocabulary = self._vocabulary
         if opened.name in vocabulary.labels and self._stack[self._index_around()].role == _SECTION:
             self._pass_over(opened, "/label")
@@ -480,7 +480,7 @@ class XmlReader:
         self._builder.flow(text)
 
     def _mark_around(self) -> None:
-        """What is inline is text of the element around it too."""
+        """Mark the elements around an inline one, up to the first that is not inline, as having text."""
         for opened in reversed(self._stack[:-1]):
             opened.has_text = True
             if not opened.inline:
@@ -544,7 +544,7 @@ class XmlReader:
             self._zones -= 1
 
     def _end_role(self, opened: _Open) -> None:
-        """What follows an element that ends: another line, a paragraph, or what is around a section."""
+        """End an element's role: write another line or a paragraph, or return to what is around a section."""
         if opened.role == _VERBATIM:
             self._verbatim -= 1
         if opened.heading and opened.role == _TITLE:
@@ -688,7 +688,7 @@ def _is_listed(name: str, attributes: Any, listed: frozenset[str]) -> bool:
 
 
 def _between(call: tuple[str, str], ended: str, name: str) -> str:
-    """What parts two elements of a function's call, which say its name and its parameters."""
+    """Return the separator of two elements of a function's call, which say its name and its parameters."""
     of_name, of_parameter = call
     return "(" if ended == of_name else ", " if ended == name == of_parameter else " " if ended else ""
 

@@ -64,7 +64,7 @@ _MATTER = frozenset("front body back".split())
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What the elements of one vocabulary mean. Names are local names, without namespace."""
+    """Meanings of one vocabulary's elements. Names are local names, without namespace."""
 
     name: str
     roots: frozenset[str] = frozenset()
@@ -153,7 +153,7 @@ class Vocabulary:
     meanings: dict[str, tuple[str, int, bool, Part | Parts | None]] = field(
         default_factory=dict, init=False, compare=False
     )
-    """What each tag means, filled in as tags are met."""
+    """Meaning of each tag, filled in as tags are met."""
 
     def kind(self, target: str, element: str) -> LinkKind:
         """The kind of a reference outside of a see-also list."""
