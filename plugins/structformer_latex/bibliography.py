@@ -104,7 +104,7 @@ def _end(text: str, start: int, closing: str) -> int:
 
 
 class Bibliography(Part):
-    """What a document cites, what its .bib files hold, and the section that lists it."""
+    """A document's citations, the entries of its .bib files, and the section that lists them."""
 
     def __init__(self, cursor: Cursor, output: Output, macros: Macros, files: Files) -> None:
         super().__init__(cursor, output)

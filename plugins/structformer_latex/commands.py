@@ -1,4 +1,4 @@
-"""What LaTeX's commands and environments mean to a reader of text. Unknown commands are left out and their arguments are text."""
+"""LaTeX's commands and environments, as readers see them. Of unknown commands the arguments alone are text."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ Handler = Callable[[Any, str], None]
 
 
 def by_name(*groups: tuple[str | Iterable[str], Handler]) -> dict[str, Handler]:
-    """What each command does, by its name; the names of a group are the words of a string, or a collection."""
+    """Return each command's handler by its name; the names of a group are the words of a string, or a collection."""
     return {name: handler for names, handler in groups for name in (names.split() if isinstance(names, str) else names)}
 
 

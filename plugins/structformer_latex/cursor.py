@@ -229,7 +229,7 @@ class Cursor:
         return text[start + 1 : end]
 
     def _content(self, end: int) -> str:
-        """What the group that opens here has up to `end`; one that doesn't close ends with its paragraph, as in TeX."""
+        """Return the group that opens here, up to `end`; one that doesn't close ends with its paragraph, as in TeX."""
         text, start = self.text, self.position
         if end >= len(text) and self._unclosed < _UNCLOSED_CHARACTERS:
             self._unclosed += end - start

@@ -1,4 +1,4 @@
-"""What a document says of itself before its first section: \\title, \\author, \\abstract, its language."""
+"""A document's data before its first section: \\title, \\author, \\abstract, its language."""
 
 import re
 from typing import ClassVar

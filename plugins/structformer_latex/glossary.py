@@ -74,7 +74,7 @@ class Glossary(Part):
         self._cursor.drop("pmm" if self._cursor.peek() == "(" else "m")
 
     def _printed(self, command: str, label: str) -> str:
-        """What `command` prints of a term; the label of an unknown one."""
+        """Return the text that `command` prints for a term; the label of an unknown one."""
         term = self._terms.get(label) or _Term(label)
         name = command.lower()
         several = name.endswith(("pl", "acp", "acsp", "aclp", "acfp"))

@@ -95,7 +95,7 @@ _BUILT_IN = {
 
 
 class Macros:
-    """What has been defined by name, an environment as its beginning and end; what is declared, none defines anew."""
+    """Definitions by name, an environment as its beginning and end; what is declared, none defines anew."""
 
     def __init__(
         self, cursor: Cursor, commands: Mapping[str, Macro], environments: Mapping[str, tuple[Macro, str]]
@@ -183,7 +183,7 @@ class Macros:
         return name[1:].strip() if name.startswith("\\") else ""
 
     def _macro(self) -> Macro:
-        """What follows the name: [number of arguments][default of the first]{text}."""
+        """Read the rest of a definition after the name: [number of arguments][default of the first]{text}."""
         cursor = self._cursor
         count, default, body = cursor.optional(), cursor.optional(), cursor.argument()
         number = int(count) if count and count.strip() in _DIGITS else 0
@@ -335,7 +335,7 @@ def _filled(text: str, arguments: Sequence[str]) -> str:
 
 
 def _signature(text: str) -> tuple[tuple[str, str], ...] | None:
-    """What xparse's letters say of a command's arguments; None where it has some that are not read."""
+    """Return the arguments that xparse's letters declare for a command; None if some of them are not read."""
     found: list[tuple[str, str]] = []
     position = 0
     text = text.rstrip()

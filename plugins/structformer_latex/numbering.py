@@ -105,7 +105,7 @@ class Numbering:
         self.labels.setdefault(name, self.current)
 
     def shown(self, name: str, with_kind: bool) -> str:
-        """What a reference to a label shows: its number, with its kind in front if asked; "" of an unknown one."""
+        """Return a reference to a label: its number, with its kind in front if asked; "" of an unknown one."""
         kind, number = self.labels.get(name, ("", ""))
         return f"{kind} {number}".strip() if with_kind and number else number
 
@@ -142,7 +142,7 @@ def counted(form: str, number: int) -> str:
 
 
 def item_number(numbers: list[int]) -> str:
-    """What LaTeX shows for an item of a list in lists, whose numbers are given from the outermost: 1(a)ii."""
+    """Return LaTeX's number of an item of a list in lists, whose numbers are given from the outermost: 1(a)ii."""
     shown = [counted(form, number) for form, number in zip(_FORMS, numbers, strict=False)]
     if len(shown) > 2:
         shown[1] = f"({shown[1]})"

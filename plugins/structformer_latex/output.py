@@ -50,7 +50,7 @@ class Groups:
                 builder.close_mark(spans.pop()[1])
 
     def span(self, kind: MarkKind, builder: TreeBuilder) -> None:
-        """What follows in this group stands out so."""
+        """Open a span of that kind for the rest of this group."""
         if kind is MarkKind.CODE_SPAN:
             self.code = self.code or self.depth
         if builder.in_heading or self._spans[-1:] == [(self.depth, kind)]:
@@ -108,7 +108,7 @@ class Output:
         return found
 
     def open_block(self, kind: MarkKind, detail: str = "") -> None:
-        """What follows is such a part of the text; words that stand out end before it."""
+        """Open a part of that kind in the text, after ending the words that stand out."""
         self.groups.end_spans(self.builder)
         self.builder.open_mark(kind, detail)
 

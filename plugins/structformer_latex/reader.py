@@ -270,7 +270,7 @@ class TexReader:
         self._cursor.optional()
 
     def _short_verb(self, name: str) -> None:
-        """What comes between two such signs is code: \\MakeShortVerb{\\|}."""
+        """Begin or end reading as code the text between two such signs: \\MakeShortVerb{\\|}."""
         self._cursor.optional()
         sign = self._cursor.argument().strip().removeprefix("\\")
         begins = name != "DeleteShortVerb" and len(sign) == 1 and not sign.isalnum()

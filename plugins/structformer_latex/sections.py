@@ -35,7 +35,7 @@ class Sections(Part):
         self.open(level, self._cursor.argument())
 
     def _start_section(self, name: str) -> None:
-        """What \\section is made of: \\@startsection{section}{level}{indent}{above}{below}{style}."""
+        """Read the definition of \\section: \\@startsection{section}{level}{indent}{above}{below}{style}."""
         name = self._cursor.argument().strip()
         self._cursor.drop("mmmmm")
         self._cursor.settle()

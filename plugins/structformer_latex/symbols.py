@@ -1,4 +1,4 @@
-"""What LaTeX's commands for characters stand for."""
+"""Characters that LaTeX's commands stand for."""
 
 import unicodedata
 from functools import cache

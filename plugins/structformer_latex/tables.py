@@ -97,7 +97,7 @@ class Tables(Part):
             builder.line()
 
     def leave_row(self) -> None:
-        """What follows, to the end of the line, belongs to no row: a caption."""
+        """Leave the row: the text that follows, to the end of the line, belongs to none, as a caption."""
         if self._open and self._open[-1].in_row:
             self._open[-1].in_row = False
             self._output.groups.end_spans(self._output.builder)

@@ -43,7 +43,7 @@ class Typography(Part):
     # -- symbols and letters ---------------------------------------------------------------------------------------
 
     def symbol(self, name: str, start: int, text: str) -> None:
-        """What a command that begins at `start` stands for; a blank is kept after one that is not a letter."""
+        """Write the text of a command that begins at `start`; a blank is kept after one that is not a letter."""
         if text.strip():
             self._output.builder.text(text)
         else:
@@ -131,7 +131,7 @@ class Typography(Part):
             self._output.builder.text(found[0])
 
     def _period(self, name: str) -> None:
-        """What comes before \\@ ends no sentence, or ends one; the blank behind it is one."""
+        """Read \\@: a period before it ends no sentence, or ends one; a blank before it stays a blank."""
         if (end := self._cursor.position) and self._cursor.text[end - 1].isspace():
             self._output.builder.flow(" ")
 

@@ -27,7 +27,7 @@ class Verbatim(Part):
         self._language = ""  # that \lstset gives all listings
 
     def read_environment(self, name: str, settings: str = "") -> None:
-        """What follows \\begin{name}, to its end. settings: those that the author has defined the environment with."""
+        """Read from \\begin{name} to its end. settings: those that the author has defined the environment with."""
         language = _language(settings.removeprefix("\\lst@")) or (self._language if name == "lstlisting" else "")
         if name in _WITH_OPTIONS or "\\lst@" in settings:
             words = self._cursor.optional() or ""
