@@ -72,7 +72,7 @@ def note_kind(name: str, options: Mapping[str, str]) -> tuple[str, bool]:
 
 
 def with_version(name: str, argument: str, content: str) -> str:
-    """What is said of a version, as it is printed: "Added in version 1.2: ...", in Markdown."""
+    """Return a version's note as it is printed: "Added in version 1.2: ...", in Markdown."""
     version, _, more = argument.partition(" ")
     said = f"{more.strip()}\n\n{content}".strip() if more.strip() else content.strip("\n")
     return f"{VERSIONS[name]} {version}" + (f":\n{said}" if said else ".")

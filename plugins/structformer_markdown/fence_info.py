@@ -1,4 +1,4 @@
-"""What a fenced block holds, by the words behind its fence: code of a language, a formula, what is raw.
+"""Kinds of fenced blocks, by the words after the fence: code of a language, a formula, raw text.
 
 Sources: CommonMark 4.5; GitHub's documentation (math); Pandoc's and Quarto's manuals ({.python}, {python}, {=html});
 MyST's documentation ({code-block} python); Docusaurus's and VitePress's (comments that highlight lines)."""
@@ -34,7 +34,7 @@ _NO_LANGUAGE = NO_LANGUAGES | frozenset("ignore no_run should_panic compile_fail
 
 
 def fence_mark(info: str, *, extended: bool) -> tuple[MarkKind, str]:
-    """What the block is, and its detail. extended: as GitHub, Pandoc and MyST have it, not CommonMark alone."""
+    """Return the block's kind and its detail. extended: as GitHub, Pandoc and MyST have it, not CommonMark alone."""
     info = info.strip()
     if not info:
         return MarkKind.CODE, ""

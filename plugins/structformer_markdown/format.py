@@ -314,7 +314,7 @@ def _on_one_line(text: str) -> str:
 
 
 def _inline_of(text: str, env: dict[str, Any]) -> Token | None:
-    """What a line says with its marks; None of a text that is more than a paragraph, or has none."""
+    """Return a line's inline token with its marks; None for a text that is more than a paragraph, or has none."""
     tokens = parse(text, env) if any(mark in text for mark in "`[*") else []
     return tokens[1] if [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"] else None
 

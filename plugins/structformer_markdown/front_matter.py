@@ -44,7 +44,7 @@ def shown(value: object) -> str:
 
 
 def home_page(metadata: Mapping[str, Any]) -> list[str]:
-    """What a home page shows of its front matter: its name, and what else its hero and its features say."""
+    """Return the texts that a home page shows of its front matter: its name, and those of its hero and its features."""
     hero, features = metadata.get("hero"), metadata.get("features")
     if not isinstance(hero, dict):  # VuePress has its hero's parts at the top
         hero = {"name": metadata.get("heroText"), "tagline": metadata.get("tagline")}

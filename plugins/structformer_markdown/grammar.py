@@ -190,7 +190,7 @@ def _bare_url(state: StateInline, silent: bool) -> bool:
 
 
 def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """What is nested deeper than the parser goes becomes one paragraph, where markdown-it would drop it."""
+    """Make one paragraph of content nested deeper than the parser goes, where markdown-it would drop it."""
     if silent or state.level < MAX_NESTING - 4:
         return False
     lines = [line_of(state, line).lstrip("> \t") for line in range(start, end)]

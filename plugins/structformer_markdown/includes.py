@@ -114,7 +114,7 @@ def _may_include(text: str) -> bool:
 
 
 class _Includes:
-    """What one document takes in. taken: paths of the parts that are not pages of their own."""
+    """Files that one document includes. taken: paths of the parts that are not pages of their own."""
 
     def __init__(self, source: SourceFile) -> None:
         self.taken: set[str] = set()
@@ -170,7 +170,7 @@ class _Includes:
         return "".join(out)
 
     def _in_place(self, directive: _Found, source: SourceFile, depth: int, indent: str) -> str:
-        """What is in the place of a directive, nothing where its file cannot be taken in, which is said once."""
+        """Return the text in place of a directive, nothing if its file cannot be included, which is reported once."""
         content = self._content(directive, source, depth, indent)
         if content is None and directive.path not in self._said:
             self._said.add(directive.path)
@@ -181,11 +181,11 @@ class _Includes:
         return f"{content or ''}\n"
 
     def _in_line(self, path: str, source: SourceFile, depth: int) -> str:
-        """What is in the place of a directive within a line: the name of a product, for example."""
+        """Return the text in place of a directive within a line: the name of a product, for example."""
         return " ".join(self._in_place(_Found(path), source, depth, "").split())
 
     def _content(self, directive: _Found, source: SourceFile, depth: int, indent: str) -> str | None:
-        """What a directive takes in; None where there is no such file, or no more is to be taken in."""
+        """Return the text that a directive includes; None if there is no such file, or no more is to be included."""
         if depth >= _DEEPEST or self._left <= 0 or self._characters <= 0:
             return None
         self._left -= 1
@@ -243,12 +243,12 @@ class _Includes:
 
 
 def _moved(text: str, folder: str) -> str:
-    """What is taken in from a folder, its links as seen from the page."""
+    """Return text included from a folder, with its links as seen from the page."""
     return _RELATIVE.sub(lambda link: f"]({posixpath.normpath(f'{folder}/{link[1]}')}", text) if folder else text
 
 
 def _opened_comment(line: str) -> str:
-    """What ends the comment that a line leaves open, "" where it leaves none."""
+    """Return the end of the comment that a line leaves open, "" if it leaves none."""
     for begin, end in _COMMENTS.items():
         if (place := line.rfind(begin)) >= 0 and end not in line[place:]:
             return end

@@ -1,4 +1,4 @@
-"""What plain text holds that CommonMark leaves alone: GFM's bare URLs and e-mail addresses, wiki-links, footnote
+"""Plain text that CommonMark leaves alone: GFM's bare URLs and e-mail addresses, wiki-links, footnote
 marks, lists of attributes; and what puts other texts in the place of pieces of one.
 """
 

@@ -25,7 +25,7 @@ _ATTRIBUTES = re.compile(rf"{_LIST}$")
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What the first line of a container says."""
+    """A container as its first line describes it."""
 
     kind: str
     """In one word: "warning"; "" if it has none."""
@@ -42,7 +42,7 @@ class Fence:
     """The lines between which a dialect has containers."""
 
     mark: str
-    """What they begin with."""
+    """The characters that they begin with."""
     words: Callable[[str], str | None]
     """Return the words of a line that begins a container; "" for one that ends one, None for any other line."""
     container: Callable[[str], Container]
@@ -140,7 +140,7 @@ def _container(rest: str) -> Container:
 
 
 def _bracketed(text: str) -> str:
-    """What is between a bracket and the one that closes it; all of the text behind it where none does."""
+    """Return the text between a bracket and the one that closes it; all text after it if none does."""
     depth = 0
     for place, character in enumerate(text):
         depth += (character == "[") - (character == "]")

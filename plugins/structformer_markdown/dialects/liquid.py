@@ -145,7 +145,7 @@ def _matched(tags: Sequence[re.Match[str]]) -> tuple[dict[int, int], dict[int, i
 
 
 def _tag(name: str, rest: str, page: Page) -> str:
-    """What a tag shows: a link's target, the words of an include. One that assigns a value is remembered."""
+    """Return the text that a tag shows: a link's target, the words of an include. Remember a value that it assigns."""
     if name == "assign":
         variable, _, said = rest.strip(" \t\n-").partition("=")
         value = _value(said.strip(), page)
@@ -182,7 +182,7 @@ def _variable(found: re.Match[str], page: Page, in_loop: bool) -> str:
 
 
 def _value(inside: str, page: Page) -> str | None:
-    """What a variable is: a text of its own, a part of the site's address, a value of the page or of the site."""
+    """Return a variable's value: its own text, a part of the site's address, a value of the page or of the site."""
     if (literal := _TEXT.fullmatch(inside)) is not None:
         value = literal[1] if literal[1] is not None else literal[2]
         for where, *given in _ADDED.findall(literal[3] or ""):

@@ -1,4 +1,4 @@
-"""What Rust's books add: `<Listing number="1-1" caption="...">`, `{{#title}}`, rules (`r[items.fn]`)."""
+"""Additions of Rust's books: `<Listing number="1-1" caption="...">`, `{{#title}}`, rules (`r[items.fn]`)."""
 
 import re
 

@@ -186,7 +186,7 @@ class _Components:
             yield found
 
     def _expression(self, start: int) -> tuple[str, int]:
-        """What an expression shows, and where it ends."""
+        """Return the text that an expression shows, and where it ends."""
         end = self._braces.get(start, -1)
         if end < 0:
             return "{", start + 1
@@ -262,7 +262,7 @@ class _Components:
                 self._labels[pair["value"]] = pair["label"]
 
     def _shown(self, tag: _Tag) -> str:
-        """What stands for a tag."""
+        """Return the text in place of a tag."""
         before = self._text[max(0, tag.start - _WIDEST) : tag.start].rpartition("\n")[2]
         after = self._text[tag.end : tag.end + _NEAR].partition("\n")[0]
         is_component = not tag.name[0].islower()

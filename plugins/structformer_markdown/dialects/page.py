@@ -31,7 +31,7 @@ _LONGEST_CONFIGURATION = 100_000
 
 
 class Page:
-    """What a dialect may ask of the page that it reads, and where it puts what no other may change."""
+    """The page that a dialect reads, for its questions and for the texts that no other dialect may change."""
 
     def __init__(self, source: SourceFile) -> None:
         self.path = source.path
@@ -41,7 +41,7 @@ class Page:
         self._settings: dict[str, Mapping[str, str]] = {}
 
     def keep(self, text: str) -> str:
-        """What stands for a text that no dialect is to change."""
+        """Return a placeholder for a text that no dialect is to change."""
         self._kept.append(self.restored(text))
         return f"\x00{len(self._kept) - 1}\x00"
 
@@ -82,7 +82,7 @@ class Page:
 
     @cached_property
     def metadata(self) -> Mapping[str, str]:
-        """What the page's front matter says, as `settings`."""
+        """The page's front matter, as `settings`."""
         return _flat(split_front_matter(decode(self._source).replace("\r\n", "\n"))[0])
 
     def _loaded(self, name: str) -> Mapping[str, str]:
@@ -202,7 +202,7 @@ class Inline:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What some sites add to Markdown."""
+    """Syntax that some sites add to Markdown."""
 
     name: str
     plain: Callable[[str, Page], str]

@@ -86,7 +86,7 @@ def _value(kind: str, name: str, page: Page) -> str:
 
 
 def _shown(name: str, rest: str) -> str:
-    """What a reader sees of a shortcode."""
+    """Return the text that a reader sees of a shortcode."""
     if name in ("ref", "relref"):
         found = _REFERENCE.match(rest.strip())
         return found[1] if found else ""

@@ -1,4 +1,4 @@
-"""What readers of a built page see of its marks: kinds of admonitions, links and images in Markdown."""
+"""Marks as readers of a built page see them: kinds of admonitions, links and images in Markdown."""
 
 import re
 
@@ -62,7 +62,7 @@ def _target(target: str) -> str:
 
 
 def beside(found: re.Match[str]) -> tuple[str, str]:
-    """What is before a match, and what behind it, on their lines."""
+    """Return the text before a match and the text after it, on their lines."""
     text, end = found.string, found.string.find("\n", found.end())
     before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
     return before, text[found.end() : end if end >= 0 else None]
