@@ -88,7 +88,7 @@ def number(text: str) -> int:
 
 @dataclass(slots=True)
 class Element:
-    """What precedes a block: its style, ids, options, title, and what its attribute list says."""
+    """Attributes before a block: its style, ids, options, title, and the content of its attribute list."""
 
     style: str = ""
     title: str = ""

@@ -227,7 +227,7 @@ class Inline:
         return True
 
     def html(self, text: str, say: Callable[[str], None] | None = None) -> None:
-        """What a reader sees of HTML that is passed through. say: what reads the words."""
+        """Write the text that a reader sees of HTML passed through. say: takes the words, in place of the builder."""
         builder, is_hidden = self._builder, False
         for token in tokens(text):
             if not isinstance(token, Tag):

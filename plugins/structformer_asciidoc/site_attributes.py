@@ -18,7 +18,7 @@ _CALLED = {"name": "page-component-name", "title": "page-component-title", "vers
 
 
 def attributes_of(source: SourceFile, given: dict[str, str]) -> Callable[[], Attributes]:
-    """What makes the attributes that a page begins with. given: those that hold whatever a file says."""
+    """Return a function that makes a page's initial attributes. given: those that hold whatever a file says."""
     component = settings_above(source, "component") if MODULE.match(source.path) else None
     if component is None:
         return lambda: Attributes(given)

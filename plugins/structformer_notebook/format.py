@@ -65,7 +65,7 @@ class NotebookFormat:
             source.warn(warning)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """What the target may mean in Markdown."""
+        """Return the paths that the target may mean in Markdown."""
         return _MARKDOWN.resolve(link, document)
 
 

@@ -86,7 +86,7 @@ class OfficeFormat:
         source.warnings += inner.warnings
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """What the target may mean in HTML."""
+        """Return the paths that the target may mean in HTML."""
         return _HTML.resolve(link, document)
 
 

@@ -107,7 +107,7 @@ def by_size(pages: Sequence[Sequence[Line]]) -> list[Heading]:
 
 
 def title_by_size(pages: Sequence[Sequence[Line]]) -> str:
-    """What is in the largest letters of the first page with text; "" where they are not larger than others."""
+    """Return the text in the largest letters of the first page with text; "" if they are not larger than others."""
     first = next(page for page in pages if page)
     largest = max(line.size for line in first)
     start = next(index for index, line in enumerate(first) if line.size == largest)

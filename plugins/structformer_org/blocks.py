@@ -217,7 +217,7 @@ class Blocks:
         return bool(self._lists) and _indent(line) <= self._lists[-1][0]
 
     def _gap(self) -> None:
-        """What follows is another block; within a list, another line."""
+        """End the block; within a list, the line."""
         (self._builder.line if self._lists else self._builder.paragraph)()
 
     def _paragraph(self, lines: list[str]) -> None:

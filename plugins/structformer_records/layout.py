@@ -69,7 +69,7 @@ def layout_of(head: bytes, chosen: Mapping[str, str] | None = None) -> Layout | 
 
 
 def separator_of(header: bytes) -> str:
-    """What separates the columns of a CSV; a semicolon where Excel writes decimals with a comma."""
+    """Return the separator of a CSV's columns; a semicolon where Excel writes decimals with a comma."""
     return ";" if header.count(b";") > header.count(b",") else ","
 
 

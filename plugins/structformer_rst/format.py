@@ -203,7 +203,7 @@ def _name_references(document: Document, tree: Any) -> None:
 
 
 def _mark(node: Any) -> MarkKind | None:
-    """What a node is of a text."""
+    """Return a node's kind of mark, None if it has none."""
     if isinstance(node, nodes.title):
         around = type(node.parent)
         return MarkKind.CAPTION if around is nodes.table else MarkKind.TITLE if around in _MARKS else None

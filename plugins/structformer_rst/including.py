@@ -42,7 +42,7 @@ def _options(directive: re.Match[str]) -> dict[str, str]:
 
 
 def _piece(text: str, options: Mapping[str, str]) -> str:
-    """What an `include` directive takes of a text. Source: docutils' reference of directives."""
+    """Return the piece of a text that an `include` directive asks for. Source: docutils' reference of directives."""
     lines = text.split("\n")
     bounds = [int(value) if re.fullmatch(r"-?\d{1,9}", value := options.get(name, "")) else None for name in _LINES]
     text = "\n".join(lines[bounds[0] : bounds[1]])

@@ -54,7 +54,7 @@ NOT_IN_ID = re.compile(r"[^\w.]+")
 
 @dataclass(slots=True)
 class Objects:
-    """What a document describes, and what is around the place that is being read."""
+    """The objects that a document describes, and those around the place that is being read."""
 
     ids: dict[str, str] = field(default_factory=dict)  # by name; of several places, the first
     module: str = ""
@@ -62,7 +62,7 @@ class Objects:
     around: list[str] = field(default_factory=list)  # the classes
 
     def scope(self, name: str) -> str:
-        """What names begin with at this place, for a role or directive of this name."""
+        """Return the prefix of names at this place, for a role or directive of this name."""
         return self.around[-1] if self.around else "" if name.startswith(_NO_MODULES) else self.module
 
     @contextmanager
@@ -135,7 +135,7 @@ def described(signature: str) -> str:
 
 
 def last_part(name: str) -> str:
-    """What `~knots.Rope.tie` shows."""
+    """Return the text that `~knots.Rope.tie` shows."""
     return name.replace("::", ".").rpartition(".")[2].lstrip("~")
 
 
@@ -160,7 +160,7 @@ def is_object(target: str) -> bool:
 
 
 def _names(target: str) -> list[str]:
-    """What a target may mean, best first, each with its kind."""
+    """Return the names that a target may mean, best first, each with its kind."""
     _, role, scope, name = target.split(":", 3)
     if role not in _CODE_ROLES:
         return [f"{_KINDS.get(role, role)}:{name}", f":{name}"]

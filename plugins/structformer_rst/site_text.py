@@ -1,4 +1,4 @@
-"""What a site puts before and after every page: the substitutions and targets of `rst_prolog` and `rst_epilog`, and
+"""Text that a site puts around every page: the substitutions and targets of `rst_prolog` and `rst_epilog`, and
 `|version|`, `|release|` and `|project|`, from the texts of its settings, which are read, never run.
 """
 
@@ -52,7 +52,7 @@ def default_role(source: SourceFile) -> str:
 
 
 def substitution(name: str, source: SourceFile) -> str | None:
-    """What MyST puts for `{{ name }}`, by the settings; None if they do not say."""
+    """Return MyST's text for `{{ name }}`, by the settings; None if they do not say."""
     return dict(_definitions(_configuration(source))).get(f"{{{name}")
 
 

@@ -58,12 +58,12 @@ def title_of_page(target: str, source: SourceFile) -> str:
 
 
 def words_of_label(label: str) -> str:
-    """What to show for a label whose title is in another file: the words of its last part."""
+    """Return the text to show for a label whose title is in another file: the words of its last part."""
     return _words(label.rpartition(":")[2].strip() or label)
 
 
 def words_of_path(path: str, source: str) -> str:
-    """What to show for a page titled in another file: the words of its name, or of an index page's folder."""
+    """Return the text for a page titled in another file: the words of its name, or of an index page's folder."""
     whole = join("" if path.startswith("/") else source.rpartition("/")[0], path.lstrip("/")) or path
     folder, _, name = without_suffix(whole).rpartition("/")
     if name.lower() in INDEX_STEMS and (above := folder.rpartition("/")[2]).strip("."):

@@ -1,4 +1,4 @@
-"""What the settings of site generators say of a page, by what a format asks for and never by a generator's name."""
+"""Settings of site generators for a page, by what a format asks for and never by a generator's name."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
