@@ -170,7 +170,7 @@ class Application:
                     log.warning("a newer index cannot be opened: %s", said)
 
     async def _in_thread(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
-        """What a thread gives, within the time that a request may take. Raises TimeoutError."""
+        """Return the result of work in a thread, within the time that a request may take. Raises TimeoutError."""
         with anyio.fail_after(self.options.seconds):
             return await run_sync(work, *given, limiter=self._limiter, abandon_on_cancel=True)
 
@@ -267,7 +267,7 @@ class Application:
         return _unless_known(request, _text(await self._in_thread(text, request.state.access, start)))
 
     def _listed(self, access: Access, start: int) -> str:
-        """What there is: a thousand documents."""
+        """Return the list of documents, at most a thousand."""
         root = self.options.root
         search = f"Search: {root}/api/search?q=WORDS. MCP: {root}/mcp"
         lines = [f"# {self.service.title}", "", search, "", "## Documents", ""]
@@ -381,7 +381,7 @@ class Application:
             return _html(await self._in_thread(self._pages.message, access, "e404", "gone_page"), 404)
 
     async def _failed(self, request: Request, error: Exception) -> Response:
-        """What goes wrong as an answer; nothing of a user's is a server error."""
+        """Return an error as an answer; nothing of a user's is a server error."""
         access = request.scope.get("state", {}).get("access")
         # What somebody may not see does not choose their language; before access is known, only an option does.
         spoken = self.service.language(access) if access is not None else language(self.service.serving.language)

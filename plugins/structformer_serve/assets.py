@@ -1,4 +1,4 @@
-"""What the pages are made of: templates, styles, scripts, and the icon, which may be the site's own."""
+"""Assets of the pages: templates, styles, scripts, and the icon, which may be the site's own."""
 
 import hashlib
 import json

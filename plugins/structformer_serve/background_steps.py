@@ -37,7 +37,7 @@ _STAGES = {"words": 0.1, f"vectors of {UNTRAINED}": 0.9, STRUCTURE: 0.8, "questi
 
 
 class Changes:
-    """What changes below some paths from now on, kept until it is asked for, so that nothing is missed meanwhile."""
+    """Changes below some paths from now on, kept until they are asked for, so that nothing is missed meanwhile."""
 
     def __init__(self, paths: Sequence[Path], workspace: Workspace) -> None:
         """workspace: what changes in it is ours, and no change."""

@@ -53,7 +53,7 @@ class _Writer:
 
     @contextmanager
     def _tag(self, name: str, attributes: str = "") -> Iterator[None]:
-        """What is written within it goes into an element."""
+        """Put all that is written within it into an element."""
         self._add(f"<{name}{attributes}>")
         yield
         self._add(f"</{name}>")
@@ -92,7 +92,7 @@ class _Writer:
         self._depth -= 1
 
     def _content(self, block: Block) -> None:
-        """What is in a part: a single paragraph as its text alone."""
+        """Write the content of a part: a single paragraph as its text alone."""
         if len(block.children) == 1 and block.children[0].kind is MarkKind.PARAGRAPH:
             self._leaf(block.children[0])
         else:

@@ -57,7 +57,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What one search finds first."""
+    """First results of one search."""
 
     name: str
     used: bool

@@ -35,7 +35,7 @@ class Search:
     request: SearchRequest | None
     """The search to run; None if the query has no words, which finds nothing."""
     tags: tuple[str, str]
-    """What is put before and after matching words."""
+    """Tags put before and after matching words."""
 
 
 def requests_of(body: Any) -> list[Search]:

@@ -1,4 +1,4 @@
-"""What people search for and open, kept in the workspace where that is asked for: as judgements, as a query log, and as
+"""Searches and opened results, kept in the workspace where that is asked for: as judgements, as a query log, and as
 a report of what is not found.
 
 Kept are time, query, the ids shown, the one opened and the door; no address, no cookie, nothing of who asked."""
@@ -158,7 +158,7 @@ def _event(line: bytes) -> dict[str, Any] | None:
 
 @dataclass(slots=True)
 class Searches:
-    """What was done with one query, in whatever case and spacing it was written."""
+    """Uses of one query, in whatever case and spacing it was written."""
 
     query: str
     asked: int = 0

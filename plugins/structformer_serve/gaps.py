@@ -1,4 +1,4 @@
-"""What people ask and the documents do not answer, grouped by meaning."""
+"""Questions that people ask and the documents do not answer, grouped by meaning."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the page, the box and the static site say, in the reader's language: a TOML file for each."""
+"""Texts of the page, the box and the static site, in the reader's language: a TOML file for each."""
 
 import json
 import tomllib
@@ -66,7 +66,7 @@ class Language:
 
     code: str
     name: str
-    """What the language calls itself."""
+    """Name of the language in the language itself."""
     thousands: str
     """The sign between thousands."""
     strings: Mapping[str, Any]

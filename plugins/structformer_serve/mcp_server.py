@@ -62,7 +62,7 @@ class FoundSection(BaseModel):
 
 
 class FoundSections(BaseModel):
-    """What a search found, best first."""
+    """Results of a search, best first."""
 
     query: str
     confident: bool = Field(description="False: nothing surely fits.")

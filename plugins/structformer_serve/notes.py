@@ -11,10 +11,10 @@ _KIND = re.compile(r"[^\W_][\w .+#-]{0,39}")
 
 
 class Opening(NamedTuple):
-    """What a note begins with."""
+    """The beginning of a note."""
 
     label: str
-    """What the kind is called, "" for none."""
+    """Name of the kind, "" for none."""
     title: Block | None
     """The block that is a title."""
     content: Sequence[Block]

@@ -1,4 +1,4 @@
-"""What is asked and answered over HTTP; requests are checked by these models and OpenAPI is made from them."""
+"""Requests and answers over HTTP; requests are checked by these models and OpenAPI is made from them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class SectionRequest(_Request):
 
 
 class FeedbackRequest(_Request):
-    """What somebody did with the results."""
+    """Feedback on the results: what somebody did with them."""
 
     event: Literal["click", "not_found", "search", "answer_good", "answer_bad"]
     query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY)]
@@ -300,14 +300,14 @@ class DocumentAnswer(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong."""
+    """Answer to a request that failed."""
 
     error: str
     message: str
 
 
 class WhatWasRead(BaseModel):
-    """What the ingest behind the search read."""
+    """Report of the ingest that the search was built from."""
 
     documents: int
     sections: int
@@ -323,7 +323,7 @@ class WhatWasRead(BaseModel):
 
 
 class Status(BaseModel):
-    """What the server has."""
+    """Status of the server."""
 
     title: str
     index: str

@@ -108,7 +108,7 @@ class Reading:
 
 @dataclass(slots=True)
 class Serving:
-    """What is served and how."""
+    """The served workspace, and how it is served."""
 
     title: str = ""
     pipelines: Mapping[str, str] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class SearchService:
         return "" if self.doing is None else str(self.doing) if t is ENGLISH else str(t("improving"))
 
     def encoding(self, request: SearchRequest) -> list[Future[Any]]:
-        """What a search will wait for: its query's vectors, which are being made from now on. A server that waits for
+        """Start on the query's vectors and return the futures that a search will wait for. A server that waits for
         them before it gives the search a thread needs few of these.
         """
         if request.typing or request.partial:

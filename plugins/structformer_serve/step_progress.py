@@ -1,4 +1,4 @@
-"""What a command that makes a served search better says of itself: which of its stages runs, and how much longer."""
+"""Progress of a command that makes a served search better: which of its stages runs, and how much longer."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What is asked of others over HTTP: websites by their addresses, fetched into the workspace as their robots.txt allows
+"""Requests to others over HTTP: websites by their addresses, fetched into the workspace as their robots.txt allows
 and read from there; a language model of the user's own.
 """
 

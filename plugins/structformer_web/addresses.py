@@ -36,7 +36,7 @@ _NAME_BYTES = 200  # of a file's or a folder's name
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a crawl is for: the pages of one scheme and host below a path."""
+    """Scope of a crawl: the pages of one scheme and host below a path."""
 
     start: str
     scheme: str

@@ -1,4 +1,4 @@
-"""What is known of a site's pages from earlier crawls: a line of JSON for each, added as it comes."""
+"""Journal of a site's pages from earlier crawls: a line of JSON for each, added as it comes."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def _opener(deadline: Deadline) -> urllib.request.OpenerDirector:
-    """What opens addresses and keeps to a deadline from their connections on."""
+    """Return an opener of addresses that keeps to a deadline from their connections on."""
 
     class Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         def do_open(self, http_class: Any, req: urllib.request.Request, **given: Any) -> HTTPResponse:

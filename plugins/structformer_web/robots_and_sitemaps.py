@@ -1,4 +1,4 @@
-"""What a site asks of those who crawl it, and the pages that it names: its robots.txt and its sitemaps.
+"""A site's rules for those who crawl it, and the pages that it names: its robots.txt and its sitemaps.
 
 Sources: RFC 9309, Robots Exclusion Protocol; sitemaps.org, protocol 0.9.
 """

@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 
 
 class Fate(StrEnum):
-    """What became of an address."""
+    """Outcomes of fetching an address."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -57,7 +57,7 @@ TAKEN = (Fate.NEW, Fate.CHANGED, Fate.UNCHANGED)
 
 @dataclass(slots=True)
 class Crawl:
-    """What a crawl has made."""
+    """Result of a crawl."""
 
     folder: Path
     """The folder of the pages."""

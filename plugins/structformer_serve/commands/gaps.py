@@ -114,7 +114,7 @@ def _shown(gaps: list[Gap], counts: dict[str, int], most: int) -> str:
 
 
 def _proposal(question: str, nearest: Hit, missing: Sequence[str]) -> str:
-    """What in search.toml would answer a question, if the nearest page is right. missing: words that no page has."""
+    """Return lines for search.toml that answer a question by its nearest page. missing: words that no page has."""
 
     def pair(*texts: str) -> str:
         return " = ".join(json.dumps(printable(each), ensure_ascii=False) for each in texts)

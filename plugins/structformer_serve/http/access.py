@@ -22,7 +22,7 @@ _MOST_CLIENTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a request may see."""
+    """The documents that a request may see."""
 
     name: str = ""
     """The name of its token; "" without one."""

@@ -27,7 +27,7 @@ _SOONEST = 0.1
 
 
 class Phase(Enum):
-    """What a connection waits for."""
+    """Phases of a connection, by what it waits for."""
 
     REQUEST = "headers"  # from its beginning, or from a further request's first byte, until the headers are whole
     ANSWER = "answer"  # ours

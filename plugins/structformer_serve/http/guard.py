@@ -1,4 +1,4 @@
-"""What comes before every request: who asks, from where, how much and how often; and what is written down of it."""
+"""Checks before every request: who asks, from where, how much and how often; and the log of it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _FOR_ANY_SITE = ("/static/", "/widget.js")
 
 
 class Metrics:
-    """What /metrics tells Prometheus."""
+    """Metrics that /metrics tells Prometheus."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

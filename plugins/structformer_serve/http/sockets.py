@@ -1,4 +1,4 @@
-"""What the kernel knows of a socket: bytes in its queues, connections that wait; and a filter against new ones."""
+"""The kernel's data on a socket: bytes in its queues, connections that wait; and a filter against new ones."""
 
 import ctypes
 import selectors

@@ -21,7 +21,7 @@ class ShortVectors:
     words: list[str]
     """The corpus's words in the order of UTF-16, in which JavaScript compares them."""
     of_words: Floats
-    """What each word adds to the sum that is a text's vector."""
+    """Each word's share in the sum that is a text's vector."""
     passages: Floats
     """A vector of length one for each passage."""
     overviews: Floats

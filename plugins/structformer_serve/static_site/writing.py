@@ -49,7 +49,7 @@ _OWN = ("static-search.js", "static-page.js", "widget.js")
 
 @dataclass(frozen=True, slots=True)
 class SiteReport:
-    """What was written."""
+    """Report of the files that were written."""
 
     folder: str
     documents: int
@@ -144,7 +144,7 @@ def export_site(
 
 
 def _curated(opened: OpenedIndex) -> dict[str, Any]:
-    """What `search.toml` says, with the numbers of documents."""
+    """Return the contents of `search.toml`, with the numbers of documents."""
     found, shown = opened.curated, opened.shown(None)
     hidden = [] if shown is None else np.flatnonzero(~shown.documents).tolist()
     pins = {query: opened.document_number(document) for query, document in found.pins.items()}
