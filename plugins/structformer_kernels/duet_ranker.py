@@ -24,7 +24,7 @@ _FEWEST_WORDS = 3  # that a filter sees at once
 
 
 class PackedWords:
-    """What is in a tokenizer's place: words are packed, and rows of them filled up with zeros."""
+    """Substitute for a tokenizer: words are packed, and rows of them filled up with zeros."""
 
     pad_token_id = 0
 
@@ -73,7 +73,7 @@ class DuetRanker(CrossEncoder):
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> DuetRanker:
-        """What training starts from."""
+        """Return the ranker that training starts from."""
         return cls.load(location, options.document_tokens)
 
     def encode_pairs(

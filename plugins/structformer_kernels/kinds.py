@@ -1,4 +1,4 @@
-"""What the rest of the code asks of KNRM, Conv-KNRM, DRMM and DUET. Importing this loads no torch."""
+"""Kinds of rankers KNRM, Conv-KNRM, DRMM and DUET, as the rest of the code sees them. Importing this loads no torch."""
 
 from functools import partial
 

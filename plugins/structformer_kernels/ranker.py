@@ -199,7 +199,7 @@ class KernelRanker(CrossEncoder):
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> KernelRanker:
-        """What training starts from."""
+        """Return the ranker that training starts from."""
         return cls.load(location, options.document_tokens, kind)
 
     def save(self, folder: Path) -> None:

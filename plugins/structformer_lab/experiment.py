@@ -219,7 +219,7 @@ def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
 
 
 def _listed(value: Mapping[str, Any], name: str, kind: type, where: str) -> list[Any]:
-    """What a table lists under a name, all of one kind. Raises UsageError."""
+    """Return the list that a table has under a name, all of one kind. Raises UsageError."""
     found = value.get(name) or []
     if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
         raise UsageError(f"{where}: {name} is {found!r}: it must be a list of {_KINDS[kind]}")

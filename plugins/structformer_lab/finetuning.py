@@ -191,7 +191,7 @@ def triples_source(workspace: Workspace, path: Path, *, seed: int) -> Source:
 
 
 def _write_manifest(folder: Path, corpus: Corpus, counts: Mapping[str, int], seed: int, digest: str) -> None:
-    """What `Samples` wants to know of Examples that were not drawn; digest: of what they were made from."""
+    """Write the manifest that `Samples` needs for Examples that were not drawn; digest: of their sources."""
     manifest = {
         "corpus": corpus.fingerprint,
         "tool_version": __version__,

@@ -1,4 +1,4 @@
-"""What rows of an experiment take from outside: files that the command names, and published checkpoints.
+"""Outside inputs of an experiment's rows: files that the command names, and published checkpoints.
 
 `{NAME}` in a row's pipeline, or in a text of its `finetune`, is the file that is given for NAME, without which
 the row is left out; `{NAME?}` is one that it can do without. `{base}` is the base model before any training."""

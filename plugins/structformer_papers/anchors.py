@@ -73,7 +73,7 @@ _PHRASES = frozenset(
 
 
 class Links:
-    """What the survey found in the whole corpus."""
+    """Links that the survey counted in the whole corpus."""
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(path)

@@ -113,7 +113,7 @@ def hard(signs: Sequence[int]) -> int:
 
 
 def strict(signs: Sequence[int]) -> int:
-    """What all axioms that tell the two apart agree on (ARES_strict)."""
+    """Return the sign that all axioms that tell the two apart agree on (ARES_strict)."""
     found = set(signs) - {0}
     return found.pop() if len(found) == 1 else 0
 
@@ -148,7 +148,7 @@ Preference = Callable[["Surveyed", Sequence[int]], int]
 
 
 class Surveyed:
-    """What the survey found: the corpus's index, word vectors, and the weights of the axioms."""
+    """Results of the survey: the corpus's index, word vectors, and the weights of the axioms."""
 
     def __init__(self, folder: Path) -> None:
         numbers: dict[str, int] = json.loads((folder / "words.json").read_text(encoding="utf-8"))

@@ -35,7 +35,7 @@ _SHORT_PIECES = 200
 
 
 def saturated(attention: Mapping[str, float]) -> dict[str, float]:
-    """What [CLS] gives to each word as a value below one: a / (a + 0.01)."""
+    """Return [CLS]'s attention to each word as a value below one: a / (a + 0.01)."""
     return {word: weight / (weight + _SATURATION) for word, weight in attention.items()}
 
 
@@ -76,7 +76,7 @@ class ContrastModel:
 
 
 class Attended:
-    """What the survey found: each document's tokens and saturated attention, and the corpus's distribution."""
+    """Results of the survey: each document's tokens and saturated attention, and the corpus's distribution."""
 
     def __init__(self, folder: Path) -> None:
         self._documents = Texts(folder / "documents.arrow")

@@ -70,7 +70,7 @@ class ContextualEncoder(BiEncoder):
         return min(LONGEST_WINDOW, places - (0 if padding is None else padding + 1))
 
     def in_context(self, passages: Iterable[str], documents: Iterable[int]) -> Iterator[str]:
-        """What `encode_documents` is to be given for passages in the order of their documents: each with those of its
+        """Yield the texts for `encode_documents`, one a passage in the order of their documents: each with those of its
         window, so that equal texts have equal vectors. documents: the number of each passage's document.
         """
         for _, own in groupby(zip(documents, passages, strict=True), key=itemgetter(0)):
@@ -231,7 +231,7 @@ class InSeNTObjective(Objective):
         prepared.places["gathered"] = torch.tensor(1)
 
     def _passages(self, examples: Sequence[Example]) -> "list[_Passage]":
-        """What a chunk's queries are compared with, the passages of one window after another."""
+        """Return the passages that a chunk's queries are compared with, those of one window after another."""
         passages: list[_Passage] = []
         number_of_window = count()
         for number, example in enumerate(examples):

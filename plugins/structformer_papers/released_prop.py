@@ -52,7 +52,7 @@ def stemmed(document: Document, stop_words: frozenset[str]) -> list[tuple[str, s
 
 
 class Stems:
-    """What the survey found: the counts of the collection's stems, and the words of each."""
+    """Results of the survey: the counts of the collection's stems, and the words of each."""
 
     def __init__(self, folder: Path) -> None:
         self.collection = CollectionCounts(folder / "collection.json")

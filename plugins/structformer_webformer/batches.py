@@ -22,7 +22,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """What is asked of a node of two or more children."""
+    """The question about a node of two or more children."""
 
     node: int
     """The node's place among the batch's nodes."""
@@ -75,7 +75,7 @@ def batch_of(trees: Sequence[tuple[int, Tree]]) -> Batch:
 
 
 def draw_masked(batch: Batch, rng: Random) -> list[Masked]:
-    """What is asked of the batch's nodes."""
+    """Return the questions about the batch's nodes."""
     by_owner = sorted(range(len(batch.owners)), key=batch.owners.__getitem__)
     ordered = [batch.owners[number] for number in by_owner]
     drawn = []

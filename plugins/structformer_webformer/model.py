@@ -150,7 +150,7 @@ class Webformer(torch.nn.Module):
         return found, torch.stack(sums).sum() / count if count else None
 
     def rows(self, nodes: Sequence[Node], vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the node encoder reads of nodes: (nodes, 2 + most children, width) of [CLS], the tag, its tokens' mean,
+        """Return the input of the node encoder: (nodes, 2 + most children, width) of [CLS], the tag, its tokens' mean,
         and the children, and (nodes, 2 + most children) which of them are there.
         """
         device = vectors.device
@@ -171,7 +171,7 @@ class Webformer(torch.nn.Module):
         return found
 
     def node_losses(self, batch: Batch, masked: Sequence[Masked], vectors: torch.Tensor) -> dict[str, torch.Tensor]:
-        """What is asked of nodes. vectors: of all texts and nodes, by number."""
+        """Return the losses of the questions about nodes. vectors: of all texts and nodes, by number."""
         device, nodes = vectors.device, batch.nodes
         rows, mask = self.rows([nodes[each.node] for each in masked], vectors)
         every = torch.arange(len(masked), device=device)

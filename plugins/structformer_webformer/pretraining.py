@@ -82,7 +82,7 @@ Report = Callable[[int, int], None]  # how far it has come, and of how much
 
 @dataclass(frozen=True, slots=True)
 class PretrainingOptions:
-    """What the model starts from, and how it is trained."""
+    """Options of a pre-training: what the model starts from, and how it is trained."""
 
     base_model: str = "auto"
     """The model to start from: auto, a folder, or a hub name."""
@@ -101,7 +101,7 @@ class PretrainingOptions:
 
 @dataclass(frozen=True, slots=True)
 class Pretrained:
-    """What came of a pre-training."""
+    """Result of a pre-training."""
 
     steps: int
     documents: int
