@@ -22,7 +22,7 @@ _TITLED = re.compile(r"^\s*(#|<|\S.*\n[=*#-]{3,})")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What an installed package says of itself: at length, and in a line."""
+    """Documentation of an installed package: its description at length, and in a line."""
 
     name: str
     summary: str

@@ -1,4 +1,4 @@
-"""What the demos share: commands that are shown as they run, the files of judged queries, and the table at the end."""
+"""Parts that demos share: commands shown as they run, the files of judged queries, and the table at the end."""
 
 import json
 import re

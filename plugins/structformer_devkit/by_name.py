@@ -24,7 +24,7 @@ from structformer_engines import search_engines
 
 @dataclass(slots=True)
 class Checked:
-    """What the check of a thing found."""
+    """Result of the check of one thing."""
 
     kind: str
     name: str
@@ -53,7 +53,7 @@ class _Commands(click.Group):
         self.add_command(imported(target), name)
 
     def extend(self, name: str, target: str) -> None:
-        """What changes a command is imported, and the command is another plugin's to check."""
+        """Import the code that changes a command; the command is another plugin's to check."""
         imported(target)
 
 

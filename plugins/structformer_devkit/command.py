@@ -22,7 +22,7 @@ def command() -> None:
 @common_options
 @click.pass_context
 def list_command(ctx: click.Context, workspace: Path, out: Output) -> None:
-    """What is installed, with versions: formats and how completely each is read; search engines and what their
+    """List what is installed, with versions: formats and how completely each is read; search engines and what their
     addresses look like; tasks, rankers, stages, engines, commands; and what does not work, and why.
     """
     listed = installed(ctx.find_root().command)

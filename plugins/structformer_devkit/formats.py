@@ -263,7 +263,7 @@ RULES: dict[str, Check] = {
 
 
 def mark_problems(text: str, marks: Sequence[Mark]) -> Iterator[str]:
-    """What is wrong with a text's marks: spans outside the text, across each other, or in the wrong order."""
+    """Yield the problems of a text's marks: spans outside the text, across each other, or in the wrong order."""
     around: list[Mark] = []
     end = [0]  # of the last mark at each depth
     for mark in marks:

@@ -73,7 +73,7 @@ def _broken(kind: RankerKind, folder: Path) -> Iterator[Broken]:
 
 
 def _broken_traits(kind: RankerKind, ranker: Any) -> Iterator[Broken]:
-    """What the kind says of its encoder, compared with the encoder."""
+    """Yield the differences between what the kind says of its encoder and the encoder."""
     if unknown := sorted({*kind.runtimes} - _RUNTIMES):
         yield Broken("it says what runs it", kind.name, f"runs_on names {unknown[0]}, none of {sorted(_RUNTIMES)}")
     for side in ("documents", "queries") if kind.gives_tokens else ():

@@ -75,7 +75,7 @@ def documents() -> list[EngineDocument]:
 
 
 def facts(of_units: Sequence[EngineUnit], of_documents: Sequence[EngineDocument]) -> dict[str, Any]:
-    """What is written of them, in the form that `structformer export` gives it."""
+    """Return the facts of an index of them, in the form that `structformer export` gives it."""
     return {
         "encoders": [["base", "0" * 16]],
         "corpus": CHECKED,

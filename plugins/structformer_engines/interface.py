@@ -1,4 +1,4 @@
-"""What a search engine does for the hybrid: it keeps units with one vector and their terms, and ranks by each.
+"""Interface of a search engine for the hybrid: it keeps units with one vector and their terms, and ranks by each.
 
 The vector is u + x o, of a unit's vector and its document's overview's by its weight, and behind it the same of the
 static encoder's where that counts too, so that one inner product ranks by meaning.
@@ -38,7 +38,7 @@ class EngineUnit:
     terms: Sequence[str]
     """In order, as often as they occur."""
     fields: Mapping[str, Any]
-    """What a hit shows, as JSON types."""
+    """Fields that a hit shows, as JSON types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class EngineIndex(Protocol):
         ...
 
     def facts(self) -> dict[str, Any]:
-        """What was written of the index: its encoders, its weights, its language."""
+        """Return the facts written of the index: its encoders, its weights, its language."""
         ...
 
     def nearest(self, vector: Vector, k: int) -> Ranked:
@@ -108,7 +108,7 @@ class SearchEngine:
 
     name: str
     places: tuple[str, ...]
-    """What PLACE looks like, such as "FOLDER" or "http://HOST:PORT/NAME"."""
+    """Forms of PLACE, such as "FOLDER" or "http://HOST:PORT/NAME"."""
     index: Callable[[str], EngineIndex]
     """Opens the engine's index in a place; raises UsageError if the place is wrong."""
     folder: Callable[[str], Path | None] = lambda place: None
@@ -127,7 +127,7 @@ class SearchEngine:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """What its addresses look like."""
+        """Forms of its addresses."""
         return tuple(f"{self.name}:{place}" for place in self.places)
 
     def open(self, place: str) -> EngineIndex:

@@ -121,7 +121,7 @@ def export_beir(
 
 @dataclass(frozen=True, slots=True)
 class DocSearchReport:
-    """What was written."""
+    """Counts of the records that were written."""
 
     records: int
     """How many records were written."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked for beside the form. A form that does not take one of these is refused with it."""
+    """Options of an export beside its form. A form that does not take one of these is refused with it."""
 
     workspace: Workspace
     target: Path
@@ -43,14 +43,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written."""
+    """Result of an export."""
 
     path: Path
     count: int
     what: str
-    """What was counted, as "documents"."""
+    """Name of the things that were counted, as "documents"."""
     remark: str = ""
-    """What to know of it."""
+    """A remark for the user."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from mkdocs.plugins import BasePlugin
 
 
 class BoxOptions(Config):  # type: ignore[no-untyped-call]
-    """What mkdocs.yml may say."""
+    """Options in mkdocs.yml."""
 
     server = Type(str)
     target = Type(str, default="")
