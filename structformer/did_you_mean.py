@@ -42,7 +42,7 @@ def checked_options(**meant: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def checked_fields(**meant: str) -> Callable[[C], C]:
-    """The same for the fields of a dataclass."""
+    """Return the same for the fields of a dataclass."""
 
     def decorate(made: C) -> C:
         made.__init__ = _checked(made.__init__, made.__name__, meant)  # type: ignore[misc]
@@ -52,7 +52,7 @@ def checked_fields(**meant: str) -> Callable[[C], C]:
 
 
 def _checked(function: Callable[P, R], name: str, meant: dict[str, str]) -> Callable[P, R]:
-    """The function, which says under that name what options it has where it is given another one."""
+    """Return the function, which says under that name what options it has where it is given another one."""
     names = _names(function)
 
     @wraps(function)
@@ -65,7 +65,7 @@ def _checked(function: Callable[P, R], name: str, meant: dict[str, str]) -> Call
 
 
 def _names(function: Callable[..., Any]) -> list[str]:
-    """The options that may be given by name. Raises TypeError on a function that takes any."""
+    """Return the options that may be given by name. Raises TypeError on a function that takes any."""
     parameters = inspect.signature(function).parameters.values()
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         raise TypeError(f"{function.__name__} takes any option")

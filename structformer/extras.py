@@ -58,7 +58,7 @@ def require(what: str, *packages: str) -> None:
 
 
 def needs(what: str, packages: Sequence[str]) -> str:
-    """The message that something needs packages, with the line that installs them."""
+    """Return the message that something needs packages, with the line that installs them."""
     extras: list[str] = []
     left = set(packages)
     while left:
@@ -68,7 +68,7 @@ def needs(what: str, packages: Sequence[str]) -> str:
 
 
 def install_command(*extras: str) -> str:
-    """The command that adds extras, from where structformer came: a checkout, a wheel, or an index (PEP 610)."""
+    """Return the command that adds extras, from where structformer came: a checkout, a wheel, or an index (PEP 610)."""
     asked, came = f"[{','.join(extras)}]", _came_from()
     url = str(came.get("url", ""))
     folder = url2pathname(urlsplit(url).path)

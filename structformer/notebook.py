@@ -34,13 +34,13 @@ _STYLE = (
 
 
 def text(value: object, most: int = _CELL) -> str:
-    """A value as HTML: escaped, shortened, on one line, without characters that nobody sees."""
+    """Return a value as HTML: escaped, shortened, on one line, without characters that nobody sees."""
     shown = " ".join(_seen(str(value)[: 4 * most]).split())
     return escape(shown if len(shown) <= most else shown[: most - 1] + "…")
 
 
 def _seen(value: str) -> str:
-    """The text without characters that nobody sees, line ends apart."""
+    """Return the text without characters that nobody sees, line ends apart."""
     if value.isprintable():
         return value
     return "".join(c for c in value if c in "\n\t" or unicodedata.category(c) not in _UNSEEN)
@@ -49,7 +49,7 @@ def _seen(value: str) -> str:
 def set_off(
     value: str, spans: Iterable[Sequence[int]], plain: Callable[[str], str], marked: Callable[[str], str]
 ) -> str:
-    """A text whose spans stand out: `marked` makes these, `plain` what is around them."""
+    """Return a text whose spans stand out: `marked` makes these, `plain` what is around them."""
     parts: list[str] = []
     place = 0
     for start, end in spans:
@@ -59,39 +59,39 @@ def set_off(
 
 
 def marked(value: str, spans: Iterable[tuple[int, int]]) -> str:
-    """A text whose spans stand out."""
+    """Return a text whose spans stand out."""
     return set_off(value, spans, lambda part: escape(_seen(part)), lambda part: f"<mark>{escape(_seen(part))}</mark>")
 
 
 def code(value: object) -> str:
-    """A value as HTML, set as code."""
+    """Return a value as HTML, set as code."""
     return f"<code>{text(value)}</code>"
 
 
 def box(title: str, *parts: str) -> str:
-    """The whole of what is shown: a line that says what it is, and HTML below it."""
+    """Return the whole of what is shown: a line that says what it is, and HTML below it."""
     return f'<div class="structformer">{_STYLE}<p><strong>{text(title)}</strong></p>{"".join(parts)}</div>'
 
 
 def note(said: object) -> str:
-    """A line in a quieter tone."""
+    """Return a line in a quieter tone."""
     return f'<p class="quiet">{text(said, 400)}</p>'
 
 
 def more(count: int, what: str) -> str:
-    """How many are not shown; nothing where all are."""
+    """Return how many are not shown; nothing where all are."""
     return note(f"... and {count:,} more {what}") if count > 0 else ""
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are HTML already."""
+    """Return a table of cells that are HTML already."""
     head = "".join(f"<th>{text(each)}</th>" for each in heads)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def tree(nodes: Iterator[tuple[int, str]], most: int = NODES) -> str:
-    """A nested list of (depth from 0, HTML), parents first; what is too deep is shown at the deepest level."""
+    """Return a nested list of (depth from 0, HTML), parents first; what is too deep is shown at the deepest level."""
     parts: list[str] = []
     at = -1
     for depth, shown in islice(nodes, most):
@@ -106,12 +106,12 @@ def tree(nodes: Iterator[tuple[int, str]], most: int = NODES) -> str:
 
 
 def count_of(number: int, one: str, several: str = "") -> str:
-    """A number with its noun: 1 document, 2 documents."""
+    """Return a number with its noun: 1 document, 2 documents."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def notebook_progress(progress: Progress | None = None) -> Progress | None:
-    """The caller's progress; without one, a bar where a notebook runs this, else none."""
+    """Return the caller's progress; without one, a bar where a notebook runs this, else none."""
     return progress or (Bars() if in_notebook() else None)
 
 

@@ -43,11 +43,11 @@ class Hooks(Protocol):
 
     @hookspec
     def structformer_recipes(self) -> Any:
-        """A folder of recipes of training, NAME.toml each (pathlib.Path)."""
+        """Return a folder of recipes of training, NAME.toml each (pathlib.Path)."""
 
     @hookspec
     def structformer_rankers(self) -> list[Any]:
-        """Kinds of rankers: how they are loaded, trained, judged and used (structformer.models.RankerKind)."""
+        """Return kinds of rankers: how they are loaded, trained, judged and used (structformer.models.RankerKind)."""
 
     @hookspec
     def structformer_stages(self) -> list[Any]:
@@ -67,7 +67,7 @@ class Hooks(Protocol):
 
     @hookspec
     def structformer_sources(self) -> list[Any]:
-        """Kinds of PATHs that are fetched before they are read (structformer.ingestion.Source)."""
+        """Return kinds of PATHs that are fetched before they are read (structformer.ingestion.Source)."""
 
     @hookspec(firstresult=True)
     def structformer_front_matter(self, text: str, source: Any) -> Any:
@@ -198,7 +198,7 @@ class Plugins:
         return {name: generator for name, (generator, _) in supplied.items()}
 
     def theme(self, text: str) -> SiteGenerator | None:
-        """The site generator of a user's theme, in TOML; None if no plugin reads themes. Raises UsageError."""
+        """Return the site generator of a user's theme, in TOML; None if no plugin reads themes. Raises UsageError."""
         generator: SiteGenerator | None = self.manager.hook.structformer_theme(text=text)
         return generator
 
@@ -208,7 +208,7 @@ class Plugins:
         return {name: self._formats[name][0] for name in sorted(self._formats)}
 
     def format(self, name: str) -> Format:
-        """The format of that name. Raises UsageError with the names there are."""
+        """Return the format of that name. Raises UsageError with the names there are."""
         if name not in self._formats:
             by_suffix = [format.name for format in self.claiming(f"file.{name.lower()}")]
             meant = by_suffix[0] if by_suffix else nearest(name, self.formats)
@@ -229,7 +229,7 @@ class Plugins:
                 option.check(str(value))
 
     def provider(self, format_name: str) -> Plugin:
-        """The plugin that supplies a format."""
+        """Return the plugin that supplies a format."""
         name = self._formats[format_name][1]
         return next(plugin for plugin in self.installed if plugin.name == name)
 
@@ -239,7 +239,7 @@ class Plugins:
         return any(pattern is not None and pattern.match(path) for pattern in patterns)
 
     def claiming(self, path: str) -> list[Format]:
-        """The formats whose suffix a path has, or, of a template, what it makes."""
+        """Return the formats whose suffix a path has, or, of a template, what it makes."""
         if self._is_copied_source(path):
             return []
         for lower in dict.fromkeys((path.lower(), without_template(path).lower())):
@@ -279,7 +279,7 @@ class Plugins:
         return any(suffix in getattr(format, "stream_suffixes", ()) for format in self.formats.values())
 
     def streaming(self, head: bytes, options: Mapping[str, Any] | None = None) -> StreamFormat | None:
-        """The format that reads a file with these first bytes as a stream of documents, given these options."""
+        """Return the format that reads a file with these first bytes as a stream of documents, given these options."""
         return next((format for format in self._stream_formats if format.streams(head, options or {})), None)
 
     @cached_property
@@ -299,7 +299,7 @@ def _check_api(module: object) -> None:
 
 @cache
 def load_plugins() -> Plugins:
-    """The plugins of this process, loaded once."""
+    """Return the plugins of this process, loaded once."""
     return Plugins()
 
 

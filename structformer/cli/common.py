@@ -38,7 +38,7 @@ _copies: dict[str, str] = {}  # of workspaces that are kept elsewhere: their add
 
 
 def named(text: str) -> str:
-    """A text for the user, workspaces under the names that were given."""
+    """Return a text for the user, workspaces under the names that were given."""
     for copy, address in _copies.items():
         text = text.replace(copy, address)
     if sys.platform == "linux":
@@ -76,7 +76,7 @@ class Output:
             click.echo(safe_json(value))
 
     def progress(self, what: str) -> AbstractContextManager[Report]:
-        """A progress bar on a terminal; elsewhere a line every tenth of the way."""
+        """Return a progress bar on a terminal; elsewhere a line every tenth of the way."""
         return progress_bar(what, quiet=self.quiet, verbose=self.verbose)
 
     def stages(self) -> AbstractContextManager[StageReport]:
@@ -95,7 +95,7 @@ class WorkspacePath(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The folder, of an address that of the copy."""
+        """Return the folder, of an address that of the copy."""
         if not _ADDRESS.match(str(value)):
             return super().convert(value, param, ctx)
         import hashlib
@@ -131,22 +131,22 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def default_option(flag: str, default: Any, help: str, *, name: str = "", **more: Any) -> Decorator:
-    """An option whose help shows its default. name: of its parameter, where the flag does not say it."""
+    """Return an option whose help shows its default. name: of its parameter, where the flag does not say it."""
     return click.option(*filter(None, (flag, name)), default=default, show_default=True, help=help, **more)
 
 
 def path_option(flag: str, help: str, *, name: str = "", **more: Any) -> Decorator:
-    """An option that names a file or folder to read."""
+    """Return an option that names a file or folder to read."""
     return click.option(*filter(None, (flag, name)), type=click.Path(path_type=Path), help=help, **more)
 
 
 def several_option(flag: str, metavar: str, help: str, *, name: str = "") -> Decorator:
-    """An option that may be repeated."""
+    """Return an option that may be repeated."""
     return click.option(*filter(None, (flag, name)), multiple=True, metavar=metavar, help=help)
 
 
 def with_options(function: Callable[..., Any], *decorators: Decorator) -> Callable[..., Any]:
-    """A function with options, which its help lists in this order."""
+    """Return a function with options, which its help lists in this order."""
     for decorate in reversed(decorators):
         function = decorate(function)
     return function
@@ -295,7 +295,7 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
 
 
 def _as_typed(item: Any, param: click.Parameter, where: str) -> Any:
-    """A setting as a flag would have it, so that it is checked as a flag is. Raises UsageError."""
+    """Return a setting as a flag would have it, so that it is checked as a flag is. Raises UsageError."""
     if getattr(param, "is_flag", False):
         if not isinstance(item, bool):
             raise click.UsageError(f"{where} is {item!r}: it must be true or false")
@@ -367,7 +367,7 @@ def save_config(ctx: click.Context, folder: Path) -> None:
 
 
 def seconds(text: str | None, flag: str = "--max-time") -> float | None:
-    """Seconds from "90", "90s", "5m" or "1.5h"; None for None and "none". Raises click.BadParameter."""
+    """Return seconds from "90", "90s", "5m" or "1.5h"; None for None and "none". Raises click.BadParameter."""
     if text is None or text.lower() == "none":
         return None
     units = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -390,7 +390,7 @@ def read_option_file(name: str, path: Path) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """Columns of text, the first left-aligned, the others right-aligned."""
+    """Return columns of text, the first left-aligned, the others right-aligned."""
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     lines = [
         "  ".join(
@@ -403,5 +403,5 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def printable(text: str) -> str:
-    """Text from a corpus made safe for a terminal: control characters as escapes."""
+    """Return text from a corpus made safe for a terminal: control characters as escapes."""
     return visible(text, keep="\n")

@@ -207,7 +207,7 @@ def _show_report(out: Output, made: Report, why: str) -> None:
 def judged(
     queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None, topic_parts: str
 ) -> list[tuple[str, Judgements]]:
-    """The judged queries that the options name, each with a title. Raises UsageError naming file and line."""
+    """Return the judged queries that the options name, each with a title. Raises UsageError naming file and line."""
     from structformer.evaluation.judgements import beir_judgements, dataset_judgements, read_judgements
 
     if bool(queries) != bool(qrels):
@@ -224,7 +224,7 @@ def judged(
 
 
 def show(result: Evaluation) -> str:
-    """A comparison as a table for a terminal."""
+    """Return a comparison as a table for a terminal."""
     compared = result.compared()
     head = ["", *result.measures, "95 %", *(part for name in compared for part in (name, "p"))]
     rows = []

@@ -51,7 +51,7 @@ _NAMED = 5  # of each kind of file that is not a document
 
 
 def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of the kinds of sources that plugins supply."""
+    """Return the options of the kinds of sources that plugins supply."""
     from structformer.ingestion.source_kinds import source_kinds
 
     for kind in source_kinds().values():
@@ -400,7 +400,7 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
 
 
 def _fetched(out: Output, dataset: str, workspace: Workspace) -> Path:
-    """The file that the documents of a data set are in."""
+    """Return the file that the documents of a data set are in."""
     from structformer.ingestion.ir_datasets_source import dataset_documents
 
     with workspace.writing("structformer ingest"), out.stages() as progress:

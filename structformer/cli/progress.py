@@ -48,7 +48,7 @@ def progress_of_stages(*, quiet: bool, verbose: bool) -> Iterator[StageReport]:
 
 
 def lines_of_stages(*, quiet: bool, verbose: bool) -> StageReport:
-    """Lines for each stage."""
+    """Return lines for each stage."""
     lines = cache(lambda stage: _lines(stage, quiet, verbose))
     return lambda stage, done, total: lines(stage)(done, total)
 
@@ -76,7 +76,7 @@ def _lines(what: str, quiet: bool, verbose: bool) -> Report:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words: 3 min 5 s."""
+    """Return seconds in words: 3 min 5 s."""
     whole = int(seconds)
     if whole >= 3600:
         return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -64,7 +64,7 @@ def fresh_index(out: Output, workspace: Path, if_stale: str = "use") -> None:
 
 
 def opened(out: Output, workspace: Path, pipeline: Pipeline | None, if_stale: str) -> tuple[Retriever, Pipeline]:
-    """The workspace's retriever and the pipeline to search with: the given one, or the best there is."""
+    """Return the workspace's retriever and the pipeline to search with: the given one, or the best there is."""
     from structformer.retrieval.retriever import Retriever
     from structformer.retrieval.vectors.encoder_names import ENCODER
     from structformer.retrieval.vectors.encoder_places import trained_encoder

@@ -47,7 +47,7 @@ def _losses(kinds: Mapping[str, RankerKind]) -> str:
 
 
 def training_flags(function: Any) -> Any:
-    """The flags that training commands share; a flag that is not given leaves its key to the recipe."""
+    """Return the flags that training commands share; a flag that is not given leaves its key to the recipe."""
     docs = field_docs("training.options", "TrainingOptions")
     positive = Number(min=0, min_open=True)
     whole = click.IntRange(1)
@@ -296,7 +296,7 @@ _STATIC_FLAGS = {"max_epochs": "epochs", "learning_rate": "learning_rate", "grou
 
 
 def _development(out: Output, workspace: Path, options: TrainingOptions) -> Judge | None:
-    """The judged queries that the options name."""
+    """Return the judged queries that the options name."""
     from structformer.evaluation.development_queries import named_development, said_of
 
     found = named_development(workspace, options)

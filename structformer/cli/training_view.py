@@ -192,7 +192,7 @@ def _next(result: TrainingResult, workspace: Path) -> str:
 
 
 def _best(result: TrainingResult) -> str:
-    """Which weights did best, the base's among them, and which are saved."""
+    """Return which weights did best, the base's among them, and which are saved."""
     kept = "the trained weights" if result.kept == 1 else f"{result.kept:.0%} of the way to the trained weights"
     base, best = result.development.get(0.0, 0.0), result.development.get(result.kept, 0.0)
     if base > best:

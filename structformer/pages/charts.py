@@ -38,7 +38,7 @@ class Axis:
 
     @classmethod
     def over(cls, low: float, high: float, name: str, *, count: int = 5, whole: bool = False) -> Axis:
-        """An axis with about `count` round ticks: multiples of 1, 2 or 5 times a power of ten."""
+        """Return an axis with about `count` round ticks: multiples of 1, 2 or 5 times a power of ten."""
         span = max(high - low, 1e-12)
         least = span / max(1, count - 1)
         power = 10 ** math.floor(math.log10(least))
@@ -69,28 +69,28 @@ class Frame:
     width: float = _WIDTH
 
     def px(self, value: float) -> float:
-        """Where a value of the x axis lies."""
+        """Return where a value of the x axis lies."""
         share = (value - self.x.low) / (self.x.high - self.x.low)
         return round(self.left + share * (self.width - self.left - self.right), 1)
 
     def py(self, value: float) -> float:
-        """Where a value of the y axis lies."""
+        """Return where a value of the y axis lies."""
         share = (self.y.high - value) / (self.y.high - self.y.low)
         return round(self.top + share * (self.height - self.top - self.bottom), 1)
 
 
 def draw(template: str, **values: object) -> Markup:
-    """The chart of a template."""
+    """Return the chart of a template."""
     return Markup(environment().get_template(template).render(**values))
 
 
 def label_width(labels: Sequence[str]) -> float:
-    """The room that the longest label takes."""
+    """Return the room that the longest label takes."""
     return max((len(label) for label in labels), default=0) * _LETTER
 
 
 def curve(points: Sequence[tuple[int, float]], smooth: Sequence[tuple[int, float]], x_name: str, y_name: str) -> Markup:
-    """A curve over steps: thin the points, bold their smoothed course."""
+    """Return a curve over steps: thin the points, bold their smoothed course."""
     low, high = min(value for _, value in points), max(value for _, value in points)
     missing = max(0.0, _LEAST_SPAN * max(abs(low), abs(high), 1e-9) - (high - low))
     y = Axis.over(low - missing / 2, high + missing / 2, y_name, count=4)
@@ -107,7 +107,7 @@ def curve(points: Sequence[tuple[int, float]], smooth: Sequence[tuple[int, float
 
 
 def histogram(bars: Sequence[tuple[str, int]], name: str, unit: str) -> Markup:
-    """A bar for each name, with its count."""
+    """Return a bar for each name, with its count."""
     shown = list(bars[:_MAX_BARS])
     left = max(label_width([label for label, _ in shown]) + 14, 60.0)
     most = max((count for _, count in shown), default=0) or 1
@@ -147,7 +147,7 @@ def _shortened(label: str) -> str:
 
 
 def changes(values: Sequence[float], y_name: str) -> Markup:
-    """Every query's change as a bar, from the greatest gain to the greatest loss."""
+    """Return every query's change as a bar, from the greatest gain to the greatest loss."""
     ordered = sorted(values, reverse=True)
     reach = max((abs(value) for value in ordered), default=0.0) or 1.0
     y = Axis.over(-reach, reach, y_name, count=5)

@@ -12,13 +12,13 @@ from structformer.text.visible_text import visible
 
 
 def _finalize(value: Any) -> Any:
-    """Texts with their control and bidirectional characters made visible; markup of ours as it is."""
+    """Return texts with their control and bidirectional characters made visible; markup of ours as it is."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache
 def environment(package: str = "structformer", folder: str = "templates/pages") -> Environment:
-    """The templates in a package's folder, and the frame that they may extend."""
+    """Return the templates in a package's folder, and the frame that they may extend."""
     found = Environment(
         loader=ChoiceLoader([PackageLoader(package, folder), PackageLoader("structformer", "templates/pages")]),
         autoescape=True,
@@ -33,7 +33,7 @@ def environment(package: str = "structformer", folder: str = "templates/pages") 
 
 
 def render(template: str, *, title: str, about: str, templates: Environment | None = None, **values: Any) -> bytes:
-    """A page of a template, with time and version. title, about: shown on top; templates: a plugin's."""
+    """Return a page of a template, with time and version. title, about: shown on top; templates: a plugin's."""
     made = time.strftime("%Y-%m-%d %H:%M")
     page = (templates or environment()).get_template(template)
     text = page.render(title=title, about=about, made=made, version=__version__, **values)
