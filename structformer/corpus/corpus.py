@@ -33,7 +33,7 @@ _OTHER_FILES = "other-files.txt"
 
 
 def manifest_value(shards: list[ShardInfo], tool_version: str) -> dict[str, Any]:
-    """The manifest's content: nothing that depends on the machine, the time or the way the corpus came about."""
+    """Return the manifest's content: nothing that depends on the machine, the time or the way the corpus came about."""
     return {
         "format_version": FORMAT_VERSION,
         "tool_version": tool_version,
@@ -74,7 +74,7 @@ class Corpus:
 
     @classmethod
     def at(cls, workspace: Workspace, folder: Path, hold: Hold | None = None) -> Corpus:
-        """A generation of the corpus by its folder. Raises WorkspaceError."""
+        """Return a generation of the corpus by its folder. Raises WorkspaceError."""
         manifest = Sealed(folder, _AGAIN, workspace.stamps).json("manifest.json")
         if manifest.get("format_version") != FORMAT_VERSION:
             raise WorkspaceError(
@@ -122,7 +122,7 @@ class Corpus:
         return self.shards_folder / shard.key
 
     def documents(self) -> Iterator[Document]:
-        """All documents in number order, read as a stream."""
+        """Yield all documents in number order, read as a stream."""
         for number in range(len(self.shards)):
             yield from self.shard_documents(number)
 
@@ -132,24 +132,24 @@ class Corpus:
             yield self.navigation.titled(rows_document(row, section_rows))
 
     def document_ids(self) -> Iterator[str]:
-        """Ids in number order, without reading the sections."""
+        """Yield ids in number order, without reading the sections."""
         for shard in self.shards:
             for row in self.rows(shard, "documents", ["id"]):
                 yield row["id"]
 
     def document(self, document_id: str) -> Document:
-        """One document by its id. Raises WorkspaceError when there is none of that id."""
+        """Return one document by its id. Raises WorkspaceError when there is none of that id."""
         for number, name in enumerate(self.document_ids()):
             if name == document_id:
                 return self.document_at(number)
         raise WorkspaceError(f"no document {document_id!r} in {self.folder}")
 
     def document_at(self, number: int) -> Document:
-        """One document by its number."""
+        """Return one document by its number."""
         return next(self.documents_at([number]))
 
     def documents_at(self, numbers: Sequence[int]) -> Iterator[Document]:
-        """Documents by their numbers, which ascend: each shard is read once."""
+        """Yield documents by their numbers, which ascend: each shard is read once."""
         for shard, its in groupby(numbers, lambda number: bisect_right(self.starts, number) - 1):
             places = {number - self.starts[shard] for number in its}
             for place, rows in enumerate(islice(read_shard(self._compared(self.shards[shard])), max(places) + 1)):
@@ -157,7 +157,7 @@ class Corpus:
                     yield self.navigation.titled(rows_document(*rows))
 
     def rows(self, shard: ShardInfo, table: str, columns: list[str] | None = None) -> Iterator[Row]:
-        """The rows of one table of a shard. Raises WorkspaceError when the file is not as it was written."""
+        """Return the rows of one table of a shard. Raises WorkspaceError when the file is not as it was written."""
         return read_rows(self._compared(shard, (table,)) / f"{table}.parquet", columns)
 
     def table(self, shard: ShardInfo, table: str, columns: list[str]) -> pa.Table:
@@ -173,7 +173,7 @@ class Corpus:
         return folder
 
     def sources(self) -> Iterator[dict[str, Any]]:
-        """One row per source file: path, format, sha256, size, status, documents, messages."""
+        """Yield one row per source file: path, format, sha256, size, status, documents, messages."""
         for shard in self.shards:
             yield from self.rows(shard, "sources")
 
@@ -192,14 +192,14 @@ class Corpus:
         return read_site(self.folder)
 
     def other_files(self) -> Iterator[str]:
-        """Paths of the ingested files that are not documents: images, code, what no format reads."""
+        """Yield paths of the ingested files that are not documents: images, code, what no format reads."""
         path = compared(self.folder, _OTHER_FILES, _AGAIN)
         if path is not None:
             with path.open(encoding="utf-8") as lines:
                 yield from (line.rstrip("\n") for line in lines)
 
     def check(self) -> list[str]:
-        """Problems found by comparing every file with its recorded digest; empty when all is well."""
+        """Return problems found by comparing every file with its recorded digest; empty when all is well."""
         problems: list[str] = []
         for shard in self.shards:
             for table, digest in zip(TABLES, shard.digests, strict=True):

@@ -21,7 +21,7 @@ def corpus_languages(corpus: Corpus) -> tuple[str, ...]:
 
 
 def counted_languages(corpus: Corpus) -> dict[str, int]:
-    """How many documents declare each language, by its code, or else of a sample how many are surely in it."""
+    """Return how many documents declare each language, by its code, or else of a sample how many are surely in it."""
     rows = (row for shard in corpus.shards for row in corpus.rows(shard, "documents", ["language"]))
     found = Counter(declared_code(row["language"]) for row in rows)
     undeclared = found.pop("", 0)
@@ -38,12 +38,12 @@ def that_count(found: Mapping[str, int]) -> list[str]:
 
 
 def corpus_language(corpus: Corpus) -> str:
-    """The language that most documents are in, as a two-letter code."""
+    """Return the language that most documents are in, as a two-letter code."""
     return corpus_languages(corpus)[0]
 
 
 def _sampled(corpus: Corpus) -> Counter[str]:
-    """The languages of a hundred documents, from all over the corpus."""
+    """Return the languages of a hundred documents, from all over the corpus."""
     count = corpus.document_count
     found: Counter[str] = Counter()
     unsure: Counter[str] = Counter()

@@ -78,7 +78,7 @@ _KINDS = {kind.value: kind for kind in LinkKind}
 
 
 def storable(text: str) -> str:
-    """Text that UTF-8 can hold: lone surrogates, which some sources' escapes yield, become U+FFFD."""
+    """Return text that UTF-8 can hold: lone surrogates, which some sources' escapes yield, become U+FFFD."""
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
@@ -123,7 +123,7 @@ def kept_metadata(metadata: Mapping[Any, Any], say: Callable[[str], None] = lamb
 def document_rows(
     document: Document, file: str = "", say: Callable[[str], None] = lambda problem: None
 ) -> tuple[Row, list[Row]]:
-    """The document's row and its sections' rows; the caller numbers the document. say: see `kept_metadata`."""
+    """Return the document's row and its sections' rows; the caller numbers the document. say: see `kept_metadata`."""
     numbers: dict[int, int] = {}
     parents: dict[int, int] = {id(document.root): -1}
     rows: list[Row] = []
@@ -173,7 +173,7 @@ def document_rows(
 
 
 def rows_document(row: Row, section_rows: Sequence[Row]) -> Document:
-    """The Document of its rows."""
+    """Return the Document of its rows."""
     sections: list[Section] = []
     for section_row in section_rows:
         section = Section(
@@ -202,13 +202,13 @@ def rows_document(row: Row, section_rows: Sequence[Row]) -> Document:
 
 
 def group_sections(document_rows_: Iterable[Row], section_rows: Iterator[Row]) -> Iterator[tuple[Row, list[Row]]]:
-    """Each document's row with its sections' rows, from the two tables read side by side."""
+    """Yield each document's row with its sections' rows, from the two tables read side by side."""
     for row in document_rows_:
         yield row, [next(section_rows) for _ in range(row["sections"])]
 
 
 def packed_marks(marks: Sequence[Mark]) -> tuple[bytes, list[str]]:
-    """The marks as bytes, empty where there are none, and the details of those that have one."""
+    """Return the marks as bytes, empty where there are none, and the details of those that have one."""
     if not marks:
         return b"", []
     starts = [mark.start for mark in marks]
@@ -224,7 +224,7 @@ def packed_marks(marks: Sequence[Mark]) -> tuple[bytes, list[str]]:
 
 
 def unpacked_marks(data: bytes, details: Iterable[str]) -> list[Mark]:
-    """The marks of such bytes."""
+    """Return the marks of such bytes."""
     if not data:
         return []
     widths = data[:_HEADER]

@@ -97,14 +97,14 @@ class ShardWriter:
 
 
 def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
-    """A table's rows, one row group in memory at a time. Raises WorkspaceError on a broken file."""
+    """Yield a table's rows, one row group in memory at a time. Raises WorkspaceError on a broken file."""
     with _reading(path), pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
             yield from file.read_row_group(group, columns=columns).to_pylist()
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """Columns of a table, whole, all with None. Raises WorkspaceError on a broken file."""
+    """Return columns of a table, whole, all with None. Raises WorkspaceError on a broken file."""
     with _reading(path), pq.ParquetFile(path) as file:  # pq.read_table loads what reads data sets of many files
         return file.read(columns=columns)
 
@@ -114,13 +114,13 @@ def _reading(path: Path) -> AbstractContextManager[None]:
 
 
 def read_shard(folder: Path, *, links: bool = True) -> Iterator[tuple[Row, list[Row]]]:
-    """Each document's row with its sections' rows, without links=True these are without links and anchors."""
+    """Return each document's row with its sections' rows, without links=True these are without links and anchors."""
     columns = None if links else ["document", "number", "parent", "level", "title", "text"]
     return group_sections(read_rows(folder / "documents.parquet"), read_rows(folder / "sections.parquet", columns))
 
 
 def describe_shard(folder: Path) -> ShardInfo:
-    """A finished shard's entry for the manifest."""
+    """Return a finished shard's entry for the manifest."""
     paths = [row["file"] for row in read_rows(folder / "sources.parquet", ["file"])]
 
     def rows(table: str) -> int:
@@ -143,5 +143,5 @@ def is_shard_name(name: str) -> bool:
 
 
 def path_order(path: str) -> list[str]:
-    """The key under which paths sort as the walk visits them: by component."""
+    """Return the key under which paths sort as the walk visits them: by component."""
     return path.split("/")

@@ -64,11 +64,11 @@ class Site:
         return bool(self.base_url) or self.rule == MIRROR
 
     def address(self, document: Document) -> str:
-        """Where a document is read: what it says itself, else by the rule; "" where nothing tells."""
+        """Return where a document is read: what it says itself, else by the rule; "" where nothing tells."""
         return self.address_of(document.id, document.source.path, document.metadata)
 
     def address_of(self, id: str, path: str, metadata: Mapping[str, Any]) -> str:
-        """The address of the document of an id, a source and what the source says of itself."""
+        """Return the address of the document of an id, a source and what the source says of itself."""
         for key in ("canonical", "og:url"):
             value = metadata.get(key)
             if isinstance(value, str) and value.startswith(("https://", "http://")):

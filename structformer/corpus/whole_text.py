@@ -10,7 +10,7 @@ CHARACTERS = 8000  # more than any ranker reads
 
 
 def whole_text(document: Document, site: Site) -> str:
-    """A document's title, its address where that is known, and its sections with their titles, a line each."""
+    """Return a document's title, its address where that is known, and its sections with their titles, a line each."""
     return with_address("\n".join(_parts(document)), document.title, site.address(document))
 
 

@@ -92,7 +92,7 @@ class Block:
 
 
 def block_tree(text: str, marks: Sequence[Mark]) -> list[Block]:
-    """The blocks of a text: every character that is not white space or drawn between cells is in one leaf."""
+    """Return the blocks of a text: every character that is not white space or drawn between cells is in one leaf."""
     root = Block(MarkKind.PARAGRAPH, 0, len(text))
     stack: list[tuple[int, Block]] = [(-1, root)]
     for mark in marks:
@@ -108,7 +108,7 @@ def block_tree(text: str, marks: Sequence[Mark]) -> list[Block]:
 
 
 def _home(text: str, above: Block, block: Block) -> Block:
-    """The block that another belongs in: the one around it, or a list, a table, a row that is made for it."""
+    """Return the block that another belongs in: the one around it, or a list, a table, a row that is made for it."""
     wanted = _AROUND.get(block.kind)
     if wanted is None or above.kind is wanted:
         return above
@@ -169,5 +169,5 @@ def _paragraphs(text: str, start: int, end: int, ends: re.Pattern[str], kind: Ma
 
 
 def inline_marks(marks: Iterable[Mark]) -> list[Mark]:
-    """The marks within lines, in the order of the text, the outer before the inner."""
+    """Return the marks within lines, in the order of the text, the outer before the inner."""
     return [mark for mark in marks if mark.kind in INLINE]

@@ -75,7 +75,7 @@ class Section:
             stack.extend(reversed(section.children))
 
     def walk_with_path(self) -> Iterator[tuple[Section, tuple[Section, ...]]]:
-        """Pairs of (section, its path from this section down to itself) in pre-order."""
+        """Yield pairs of (section, its path from this section down to itself) in pre-order."""
         stack: list[tuple[Section, tuple[Section, ...]]] = [(self, (self,))]
         while stack:
             section, path = stack.pop()
@@ -134,17 +134,17 @@ class Document:
         return notebook.box(self.title or self.id, notebook.note(about), notebook.tree(nodes), rest)
 
     def sections(self) -> Iterator[Section]:
-        """All sections in pre-order; a section's number is its position here, the root's is 0."""
+        """Return all sections in pre-order; a section's number is its position here, the root's is 0."""
         return self.root.walk()
 
     def links(self) -> Iterator[Link]:
-        """All links of all sections, in source order."""
+        """Yield all links of all sections, in source order."""
         for section in self.root.walk():
             yield from section.links
 
 
 def _sizes(section: Section) -> str:
-    """A section's number of words and of links, as HTML."""
+    """Return a section's number of words and of links, as HTML."""
     sizes = [notebook.count_of(section.word_count, "word")]
     if section.links:
         sizes.append(notebook.count_of(len(section.links), "link"))

@@ -59,7 +59,7 @@ def has_words(text: str, fewest: int) -> bool:
 
 
 def cut_words(text: str, most: int) -> list[str]:
-    """The text in pieces of at most about `most` words, white space as single blanks."""
+    """Return the text in pieces of at most about `most` words, white space as single blanks."""
     if text.isascii() or _SPACELESS.search(text) is None:
         words = text.split()
         return [" ".join(words[start : start + most]) for start in range(0, len(words), most)]
@@ -82,7 +82,7 @@ def cut_words(text: str, most: int) -> list[str]:
 
 
 def first_words(text: str, most: int) -> str:
-    """The beginning of a text, of at most about `most` words, white space as single blanks."""
+    """Return the beginning of a text, of at most about `most` words, white space as single blanks."""
     if text.isascii() or _SPACELESS.search(text) is None:
         return " ".join(text.split(None, most)[:most])
     pieces = cut_words(text, most)
@@ -90,5 +90,5 @@ def first_words(text: str, most: int) -> str:
 
 
 def pieces_of(text: str) -> list[tuple[int, int]]:
-    """The [start, end) of every word, and in scripts without spaces of every character or few letters."""
+    """Return the [start, end) of every word, and in scripts without spaces of every character or few letters."""
     return [found.span() for found in _PIECE.finditer(text)]

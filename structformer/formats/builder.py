@@ -364,7 +364,7 @@ class TreeBuilder:
         return len(self._order) == 1 and self._heading is None and not self._body.length
 
     def current_text(self) -> str:
-        """The own text, so far, of the section being read."""
+        """Return the own text, so far, of the section being read."""
         return self._body.text()
 
     def has_anchor_prefix(self, prefix: str) -> bool:
@@ -449,7 +449,7 @@ class TreeBuilder:
         metadata: dict[str, Any] | None = None,
         promote: bool | None = None,
     ) -> Document:
-        """The finished Document. Its title is, in order: `title`, the first level-1 heading, the file's stem.
+        """Return the finished Document. Its title is, in order: `title`, the first level-1 heading, the file's stem.
 
         promote: make a level-1 heading that comes first and is the only one the root; None does so unless `title` says
         that the document is called otherwise, so that the heading is a section of it."""
@@ -511,7 +511,7 @@ id_ = id  # `finish` has a parameter of the built-in's name, since that is what 
 
 
 def settled(marks: list[Mark]) -> list[Mark]:
-    """The marks that hold text, and the empty cells of rows that do; none within code."""
+    """Return the marks that hold text, and the empty cells of rows that do; none within code."""
     kept: list[Mark] = []
     row: Mark | None = None
     verbatim: Mark | None = None
@@ -578,7 +578,7 @@ def mark_see_also(root: Section) -> None:
 
 
 def stem_title(path: str) -> str:
-    """A file's stem as its title; an index page is called after its folder."""
+    """Return a file's stem as its title; an index page is called after its folder."""
     file = PurePosixPath(re.sub(r"[?#].*$", "", path) or path)
     if file.stem.lower() in _TITLELESS_STEMS and file.parent.name:
         return file.parent.name

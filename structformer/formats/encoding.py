@@ -41,12 +41,12 @@ def shown_encoding(data: bytes) -> str | None:
 
 
 def decoded(data: bytes, encoding: str) -> str:
-    """Text in an encoding by its name; bad bytes become U+FFFD."""
+    """Return text in an encoding by its name; bad bytes become U+FFFD."""
     return _iso_2022_jp(data) if encoding == "iso-2022-jp" else data.decode(encoding, "replace")
 
 
 def as_utf8(data: bytes) -> bytes:
-    """The bytes, or their text as UTF-8 where they are marked as UTF-16 or UTF-32 or show their encoding."""
+    """Return the bytes, or their text as UTF-8 where they are marked as UTF-16 or UTF-32 or show their encoding."""
     for mark, encoding in BOMS[1:]:
         if data.startswith(mark):
             return data.decode(encoding, "replace").encode()
@@ -63,7 +63,7 @@ def _wide(sample: bytes) -> str | None:
 
 
 def _as_wide(sample: bytes, name: str) -> tuple[int, int] | None:
-    """(line breaks, ASCII characters) of the sample in this byte order; None where it is not text in it."""
+    """Return (line breaks, ASCII characters) of the sample in this byte order; None where it is not text in it."""
     try:
         text = codecs.getincrementaldecoder(name)().decode(sample)
     except UnicodeDecodeError:

@@ -14,7 +14,7 @@ def included_files(
     most: int | None = None,
     stands_alone: Callable[[bytes], bool] = lambda data: False,
 ) -> set[str]:
-    """Paths of all files that a source includes whole, directly or through others, and that are not documents of
+    """Return paths of all files that a source includes whole, directly or through others, and that are not documents of
     their own.
 
     names: what the content of a file says that it includes whole. most: no further file is looked into once so many

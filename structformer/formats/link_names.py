@@ -34,7 +34,7 @@ def add_page_suffixes(suffixes: Iterable[str]) -> None:
 
 
 def page_suffixes() -> tuple[str, ...]:
-    """The suffixes of pages: those of installed formats, and common ones."""
+    """Return the suffixes of pages: those of installed formats, and common ones."""
     return _page_suffixes
 
 
@@ -44,7 +44,7 @@ def is_external(target: str) -> bool:
 
 
 def normalize(name: str) -> str:
-    """A name in the one form in which names are compared: percent-decoded, NFC, white space collapsed."""
+    """Return a name in the one form in which names are compared: percent-decoded, NFC, white space collapsed."""
     if "%" in name:
         name = unquote(name, errors="backslashreplace")  # as files whose names are not UTF-8 are called
     if not name.isascii():
@@ -53,12 +53,12 @@ def normalize(name: str) -> str:
 
 
 def wiki_name(title: str) -> str:
-    """A page title as wiki-links write it: case, underscores, hyphens and outer space don't matter."""
+    """Return a page title as wiki-links write it: case, underscores, hyphens and outer space don't matter."""
     return "wiki:" + re.sub(r"[\s_-]+", " ", normalize(title)).strip().casefold()
 
 
 def split_fragment(target: str) -> tuple[str, str]:
-    """A target's page part (without query string) and fragment."""
+    """Return a target's page part (without query string) and fragment."""
     page, _, fragment = target.partition("#")
     return page.partition("?")[0], fragment
 
@@ -77,7 +77,7 @@ def join(base_folder: str, target: str) -> str | None:
 
 
 def without_template(path: str) -> str:
-    """The path of what a template makes: "page.md" for "page.md.in"; any other path as it is."""
+    """Return the path of what a template makes: "page.md" for "page.md.in"; any other path as it is."""
     lower = path.lower()
     if not lower.endswith(_TEMPLATE_SUFFIXES):
         return path
@@ -86,7 +86,7 @@ def without_template(path: str) -> str:
 
 
 def without_suffix(path: str) -> str:
-    """The path without its page suffix (.md, .html, .md.in, ...); other dots stay."""
+    """Return the path without its page suffix (.md, .html, .md.in, ...); other dots stay."""
     if "." not in path:
         return path
     made = without_template(path)
@@ -99,7 +99,7 @@ def without_suffix(path: str) -> str:
 
 
 def without_order(path: str) -> str:
-    """The path without numbers that order pages: "guides/setup" for "02-guides/01-setup"."""
+    """Return the path without numbers that order pages: "guides/setup" for "02-guides/01-setup"."""
     return _ORDER.sub("", path)
 
 
@@ -127,7 +127,7 @@ def _bases(document_path: str) -> tuple[str, str]:
 
 
 def path_candidates(document_path: str, target: str) -> Iterator[str]:
-    """Names that a relative or root-absolute target may mean, best first.
+    """Yield names that a relative or root-absolute target may mean, best first.
 
     First as the file system has it, then as a generated site has it: pages without suffixes, each page a folder of its
     own; a root-absolute one also from each folder above the page, as the root of a site in a repository, with a

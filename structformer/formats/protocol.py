@@ -54,7 +54,7 @@ class StreamFormat(Format, Protocol):
         """Whether a file with these first bytes is such a source, given the options that `read` will get."""
 
     def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
-        """Pieces of some megabytes that `read` takes each by itself; a str says what had to be left out. Raises
+        """Yield pieces of some megabytes that `read` takes each by itself; a str says what had to be left out. Raises
         ReadError.
 
         limit: bytes that one document may have.
@@ -78,7 +78,7 @@ class CutFormat(StreamFormat, Protocol):
     """A stream of independent records: a compressed file of several streams can be read in parts anywhere."""
 
     def frame(self, beginning: bytes) -> Frame | None:
-        """The frame of a stream that begins so; None where it is not to be cut. Raises ReadError."""
+        """Return the frame of a stream that begins so; None where it is not to be cut. Raises ReadError."""
 
 
 @runtime_checkable
@@ -94,7 +94,7 @@ class FragmentFormat(CompositeFormat, Protocol):
     """A format with files that only hold pieces for others."""
 
     def fragments(self, source: SourceFile) -> set[str]:
-        """Paths of the files of which a source takes pieces and which are not documents of their own."""
+        """Return paths of the files of which a source takes pieces and which are not documents of their own."""
 
 
 @runtime_checkable

@@ -76,7 +76,7 @@ def _name_text(section: Section, text_of: Callable[[Link, str], str]) -> None:
 
 
 def _gaps(text: str) -> Iterator[re.Match[str]]:
-    """The placeholders of a text, each run of them with the breaks around it."""
+    """Yield the placeholders of a text, each run of them with the breaks around it."""
     end = 0
     for found in _UNNAMED.finditer(text):
         if found.start() >= end:

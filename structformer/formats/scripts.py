@@ -52,7 +52,7 @@ def written(script: Script, before: str, content: str) -> tuple[str, str, str]:
 
 
 def script_text(script: Script, before: str, content: str) -> str:
-    """The whole of what `written` says."""
+    """Return the whole of what `written` says."""
     return "".join(written(script, before, content))
 
 

@@ -29,7 +29,7 @@ class Neighbours(Protocol):
         """Return a file's content by its path; None if there is none, it is too large, or lies outside the root."""
 
     def find(self, suffix: str) -> list[str]:
-        """Paths of all files with that suffix, in order."""
+        """Return paths of all files with that suffix, in order."""
 
 
 def open_file(location: Path) -> BufferedReader:
@@ -62,7 +62,7 @@ class SourceFile:
         self._opened = [0]  # how many files, by this one and by all that are opened for the same document
 
     def read(self) -> bytes:
-        """The whole content. Raises ReadError when the file cannot be read."""
+        """Return the whole content. Raises ReadError when the file cannot be read."""
         if self._data is not None:
             return self._data
         assert self._location is not None

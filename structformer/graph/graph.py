@@ -164,16 +164,16 @@ class ReferenceGraph:
         return NameTables(self.folder / "names")
 
     def edges(self) -> Iterator[dict[str, Any]]:
-        """All edges as rows of the schema EDGES, in order of their source."""
+        """Yield all edges as rows of the schema EDGES, in order of their source."""
         for shard in range(len(self.corpus.shards)):
             yield from self.shard_edges(shard)
 
     def shard_edges(self, shard: int) -> Iterator[dict[str, Any]]:
-        """The edges whose source is in a shard of the corpus, in order of their source."""
+        """Yield the edges whose source is in a shard of the corpus, in order of their source."""
         yield from read_rows(self._file(f"edges/{shard:05}.parquet"))
 
     def see_also_of(self, document: int) -> list[int]:
-        """Documents whose see-also lists name a document, ascending."""
+        """Return documents whose see-also lists name a document, ascending."""
         if self._see_also_back is None:
             starts, targets = self._see_also_arrays()
             sources = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
@@ -201,7 +201,7 @@ class ReferenceGraph:
         return read_incoming(self._file(f"incoming/{group:03}.parquet"), place)
 
     def outgoing(self, shard: int) -> pa.Table:
-        """The edges whose source is in a shard of the corpus, as rows of EDGES in order of their source."""
+        """Return the edges whose source is in a shard of the corpus, as rows of EDGES in order of their source."""
         return read_table(self._file(f"edges/{shard:05}.parquet"))
 
     def incoming_texts(self, shard: int | None = None) -> dict[tuple[int, int], list[str]]:

@@ -55,7 +55,7 @@ class Groups:
         return cls(firsts, tuple(corpus.starts[first] for first in firsts))
 
     def of_shard(self, shard: int) -> tuple[int, int]:
-        """(a shard's group, its place in it)."""
+        """Return (a shard's group, its place in it)."""
         group = bisect_right(self.first_shards, shard) - 1
         return group, shard - self.first_shards[group]
 
@@ -72,7 +72,7 @@ class IncomingTask:
 
 
 def redirect_row(document: int, name: str) -> dict[str, object]:
-    """A name that redirects to a document, as a row among the links to it."""
+    """Return a name that redirects to a document, as a row among the links to it."""
     return dict(zip(EDGES.names, (NOWHERE, NOWHERE, document, 0, _REDIRECT, name, 0, 0), strict=True))
 
 

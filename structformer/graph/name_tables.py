@@ -110,7 +110,7 @@ def write_names(corpus: Corpus, folder: Path, *, engine: str | Engine = "local",
 
 
 def graph_work(function: str, tasks: int, workers: int) -> Work:
-    """How a step of the graph is run."""
+    """Return how a step of the graph is run."""
     limits, workers = Limits(), max(1, min(workers, tasks))
     return Work(function, workers, seconds=limits.seconds * 10, memory_bytes=limits.memory_bytes, lost=_give_up)
 
@@ -152,7 +152,7 @@ def _other_files(task: GatherTask) -> Iterator[Entry]:
 
 
 def _folders(path: str, known: set[str]) -> Iterator[Entry]:
-    """A path's folders, those that are not known already."""
+    """Yield a path's folders, those that are not known already."""
     folder = path.rpartition("/")[0]
     while folder and folder not in known:
         known.add(folder)
@@ -194,7 +194,7 @@ def _ranked_names(row: Mapping[str, Any], site: Site, lying: Site) -> dict[str, 
 
 
 def _places(document: int, sections: Iterable[dict[str, Any]]) -> Iterator[Entry]:
-    """The anchors of a document, and the loose forms of these and of its titles that one section alone has."""
+    """Yield the anchors of a document, and the loose forms of these and of its titles that one section alone has."""
     loose: dict[str, str] = {}
     for row in sections:
         number = str(row["number"])
@@ -210,7 +210,7 @@ def _places(document: int, sections: Iterable[dict[str, Any]]) -> Iterator[Entry
 
 
 def _loose_forms(name: str) -> Iterator[str]:
-    """The letters and digits of a name, and those behind a number in front, which some renderers leave out."""
+    """Yield the letters and digits of a name, and those behind a number in front, which some renderers leave out."""
     form = letters_and_digits(name)
     if form:
         yield form
@@ -250,7 +250,7 @@ def write_table(task: TableTask, started: Callable[[str], None]) -> None:
 
 
 def _first_ranked(names: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, int]]:
-    """(name, document) of (name, rank, document): those of a name's lowest rank."""
+    """Yield (name, document) of (name, rank, document): those of a name's lowest rank."""
     for name, its in groupby(sorted(names), itemgetter(0)):
         _, first = next(groupby(its, itemgetter(1)))
         yield from ((name, document) for *_, document in first)
@@ -315,7 +315,7 @@ class NameTables:
         return bool(self._rows("SELECT 1 FROM names WHERE name = ? LIMIT 1", name))
 
     def _documents(self, name: str) -> tuple[int, ...]:
-        """Numbers of a name's documents, two at most; without any, those of the shortest chain of aliases."""
+        """Return numbers of a name's documents, two at most; without any, those of the shortest chain of aliases."""
         if self._table_of(name) < 0:
             return ()
         query = "SELECT document FROM names WHERE name = ? ORDER BY document LIMIT 2"
@@ -328,7 +328,7 @@ class NameTables:
         return ()
 
     def nearest(self, name: str, number: int) -> tuple[int, ...]:
-        """The documents of a name that share most folders with a document, of these those in the fewest."""
+        """Return the documents of a name that share most folders with a document, of these those in the fewest."""
         query = "SELECT document FROM names WHERE name = ? AND document {} ORDER BY document {} LIMIT 9"
         sides = (query.format(f">= {number}", "ASC"), query.format(f"< {number}", "DESC"))
         path, distances = self._path(number), dict[int, tuple[int, int]]()
@@ -358,7 +358,7 @@ class NameTables:
         return self._first(query, document, (form, _NUMBERLESS + form) if form else ())
 
     def _first(self, query: str, document: int, forms: Iterable[str]) -> int | None:
-        """The section that a query finds by the first form that has one."""
+        """Return the section that a query finds by the first form that has one."""
         table = self._of(document % self._count)
         found = (table.execute(query, (document, form)).fetchone() for form in forms)
         return next((int(row[0]) for row in found if row is not None), None)

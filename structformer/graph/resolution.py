@@ -114,7 +114,7 @@ def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resoluti
 
 
 def _redirected(corpus: Corpus, shard: ShardInfo, names: NameTables) -> Iterator[tuple[int, str]]:
-    """(document, name) of the names that a shard's sources redirect to it."""
+    """Yield (document, name) of the names that a shard's sources redirect to it."""
     for row in corpus.rows(shard, "sources", ["aliases"]):
         for alias in row["aliases"] or ():
             found = names.documents(normalize(alias["target"].partition("#")[0]))
@@ -249,7 +249,7 @@ def _by_names(candidates: Iterable[str], document: Document, number: int, names:
 
 
 def format_of(document: Document) -> Format:
-    """The format that a document was read by. Raises WorkspaceError when it is installed no more."""
+    """Return the format that a document was read by. Raises WorkspaceError when it is installed no more."""
     try:
         return load_plugins().format(document.source.format)
     except UsageError as error:

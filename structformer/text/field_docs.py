@@ -27,7 +27,7 @@ class FieldDoc:
 
 @cache
 def field_docs(module: str, name: str) -> dict[str, FieldDoc]:
-    """The fields of a dataclass of the package, by its module ("training.options") and its name, in their order.
+    """Return the fields of a dataclass of the package, by its module ("training.options") and its name, in their order.
 
     >>> field_docs("sampling.example", "SamplingOptions")["min_words"].help
     'Texts with fewer words take no part, as positive or negative.  [default: 20]'
@@ -65,7 +65,7 @@ def _default(value: ast.expr | None, constants: dict[str, Any]) -> Any:
 
 
 def options_page() -> str:
-    """All options of training and sampling as Markdown: docs/options.md."""
+    """Return all options of training and sampling as Markdown: docs/options.md."""
     parts = [
         "# Options",
         "These are the keys of recipes, of `--set KEY=VALUE` and of `TrainingOptions`. For sampling, write\n"

@@ -22,7 +22,7 @@ _SEE_ALSO = re.compile(
 
 
 def _plain(title: str) -> str:
-    """A title without what does not tell titles apart: case, signs at its ends."""
+    """Return a title without what does not tell titles apart: case, signs at its ends."""
     plain = unicodedata.normalize("NFC", title).replace("\u2019", "'").casefold()
     return " ".join(plain.split()).strip(" .:!?*_#-：？！。…¿¡؟\u200e\u200f")
 
@@ -47,13 +47,13 @@ def github_slug(title: str) -> str:
 
 @lru_cache(maxsize=4096)
 def ascii_slug(title: str) -> str:
-    """The anchor that Python-Markdown gives a title: ASCII only, runs of spaces and hyphens one hyphen."""
+    """Return the anchor that Python-Markdown gives a title: ASCII only, runs of spaces and hyphens one hyphen."""
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_title).strip().lower())
 
 
 def letters_and_digits(name: str) -> str:
-    """A title's letters and digits, as in all its anchors: small, without Latin, Greek and Cyrillic accents."""
+    """Return a title's letters and digits, as in all its anchors: small, without Latin, Greek and Cyrillic accents."""
     if name.isascii():
         return _NO_LETTER.sub("", name.lower())
     parts = unicodedata.normalize("NFKD", "".join(filter(_is_part, name)))

@@ -44,7 +44,7 @@ class LanguageMark:
 
 
 def language_marks(document_id: str) -> list[LanguageMark]:
-    """The marks that an id may have."""
+    """Return the marks that an id may have."""
     return list(islice(_marks(document_id), _MOST))
 
 
@@ -58,7 +58,7 @@ def _marks(document_id: str) -> Iterator[LanguageMark]:
 
 
 def _marks_of(parts: Sequence[str], place: int, end: int) -> Iterator[LanguageMark]:
-    """Those that end there in a part of an id."""
+    """Yield those that end there in a part of an id."""
     part = parts[place]
     before, after = parts[:place], parts[place + 1 :]
 
@@ -74,7 +74,7 @@ def _marks_of(parts: Sequence[str], place: int, end: int) -> Iterator[LanguageMa
 
 
 def _without(before: Sequence[str], after: Sequence[str]) -> Iterator[list[str]]:
-    """The parts of an id without the folder of a language between these, and without that of all languages."""
+    """Yield the parts of an id without the folder of a language between these, and without that of all languages."""
     yield [*before, *after]
     if not before or before[-1].lower() not in _ALL:
         return
@@ -85,6 +85,6 @@ def _without(before: Sequence[str], after: Sequence[str]) -> Iterator[list[str]]
 
 @lru_cache(maxsize=4096)
 def _language(text: str) -> str:
-    """The language that a part of an id may name; "" where it names none."""
+    """Return the language that a part of an id may name; "" where it names none."""
     tag = _CALLED.get(text.lower(), text)
     return declared_variant(tag) if _TAG.fullmatch(tag) and declared_code(tag) in LANGUAGE_NAMES else ""

@@ -61,7 +61,7 @@ def declared_code(declared: str | None) -> str:
 
 
 def declared_variant(declared: str | None) -> str:
-    """How readers name a variant: "zh-TW" of "zh_tw", "sr-Latn", "pt-BR"; of others the code alone."""
+    """Return how readers name a variant: "zh-TW" of "zh_tw", "sr-Latn", "pt-BR"; of others the code alone."""
     code = declared_code(declared)
     if code not in _VARIANTS:
         return code
@@ -75,14 +75,14 @@ def _tag(declared: str | None) -> str:
 
 
 def _subtag(part: str) -> str:
-    """A part of a tag as people write it."""
+    """Return a part of a tag as people write it."""
     if len(part) == _SCRIPT:
         return part.title()
     return part.upper() if len(part) == _REGION else part.lower()
 
 
 def told_among(text: str, among: Collection[str] = (), *, surely: float = _SURELY_ONE) -> str:
-    """The one of these languages, by code, that even a short text is surely in, else "". among: () for any."""
+    """Return the one of these languages, by code, that even a short text is surely in, else "". among: () for any."""
     shares: dict[str, float] = {}
     for language, share in _identifier(()).rank(text[:_CHARACTERS]):
         if (code := declared_code(language)) and (not among or code in among):
@@ -92,7 +92,7 @@ def told_among(text: str, among: Collection[str] = (), *, surely: float = _SUREL
 
 
 def known_languages(codes: Collection[str]) -> list[str]:
-    """Those of these languages that can be told from texts."""
+    """Return those of these languages that can be told from texts."""
     can_be_told = set(_identifier(()).nb_classes)
     return sorted(code for code in codes if code in can_be_told)
 

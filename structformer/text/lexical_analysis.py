@@ -46,7 +46,7 @@ def neighbours(character: str) -> tuple[str, ...]:
 
 
 def _script(character: str) -> str:
-    """Which alphabet, by where it begins; Hangul; or "", Chinese and Japanese."""
+    """Return which alphabet, by where it begins; Hangul; or "", Chinese and Japanese."""
     if _ALPHABET.match(character):
         return chr(ord(character) & ~0x7F)
     return "hangul" if _HANGUL.match(character) else ""
@@ -76,7 +76,7 @@ class AllForms:
         self._forms = lru_cache(_KEPT_FORMS)(self._forms_of)
 
     def analyze(self, text: str) -> list[str]:
-        """The terms, each word's forms side by side."""
+        """Return the terms, each word's forms side by side."""
         return [form for word in text.split() for form in self._forms(word)]
 
     def _forms_of(self, word: str) -> tuple[str, ...]:
@@ -97,12 +97,12 @@ _analyzer = cache(analyzer)
 
 
 def query_terms(words: Analyzer, query: str, cut: Cut = spaced) -> list[str]:
-    """The query's distinct terms in order; of an overlong query the first _MAX_QUERY_TERMS."""
+    """Return the query's distinct terms in order; of an overlong query the first _MAX_QUERY_TERMS."""
     return list(dict.fromkeys(words.analyze(cut(query[:MOST_ASKED]))))[:_MAX_QUERY_TERMS]
 
 
 def weighed_terms(words: Analyzer, query: str, cut: Cut = spaced) -> dict[str, float]:
-    """The query's terms with what each counts: less where it is another form of a word."""
+    """Return the query's terms with what each counts: less where it is another form of a word."""
     terms = query_terms(words, query, cut)
     own = frozenset(terms if cut is not spaced else query_terms(words, query, bare_words))
     return {term: 1.0 if term in own else _OTHER_FORM for term in terms}
@@ -116,7 +116,7 @@ def any_term_query(
     lone: Callable[[str, str], tantivy.Query] | None = None,
     cuts: Mapping[str, Cut] = MappingProxyType({}),
 ) -> tantivy.Query | None:
-    """A query for any of the terms in any of the fields, their BM25 scores times the fields' boosts summed; None
+    """Return a query for any of the terms in any of the fields, their BM25 scores times the fields' boosts summed; None
     without a term.
 
     analyzers: each field's. lone: gives what asks a field for a character that stands alone in the query; without it,

@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 file, packed with gzip or not, without their ends. Raises UsageError if unreadable."""
+    """Yield the lines of a UTF-8 file, packed with gzip or not, without their ends. Raises UsageError if unreadable."""
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode("utf-8-sig")

@@ -60,7 +60,7 @@ def section_prose(section: Section) -> str:
 
 
 def section_passages(section: Section) -> Iterator[Passage]:
-    """A section's passages for index, training and judging; none of see-also lists, which name other pages."""
+    """Return a section's passages for index, training and judging; none of see-also lists, which name other pages."""
     return iter(()) if section.is_link_list else cut_section(section, PASSAGE_WORDS)
 
 
@@ -70,7 +70,7 @@ def cut_section(section: Section, max_words: int) -> Iterator[Passage]:
 
 
 def passages(text: str, max_words: int) -> Iterator[str]:
-    """The text in pieces of about `max_words` words, cut at blank lines, else line ends, else sentences."""
+    """Return the text in pieces of about `max_words` words, cut at blank lines, else line ends, else sentences."""
     return (passage.text for passage in _gathered(_pieces(text, max_words), max_words))
 
 
@@ -125,7 +125,7 @@ def _joined(pieces: list[_Piece]) -> Passage:
 
 
 def _no_prose(blocks: Sequence[Block]) -> list[Block]:
-    """The outermost blocks that are not prose, from first to last."""
+    """Return the outermost blocks that are not prose, from first to last."""
     found: list[Block] = []
     stack = list(reversed(blocks))
     while stack:
@@ -138,7 +138,7 @@ def _no_prose(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _pieces_of_blocks(text: str, blocks: Sequence[Block], max_words: int) -> Iterator[_Piece]:
-    """Pieces no longer than max_words; none is partly prose."""
+    """Yield pieces no longer than max_words; none is partly prose."""
     position = 0
     for block in blocks:
         yield from _placed(text, position, block.start, max_words)
@@ -156,7 +156,7 @@ def _pieces_of_blocks(text: str, blocks: Sequence[Block], max_words: int) -> Ite
 
 
 def _placed(text: str, start: int, end: int, max_words: int) -> Iterator[_Piece]:
-    """The pieces of the prose in [start, end)."""
+    """Yield the pieces of the prose in [start, end)."""
     part = text[start:end]
     joint = _joint(text, start + len(part) - len(part.lstrip())) if start else ""
     for piece in _pieces(part.strip("\n") if start or end < len(text) else part, max_words):
@@ -174,7 +174,7 @@ def _joint(text: str, start: int) -> str:
 
 
 def _rows(text: str, table: Block, joint: str, max_words: int) -> Iterator[_Piece]:
-    """A long table's rows and caption, the rows with the column titles that stand above them."""
+    """Yield a long table's rows and caption, the rows with the column titles that stand above them."""
     header = ""
     for block in table.children:
         row = text[block.start : block.end]
@@ -191,7 +191,7 @@ def _rows(text: str, table: Block, joint: str, max_words: int) -> Iterator[_Piec
 
 
 def _pieces(text: str, max_words: int) -> Iterator[_Piece]:
-    """Pieces of prose no longer than max_words."""
+    """Yield pieces of prose no longer than max_words."""
     for paragraph in _PAGE_SEPARATOR.split(text):
         if not paragraph.strip():
             continue
@@ -210,7 +210,7 @@ def _pieces(text: str, max_words: int) -> Iterator[_Piece]:
 
 
 def with_path(path: str, text: str) -> str:
-    """A passage as rankers see it: its path on a line of its own, then its text."""
+    """Return a passage as rankers see it: its path on a line of its own, then its text."""
     return f"{path}\n{text}" if path and text else path or text
 
 

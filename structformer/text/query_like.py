@@ -122,5 +122,5 @@ def is_fragment(sentence: str, line: str, before: str, after: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """The text in lower case with single spaces, by which equal questions are known."""
+    """Return the text in lower case with single spaces, by which equal questions are known."""
     return " ".join(text.lower().split())

@@ -28,7 +28,7 @@ _GOES_ON = re.compile(r"(?<!\w)[^\W\d_]\.\s[^\W\d_]{1,2}\.")
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The text's sentences; a line break ends one too, since list items, table rows and captions are lines."""
+    """Yield the text's sentences; a line break ends one too, since list items, table rows and captions are lines."""
     for line in text.split("\n"):
         start = 0
         for found in _SENTENCE_END.finditer(line):

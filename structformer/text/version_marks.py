@@ -26,7 +26,7 @@ def released_folders(names: Callable[[], tuple[str, ...]]) -> None:
 
 
 def version_of(document_id: str) -> tuple[str, Order]:
-    """A document's id without the folders that may name its version (`1/list.md` need not), and their order."""
+    """Return a document's id without the folders that may name its version (`1/list.md` need not), and their order."""
     *folders, name = document_id.split("/")
     kept: list[str] = []
     marks = []
@@ -42,7 +42,7 @@ def version_of(document_id: str) -> tuple[str, Order]:
 
 
 def version_names(document_id: str) -> frozenset[str]:
-    """How a query, in lower case, may name the version of a document: by more than a digit."""
+    """Return how a query, in lower case, may name the version of a document: by more than a digit."""
     marks = [mark for mark in document_id.lower().split("/")[:-1] if (order := version_order(mark)) and order[0] == 1]
     numbers = [mark.lstrip("_abcdefghijklmnopqrstuvwxyz.- ") for mark in marks]
     return frozenset([*(each for each in (*marks, *numbers) if len(each) > 1), *(f"v{number}" for number in numbers)])

@@ -77,7 +77,7 @@ _Found = TypeVar("_Found")
 
 
 def normal(text: str) -> str:
-    """The form in which texts are compared: NFKC, case folded, without what cannot be seen."""
+    """Return the form in which texts are compared: NFKC, case folded, without what cannot be seen."""
     if text.isascii():
         return text.lower()
     lower = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold()
@@ -85,7 +85,7 @@ def normal(text: str) -> str:
 
 
 def folded(word: str) -> str:
-    """A word, in normal form, without accents and other marks that many leave out."""
+    """Return a word, in normal form, without accents and other marks that many leave out."""
     if word.isascii():
         return word
     plain = _LEFT_OUT.sub("", unicodedata.normalize("NFD", word.translate(_PLAIN)))
@@ -93,24 +93,24 @@ def folded(word: str) -> str:
 
 
 def written_words(text: str) -> list[str]:
-    """The words in normal form, runs of scripts without spaces as one."""
+    """Return the words in normal form, runs of scripts without spaces as one."""
     if text.isascii():
         return [word[:LONGEST] for word in _ASCII_WORD.findall(text.lower())]
     return [word if RUN.search(word) else word[:LONGEST] for word in _WORD.findall(normal(text))]
 
 
 def spaced(text: str) -> str:
-    """A text's words and their other forms, with blanks between them; what cuts at blanks gives its terms."""
+    """Return a text's words and their other forms, with blanks between them; what cuts at blanks gives its terms."""
     return cut_text(text).spaced
 
 
 def bare_words(text: str) -> str:
-    """A text's words alone, one after another."""
+    """Return a text's words alone, one after another."""
     return cut_text(text).words
 
 
 def names_of(text: str) -> str:
-    """A text's names, whole and in pieces that are names, and its signs."""
+    """Return a text's names, whole and in pieces that are names, and its signs."""
     return cut_text(text).names
 
 
@@ -135,7 +135,7 @@ class Asked(NamedTuple):
 
 
 def asked(query: str) -> Asked:
-    """A query with its `"phrases in quotes"` and `-words`; words alone where nothing else would be asked for."""
+    """Return a query with its `"phrases in quotes"` and `-words`; words alone where nothing else would be asked for."""
     query = query[:MOST_ASKED]
     phrases: list[str] = []
     without: list[str] = []
@@ -169,7 +169,7 @@ class CutText(NamedTuple):
 
 @lru_cache(2)  # a query is cut for several fields, one after another
 def cut_text(text: str) -> CutText:
-    """A text's words, their other forms and its names."""
+    """Return a text's words, their other forms and its names."""
     chunks = text.split()
     others = list(filter(None, map(_known_others.__getitem__, chunks)))
     if text.isascii() and max(map(len, chunks), default=0) <= LONGEST:
@@ -209,7 +209,7 @@ def _words_in(chunk: str) -> str:
 
 
 def _others_in(chunk: str) -> tuple[str, str] | None:
-    """Other forms of a chunk's words, and its names; None where there are neither, as with most."""
+    """Return other forms of a chunk's words, and its names; None where there are neither, as with most."""
     if _PLAIN_CHUNK.fullmatch(chunk):
         return None
     forms = [word.lower() for word in _camel_parts(chunk)] if _MAY_BE_CAMEL.search(chunk) else []
@@ -229,7 +229,7 @@ _known_words, _known_others = _Known(_words_in), _Known(_others_in)
 
 
 def _with_pairs(word: str) -> Iterator[str]:
-    """A word, runs of a script without spaces as pairs of neighbours."""
+    """Yield a word, runs of a script without spaces as pairs of neighbours."""
     if word.isascii() or RUN.search(word) is None:
         yield word
         return
@@ -266,7 +266,7 @@ def _names(chunk: str) -> Iterator[str]:
 
 
 def _pieces(name: str) -> Iterator[str]:
-    """A name, without the signs before it, and what it has between signs, as far as these are names."""
+    """Yield a name, without the signs before it, and what it has between signs, as far as these are names."""
     pieces = level = [name, name.lstrip(_BEFORE)]
     if version := _VERSION.fullmatch(level[1]):
         pieces = [*level, version[1]]
