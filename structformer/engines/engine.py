@@ -34,4 +34,4 @@ class Engine(Protocol):
     def name(self) -> str: ...
 
     def map(self, work: Work, tasks: Iterable[Any]) -> Iterator[Any]:
-        """Results in the order of the tasks. Raises a task's own StructformerError, any other as RuntimeError."""
+        """Yield results in the order of the tasks. Raises a task's own StructformerError, any other as RuntimeError."""

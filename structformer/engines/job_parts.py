@@ -37,7 +37,7 @@ class Part:
 
     @classmethod
     def parse(cls, text: str) -> Part:
-        """A part from "3/8". Raises UsageError."""
+        """Return a part from "3/8". Raises UsageError."""
         found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
         number, of = (int(found[1]), int(found[2])) if found else (0, 0)
         if not 1 <= number <= of <= _MOST:
@@ -95,7 +95,7 @@ class PartsFolder:
         write_json(self._mark(part.number), {"part": str(part)})
 
     def missing(self) -> list[int]:
-        """The numbers of the parts that have not ended. Raises WorkspaceError."""
+        """Return the numbers of the parts that have not ended. Raises WorkspaceError."""
         return [number for number in range(1, self.plan()["parts"] + 1) if not self._mark(number).exists()]
 
     def to_merge(self, *, rest: bool) -> dict[str, Any]:

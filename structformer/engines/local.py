@@ -19,7 +19,7 @@ class LocalEngine:
     name = "local"
 
     def map(self, work: Work, tasks: Iterable[Any]) -> Iterator[Any]:
-        """Results in the order of the tasks."""
+        """Yield results in the order of the tasks."""
         source = enumerate(tasks)
         lock = threading.Lock()
         results: queue.Queue[tuple[int, Any, BaseException | None]] = queue.Queue()
@@ -75,7 +75,7 @@ def _in_order(
 
 
 def get_engine(engine: str | Engine = "local") -> Engine:
-    """An engine by its name. Raises UsageError naming those there are."""
+    """Return an engine by its name. Raises UsageError naming those there are."""
     if not isinstance(engine, str):
         return engine
     engines: dict[str, Engine] = {LocalEngine.name: LocalEngine()}
@@ -88,7 +88,7 @@ def get_engine(engine: str | Engine = "local") -> Engine:
 
 
 def mapped(work: Work, tasks: Sequence[Any], engine: str | Engine = "local") -> Iterator[Any]:
-    """Results in the order of the tasks, without a process if one worker is enough: for what cannot misbehave."""
+    """Yield results in the order of the tasks, without a process if one worker is enough: for what cannot misbehave."""
     if work.workers > 1:
         yield from get_engine(engine).map(work, tasks)
         return

@@ -66,7 +66,7 @@ class _Worker:
         return _CLOCK_FACTOR * self.seconds + _CLOCK_SECONDS
 
     def run(self, work: Work, task: Any) -> tuple[str, Any]:
-        """("done", result) or ("error", kind and message). Raises EOFError or OSError if the process is gone."""
+        """Return ("done", result) or ("error", kind and message). Raises EOFError or OSError if the process is gone."""
         assert self.process.stdin is not None
         self.item, self.seconds = None, work.seconds
         pickle.dump((work.function, task, work.seconds, _current_folder()), self.process.stdin)
@@ -78,7 +78,7 @@ class _Worker:
             self.item = value
 
     def _receive(self) -> tuple[str, Any]:
-        """The next message; the process is killed when none comes in time. Raises EOFError when it is gone."""
+        """Return the next message; the process is killed when none comes in time. Raises EOFError when it is gone."""
         assert self.process.stdout is not None
         self.deadline = time.monotonic() + self.clock_seconds
         try:
@@ -96,7 +96,7 @@ class _Worker:
             self.process.kill()
 
     def reason(self) -> str:
-        """Why the process ended."""
+        """Return why the process ended."""
         if self.process.returncode in _TIME_SIGNALS:
             return f"took over {self.seconds:g} s of processor time"
         if self.timed_out:
@@ -293,19 +293,19 @@ class Crew:
 
 
 def perform(work: Work, task: Any) -> Any:
-    """One task's result, by a worker process that then waits for the next. Raises the task's error."""
+    """Return one task's result, by a worker process that then waits for the next. Raises the task's error."""
     return Crew(work).perform(task)
 
 
 def _current_folder() -> str:
-    """The folder that relative paths of a task are of, "" where it was deleted."""
+    """Return the folder that relative paths of a task are of, "" where it was deleted."""
     with suppress(OSError):
         return os.getcwd()
     return ""
 
 
 def _error(kind: str, message: str) -> Exception:
-    """A task's error: ours as what it was, any other as a RuntimeError that names it."""
+    """Return a task's error: ours as what it was, any other as a RuntimeError that names it."""
     ours = getattr(errors, kind, None)
     if isinstance(ours, type) and issubclass(ours, errors.StructformerError):
         return ours(message)

@@ -68,7 +68,7 @@ class Account:
         return self.counts.total()
 
     def as_dict(self) -> dict[str, Any]:
-        """The account as JSON types."""
+        """Return the account as JSON types."""
         return {
             "seen": self.seen,
             "documents": self.counts[Fate.DOCUMENT],
@@ -93,7 +93,7 @@ class Account:
 
 
 def by_file(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """A corpus's rows of each file together: of its pieces, or of an archive and its members."""
+    """Return a corpus's rows of each file together: of its pieces, or of an archive and its members."""
     return (list(group) for _, group in groupby(rows, key=lambda row: row["file"]))
 
 

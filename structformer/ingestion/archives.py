@@ -334,7 +334,7 @@ def _first_problem(*checks: tuple[object, str]) -> str:
 
 
 def _clean(name: str) -> tuple[str, str]:
-    """A member's name made relative, and why it is not followed, if it leads elsewhere."""
+    """Return a member's name made relative, and why it is not followed, if it leads elsewhere."""
     shown = display_path(name)
     if name.startswith("/") or "\\" in name or re.match(r"[A-Za-z]:", name) or ".." in name.split("/"):
         return shown, "its name leads out of the archive: skipped"

@@ -76,7 +76,7 @@ def _read_here(task: ReadTask) -> Iterator[Document]:
 
 
 def read_rows(task: ReadTask, started: Started) -> list[tuple[Row, list[Row]]]:
-    """A worker's job: read documents, as rows, which cross to another process however deep they are."""
+    """Do a worker's job: read documents, as rows, which cross to another process however deep they are."""
     documents = _documents(task, Clock(), started)
     return [document_rows(document, document.source.path) for document in islice(documents, task.most)]
 

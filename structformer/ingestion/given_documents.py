@@ -79,7 +79,7 @@ def _given_shards(workspace: Workspace) -> list[ShardInfo]:
 
 
 def given_rows(documents: Iterable[Document]) -> dict[str, Rows]:
-    """The documents as kept, by id, the last of each. Raises UsageError on other objects and unknown formats."""
+    """Return the documents as kept, by id, the last of each. Raises UsageError on other objects and unknown formats."""
     return {row["id"]: (row, sections) for row, sections in map(_rows, documents)}
 
 
@@ -154,7 +154,7 @@ def _digest(documents: Iterable[Rows]) -> str:
 
 
 def _written(folder: Path, documents: dict[str, Rows]) -> list[ShardInfo]:
-    """The shards of the documents; those that are there are not written again."""
+    """Return the shards of the documents; those that are there are not written again."""
     by_shard: defaultdict[int, list[str]] = defaultdict(list)
     for each in sorted(documents, key=path_order):
         by_shard[hashlib.sha256(each.encode()).digest()[0] % _SHARDS].append(each)

@@ -51,7 +51,7 @@ class Taken:
             self._pages |= takes.pages
 
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """The files that are parts, each with the documents that take it in."""
+        """Return the files that are parts, each with the documents that take it in."""
         of: dict[str, list[str]] = {}
         for taker in self._takers():
             for path in self._whole[taker]:
@@ -60,7 +60,7 @@ class Taken:
         return {path: tuple(takers) for path, takers in of.items()}
 
     def fragments(self) -> dict[str, tuple[str, ...]]:
-        """The files that only hold pieces for others, each with those that take some."""
+        """Return the files that only hold pieces for others, each with those that take some."""
         of: dict[str, list[str]] = {}
         for taker in sorted(self._pieces, key=path_order):
             for path in self._pieces[taker]:
@@ -83,12 +83,12 @@ class Taken:
 
 
 def place(part_of: tuple[str, ...], pieces_in: tuple[str, ...]) -> str:
-    """Where a file is that is part of documents, or has pieces in some; "" for one that is read by itself."""
+    """Return where a file is that is part of documents, or has pieces in some; "" for one that is read by itself."""
     if part_of:
         return f"part of {_named(part_of)}"
     return f"only pieces for others: they are in {_named(pieces_in)}" if pieces_in else ""
 
 
 def _named(takers: tuple[str, ...]) -> str:
-    """The first of some files, and how many others there are."""
+    """Return the first of some files, and how many others there are."""
     return f"{takers[0]} and {len(takers) - 1} more" if len(takers) > 1 else takers[0]

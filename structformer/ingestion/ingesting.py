@@ -279,7 +279,7 @@ def site_of(request: IngestRequest, workspace: Workspace, sources: tuple[Source,
 def _site(
     request: IngestRequest, workspace: Workspace, sources: tuple[Source, ...], corpus: Corpus | None
 ) -> tuple[Found, Navigation]:
-    """The site, and what its generator says of the order of a corpus's pages."""
+    """Return the site, and what its generator says of the order of a corpus's pages."""
     given = replace(request.site, said_by=GIVEN) if request.site is not None else None
     if given is None and workspace.has("corpus") and not request.replace_sources:
         known, _ = read_site(workspace.folder("corpus"), damaged=True)

@@ -16,7 +16,7 @@ from structformer.storage.files import temporary_name, writing_errors
 
 
 def dataset_documents(name: str, folder: Path, *, progress: Callable[[int, int], None] | None = None) -> Path:
-    """A data set's documents in `folder`, JSON lines, made unless there. Raises UsageError if unavailable."""
+    """Return a data set's documents in `folder`, JSON lines, made unless there. Raises UsageError if unavailable."""
     path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.jsonl.zst"
     if path.exists():
         return path
@@ -58,7 +58,7 @@ def _records(dataset: Any, name: str) -> Iterator[dict[str, Any]]:
 
 
 def _record(document: Any) -> dict[str, Any]:
-    """A document's fields that are text, and its text where they have other names than usual."""
+    """Return a document's fields that are text, and its text where they have other names than usual."""
     fields = {key: value for key, value in document._asdict().items() if isinstance(value, str | int | float)}
     if not {"text", "body"} & fields.keys() and hasattr(document, "default_text"):
         fields["text"] = document.default_text()

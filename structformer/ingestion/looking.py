@@ -115,7 +115,7 @@ def looked_at(
 
 
 def look(task: LookTask, started: Started) -> list[Looked]:
-    """A worker's job: look at a task's files."""
+    """Do a worker's job: look at a task's files."""
     plugins, neighbours = load_plugins(), neighbours_in(task.survey, task.sources, task.limits, task.wanted)
     lost, options = dict(task.lost), dict(task.options)
     looked: list[Looked] = []
@@ -180,7 +180,7 @@ def look_for_site(task: SiteTask, limits: Limits) -> tuple[FoundSite, Navigation
 
 
 def site_of_sources(task: SiteTask, started: Started) -> tuple[FoundSite, Navigation]:
-    """A worker's job: look for a site, and for the order of its pages."""
+    """Do a worker's job: look for a site, and for the order of its pages."""
     found, navigation = FoundSite(Site()), Navigation()
     if not task.lost:
         started("the settings of the site")
@@ -194,7 +194,7 @@ def site_of_sources(task: SiteTask, started: Started) -> tuple[FoundSite, Naviga
 
 
 def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mapping[str, Any]) -> SurveyedFile | str:
-    """How a file is to be read; why not, for one that is not a document."""
+    """Return how a file is to be read; why not, for one that is not a document."""
     location = str(found.location)
     if found.note:
         return SurveyedFile(found.path, location, "", why=FOLDER, problem=found.note)

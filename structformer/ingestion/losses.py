@@ -133,7 +133,7 @@ def _suspicious(source: str, read: str, start: int, end: int, step: int = 0) -> 
 
 
 def _regions(present: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """(start, end) of the runs of windows in which hardly a word is present, if they have words enough."""
+    """Yield (start, end) of the runs of windows in which hardly a word is present, if they have words enough."""
     start = end = -1
     inside = sum(present[:_WINDOW])
     for place in range(max(0, len(present) - _WINDOW) + 1):

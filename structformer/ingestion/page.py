@@ -95,7 +95,7 @@ _STEPS = (0, 1, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def _shape(corpus: Corpus) -> tuple[Counter[int], list[tuple[str, int]]]:
-    """How many sections there are at each depth, and of each length in words."""
+    """Return how many sections there are at each depth, and of each length in words."""
     depths: Counter[int] = Counter()
     lengths = np.zeros(len(_STEPS), np.int64)
     with ThreadPoolExecutor(_SHARDS_AT_ONCE) as threads:
@@ -108,7 +108,7 @@ def _shape(corpus: Corpus) -> tuple[Counter[int], list[tuple[str, int]]]:
 
 
 def _shape_of(corpus: Corpus, shard: ShardInfo) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The same of one shard, by columns: a pass over all texts of a large corpus, in one process."""
+    """Return the same of one shard, by columns: a pass over all texts of a large corpus, in one process."""
     table = corpus.table(shard, "sections", ["number", "parent", "text"])
     text = table["text"]
     spaces = pc.add(pc.count_substring(text, " "), pc.count_substring(text, "\n"))

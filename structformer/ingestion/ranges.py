@@ -39,7 +39,7 @@ class Range:
 
 
 def ranges(location: Path, format: StreamFormat, size: int = RANGE_BYTES) -> list[Range]:
-    """The ranges of a file, about so many bytes each; none where it cannot be cut."""
+    """Return the ranges of a file, about so many bytes each; none where it cannot be cut."""
     if split_compression(location.name)[1] != "bzip2" or not isinstance(format, CutFormat):
         return []
     try:
@@ -56,7 +56,7 @@ def ranges(location: Path, format: StreamFormat, size: int = RANGE_BYTES) -> lis
 
 
 def _cuts(file: BinaryIO, whole: int, size: int, frame: Frame) -> Iterator[int]:
-    """The first stream that begins with a record from every multiple of the size on."""
+    """Yield the first stream that begins with a record from every multiple of the size on."""
     for target in range(size, whole, size):
         file.seek(target)
         window = file.read(min(size, whole - target) + len(b"BZh91AY&SY") - 1)
@@ -77,7 +77,7 @@ def _begins_with(file: BinaryIO, start: int, record: bytes) -> bool:
 
 
 def range_pieces(location: Path, part: Range, format: StreamFormat, limit: int) -> Iterator[bytes | str]:
-    """A range's pieces, or what is wrong with it."""
+    """Yield a range's pieces, or what is wrong with it."""
     with open_file(location) as packed:
         content = _Framed(bz2.BZ2File(io.BufferedReader(_Window(packed, part))), part)
         try:
@@ -139,7 +139,7 @@ class _Framed:
         self._after = b"" if part.last else part.frame.tail
 
     def read(self, size: int) -> bytes:
-        """Up to so many bytes, but a head or an end by itself."""
+        """Return up to so many bytes, but a head or an end by itself."""
         if self._before:
             data, self._before = self._before, b""
             return data

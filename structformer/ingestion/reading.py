@@ -65,7 +65,7 @@ class Outcome:
 
 
 def head_of(location: Path) -> bytes:
-    """The first bytes of a file, unpacked when it is compressed; empty when it cannot be read."""
+    """Return the first bytes of a file, unpacked when it is compressed; empty when it cannot be read."""
     kind = split_compression(location.name)[1]
     try:
         with open_file(location) as file, decompressed(file, kind) as stream:
@@ -99,12 +99,12 @@ class Reader:
         self._now = now
 
     def file(self, path: str, location: Path, format_name: str = "") -> Reading:
-        """A file; its format is detected when none is named."""
+        """Read a file; its format is detected when none is named."""
         own = Outcome(path, format_name)
         return Reading([own], lambda outcomes: self._file(own, location, outcomes))
 
     def piece(self, path: str, data: bytes, format: Format, why: str = "") -> Reading:
-        """A piece of a stream of documents."""
+        """Read a piece of a stream of documents."""
         own = Outcome(path, format.name, why)
         return Reading(
             [own], lambda _: self._consume(SourceFile(split_compression(path)[0], data), own, format, compared=False)
@@ -234,7 +234,7 @@ class Reader:
     def _member(
         self, member: Member, archive: Archive, own: Outcome, outcome: Outcome, neighbours: ArchiveFiles
     ) -> Iterator[Document]:
-        """The documents of a member that is not an archive."""
+        """Yield the documents of a member that is not an archive."""
         data = member.data
         bare, kind = split_compression(outcome.path)
         try:

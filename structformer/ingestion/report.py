@@ -56,7 +56,7 @@ class IngestReport:
     """Settings files above the given folders that were read to identify the site."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as JSON types."""
+        """Return the report as JSON types."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _INSIDE}
         site = {"base_url": self.site.base_url, "said_by": self.site.said_by, "read_above": self.settings_above}
         return values | {
@@ -87,7 +87,7 @@ def report_lines(corpus: Corpus, ignored: Ignored) -> Iterator[dict[str, str]]:
 
 
 def without_document(corpus: Corpus) -> Iterator[str]:
-    """Paths of sources that hold no document: empty ones, and members of archives that no format reads."""
+    """Yield paths of sources that hold no document: empty ones, and members of archives that no format reads."""
     for row in corpus.sources():
         if row["status"] in (Status.EMPTY, Status.OTHER):
             yield row["path"]

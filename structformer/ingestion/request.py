@@ -52,13 +52,13 @@ class IngestRequest:
         plugins.check_options(self.options)
 
     def description(self) -> dict[str, Any]:
-        """The request in JSON's types, whatever folder it was made in. Parts of one ingest have the same."""
+        """Return the request in JSON's types, whatever folder it was made in. Parts of one ingest have the same."""
         paths = [str(Path(path).resolve()) for path in self.paths]
         return {**asdict(self), "paths": paths, "options": dict(self.options)}
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> IngestRequest:
-        """The request that `description` gave."""
+        """Return the request that `description` gave."""
         given = {each.name: description[each.name] for each in fields(cls)}
         wanted = given["wanted"]
         given["paths"] = tuple(given["paths"])
@@ -97,7 +97,7 @@ class IngestRequest:
         return kept
 
     def _with(self, there: Sequence[Source], places: Sequence[Path], workspace: str) -> tuple[Source, ...]:
-        """The sources of the next corpus, given those that are there and what is to be read."""
+        """Return the sources of the next corpus, given those that are there and what is to be read."""
         if not there or self.replace_sources:
             return sources_of(places)
         if self.add:

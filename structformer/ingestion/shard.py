@@ -78,7 +78,7 @@ class _Earlier:
 
 
 def make_shard(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
-    """A worker's job: the shard of a task's files, made only when it does not exist."""
+    """Do a worker's job: the shard of a task's files, made only when it does not exist."""
     with noting(task.notes, started) as noted:
         return _made(task, noted)
 
@@ -125,7 +125,7 @@ def _is_whole(folder: Path, task: ShardTask) -> bool:
 
 @lru_cache(maxsize=1)
 def _recorded(ingest: str, folder: str) -> dict[str, tuple[str, ...]]:
-    """The digests of the earlier corpus's shards by name."""
+    """Return the digests of the earlier corpus's shards by name."""
     if not folder:
         return {}
     try:
@@ -162,7 +162,7 @@ def _write_shard(
     neighbours: SourceFiles,
     started: Callable[[str], None],
 ) -> tuple[int, int, set[str]]:
-    """(files parsed, files copied, what they took from other files)."""
+    """Return (files parsed, files copied, what they took from other files)."""
     plugins = load_plugins()
     reader = Reader(plugins, dict(task.options), task.limits, neighbours, started, dict(task.lost))
     whole = task.data is None and task.part is None
@@ -219,7 +219,7 @@ def _say(outcome: Outcome, document_id: str, problem: str) -> None:
 
 
 def _readings(task: ShardTask, file: SurveyedFile, reader: Reader, plugins: Plugins) -> Iterator[Reading]:
-    """A file's one reading; of a dump's range one for each piece, or for what is wrong with it."""
+    """Yield a file's one reading; of a dump's range one for each piece, or for what is wrong with it."""
     if task.data is None and task.part is None:
         yield reader.file(file.path, Path(file.location), file.format)
         return
@@ -259,7 +259,7 @@ def source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
 def _earlier(
     task: ShardTask, digests: Mapping[str, tuple[str, int]], neighbours: SourceFiles
 ) -> dict[tuple[str, str, str], _Earlier]:
-    """Rows of unchanged files from earlier shards, by (path, format asked for, digest)."""
+    """Return rows of unchanged files from earlier shards, by (path, format asked for, digest)."""
     found: dict[tuple[str, str, str], _Earlier] = {}
     wanted = {(file.path, digests[file.path][0]): file for file in task.files if file.path in digests and file.is_read}
     signature = _signature(task)
@@ -289,7 +289,7 @@ def _earlier(
 
 
 def _signature(task: ShardTask) -> str:
-    """The part of a shard's name that says by what its documents were read: versions and options."""
+    """Return the part of a shard's name that says by what its documents were read: versions and options."""
     plugins = load_plugins()
     versions = sorted((plugin.name, plugin.version) for plugin in plugins.installed)
     text = json.dumps([FORMAT_VERSION, __version__, sorted(task.options), versions], default=str)
@@ -336,5 +336,5 @@ def _digest(task: ShardTask, file: SurveyedFile) -> tuple[str, int]:
 
 
 def without_lost(task: ShardTask, path: Any, reason: str) -> ShardTask:
-    """The task to run when the worker died while it was at `path`."""
+    """Return the task to run when the worker died while it was at `path`."""
     return replace(task, lost=(*task.lost, (str(path), f"{reason}: skipped")))

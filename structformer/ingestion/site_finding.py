@@ -100,7 +100,7 @@ def found_site(sources: Sequence[Source], theme: str = "", *, above: bool = True
 
 
 def _places(given: Path) -> Iterator[tuple[Path, str]]:
-    """The folders to look into, each with the way there from the given one."""
+    """Yield the folders to look into, each with the way there from the given one."""
     folder = given
     for up in range(_ABOVE + 1):
         yield folder, "../" * up
@@ -142,7 +142,7 @@ def file_reader(start: Path, within: Sequence[Path], given: Path, outside: list[
 
 
 def text_of(folder: Path, name: str, limit: int) -> str | None:
-    """A file's text; None where there is none, or it is too large, or no file of this folder."""
+    """Return a file's text; None where there is none, or it is too large, or no file of this folder."""
     path = folder / name
     try:
         if not path.is_file() or any(each.is_symlink() for each in (path, path.parent) if each != folder):
@@ -208,7 +208,7 @@ def _is_mirror(folder: Path) -> bool:
 
 
 def _sitemap(text: str) -> Site:
-    """The site of a sitemap: the folder that all its addresses share, and the rule that most of them follow."""
+    """Return the site of a sitemap: the folder that all its addresses share, and the rule that most of them follow."""
     addresses = [*filter(is_address, _LOCATION.findall(text))]
     hosts = {urlsplit(address)[:2] for address in addresses}
     if len(hosts) != 1:

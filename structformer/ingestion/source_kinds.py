@@ -45,11 +45,11 @@ class SourceKind(Protocol):
 
 
 def source_kinds() -> dict[str, SourceKind]:
-    """The kinds by name, all of plugins."""
+    """Return the kinds by name, all of plugins."""
     supplied = load_plugins().supplied("structformer_sources", "source", SourceKind)  # type: ignore[type-abstract]
     return {name: kind for name, (kind, _) in supplied.items()}
 
 
 def kind_of(path: str) -> SourceKind | None:
-    """The kind of a PATH that is fetched; None of a file or folder."""
+    """Return the kind of a PATH that is fetched; None of a file or folder."""
     return next((kind for kind in source_kinds().values() if kind.claims(path)), None)

@@ -14,7 +14,7 @@ from structformer.workspace import Source
 
 
 def place_of(path: str | Path, alone: bool = True) -> Path:
-    """The absolute path to read. A link is followed if it is the only PATH, else only within its own folder."""
+    """Return the absolute path to read. A link is followed if it is the only PATH, else only within its own folder."""
     target = Path(path).resolve()
     place = Path(path).parent.resolve() / Path(path).name
     if alone or Path(path).name in ("", "..") or (target.exists() and place.parent in target.parents):
@@ -23,13 +23,13 @@ def place_of(path: str | Path, alone: bool = True) -> Path:
 
 
 def places_of(paths: Sequence[str | Path]) -> list[Path]:
-    """The places of several PATHs; one that lies in another is read with it."""
+    """Return the places of several PATHs; one that lies in another is read with it."""
     places = list(dict.fromkeys(place_of(path, alone=len(paths) == 1) for path in paths))
     return _outside(places, {place for place in places if _is_folder(place)})
 
 
 def sources_of(places: Sequence[Path]) -> tuple[Source, ...]:
-    """The sources of a new corpus."""
+    """Return the sources of a new corpus."""
     if len(places) == 1:
         return (Source("", str(places[0])),)
     base = None if all(map(_is_folder, places)) else _common(places)
@@ -56,7 +56,7 @@ def added_sources(there: Sequence[Source], places: Sequence[Path]) -> tuple[Sour
 
 
 def base_of(source: Source) -> Path | None:
-    """The folder that a source's documents are named from; None where its label is not part of its path."""
+    """Return the folder that a source's documents are named from; None where its label is not part of its path."""
     folder = folder_of(source.path)
     label = Path(source.label).parts
     if not label:
@@ -66,12 +66,12 @@ def base_of(source: Source) -> Path | None:
 
 
 def folder_of(path: str | Path) -> Path:
-    """The folder that a source is, or is a file of."""
+    """Return the folder that a source is, or is a file of."""
     return Path(path) if _is_folder(Path(path)) else Path(path).parent
 
 
 def listed(sources: Iterable[str], most: int = 3) -> str:
-    """The first of some paths, and how many others there are."""
+    """Return the first of some paths, and how many others there are."""
     paths = list(sources)
     return ", ".join(paths[:most]) + (f" and {len(paths) - most} more" if len(paths) > most else "")
 
@@ -85,7 +85,7 @@ def _outside(places: Sequence[Path], folders: set[Path]) -> list[Path]:
 
 
 def _common(places: Sequence[Path]) -> Path | None:
-    """The folder that holds all of some places; None where it is only the root of the file system."""
+    """Return the folder that holds all of some places; None where it is only the root of the file system."""
     try:
         common = Path(os.path.commonpath([place.parent for place in places]))
     except ValueError:  # on different drives
@@ -111,6 +111,6 @@ def _named_by_folder(places: Sequence[Path], taken: set[str]) -> tuple[Source, .
 
 
 def _top_names(sources: Sequence[Source]) -> set[str]:
-    """Names at the top of a source without a label, which a label would collide with."""
+    """Return names at the top of a source without a label, which a label would collide with."""
     folders = {folder_of(source.path) for source in sources if not source.label}
     return {entry.name for folder in folders for entry in (folder.iterdir() if folder.is_dir() else ())}

@@ -84,7 +84,7 @@ class Budget:
         return self._now() - self._began > self._allowed()[1] / 2
 
     def _allowed(self) -> tuple[int, float]:
-        """(bytes unpacked so far, seconds that it may take for them)."""
+        """Return (bytes unpacked so far, seconds that it may take for them)."""
         unpacked = max(self._bytes, self._passed)
         return unpacked, self._limits.seconds_for(unpacked, self._packed)
 
@@ -95,7 +95,7 @@ class Budget:
         self.check()
 
     def metered(self, stream: BinaryIO) -> BinaryIO:
-        """The stream, whose bytes count when they are read."""
+        """Return the stream, whose bytes count when they are read."""
         return cast(BinaryIO, _Metered(stream, self))
 
 

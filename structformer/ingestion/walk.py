@@ -86,7 +86,7 @@ class Found:
 
 
 def display_path(path: str) -> str:
-    """A path that can be stored and printed: undecodable bytes and control characters as escapes."""
+    """Return a path that can be stored and printed: undecodable bytes and control characters as escapes."""
     text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
@@ -106,7 +106,7 @@ PassedOver = Callable[[str, str, bool], None]
 def walk(
     root: Path, wanted: FileFilter | None = None, passed_over: PassedOver = lambda path, why, is_folder: None
 ) -> Iterator[Found]:
-    """Files below `root` in the order of their path components, the same on every machine.
+    """Yield files below `root` in the order of their path components, the same on every machine.
 
     Hidden entries, package folders, workspaces and what .gitignore names are passed over; `passed_over` is called with
     the path of each, why, and whether it is a folder, which is then not opened. Symbolic links are not followed: what
@@ -175,7 +175,7 @@ class _Rules:
         return self._open_folders[folder]
 
     def passed_over(self, path: str, is_folder: bool) -> str:
-        """Why an entry of a folder that is open is not opened, "" when it is."""
+        """Return why an entry of a folder that is open is not opened, "" when it is."""
         name = path.rpartition("/")[2]
         if is_hidden(name):
             return "hidden"
@@ -186,7 +186,7 @@ class _Rules:
         return "a workspace" if is_folder and is_workspace(self._root / path) else ""
 
     def left_out(self, path: str, is_folder: bool) -> str:
-        """Why patterns leave a path out, "" when none does; of .gitignore files the nearest decides."""
+        """Return why patterns leave a path out, "" when none does; of .gitignore files the nearest decides."""
         if self._exclude is not None and self._exclude.match_file(path + "/" * is_folder):
             return "left out (--exclude)"
         folder = path
@@ -199,7 +199,7 @@ class _Rules:
         return ""
 
     def _ignore_file(self, folder: str) -> Any:
-        """The patterns of a folder's .gitignore, None if it has none."""
+        """Return the patterns of a folder's .gitignore, None if it has none."""
         if folder not in self._ignore_files:
             spec = None
             file = self._root / folder / ".gitignore"
@@ -211,7 +211,7 @@ class _Rules:
         return self._ignore_files[folder]
 
     def unasked(self, path: str) -> str:
-        """Why a file is not among those that were asked for, "" when it is."""
+        """Return why a file is not among those that were asked for, "" when it is."""
         if self._include is not None and not self._include.match_file(path):
             return "not among those asked for (--include)"
         return ""
@@ -263,7 +263,7 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def link_problem(root: Path, location: Path) -> str:
-    """Why a symbolic link below a root is not followed."""
+    """Return why a symbolic link below a root is not followed."""
     try:
         target = location.resolve(strict=True)
     except FileNotFoundError:

@@ -33,7 +33,7 @@ def warc_pages(stream: BinaryIO, limit: int) -> Iterator[tuple[str, str, bytes |
 
 
 def page_name(address: str, kind: str) -> str:
-    """A file's name for a page: its host and path, with the suffix that its kind has."""
+    """Return a file's name for a page: its host and path, with the suffix that its kind has."""
     try:
         parts = urlsplit(address)
     except ValueError:  # of brackets, or signs that no host has

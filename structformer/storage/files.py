@@ -36,7 +36,7 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def utf8_path(path: str) -> str:
-    """A path for libraries that take UTF-8 alone: other bytes by an open descriptor of the folder, on Linux."""
+    """Return a path for libraries that take UTF-8 alone: other bytes by an open descriptor of the folder, on Linux."""
     odd = not path.isascii() and any("\udc80" <= sign <= "\udcff" for sign in path)
     if sys.platform != "linux" or not odd or not os.path.isdir(path):
         return path
@@ -47,7 +47,7 @@ def utf8_path(path: str) -> str:
 
 
 def temporary_name(final: str = "", *, of: str = "") -> str:
-    """A new name for what is not finished yet, recognised by `is_temporary`. of: what it is to become."""
+    """Return a new name for what is not finished yet, recognised by `is_temporary`. of: what it is to become."""
     token = (bytes_digest(of.encode("utf-8", "surrogateescape"))[:8] if of else "") + secrets.token_hex(8)
     return f"{_TEMPORARY}{token[:16]}{'-' if final else ''}{final}"
 
@@ -195,7 +195,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_only(path: Path) -> sqlite3.Connection:
-    """A database that nobody writes any more, for any thread. Raises sqlite3.Error."""
+    """Return a database that nobody writes any more, for any thread. Raises sqlite3.Error."""
     # immutable: a folder that may only be read needs no lock in it.
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
 

@@ -88,7 +88,7 @@ class RemoteFolder:
         return len(changed)
 
     def _state(self) -> tuple[dict[str, str], list[str]]:
-        """(digests by path, the log's entries)."""
+        """Return (digests by path, the log's entries)."""
         selector = fs.FileSelector(f"{self._root}/log", allow_not_found=True)
         names = sorted(info.base_name for info in self._store.get_file_info(selector) if info.is_file)
         state: dict[str, str | None] = {}
@@ -150,7 +150,7 @@ class RemoteFolder:
         write_json(self._record, {"files": files, "log": log})
 
     def _changed(self, known: dict[str, list[Any]]) -> dict[str, str | None]:
-        """Digests of the files that are not as they were, None for those that are gone."""
+        """Return digests of the files that are not as they were, None for those that are gone."""
         changed: dict[str, str | None] = {}
         there: set[str] = set()
         for path in self._files():
@@ -181,7 +181,7 @@ class RemoteFolder:
 
 
 def _there(state: dict[str, str | None]) -> dict[str, str]:
-    """The digests of the files that are not gone."""
+    """Return the digests of the files that are not gone."""
     return {path: digest for path, digest in state.items() if digest is not None}
 
 
@@ -190,6 +190,6 @@ def _reason(error: Exception) -> str:
 
 
 def shown(url: str) -> str:
-    """An address without what may be secret in it."""
+    """Return an address without what may be secret in it."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

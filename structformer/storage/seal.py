@@ -63,7 +63,7 @@ def seal(folder: Path, names: Iterable[str] | None = None, *, to: str = SEAL) ->
 
 
 def seal_of(name: str) -> str:
-    """The name of the seal of something that is added to a sealed folder later."""
+    """Return the name of the seal of something that is added to a sealed folder later."""
     return f"{name}{_MORE}"
 
 
@@ -97,7 +97,7 @@ class Sealed:
         return (self.folder / SEAL).exists()
 
     def names(self) -> list[str]:
-        """The sealed files."""
+        """Return the sealed files."""
         return sorted(self._sealed())
 
     def has(self, name: str) -> bool:
@@ -127,7 +127,7 @@ class Sealed:
         self._stamps.save()
 
     def json(self, name: str) -> Any:
-        """The value of a sealed JSON file. Raises WorkspaceError."""
+        """Return the value of a sealed JSON file. Raises WorkspaceError."""
         value = read_json(self.path(name))
         self._stamps.save()
         return value

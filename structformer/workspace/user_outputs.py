@@ -172,7 +172,7 @@ def is_workspace(folder: Path) -> bool:
 
 
 def _recorded(folder: Path) -> set[str]:
-    """The files that a folder had when it was written."""
+    """Return the files that a folder had when it was written."""
     try:
         value: Any = json.loads((folder / RECORD).read_bytes())
         return set(value["files"]) if value["format"] == _FORMAT else set()

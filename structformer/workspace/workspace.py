@@ -80,7 +80,7 @@ _GENERATION = re.compile(r"\d{6,}")
 
 
 def checked_name(name: str, what: str = "name") -> str:
-    """A name safe for a folder: letters, digits, ".", "_", "-", no dot at an end. Raises UsageError."""
+    """Return a name safe for a folder: letters, digits, ".", "_", "-", no dot at an end. Raises UsageError."""
     if not _NAME.fullmatch(name) or name.endswith("."):
         raise UsageError(
             f"{what} {name!r}: use letters, digits, '.', '_' and '-', at most 100, neither "
@@ -189,7 +189,7 @@ class Workspace:
         self.absolute: str = path.absolute if isinstance(path, Workspace) else os.path.abspath(path)
 
     def __str__(self) -> str:
-        """The path as it was given, as long as it means the same."""
+        """Return the path as it was given, as long as it means the same."""
         with suppress(OSError):  # the current folder may be gone
             if os.path.abspath(self._given) == self.absolute:
                 return self._given
@@ -243,7 +243,7 @@ class Workspace:
         return self.path / "logs" / checked_name(name, "the run name")
 
     def evaluation(self, name: str) -> Path:
-        """The folder of an evaluation. Raises UsageError on what is not a name."""
+        """Return the folder of an evaluation. Raises UsageError on what is not a name."""
         return self.path / "evaluation" / checked_name(name, "the evaluation's name")
 
     # State
@@ -313,7 +313,7 @@ class Workspace:
         return self.exists() and part in self.state()["current"]
 
     def folder(self, part: str) -> Path:
-        """The folder of a part's current generation. Raises WorkspaceError naming the command that makes it."""
+        """Return the folder of a part's current generation. Raises WorkspaceError naming the command that makes it."""
         generation = self.state()["current"].get(part)
         if generation is None:
             raise WorkspaceError(f"no {_NAMES.get(part, part)} in {self}: {ADVICE[part]} first")
@@ -338,7 +338,7 @@ class Workspace:
         return [self.path / part / generation for generation in self.state()["kept"].get(part, [])]
 
     def hold(self, part: str, generation: str | None = None) -> tuple[Path, Hold]:
-        """The folder of a part's current or another generation, held against deletion. Raises WorkspaceError."""
+        """Return the folder of a part's current or another generation, held against deletion. Raises WorkspaceError."""
         while True:
             folder = self.folder(part) if generation is None else self.path / part / generation
             was_held = (self.path.resolve(), part, folder.name) in _holds
@@ -574,7 +574,7 @@ class Publication:
         self.beside: dict[str, list[str]] = {}
 
     def folder(self, part: str) -> Path:
-        """The folder of a part's new generation, made at the first call."""
+        """Return the folder of a part's new generation, made at the first call."""
         if part not in self.folders:
             path = self._workspace.path / part / temporary_name()
             path.mkdir(parents=True)
@@ -584,5 +584,5 @@ class Publication:
 
 
 def dated_name() -> str:
-    """The time as a name: 2026-01-31-120000, with a few letters more, so that two of one second differ."""
+    """Return the time as a name: 2026-01-31-120000, with a few letters more, so that two of one second differ."""
     return f"{time.strftime('%Y-%m-%d-%H%M%S')}-{secrets.token_hex(2)}"
