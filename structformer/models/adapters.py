@@ -76,7 +76,7 @@ class Adapter:
 
 
 def settings_of(location: str, name: str = "config.json") -> str:
-    """Where a file of a model is read from: of an adapter that lacks it, its base. Raises ModelError."""
+    """Return where a file of a model is read from: of an adapter that lacks it, its base. Raises ModelError."""
     adapter = None if model_file(location, name) else Adapter.of(location)
     return adapter.base if adapter else location
 
@@ -93,6 +93,6 @@ def _at_hand(base: str) -> bool:
 
 
 def _named(name: str, base: Collection[str]) -> str:
-    """The base's name of a tensor, which may have a further part in front, or lack the first one."""
+    """Return the base's name of a tensor, which may have a further part in front, or lack the first one."""
     likely = [each for each in base if each.endswith(f".{name}") or name.endswith(f".{each}")]
     return likely[0] if name not in base and len(likely) == 1 else name

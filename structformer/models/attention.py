@@ -76,7 +76,7 @@ class LastAttention:
             yield spans[:length], rows[:length, :length]
 
     def _weights(self, encoded: Any) -> torch.Tensor:
-        """(texts, tokens, tokens)"""
+        """Return (texts, tokens, tokens)"""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type != "cpu"):
             if self._last is None:
                 last: torch.Tensor = self._model(**encoded, output_attentions=True).attentions[-1]
@@ -116,7 +116,7 @@ class AttentionWeights:
         return AttentionWeights, (self._location, self._cache, self.fingerprint)
 
     def processes(self, asked: int | None) -> int:
-        """How many processes share the work. asked: what the user wants."""
+        """Return how many processes share the work. asked: what the user wants."""
         devices = torch.cuda.device_count()
         return asked or (_BY_DEVICE * devices if devices else min(_MOST_PROCESSES, os.cpu_count() or 1))
 
@@ -132,7 +132,7 @@ class AttentionWeights:
         self._known = dict(rows)
 
     def weights(self, text: str, start: int = 0, end: int = 0) -> Mapping[str, float]:
-        """Weights by word in lower case; they sum to one. Empty for a text without a word."""
+        """Return weights by word in lower case; they sum to one. Empty for a text without a word."""
         words, _ = _words(text)
         row = self._row((text, start, end)).tolist()
         return {word: weight for word, weight in zip(words, row, strict=False) if weight > 0}
@@ -183,7 +183,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _words(text: str) -> tuple[dict[str, int], list[tuple[int, int, int]]]:
-    """Numbers of a text's words in lower case, by first place; and (start, end, number) of each place."""
+    """Return numbers of a text's words in lower case, by first place; and (start, end, number) of each place."""
     numbers: dict[str, int] = {}
     places = [
         (found.start(), found.end(), numbers.setdefault(found.group().lower(), len(numbers)))
@@ -218,7 +218,7 @@ def _rows(
 
 
 def _batches(texts: Sequence[str], tokens_at_once: int) -> list[list[str]]:
-    """Texts in ascending length, in batches whose padded size is about so many tokens of four characters."""
+    """Return texts in ascending length, in batches whose padded size is about so many tokens of four characters."""
     batches: list[list[str]] = []
     for text in texts:
         tokens = min(_MAX_TOKENS, len(text) // 3 + 3)

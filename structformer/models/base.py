@@ -63,7 +63,7 @@ class BaseModel:
 def resolve_base_model(
     name: str, ranker: str, *, hub_commit: Callable[[str, str], str | None] | None = None
 ) -> BaseModel:
-    """The base model of that name for a ranker; "auto" chooses.
+    """Return the base model of that name for a ranker; "auto" chooses.
 
     auto: BERT-base for a cross-encoder and MiniLM, which is a sentence encoder already, for a bi-encoder, from the hub
     when it can be reached; else the packaged MiniLM. A file is one of word vectors. A hub name may have a revision:
@@ -120,7 +120,7 @@ def own_models() -> Path:
 
 
 def packaged_minilm() -> Path | None:
-    """The folder of MiniLM's weights, of a package or of `structformer pull minilm`; None without any."""
+    """Return the folder of MiniLM's weights, of a package or of `structformer pull minilm`; None without any."""
     packages = (importlib.util.find_spec(name) for name in _MINILM_PACKAGES)
     folders = (each.submodule_search_locations for each in packages if each is not None)
     places = [Path(found[0]) / "model" for found in folders if found]
@@ -130,7 +130,7 @@ def packaged_minilm() -> Path | None:
 
 
 def pretrained_offer() -> str:
-    """The line that offers a pretrained encoder where there is none."""
+    """Return the line that offers a pretrained encoder where there is none."""
     if not are_installed("onnxruntime"):
         return needs("a pretrained encoder beside it", ("onnxruntime",))
     return f"a pretrained encoder beside it finds more: structformer pull minilm ({MINILM_SIZE}, {MINILM_LICENCE})"

@@ -137,7 +137,7 @@ class _Weights:
         return list(self._places)
 
     def place(self, name: str) -> tuple[str, tuple[int, ...], int]:
-        """(type, shape, offset) of a tensor. Raises OtherForm where there is none of that name."""
+        """Return (type, shape, offset) of a tensor. Raises OtherForm where there is none of that name."""
         names = [f"{prefix}{name}" for prefix in (self.prefix, "")]
         names += [each.replace(new, old) for each in names for new, old in _OLD_NAMES.items() if new in each]
         found = next((self._places[each] for each in names if each in self._places), None)
@@ -146,7 +146,7 @@ class _Weights:
         return found
 
     def array(self, name: str) -> npt.NDArray[np.float32]:
-        """A tensor's numbers."""
+        """Return a tensor's numbers."""
         kind, shape, offset = self.place(name)
         raw = np.memmap(self.path, "<u2" if _KINDS[kind][1] == 2 else "<f4", "r", offset, shape)
         if kind == "BF16":
@@ -164,7 +164,7 @@ def _placed(tensor: Mapping[str, Any], start: int, size: int) -> tuple[str, tupl
 
 
 def _low_rank(adapter: Adapter) -> dict[str, _Matrices]:
-    """An adapter's (A, B alpha / r) by the end of the layer's name. Raises OtherForm if it has anything else."""
+    """Return an adapter's (A, B alpha / r) by the end of the layer's name. Raises OtherForm if it has anything else."""
     path = model_file(adapter.location, ADAPTER_FILES[0])
     if path is None:
         raise OtherForm(f"{adapter.location} has no {ADAPTER_FILES[0]}")
@@ -188,19 +188,19 @@ class _Builder:
         self.tensors: dict[str, bytes] = {}
 
     def add(self, operator: str, inputs: Sequence[str], output: str, domain: str = "", **attributes: Attribute) -> str:
-        """An operator; returns the name of what it gives."""
+        """Add an operator; returns the name of what it gives."""
         self.nodes.append(node(operator, inputs, output, domain=domain, **attributes))
         return output
 
     def constant(self, name: str, values: npt.NDArray[Any]) -> str:
-        """A tensor of the graph's own; returns its name."""
+        """Add a tensor of the graph's own; returns its name."""
         kinds = {"float32": FLOAT, "int64": INT64, "int8": INT8, "uint8": UINT8}
         data = np.asarray(values, order="C")
         self.tensors[name] = tensor(name, kinds[data.dtype.name], data.shape, data.tobytes())
         return name
 
     def weight(self, name: str, shape: tuple[int, ...]) -> str:
-        """A tensor of the model's; returns its name. Raises ModelError if it has another shape."""
+        """Add a tensor of the model's; returns its name. Raises ModelError if it has another shape."""
         kind, own, offset = self._checked(name, shape)
         if self._inside or self._int8:
             return self.constant(name, self._weights.array(name))
@@ -245,7 +245,7 @@ class _Builder:
         return self.add("Add", [product, bias], f"{name}.out")
 
     def rows(self, table: str, width: int, numbers: str, output: str) -> str:
-        """The rows of a large table that have these numbers."""
+        """Return the rows of a large table that have these numbers."""
         if not self._int8:
             return self.add("Gather", [self.weight(table, (0, width)), numbers], output)
         self._checked(table, (0, width))
@@ -261,7 +261,7 @@ class _Builder:
 
 
 def _in_8_bits(values: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
-    """(whole numbers, scales), a scale for each row of the last axis."""
+    """Return (whole numbers, scales), a scale for each row of the last axis."""
     scales = np.maximum(np.abs(values).max(-1, keepdims=True), 1e-12) / 127
     return np.round(values / scales).astype(np.int8), scales.astype(np.float32)
 
@@ -346,7 +346,7 @@ def _layer(built: _Builder, form: _Form, name: str, x: str) -> str:
 
 
 def _scored(built: _Builder, form: _Form, weights: _Weights, x: str) -> str:
-    """A classifier's only number, from the first token."""
+    """Return a classifier's only number, from the first token."""
     hidden = built.add("Reshape", [x, "text_shape"], HIDDEN)
     first = built.add("Gather", [hidden, built.constant("first", np.zeros((), np.int64))], "first_token", axis=1)
     dense, last = (

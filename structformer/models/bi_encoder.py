@@ -185,7 +185,7 @@ class BiEncoder(SentenceEncoder):
         return type(self)(model.to(torch.bfloat16), self.tokenizer, passages, self.head)
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(queries, documents) float32: every query with every document."""
+        """Return (queries, documents) float32: every query with every document."""
         return self.encode_queries(queries) @ self.encode_documents(documents).T
 
     def save(self, folder: Path) -> None:

@@ -18,7 +18,7 @@ _QUERIES = "queries"
 
 
 def usable_base(name: str) -> BaseModel:
-    """The base of a name, as for `choose_base`. Raises ModelError as that does."""
+    """Return the base of a name, as for `choose_base`. Raises ModelError as that does."""
     base = resolve_base_model(name, "bi-encoder")
     if base.scratch:
         raise ModelError("--base-model scratch is for training: random weights find nothing")
@@ -60,13 +60,13 @@ def keep_base(workspace: Workspace, base: BaseModel, queries: BaseModel | None =
 
 
 def chosen_base(workspace: Workspace) -> BaseModel | None:
-    """The base that was named; None if none was. Raises WorkspaceError if the file is damaged or gone."""
+    """Return the base that was named; None if none was. Raises WorkspaceError if the file is damaged or gone."""
     found = _read(workspace)
     return None if found is None else _base(found)
 
 
 def chosen_query_model(workspace: Workspace) -> BaseModel | None:
-    """The query model named beside the base; None if the base encodes queries too. Raises as `chosen_base`."""
+    """Return the query model named beside the base; None if the base encodes queries too. Raises as `chosen_base`."""
     found = (_read(workspace) or {}).get(_QUERIES)
     return None if found is None else _base(found)
 
@@ -79,7 +79,7 @@ def base_for(workspace: Workspace, name: str, ranker: str) -> BaseModel:
 
 
 def query_model_for(workspace: Workspace, name: str, ranker: str) -> BaseModel | None:
-    """The query model beside `base_for`; None if the base encodes queries too."""
+    """Return the query model beside `base_for`; None if the base encodes queries too."""
     return chosen_query_model(workspace) if name == _AUTO and ranker_kind(ranker).sentence_encoder else None
 
 

@@ -63,7 +63,7 @@ class CrossEncoder(PairTokens):
         return scores
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(queries, documents) float32; slow, since every pair is read."""
+        """Return (queries, documents) float32; slow, since every pair is read."""
         asked = [query for query in queries for _ in documents]
         return self.score(asked, [*documents] * len(queries)).reshape(len(queries), len(documents))
 

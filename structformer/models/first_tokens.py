@@ -26,7 +26,7 @@ def longest_input(model: Any) -> int | None:
 
 
 def first_tokens(tokenizer: Any, texts: Sequence[str], limits: Sequence[int]) -> list[list[int]]:
-    """Ids of each text's first `limit` tokens, as the whole text's begin; long texts are read only as far."""
+    """Return ids of each text's first `limit` tokens, as the whole text's begin; long texts are read only as far."""
     wanted: dict[str, int] = {}
     for text, limit in zip(texts, limits, strict=True):
         wanted[text] = max(limit, wanted.get(text, 0))
@@ -54,14 +54,14 @@ def first_tokens(tokenizer: Any, texts: Sequence[str], limits: Sequence[int]) ->
 
 
 def _reach(text: str, limit: int) -> int:
-    """The characters to read at first."""
+    """Return the characters to read at first."""
     sample = text[:limit]
     wide = len(sample.encode("utf-8", "replace")) > 2 * len(sample)
     return _OF_A_WORD + limit * (_WIDE_CHARACTERS if wide else _CHARACTERS)
 
 
 def _head(text: str, characters: int) -> tuple[str, bool]:
-    """(a text's beginning, whether it ends with a whole word)."""
+    """Return (a text's beginning, whether it ends with a whole word)."""
     if len(text) <= characters:
         return text, True
     space = max(text.rfind(" ", characters // 2, characters), text.rfind("\n", characters // 2, characters))
@@ -120,7 +120,7 @@ class Frame:
 
 
 def _marked(tokenizer: Any, *texts: str) -> tuple[list[tuple[int, int]], list[int]]:
-    """(the tokens of the texts with their types, the places of those that are not special)."""
+    """Return (the tokens of the texts with their types, the places of those that are not special)."""
     encoded = tokenizer(*texts, return_special_tokens_mask=True)
     kinds = encoded.get("token_type_ids", [0] * len(encoded["input_ids"]))
     places = [place for place, special in enumerate(encoded["special_tokens_mask"]) if not special]

@@ -53,7 +53,7 @@ class Judged:
         return self.gain <= -_TOLERATED or self.high < 0 or self.first_high < 0
 
     def in_words(self) -> str:
-        """The figures, in a sentence."""
+        """Return the figures, in a sentence."""
         return (
             f"On {self.questions} {self.by} {self.measure} is {self.trained:.3f}, where {self.against} has "
             f"{self.untrained:.3f} ({self.gain:+.3f}, 95 % interval {self.low:+.3f} to {self.high:+.3f}); the right "

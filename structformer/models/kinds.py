@@ -38,7 +38,7 @@ class Ranker(Protocol):
         """Write weights (safetensors), tokenizer and whatever loads it again."""
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(pairs,) float32: the score of queries[i] and documents[i]."""
+        """Return (pairs,) float32: the score of queries[i] and documents[i]."""
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """(queries, documents) float32: every query with every document; asked only of those that encode them apart."""
@@ -164,7 +164,7 @@ class RankerKind:
         return bool(self.onnx)
 
     def defaults(self, device: str) -> Defaults:
-        """The choices for a device, "cpu" or "cuda"."""
+        """Return the choices for a device, "cpu" or "cuda"."""
         return self.gpu if device == "cuda" else self.cpu
 
     def loss(self, name: str | None = None) -> Loss:
@@ -182,11 +182,11 @@ class RankerKind:
         return self.options is None or option in (*self.options, *self.loss(loss).options)
 
     def objective_of(self, loss: str) -> str:
-        """The place of the class that minimises a loss."""
+        """Return the place of the class that minimises a loss."""
         return self.objectives.get(loss, self.objective)
 
     def load(self, location: str) -> Ranker:
-        """A saved model of this kind. Raises ModelError."""
+        """Return a saved model of this kind. Raises ModelError."""
         ranker: Ranker = imported(self.model).load(location)
         return ranker
 
@@ -197,7 +197,7 @@ class RankerKind:
 
 
 def imported(place: str) -> Any:
-    """The object that "module:name" names."""
+    """Return the object that "module:name" names."""
     with needed_for(f"a {place.partition(':')[2]}"):
         return named_object(place)
 
@@ -284,14 +284,14 @@ RANKERS = tuple(kind.name for kind in _BUILT_IN)  # without those of plugins, ou
 
 
 def ranker_kinds() -> dict[str, RankerKind]:
-    """All kinds of rankers by name: the built-in ones and those of plugins."""
+    """Return all kinds of rankers by name: the built-in ones and those of plugins."""
     found = {kind.name: kind for kind in _BUILT_IN}
     supplied = load_plugins().supplied("structformer_rankers", "ranker", RankerKind, found)
     return {**found, **{name: kind for name, (kind, _) in supplied.items()}}
 
 
 def ranker_kind(name: str) -> RankerKind:
-    """A kind of ranker by its name. Raises UsageError naming those there are."""
+    """Return a kind of ranker by its name. Raises UsageError naming those there are."""
     built_in = next((kind for kind in _BUILT_IN if kind.name == name), None)
     found = built_in or ranker_kinds().get(name)
     if found is None:

@@ -89,7 +89,7 @@ def is_english(name: str) -> bool:
 
 
 def pooling_of(name: str) -> str | None:
-    """How the makers of an encoder on the hub pool, if its files don't say; None if it is not known here."""
+    """Return how the makers of an encoder on the hub pool, if its files don't say; None if it is not known here."""
     if name in _CONDENSERS:
         return "cls"
     return KNOWN[name].pooling if name in KNOWN else None
@@ -124,7 +124,7 @@ def language_advice(
 
 
 def another_encoder(command: str, workspace: Workspace, *paths: str) -> str:
-    """The line that runs a command with an encoder of many languages."""
+    """Return the line that runs a command with an encoder of many languages."""
     return shlex.join(["structformer", command, *paths, "-w", str(workspace), "--base-model", MULTILINGUAL])
 
 

@@ -105,7 +105,7 @@ class LateInteractionModel(torch.nn.Module):
         return self.projection.weight.device
 
     def forward(self, **features: torch.Tensor) -> torch.Tensor:
-        """(texts, tokens, dimensions) float."""
+        """Return (texts, tokens, dimensions) float."""
         vectors: torch.Tensor = self.projection(self.encoder(**features).last_hidden_state)
         return vectors
 
@@ -177,7 +177,7 @@ class LateInteraction:
         return cls._loaded(location, chosen)
 
     def encode_query_tokens(self, queries: Sequence[str]) -> list[list[int]]:
-        """Token ids of queries, cut to N_q or padded to it with [MASK]."""
+        """Return token ids of queries, cut to N_q or padded to it with [MASK]."""
         marked = [f"{_MARKERS[0]} {query}" for query in queries]
         found = self._first_tokens(marked, self.options.query_tokens)
         masks = [[self.tokenizer.mask_token_id] * (self.options.query_tokens - len(row)) for row in found]
@@ -186,7 +186,7 @@ class LateInteraction:
         return [[*row, *masked] for row, masked in zip(found, masks, strict=True)]
 
     def encode_document_tokens(self, documents: Sequence[str], max_tokens: int | None = None) -> list[list[int]]:
-        """Token ids of documents, cut to `max_tokens`."""
+        """Return token ids of documents, cut to `max_tokens`."""
         marked = [f"{_MARKERS[1]} {document}" for document in documents]
         return self._first_tokens(marked, max_tokens or self.options.document_tokens)
 
@@ -199,7 +199,7 @@ class LateInteraction:
         return Frame.of_texts(self.tokenizer)
 
     def embed_queries(self, ids: Sequence[Sequence[int]]) -> TokenVectors:
-        """Every query (ids of `encode_query_tokens`) as N_q vectors; the encoder sees its [MASK] padding."""
+        """Return every query (ids of `encode_query_tokens`) as N_q vectors; the encoder sees its [MASK] padding."""
         padded = torch.tensor([list(row) for row in ids], device=self.model.device)
         seen = torch.ones_like(padded) if self.options.attend else (padded != self.tokenizer.mask_token_id).long()
         vectors = self.model(input_ids=padded, attention_mask=seen)
@@ -229,11 +229,11 @@ class LateInteraction:
         return frozenset(self.tokenizer.convert_tokens_to_ids(list(punctuation))) - {self.tokenizer.unk_token_id}
 
     def normalised(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Token vectors at unit length, unless distances of plain vectors are wanted."""
+        """Return token vectors at unit length, unless distances of plain vectors are wanted."""
         return vectors if self.options.similarity == "l2" else torch.nn.functional.normalize(vectors, dim=-1)
 
     def similarity(self, queries: TokenVectors, documents: TokenVectors) -> torch.Tensor:
-        """(queries, documents) float: every query's score with every document."""
+        """Return (queries, documents) float: every query's score with every document."""
         products = (
             self._token_similarity(queries.vectors, vectors[mask][None])
             for vectors, mask in zip(documents.vectors, documents.mask, strict=True)
@@ -241,12 +241,12 @@ class LateInteraction:
         return torch.stack([self._reduced(each, queries.mask) for each in products], 1)
 
     def pair_similarity(self, queries: TokenVectors, documents: TokenVectors) -> torch.Tensor:
-        """(pairs,) float: query i's score with document i."""
+        """Return (pairs,) float: query i's score with document i."""
         products = self._token_similarity(queries.vectors, documents.vectors)
         return self._reduced(products.masked_fill(~documents.mask[:, None, :], float("-inf")), queries.mask)
 
     def _token_similarity(self, queries: torch.Tensor, documents: torch.Tensor) -> torch.Tensor:
-        """(queries, query tokens, document tokens)."""
+        """Return (queries, query tokens, document tokens)."""
         products = queries @ documents.transpose(-1, -2)
         if self.options.similarity == "cosine":
             return products
@@ -258,7 +258,7 @@ class LateInteraction:
 
     @torch.inference_mode()
     def score(self, queries: Sequence[str], documents: Sequence[str], batch_size: int = 32) -> npt.NDArray[np.float32]:
-        """(pairs,) float32 scores."""
+        """Return (pairs,) float32 scores."""
         training = self.model.training
         self.model.eval()
         scores = np.zeros(len(documents), np.float32)
@@ -280,7 +280,7 @@ class LateInteraction:
 
     @torch.inference_mode()
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(queries, documents) float32 scores."""
+        """Return (queries, documents) float32 scores."""
         training = self.model.training
         self.model.eval()
         asked = self.embed_queries(self.encode_query_tokens(queries))

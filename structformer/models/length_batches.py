@@ -23,7 +23,7 @@ _GPU = _Batches(65_536, 8192)
 
 
 def default_batch_tokens(device: str) -> int:
-    """The padded tokens that a batch has at most where nobody says how many."""
+    """Return the padded tokens that a batch has at most where nobody says how many."""
     return _of(device).tokens
 
 

@@ -146,7 +146,7 @@ def _load_tensors(
 
 
 def _load_model(kind: Any, location: str, **options: Any) -> tuple[Any, dict[str, Any]]:
-    """A model, and what transformers says of its weights."""
+    """Return a model, and what transformers says of its weights."""
     return _of_one_size(location, *_load(kind, location, "weights", **_WEIGHTS, **options))
 
 

@@ -47,17 +47,17 @@ _LARGE = 2000
 
 
 def exported(folder: Path) -> Path | None:
-    """The exported file that the search should use, the 8-bit one first; None without any or onnxruntime."""
+    """Return the exported file that the search should use, the 8-bit one first; None without any or onnxruntime."""
     return export_in(folder) if are_installed(_RUNTIME) else None
 
 
 def export_in(folder: Path) -> Path | None:
-    """The exported file of a folder, whatever can read it here."""
+    """Return the exported file of a folder, whatever can read it here."""
     return next((folder / FOLDER / name for name in (QUANTIZED, PLAIN) if (folder / FOLDER / name).exists()), None)
 
 
 def why_not(location: str, *, classifier: bool = False) -> str:
-    """Why a folder's or hub name's model cannot be run without torch; "" if it can."""
+    """Return why a folder's or hub name's model cannot be run without torch; "" if it can."""
     if not are_installed(_RUNTIME):
         return f"{_RUNTIME} is not installed"
     try:
@@ -73,7 +73,7 @@ def torch_is_quicker(texts: int) -> bool:
 
 
 def _graph(location: str, *, classifier: bool = False) -> BertGraph | Path:
-    """A model's graph, or its folder's exported file if it is of another form. Raises ModelError."""
+    """Return a model's graph, or its folder's exported file if it is of another form. Raises ModelError."""
     check_packaged(settings_of(location))
     modules = None if classifier else read_modules(location)
     try:
@@ -160,7 +160,7 @@ class _Network:
         self._output = output if output in outputs else outputs[0]
 
     def run(self, encoded: Mapping[str, Sequence[Sequence[int]]]) -> Iterator[tuple[list[int], Vectors, Vectors]]:
-        """(numbers of texts, what the graph gives of them, their masks) of each batch."""
+        """Yield (numbers of texts, what the graph gives of them, their masks) of each batch."""
         ids = encoded["input_ids"]
         for numbers in length_buckets([len(row) for row in ids], "cpu"):
             longest = max(len(ids[number]) for number in numbers)
@@ -209,7 +209,7 @@ class OnnxEncoder(SentenceEncoder):
     def encode(
         self, texts: Sequence[str], max_tokens: int, prompt: Prompt | None = None, see: SeeTokens | None = None
     ) -> Vectors:
-        """(texts, dimensions) float32, unit length, as `BiEncoder.encode` gives them."""
+        """Return (texts, dimensions) float32, unit length, as `BiEncoder.encode` gives them."""
         prompt = prompt or Prompt()
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         most = max_tokens + prompt.tokens
@@ -241,7 +241,7 @@ class OnnxCrossEncoder(PairTokens):
         self._network = _Network(graph, tokenizer.padding, "logits")
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
-        """(pairs,) float32 scores."""
+        """Return (pairs,) float32 scores."""
         scores = np.zeros(len(documents), np.float32)
         for start in range(0, len(documents), _TOKENIZED):
             chunk = slice(start, start + _TOKENIZED)

@@ -12,25 +12,25 @@ Value = tuple[str, int, Sequence[str | int]]
 
 
 def node(operator: str, inputs: Sequence[str], output: str, *, domain: str = "", **attributes: Attribute) -> bytes:
-    """An operator of a graph: the names of its inputs and its output, and its attributes."""
+    """Return an operator of a graph: the names of its inputs and its output, and its attributes."""
     names = b"".join(_text(1, name) for name in inputs) + _text(2, output) + _text(4, operator)
     return names + b"".join(_block(5, _attribute(*each)) for each in attributes.items()) + _text(7, domain)
 
 
 def tensor(name: str, kind: int, shape: Sequence[int], data: bytes) -> bytes:
-    """A tensor whose numbers are in the graph."""
+    """Return a tensor whose numbers are in the graph."""
     return _tensor(name, kind, shape) + _block(9, data)
 
 
 def outer_tensor(name: str, kind: int, shape: Sequence[int], file: str, offset: int, length: int) -> bytes:
-    """A tensor whose numbers are so many bytes of a file, from an offset on."""
+    """Return a tensor whose numbers are so many bytes of a file, from an offset on."""
     places = {"location": file, "offset": str(offset), "length": str(length)}
     entries = b"".join(_block(13, _text(1, key) + _text(2, value)) for key, value in places.items())
     return _tensor(name, kind, shape) + entries + _number(14, 1)
 
 
 def model(nodes: Sequence[bytes], tensors: Sequence[bytes], inputs: Sequence[Value], outputs: Sequence[Value]) -> bytes:
-    """A whole file."""
+    """Return a whole file."""
     parts = [_block(1, each) for each in nodes] + [_text(2, "encoder")] + [_block(5, each) for each in tensors]
     parts += [_block(11, _value(*each)) for each in inputs] + [_block(12, _value(*each)) for each in outputs]
     sets = ((_OPERATORS, ""), (1, MICROSOFT))

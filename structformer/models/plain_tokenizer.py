@@ -39,7 +39,7 @@ class PlainTokenizer:
     def __call__(
         self, text: str | Sequence[str], pair: str | None = None, *, add_special_tokens: bool = True, **_: Any
     ) -> dict[str, Any]:
-        """Token ids, types and which tokens are special, of a text or a pair; of several texts the ids alone."""
+        """Return token ids, types and which tokens are special, of a text or a pair; of several texts the ids alone."""
         if not isinstance(text, str):
             rows = self._tokenizer.encode_batch_fast(list(text), add_special_tokens=add_special_tokens)
             return {"input_ids": [row.ids for row in rows]}
@@ -63,7 +63,7 @@ class Prompt:
 
     @classmethod
     def of(cls, text: str, tokenizer: Any, *, pooled: bool) -> Prompt:
-        """A prompt as a tokenizer cuts it. pooled: whether its tokens are pooled."""
+        """Return a prompt as a tokenizer cuts it. pooled: whether its tokens are pooled."""
         if not text:
             return cls()
         alone = tokenizer(text, return_special_tokens_mask=True)

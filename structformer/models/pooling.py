@@ -142,7 +142,7 @@ def _layer(location: str, step: Dense, xp: Any) -> Layer:
 
 
 def steps_fit(steps: Sequence[Step], dimensions: int) -> str:
-    """Why layers cannot follow each other; "" if they can. dimensions: of the first layer's input."""
+    """Return why layers cannot follow each other; "" if they can. dimensions: of the first layer's input."""
     for step in steps:
         if isinstance(step, Dense):
             if step.inputs != dimensions:

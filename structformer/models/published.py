@@ -48,7 +48,7 @@ class PublishedWeights:
         return all(_is_safe(path) and name == old for name, (path, old) in self._places.items())
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """A tensor's shape; () where there is no such tensor."""
+        """Return a tensor's shape; () where there is no such tensor."""
         if name not in self._places:
             return ()
         path, old = self._places[name]
@@ -58,7 +58,7 @@ class PublishedWeights:
             return tuple(file.get_slice(old).get_shape())
 
     def tensors(self, names: Collection[str] | None = None) -> Tensors:
-        """Those of these names that there are; None: all."""
+        """Return those of these names that there are; None: all."""
         found: Tensors = {}
         for path in self._files:
             chosen = {
@@ -88,7 +88,7 @@ class PublishedWeights:
         )
 
     def _parts(self, index: Path) -> Iterator[Path]:
-        """The files that an index names, each once."""
+        """Yield the files that an index names, each once."""
         try:
             named = dict.fromkeys(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -113,7 +113,7 @@ class PublishedWeights:
 
 
 def today(name: str) -> str:
-    """A tensor's name as transformers has it now."""
+    """Return a tensor's name as transformers has it now."""
     while name.startswith(_WRAPPER):
         name = name.removeprefix(_WRAPPER)
     return next((name.removesuffix(old) + new for old, new in _OLD_NAMES.items() if name.endswith(old)), name)
@@ -147,7 +147,7 @@ class RankingHead:
         return self.module == self.target and self.signs == (1.0,)
 
     def mapped(self, tensors: Tensors) -> Tensors:
-        """The tensors with the classifier's layer in the place of this one."""
+        """Return the tensors with the classifier's layer in the place of this one."""
         found = dict(tensors)
         signs = torch.tensor(self.signs)
         weight, bias = (found.pop(f"{self.module}.{each}", None) for each in ("weight", "bias"))
@@ -231,7 +231,7 @@ def _is_safe(path: Path) -> bool:
 
 
 def _unpickled(path: Path) -> Mapping[str, torch.Tensor]:
-    """The tensors of a pickled file. Raises ModelError on one that holds anything else."""
+    """Return the tensors of a pickled file. Raises ModelError on one that holds anything else."""
     try:
         found = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except Exception as error:  # a stranger's file may fail in any way

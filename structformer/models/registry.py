@@ -67,7 +67,7 @@ def taken_by_itself(kind: str, name: str) -> bool:
 
 
 def model_folder(workspace: str | Path | Workspace, name: str) -> Path:
-    """The folder of a model, named in the workspace, by a path in it, or by any path; for reading only."""
+    """Return the folder of a model, named in the workspace, by a path in it, or by any path; for reading only."""
     workspace = Workspace(workspace)
     folder = workspace.models / name
     others = (workspace.path / name, Path(name))

@@ -47,13 +47,13 @@ def make_scratch_model(
 
 
 def weights_digest(location: str) -> str:
-    """A short digest of a folder's weights; a hub name's is of the name."""
+    """Return a short digest of a folder's weights; a hub name's is of the name."""
     there = [path for name in _WEIGHTS if (path := Path(location) / name).exists()]
     return (sha256_of(there[0]) if there else hashlib.sha256(location.encode()).hexdigest())[:16]
 
 
 def train_wordpiece(texts: Callable[[], Iterable[str]], vocabulary: int) -> list[str]:
-    """A WordPiece vocabulary of the texts, the same for the same texts."""
+    """Return a WordPiece vocabulary of the texts, the same for the same texts."""
     from tokenizers import BertWordPieceTokenizer
     from tokenizers.normalizers import BertNormalizer
 

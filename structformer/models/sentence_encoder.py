@@ -30,7 +30,7 @@ class SentenceEncoder(ABC):
     def encode(
         self, texts: Sequence[str], max_tokens: int, prompt: Prompt | None = None, see: SeeTokens | None = None
     ) -> Vectors:
-        """(texts, dimensions) float32, unit length, of each text's first tokens after the prompt."""
+        """Return (texts, dimensions) float32, unit length, of each text's first tokens after the prompt."""
 
     @cached_property
     def prompts(self) -> dict[str, Prompt]:
@@ -39,11 +39,11 @@ class SentenceEncoder(ABC):
         return {side: Prompt.of(self.modules.prompt(side), self.tokenizer, pooled=pooled) for side in SIDES}
 
     def encode_queries(self, queries: Sequence[str]) -> Vectors:
-        """Vectors of queries, read up to QUERY_TOKENS beside the prompt."""
+        """Return vectors of queries, read up to QUERY_TOKENS beside the prompt."""
         return self._prompted(queries, QUERY_TOKENS, self.prompts[QUERY])
 
     def encode_documents(self, documents: Sequence[str]) -> Vectors:
-        """Vectors of documents (index units), read up to DOCUMENT_TOKENS beside the prompt."""
+        """Return vectors of documents (index units), read up to DOCUMENT_TOKENS beside the prompt."""
         encoder: SentenceEncoder = self.passages or self
         return encoder._prompted(documents, DOCUMENT_TOKENS, encoder.prompts[DOCUMENT])
 
@@ -61,7 +61,7 @@ class SentenceEncoder(ABC):
         return self.encode(texts, max_tokens, prompt) if prompt.text else self.encode(texts, max_tokens)
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
-        """(pairs,) float32 cosines; equal queries are encoded once."""
+        """Return (pairs,) float32 cosines; equal queries are encoded once."""
         rows = {query: row for row, query in enumerate(dict.fromkeys(queries))}
         vectors = self.encode_queries(list(rows))[[rows[query] for query in queries]]
         scores: Vectors = (vectors * self.encode_documents(documents)).sum(1)

@@ -101,7 +101,7 @@ class SentenceModules:
         return next((self.prompts[name] for name in names if name in self.prompts), "")
 
     def dimensions(self, hidden: int) -> int:
-        """Numbers of a vector. hidden: of a token's."""
+        """Return how many numbers a vector has. hidden: of a token's."""
         dense = [step for step in self.steps if isinstance(step, Dense)]
         return dense[-1].outputs if dense else hidden * len(self.pooling)
 
@@ -134,7 +134,7 @@ def _once(read: Callable[[str], T]) -> Callable[[str], T]:
 
 @_once
 def modules_mark(location: str) -> str:
-    """The mark of a location's modules; "" also if they cannot be read, which loading them reports."""
+    """Return the mark of a location's modules; "" also if they cannot be read, which loading them reports."""
     try:
         return read_modules(location).mark
     except ModelError:
@@ -143,7 +143,7 @@ def modules_mark(location: str) -> str:
 
 @_once
 def read_modules(location: str) -> SentenceModules:
-    """A location's modules; PLAIN if it names none. Raises ModelError on unknown ones, naming the file."""
+    """Return a location's modules; PLAIN if it names none. Raises ModelError on unknown ones, naming the file."""
     listed = read_model_json(location, MODULES)
     prompts, default = _prompts(location)
     if listed is None:
@@ -199,7 +199,7 @@ def _listed(location: str, listed: Any) -> list[tuple[str, str]]:
 
 
 def _transformer(location: str, body: str) -> tuple[int | None, bool]:
-    """(tokens that it reads, whether in lower case)."""
+    """Return (tokens that it reads, whether in lower case)."""
     where, found = _read_object(location, _TRANSFORMER, body)
     if unsupported := [each for each in _UNSUPPORTED if found.get(each)]:
         raise ModelError(f"{where} sets {unsupported[0]}, which structformer does not know")
@@ -216,13 +216,13 @@ def _transformer(location: str, body: str) -> tuple[int | None, bool]:
 
 
 def _tokenizers_longest(location: str, body: str) -> int | None:
-    """The number of tokens that a folder's tokenizer names, used if its other files name none."""
+    """Return the number of tokens that a folder's tokenizer names, used if its other files name none."""
     longest = _read_object(location, _TOKENIZER, body)[1].get("model_max_length")
     return int(longest) if isinstance(longest, int | float) and 0 < longest < _ENDLESS else None
 
 
 def _pooling(location: str, path: str) -> tuple[tuple[str, ...], bool]:
-    """(ways of pooling, whether a prompt's tokens take part)."""
+    """Return (ways of pooling, whether a prompt's tokens take part)."""
     where, found = _read_object(location, "config.json", path)
     given = found.get("pooling_mode")
     if given is None:
@@ -266,20 +266,20 @@ def _prompts(location: str) -> tuple[dict[str, str], str | None]:
 
 
 def _checked_object(value: Any, where: str) -> dict[str, Any]:
-    """A JSON object; an empty one of what is missing. Raises ModelError, naming the file."""
+    """Return a JSON object; an empty one of what is missing. Raises ModelError, naming the file."""
     if value is not None and not isinstance(value, dict):
         raise ModelError(f"{where} cannot be read: not a JSON object")
     return value or {}
 
 
 def _read_object(location: str, name: str, folder: str = "") -> tuple[str, dict[str, Any]]:
-    """(where a file of a model is, the object in it). folder: the file's in the model's."""
+    """Return (where a file of a model is, the object in it). folder: the file's in the model's."""
     name = f"{folder}/{name}" if folder else name
     return f"{location}/{name}", _checked_object(read_model_json(location, name), f"{location}/{name}")
 
 
 def read_model_json(location: str, name: str) -> Any:
-    """A file of a model; None if it has none of that name. Raises ModelError if it cannot be read."""
+    """Return a file of a model; None if it has none of that name. Raises ModelError if it cannot be read."""
     path = model_file(location, name)
     if path is None:
         return None
@@ -290,7 +290,7 @@ def read_model_json(location: str, name: str) -> Any:
 
 
 def model_file(location: str, name: str) -> Path | None:
-    """A file of a model's folder, or of a hub name's, fetched if the hub's cache lacks it; None if the model has
+    """Return a file of a model's folder, or of a hub name's, fetched if the hub's cache lacks it; None if the model has
     none. Raises ModelError when the hub has to be asked and does not answer, but for what KNOWN knows.
     """
     if Path(location).is_dir():
@@ -361,7 +361,7 @@ def write_modules(folder: Path, modules: SentenceModules, hidden: int, passages:
 
 
 def dense_folders(modules: SentenceModules) -> list[str]:
-    """The folders that `write_modules` gives the layers, in order."""
+    """Return the folders that `write_modules` gives the layers, in order."""
     return [f"{number}_Dense" for number, step in enumerate(modules.steps, 2) if isinstance(step, Dense)]
 
 

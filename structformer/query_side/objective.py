@@ -74,7 +74,7 @@ class QuerySideObjective(Objective):
 
 
 def _weights(asked: PseudoQueryScores) -> npt.NDArray[np.float32]:
-    """(questions,) what each counts, on average 1 in each source, whose shares the mix decides."""
+    """Return (questions,) what each counts, on average 1 in each source, whose shares the mix decides."""
     weights = query_weights(asked, range(len(asked)))
     for source in {question.source for question in asked.questions}:
         its = [number for number, question in enumerate(asked.questions) if question.source == source]

@@ -227,7 +227,7 @@ def distil_search(
 
 
 def _asked_of(asked: PseudoQueryScores, units: Units, documents: IndexedDocuments) -> str:
-    """How many of the documents have a question. Of copies only the first one is asked."""
+    """Return how many of the documents have a question. Of copies only the first one is asked."""
     copies = Copies.of(units)
     apart = sum(not copies.is_copy(number) for number in range(len(documents)))
     having = len({question.document for question in asked.questions})
@@ -235,7 +235,7 @@ def _asked_of(asked: PseudoQueryScores, units: Units, documents: IndexedDocument
 
 
 def _current_index(workspace: Workspace, mode: RunMode, progress: Progress | None) -> Index:
-    """The index of the corpus; made where there is none, but for a dry run."""
+    """Return the index of the corpus; made where there is none, but for a dry run."""
     if not workspace.has("index") or is_stale(workspace):
         if mode.dry_run:
             raise ModelError("a dry run of query-side training needs an index: run `structformer index` first")
@@ -245,7 +245,7 @@ def _current_index(workspace: Workspace, mode: RunMode, progress: Progress | Non
 
 
 def _begun(workspace: Workspace, options: TrainingOptions) -> TrainingOptions | None:
-    """The options of the unfinished run to resume, if they agree with these on the side."""
+    """Return the options of the unfinished run to resume, if they agree with these on the side."""
     begun = begun_with(workspace, options)
     if begun is None or options.side not in (None, begun.side or BOTH):
         return None

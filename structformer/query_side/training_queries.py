@@ -50,7 +50,7 @@ class Judge:
         self.asked, self.numbers = asked, list(numbers)
 
     def ranks(self, ranker: Ranker) -> Ranks:
-        """(questions,) with the ranker's vectors of the questions and the index's of passages."""
+        """Return (questions,) with the ranker's vectors of the questions and the index's of passages."""
         assert isinstance(ranker, BiEncoder)
         vectors = ranker.encode_queries([self.asked.questions[number].text for number in self.numbers])
         return self.asked.ranks(torch.from_numpy(vectors), self.numbers)
@@ -72,7 +72,7 @@ class Judge:
 
 
 def query_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.NDArray[np.float64]:
-    """(questions,) weights: 1 / sqrt(n) for one of n questions of a document; openings count more."""
+    """Return (questions,) weights: 1 / sqrt(n) for one of n questions of a document; openings count more."""
     questions = [asked.questions[number] for number in numbers]
     of_document = Counter(question.document for question in questions)
     shares = np.array([of_document[question.document] ** -0.5 for question in questions])
@@ -96,12 +96,12 @@ class TrainingQueries:
         self.fingerprint = hashlib.sha256(f"{corpus}\n{drawn}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def example(self, task: str, number: int) -> Example:
-        """The number-th question of a source."""
+        """Return the number-th question of a source."""
         question = self._by_source[task][number]
         return Example(task, (self._asked.questions[question].text,), ("",), self._ids[question], (question,))
 
     def mix(self, chosen: Mapping[str, float] | None = None) -> dict[str, float]:
-        """Weights of the sources: those of their questions, times what was chosen for a source."""
+        """Return weights of the sources: those of their questions, times what was chosen for a source."""
         numbers = [number for its in self._by_source.values() for number in its]
         weights: dict[str, float] = dict.fromkeys(self._by_source, 0.0)
         for number, weight in zip(numbers, query_weights(self._asked, numbers), strict=True):
@@ -154,7 +154,7 @@ def training_queries(
 
 
 def query_lengths(queries: Sequence[str]) -> tuple[int, int] | None:
-    """(fewest, most) words of nine in ten of a log's queries; None of a log too small to tell."""
+    """Return (fewest, most) words of nine in ten of a log's queries; None of a log too small to tell."""
     if len(queries) < _FEWEST_FOR_STYLE:
         return None
     low, high = np.quantile([word_count(query) for query in queries], (0.05, 0.95)).round().astype(int)
@@ -182,7 +182,7 @@ def log_queries(
 
 
 def _best(asked: PseudoQueryScores, scores: torch.Tensor) -> set[int]:
-    """The documents found first by one score of the units; none by a score that is nowhere above 0."""
+    """Return the documents found first by one score of the units; none by a score that is nowhere above 0."""
     by_document = torch.zeros(len(asked.overviews)).scatter_reduce(0, asked.owners, scores, "amax")
     best = torch.topk(by_document, min(_AGREEING, len(by_document)))
     return {document for document, score in zip(best.indices.tolist(), best.values.tolist(), strict=True) if score > 0}

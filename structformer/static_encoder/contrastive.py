@@ -59,7 +59,7 @@ class Pairs:
         return int(self.queries.shape[0])
 
     def epochs(self, options: LearningOptions) -> float:
-        """How often each of them is seen, in the mean."""
+        """Return how often each of them is seen, in the mean."""
         if options.epochs is not None:
             return options.epochs
         return min(_EPOCHS, max(_FEWEST_EPOCHS, _MOST_SEEN / max(1, len(self))))
@@ -94,7 +94,7 @@ def learn(
 
 
 def _positives(pairs: Pairs, batch: Numbers, rng: np.random.Generator) -> Numbers:
-    """(batch,) a random passage of those that are each pair's."""
+    """Return (batch,) a random passage of those that are each pair's."""
     first, last, own = pairs.first[batch], pairs.last[batch], pairs.own[batch]
     found = first + (rng.random(len(batch)) * (last - first - (own >= 0))).astype(np.int64)
     return found + ((own >= 0) & (found >= own))
@@ -125,7 +125,7 @@ def _gradient(
 
 
 def _narrowed(columns: int, *tables: Table) -> tuple[Numbers, list[Table]]:
-    """The columns that any of the tables has a value in, and the tables with these alone."""
+    """Return the columns that any of the tables has a value in, and the tables with these alone."""
     used = np.unique(np.concatenate([each.indices for each in tables]))
     places = np.zeros(columns, np.int32)
     places[used] = np.arange(len(used), dtype=np.int32)
@@ -134,13 +134,13 @@ def _narrowed(columns: int, *tables: Table) -> tuple[Numbers, list[Table]]:
 
 
 def _unit(sums: Vectors) -> tuple[Vectors, Vectors]:
-    """Vectors of length one, and (n, 1) their lengths before."""
+    """Return vectors of length one, and (n, 1) their lengths before."""
     lengths = np.maximum(np.sqrt((sums * sums).sum(1, keepdims=True)), np.float32(1e-9))
     return sums / lengths, lengths
 
 
 def _through(gradient: Vectors, units: Vectors, lengths: Vectors) -> Vectors:
-    """The gradient before vectors were made of length one."""
+    """Return the gradient before vectors were made of length one."""
     found: Vectors = (gradient - units * (gradient * units).sum(1, keepdims=True)) / lengths
     return found
 

@@ -38,7 +38,7 @@ class StaticEncoder:
 
     @classmethod
     def load(cls, location: str | Path) -> StaticEncoder:
-        """A saved encoder, its vectors memory-mapped. Raises ModelError."""
+        """Return a saved encoder, its vectors memory-mapped. Raises ModelError."""
         folder = Path(location)
         try:
             value = json.loads((folder / FEATURES).read_bytes())
@@ -62,11 +62,11 @@ class StaticEncoder:
         write_json(folder / FEATURES, {"format": _FORMAT, "names": self.features.names, "weights": weights})
 
     def encode_queries(self, queries: Sequence[str]) -> Vectors:
-        """(queries, dimensions) float32, unit length; zeros for one without a known feature."""
+        """Return (queries, dimensions) float32, unit length; zeros for one without a known feature."""
         return self.encode_documents(queries)
 
     def encode_documents(self, documents: Iterable[str]) -> Vectors:
-        """(documents, dimensions) float32, unit length; zeros for one without a known feature."""
+        """Return (documents, dimensions) float32, unit length; zeros for one without a known feature."""
         parts = list(self._encoded(iter(documents)))
         return np.concatenate(parts) if parts else np.empty((0, self.dimensions), np.float32)
 
@@ -77,7 +77,7 @@ class StaticEncoder:
             yield unit(bags @ self.words(words))
 
     def words(self, words: Iterable[str]) -> Vectors:
-        """(words, dimensions) float32: the vectors of words, as they count in a text's sum."""
+        """Return (words, dimensions) float32: the vectors of words, as they count in a text's sum."""
         table = self.features.table(words)
         used = np.unique(table.indices)
         places = np.zeros(len(self.features), np.int32)
@@ -92,17 +92,17 @@ class StaticEncoder:
         return StaticEncoder(self.features, np.asarray(self.vectors, np.float32))
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
-        """(pairs,) float32: the cosine of queries[i] and documents[i]."""
+        """Return (pairs,) float32: the cosine of queries[i] and documents[i]."""
         found: Vectors = (self.encode_queries(queries) * self.encode_documents(documents)).sum(1)
         return found
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
-        """(queries, documents) float32: the cosines of all pairs."""
+        """Return (queries, documents) float32: the cosines of all pairs."""
         return self.encode_queries(queries) @ self.encode_documents(documents).T
 
 
 def unit(vectors: npt.NDArray[Any]) -> Vectors:
-    """Vectors of length one; zeros stay."""
+    """Return vectors of length one; zeros stay."""
     lengths = np.sqrt((vectors * vectors).sum(-1, keepdims=True))
     found: Vectors = (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
     return found

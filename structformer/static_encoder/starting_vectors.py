@@ -15,7 +15,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 def starting_vectors(bags: Table, table: Table, dimensions: int, *, seed: int) -> Vectors:
-    """(features, dimensions) float32: the right singular vectors of the passages' rows, each made of length one.
+    """Return (features, dimensions) float32: the right singular vectors of the passages' rows, each made of length one.
 
     bags: (passages, words); table: (words, features). Where there are fewer passages, words or features than
     dimensions, the last columns are zeros. Passages are never multiplied out but a chunk at a time."""
@@ -40,7 +40,7 @@ def signed(directions: Vectors) -> Vectors:
 
 
 def _lengths(bags: Table, table: Table) -> npt.NDArray[np.float32]:
-    """(passages,) the lengths of the passages' rows of features."""
+    """Return (passages,) the lengths of the passages' rows of features."""
     found = np.empty(bags.shape[0], np.float32)
     for start in range(0, bags.shape[0], _AT_ONCE):
         part = bags[start : start + _AT_ONCE] @ table
@@ -49,5 +49,5 @@ def _lengths(bags: Table, table: Table) -> npt.NDArray[np.float32]:
 
 
 def _basis(columns: npt.NDArray[np.floating]) -> Vectors:
-    """An orthonormal basis of the columns' space."""
+    """Return an orthonormal basis of the columns' space."""
     return np.linalg.qr(columns)[0].astype(np.float32)

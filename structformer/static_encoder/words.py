@@ -48,7 +48,7 @@ def words_of(text: str) -> list[str]:
 
 
 def features_of(word: str) -> list[str]:
-    """A word itself, and its n-grams with a blank at either end; itself alone in a script without spaces."""
+    """Return a word itself, and its n-grams with a blank at either end; itself alone in a script without spaces."""
     if word[0] == OF_UNSPACED:
         return [word]
     spaced = f" {word} "
@@ -69,7 +69,7 @@ class WordNumbers:
         return iter(self._numbers)
 
     def bags(self, texts: Iterable[str]) -> Table:
-        """(texts, words so far) how much every word counts in every text; new words get numbers."""
+        """Return (texts, words so far) how much every word counts in every text; new words get numbers."""
         places: list[int] = [0]
         numbers: list[int] = []
         counts: list[int] = []
@@ -90,7 +90,7 @@ def _rows(values: npt.NDArray[np.float32], numbers: Sequence[int], places: Seque
 
 
 def stacked(tables: Sequence[Table], columns: int) -> Table:
-    """Tables one under another, with so many columns."""
+    """Return tables one under another, with so many columns."""
     wide = [csr_matrix((each.data, each.indices, each.indptr), (each.shape[0], columns)) for each in tables]
     return vstack(wide, "csr")
 
@@ -107,7 +107,7 @@ class Features:
         return len(self.names)
 
     def table(self, words: Iterable[str]) -> Table:
-        """(words, features) how much each feature counts in each word."""
+        """Return (words, features) how much each feature counts in each word."""
         places, numbers, counts = [0], [], []
         for word in words:
             for name, count in Counter(features_of(word)).items():
