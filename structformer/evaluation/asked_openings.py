@@ -220,7 +220,7 @@ def found_by(parts: Floats, weights: FusionWeights, allowed: Mask) -> Floats:
 
 
 def _by_structure(parts: Floats, allowed: Mask, query: str) -> Floats:
-    """The hybrid of words and the static encoder, whose parts come in the place of another encoder's."""
+    """Return the hybrid of words and the static encoder, whose parts come in the place of another encoder's."""
     alone = np.zeros_like(parts)
     alone[:, :4] = parts[:, [*STATIC, _LEXICAL, _DOCUMENT]]
     return found_by(alone, fusion_weights(pretrained=False).asked(query), allowed)

@@ -159,7 +159,7 @@ class Evaluation:
         return [*scores, f"{low:.3f}–{high:.3f}", *(f"{it[0]:+.3f} (p {it[1]:.4f})" if it else "" for it in against)]
 
     def compared(self) -> list[str]:
-        """Names of what the rows are compared with."""
+        """Return names of what the rows are compared with."""
         return list(dict.fromkeys(name for row in self.rows for name in row.against))
 
     def note(self) -> str:
@@ -178,7 +178,7 @@ class Evaluation:
         return "*" if test is not None and test.p < _SIGNIFICANT else ""
 
     def as_markdown(self) -> str:
-        """The comparison as a Markdown table."""
+        """Return the comparison as a Markdown table."""
         compared = self.compared()
         rows = [["pipeline", *self.measures, "95 %", *(f"{name} (p)" for name in compared)]]
         for row in self.rows:
@@ -194,7 +194,7 @@ class Evaluation:
         return "\n\n".join([*parts, *filter(None, [self.caveat])]) + "\n"
 
     def row(self, name: str) -> Row:
-        """A row by its label or its pipeline. Raises UsageError."""
+        """Return a row by its label or its pipeline. Raises UsageError."""
         found = next((row for row in self.rows if name in (row.label, row.pipeline)), None)
         if found is None:
             raise UsageError(f"no row {name!r}; {did_you_mean(name, (row.label for row in self.rows))}")
@@ -258,7 +258,7 @@ def _by_vectors(kind: RankerKind) -> bool:
 
 
 def label(pipeline: Pipeline) -> str:
-    """A pipeline's name in tables."""
+    """Return a pipeline's name in tables."""
     first, *others = pipeline.stages
     names = (stage.model if stage.kind.ranks else str(stage) for stage in others)
     return " + ".join((_LABELS.get(str(first), str(first)), *names))
@@ -445,7 +445,7 @@ def _run(
     exclude: dict[str, str],
     progress: Callable[[int, int], None],
 ) -> Run:
-    """The run, with the scores that ranked."""
+    """Return the run, with the scores that ranked."""
     run: Run = {}
     names = list(queries)
     progress(0, len(names))

@@ -33,6 +33,6 @@ def development_digests(workspace: str | Path | Workspace, options: TrainingOpti
 
 
 def said_of(found: JudgedCandidates) -> str:
-    """A line that says how they choose."""
+    """Return a line that says how they choose."""
     candidates = sum(map(len, found.candidates))
     return f"the checkpoint is chosen by {found.measure} of {len(found.queries)} queries, {candidates} candidates"

@@ -66,7 +66,7 @@ def evaluate_openings(
     owners = asked.owners.numpy()
 
     def table(number: int, vectors: torch.Tensor, allowed: Mask, shared: Floats) -> Floats:
-        """(units, parts) an encoder's parts of the score, beside those that hang on no encoder."""
+        """Return (units, parts) an encoder's parts of the score, beside those that hang on no encoder."""
         parts = shared.copy()
         cosines, overviews, *_ = asked.parts(vectors[[number]], [number])[:, 0].double().numpy()
         parts[:, _DENSE], parts[:, PARTS.index("overview")] = cosines, overviews
@@ -109,7 +109,7 @@ def _held_out_alike(workspace: Workspace) -> tuple[int | None, list[str]]:
 
 
 def _ways(models: Sequence[str], weights: FusionWeights) -> Iterator[Way]:
-    """The rows of the comparison."""
+    """Yield the rows of the comparison."""
     yield from WITHOUT_PRETRAINED if weights.with_structure else WITHOUT_PRETRAINED[:2]
     for name in (UNTRAINED, *models):
         yield Way(dense(name), name, lambda parts, *_: parts[:, _DENSE])

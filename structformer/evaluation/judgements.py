@@ -57,11 +57,11 @@ class Judgements:
         return any(name not in documents for name in named)
 
     def of_documents(self) -> Judgements:
-        """The same of the sections' documents, each with its best section's grade."""
+        """Return the same of the sections' documents, each with its best section's grade."""
         return replace(self.renamed(lambda name: name.partition("#")[0]), subtopics=())
 
     def renamed(self, called: Callable[[str], str]) -> Judgements:
-        """A copy with renamed documents; on a clash the higher grade wins."""
+        """Return a copy with renamed documents; on a clash the higher grade wins."""
         rows = (
             Qrel(query, "0", called(name), grade) for query, its in self.qrels.items() for name, grade in its.items()
         )
@@ -76,12 +76,12 @@ class Judgements:
 
 
 def read_judgements(queries: Path, qrels: Path, parts: Sequence[str] = ("title",)) -> Judgements:
-    """Queries and qrels from their files; parts: of TREC topics. Raises UsageError naming file and line."""
+    """Return queries and qrels from their files; parts: of TREC topics. Raises UsageError naming file and line."""
     return _judged(read_queries(queries, parts), list(qrel_rows(qrels)))
 
 
 def _judged(queries: dict[str, str], rows: Sequence[Qrel]) -> Judgements:
-    """Queries with their judgements, also the single ones where there are several subtopics."""
+    """Return queries with their judgements, also the single ones where there are several subtopics."""
     several = len({row.subtopic for row in rows}) > 1
     return Judgements(queries, by_query(rows), subtopics=rows if several else ())
 
@@ -167,7 +167,7 @@ def write_judgements(folder: Path, judgements: Judgements) -> None:
 
 
 def beir_judgements(beir: Path) -> Judgements:
-    """Queries and qrels of a BEIR folder or data set; a query's own document counts only if judged relevant."""
+    """Return queries and qrels of a BEIR folder or data set; a query's own document counts only if judged relevant."""
     if beir.is_dir():
         test = beir / "qrels" / "test.tsv"
         found = read_judgements(beir / "queries.jsonl", test if test.exists() else beir / "qrels.tsv")

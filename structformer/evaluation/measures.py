@@ -36,13 +36,13 @@ class Measure:
 
 
 def own_measures() -> dict[str, Measure]:
-    """The measures of plugins by name."""
+    """Return the measures of plugins by name."""
     supplied = load_plugins().supplied("structformer_measures", "measure", Measure)
     return {name: measure for name, (measure, _) in supplied.items()}
 
 
 def parse_measure(name: str) -> Any:
-    """A measure by its name. Raises UsageError."""
+    """Return a measure by its name. Raises UsageError."""
     if name in own_measures():
         return own_measures()[name]
     try:
@@ -73,7 +73,7 @@ def _computed(measures: Sequence[Any], scored: Sequence[Any], evaluator: Any) ->
 
 
 def _meant(name: str) -> str:
-    """The measure of the nearest name, with what is asked of it; else examples."""
+    """Return the measure of the nearest name, with what is asked of it; else examples."""
     own = own_measures()
     word = _NAME.match(name)
     if word and (near := nearest(word[0], [*own, *ir_measures.measures.registry])) and near != word[0]:
@@ -107,7 +107,7 @@ class Evaluator:
         self._evaluators = [(each, ir_measures.evaluator(each, rows)) for each, rows in each_with_rows if each]
 
     def values(self, run: Mapping[str, Ranked]) -> Iterator[tuple[str, str, float]]:
-        """(measure, query id, value)."""
+        """Yield (measure, query id, value)."""
         scored = [
             ir_measures.ScoredDoc(query, document, score) for query, ranked in run.items() for document, score in ranked
         ]

@@ -93,7 +93,7 @@ class Report:
         return not (self.unknown_documents or self.unasked_queries) and all(each.passed for _, _, each in self.checks)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as JSON types."""
+        """Return the same as JSON types."""
         return {
             "folder": str(self.folder),
             "results": [result.as_dict() for result in self.results],
@@ -157,7 +157,7 @@ def _results(
     progress: Callable[[int, int], None],
     say: Callable[[str], object],
 ) -> list[Evaluation]:
-    """A comparison for each set of queries; of openings if no other set is given."""
+    """Return a comparison for each set of queries; of openings if no other set is given."""
     workspace = retriever.workspace
     ids = {document.id for document in retriever.documents}
     sets = [(title, judgements, "") for title, judgements in request.judged]

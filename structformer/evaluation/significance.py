@@ -53,7 +53,7 @@ def bootstrap_interval(values: Sequence[float], *, seed: int = 0) -> tuple[float
 
 
 def bootstrap_intervals(columns: Sequence[Sequence[float]], *, seed: int = 0) -> list[tuple[float, float]]:
-    """The interval of each of several scores of the same queries, which are drawn once for all."""
+    """Return the interval of each of several scores of the same queries, which are drawn once for all."""
     array = np.asarray(columns, np.float64).T
     if array.ndim != 2 or not array.size:
         raise ValueError("no values to draw from")

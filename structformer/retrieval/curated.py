@@ -38,13 +38,13 @@ class Curated:
         return list(dict.fromkeys(added))
 
     def expanded(self, query: str) -> str:
-        """A query with what is searched for too, as far as a query may be long."""
+        """Return a query with what is searched for too, as far as a query may be long."""
         for each in self.added(query):
             query = f"{query} {each}" if len(query) + len(each) < _LONGEST else query
         return query
 
     def pinned(self, query: str) -> str:
-        """The id of the document that comes first for a query; "" for none."""
+        """Return the id of the document that comes first for a query; "" for none."""
         return self.pins.get(_plain(query), "")
 
     def reason(self, query: str, document: str) -> str:
@@ -69,7 +69,7 @@ def curated_file(workspace: Workspace) -> Path | None:
 
 
 def unused_files(workspace: Workspace) -> list[Path]:
-    """Those in folders that were read together, of which none speaks for all."""
+    """Return those in folders that were read together, of which none speaks for all."""
     places = [Path(each.path) / FILE for each in workspace.sources()]
     return [place for place in places if len(places) > 1 and place.is_file()]
 

@@ -96,7 +96,7 @@ class Hit:
         return web_address(self.metadata, self.anchor)
 
     def as_dict(self) -> dict[str, Any]:
-        """The hit as JSON types."""
+        """Return the hit as JSON types."""
         return {
             **{
                 each.name: getattr(self, each.name) for each in fields(self) if each.name != "stretches"
@@ -159,7 +159,7 @@ def _notebook_place(hit: Hit) -> str:
 
 
 def web_address(metadata: Mapping[str, Any], anchor: str = "") -> str:
-    """The address of a document on its site, or of a section, by the document's metadata; "" if unknown."""
+    """Return the address of a document on its site, or of a section, by the document's metadata; "" if unknown."""
     url = metadata.get("url")
     if not isinstance(url, str) or not url.startswith(("https://", "http://")):
         return ""
@@ -202,7 +202,7 @@ class Filter:
 
 
 def parse_filter(paths: tuple[str, ...], settings: tuple[str, ...]) -> Filter:
-    """A filter from path patterns and "key=value" settings. Raises UsageError."""
+    """Return a filter from path patterns and "key=value" settings. Raises UsageError."""
     metadata: dict[str, Any] = {}
     for setting in settings:
         key, found, value = setting.partition("=")

@@ -54,7 +54,7 @@ class Index:
         return bool(self.manifest["corpus"] != Corpus.open(self.workspace).fingerprint)
 
     def path(self, name: str) -> Path:
-        """The path of a file of the index, compared with what was written. Raises WorkspaceError."""
+        """Return the path of a file of the index, compared with what was written. Raises WorkspaceError."""
         return self._sealed.path(name)
 
     def has(self, name: str) -> bool:
@@ -84,11 +84,11 @@ class Index:
         return path
 
     def reads(self, vectors: Path) -> float:
-        """How well the encoder of a file of vectors reads the corpus, between 0 and 1 (vectors/reading.py)."""
+        """Return how well the encoder of a file of vectors reads the corpus, between 0 and 1 (vectors/reading.py)."""
         return float(self._made(vectors).get("reads", 1.0))
 
     def own_outlines(self, vectors: Path) -> float:
-        """How far documents have outlines of their own, between 0 and 1 (vectors/second_look.py)."""
+        """Return how far documents have outlines of their own, between 0 and 1 (vectors/second_look.py)."""
         return float(self._made(vectors).get("own_outlines", 1.0))
 
     def _made(self, vectors: Path) -> dict[str, Any]:
@@ -100,15 +100,15 @@ class Index:
         return encoder_place(self.workspace, encoder) if isinstance(encoder, str) else encoder
 
     def nearest(self, vectors: Path) -> ApproximateIndex | None:
-        """The approximate index of a file of vectors; None where there is none, or it cannot be read here."""
+        """Return the approximate index of a file of vectors; None where there is none, or it cannot be read here."""
         return ApproximateIndex(vectors) if is_installed() and self._has_whole(nearest_files(vectors.stem)) else None
 
     def descriptions(self, vectors: Path) -> Descriptions | None:
-        """The descriptions beside a file of vectors; None where none are kept."""
+        """Return the descriptions beside a file of vectors; None where none are kept."""
         return Descriptions(vectors) if self._has_whole(description_files(vectors.stem)) else None
 
     def look(self, vectors: Path) -> SecondLook | None:
-        """The token vectors beside a file of vectors; None where none are kept."""
+        """Return the token vectors beside a file of vectors; None where none are kept."""
         weight = float(self._made(vectors).get("look", 0.0))
         return SecondLook(vectors, weight) if weight and all(map(self.path, look_files(vectors.stem))) else None
 
@@ -151,11 +151,11 @@ def vector_files(place: EncoderPlace) -> list[str]:
 
 
 def nearest_files(name: str) -> list[str]:
-    """The files of an approximate index of an encoder's vectors."""
+    """Return the files of an approximate index of an encoder's vectors."""
     return [f"dense/{file.name}" for file in approximate_files(Path(f"{name}.npy"))]
 
 
 def description_files(name: str) -> list[str]:
-    """The files of the descriptions of documents, with an encoder's vectors of them."""
+    """Return the files of the descriptions of documents, with an encoder's vectors of them."""
     suffixes = (".npy", ".digests.npy", ".arrow")
     return [f"dense/{name}.descriptions{suffix}" for suffix in suffixes]

@@ -150,7 +150,7 @@ def build_index(
 
 
 def _largest(units: Units, documents: IndexedDocuments) -> dict[str, Any] | None:
-    """The document with a fifth of all passages or more, and its share; None in small corpora."""
+    """Return the document with a fifth of all passages or more, and its share; None in small corpora."""
     counts = np.bincount(units.numbers("document"), minlength=1)
     share = float(counts.max() / max(1, len(units)))
     if share < _LARGE or len(documents) < _FEWEST_DOCUMENTS:
@@ -178,7 +178,7 @@ def encoders_to_index(workspace: Workspace) -> list[str]:
 
 
 def pretrained_here(workspace: Workspace) -> list[str]:
-    """Those of `default_encoders` that run with what is installed. Without torch nothing is fetched unasked."""
+    """Return those of `default_encoders` that run with what is installed. Without torch nothing is fetched unasked."""
     if not are_installed(*TORCH):
         named = chosen_base(workspace) or packaged_minilm() or ENCODER in trained_models(workspace)
         if not (named and are_installed("onnxruntime")):

@@ -37,7 +37,7 @@ class Scorer(Protocol):
     """A ranker as rerank uses it."""
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(pairs,) float32 scores."""
+        """Return (pairs,) float32 scores."""
         ...
 
 
@@ -45,7 +45,7 @@ class QueryEncoder(Protocol):
     """A bi-encoder as the search uses it."""
 
     def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(queries, dimensions) float32, unit length."""
+        """Return (queries, dimensions) float32, unit length."""
         ...
 
 
@@ -87,12 +87,12 @@ def searches_without_torch(workspace: Workspace, name: str) -> bool:
 
 
 def model_fingerprint(workspace: Workspace, name: str) -> str:
-    """The digest of a trained model's weights; "" of an untrained one's, which don't change."""
+    """Return the digest of a trained model's weights; "" of an untrained one's, which don't change."""
     return "" if name == UNTRAINED else read_record(workspace, name).fingerprint
 
 
 def untrained_scorer(location: str = "") -> Scorer:
-    """A cross-encoder of a base model, "" for the default one, before any training: with its files' head, as a
+    """Return a cross-encoder of a base model, "" for the default one, before any training: with its files' head, as a
     published reranker's, else with a random one, the same each time. Raises ModelError.
     """
     kind = ranker_kind("cross-encoder")
@@ -122,7 +122,7 @@ def _with_own_head(location: str) -> Scorer | None:
 
 
 def _by_onnxruntime(kind: RankerKind, location: str) -> Scorer | None:
-    """A scorer without torch; None where torch can and onnxruntime cannot, or where torch is quicker."""
+    """Return a scorer without torch; None where torch can and onnxruntime cannot, or where torch is quicker."""
     if not kind.exported or not are_installed("onnxruntime"):
         return None
     path = exported(Path(location))
@@ -136,7 +136,7 @@ def _by_onnxruntime(kind: RankerKind, location: str) -> Scorer | None:
 
 
 def load_scorer(workspace: Workspace, name: str) -> Scorer:
-    """A ranker of any kind: of the workspace, a folder, or a name on a hub. Raises ModelError if unknown."""
+    """Return a ranker of any kind: of the workspace, a folder, or a name on a hub. Raises ModelError if unknown."""
     if not model_folder(workspace, name).exists() and _ON_HUB.fullmatch(name):
         return untrained_scorer(resolve_base_model(name, "cross-encoder").location)
     kind, location = ranker_kind(model_kind(workspace, name)), str(checked_model(workspace, name))

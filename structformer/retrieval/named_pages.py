@@ -34,7 +34,7 @@ def put_named_first(opened: Searched, ranking: Ranking, query: str, documents: A
 
 
 def _unit_at(opened: Searched, document: int, anchor: str, best: dict[int, int]) -> int:
-    """The unit of a document at an anchor, else its best, else its first one."""
+    """Return the unit of a document at an anchor, else its best, else its first one."""
     first, last = opened.units_of(document)
     at_anchor = (unit for unit in range(first, last) if opened.units.value(unit, "anchor") == anchor)
     return next(at_anchor, best.get(document, first)) if anchor else best.get(document, first)
@@ -59,5 +59,5 @@ def put_first(ranking: Ranking, units: Sequence[int]) -> None:
 
 
 def comparable(text: str) -> str:
-    """A title or a query as titles are compared: C++ is not C."""
+    """Return a title or a query as titles are compared: C++ is not C."""
     return " ".join(text.casefold().split()).strip(" ?!.,:;\"'“”")

@@ -100,7 +100,7 @@ class OpenedIndex:
         return frozenset[str]().union(*map(self.stop_terms_of, self.languages.codes))
 
     def stop_terms_of(self, language: str) -> frozenset[str]:
-        """The same of one language."""
+        """Return the same of one language."""
         return self._kept(self._stop_terms, language, self._read_stop_terms)
 
     def _read_stop_terms(self, language: str) -> frozenset[str]:
@@ -182,7 +182,7 @@ class OpenedIndex:
         return ~self.metadata.matching(self.curated.hide, {})
 
     def shown(self, seen: Allowed | None) -> Allowed | None:
-        """The documents that may be found, without those that `curated` hides. None: all."""
+        """Return the documents that may be found, without those that `curated` hides. None: all."""
         if not self.curated.hide:
             return seen
         if seen is None:
@@ -252,7 +252,7 @@ class OpenedIndex:
         return Pipeline(tuple(map(named, pipeline.stages)))
 
     def weights(self, encoder: str) -> FusionWeights:
-        """The weights of an encoder's hybrid."""
+        """Return the weights of an encoder's hybrid."""
         return self.encoder(encoder)[2]
 
     def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
@@ -264,7 +264,7 @@ class OpenedIndex:
         return np.stack([vector for vector, _ in self._query_forms(name, queries)])
 
     def query_tokens(self, name: str, queries: Sequence[str]) -> list[npt.NDArray[np.float32] | None]:
-        """Each query's (tokens, axes) vectors for a second look by an encoder; None where it takes none."""
+        """Return each query's (tokens, axes) vectors for a second look by an encoder; None where it takes none."""
         return [tokens for _, tokens in self._query_forms(name, queries)]
 
     def _query_forms(self, name: str, queries: Sequence[str]) -> Sequence[EncodedQuery]:
@@ -322,7 +322,7 @@ class OpenedIndex:
         return encoder, DenseIndex(vectors, self.owners, nearest, descriptions, look), weights
 
     def document_text(self, document: int, characters: int) -> str:
-        """A document's title and the beginning of its text, titles of sections in it."""
+        """Return a document's title and the beginning of its text, titles of sections in it."""
         parts = [self.documents[document].title]
         length = len(parts[0])
         section = 0
@@ -336,7 +336,7 @@ class OpenedIndex:
         return "\n".join(parts)[:characters]
 
     def units_of(self, document: int) -> tuple[int, int]:
-        """The numbers of a document's units, [first, last)."""
+        """Return the numbers of a document's units, [first, last)."""
         first, last = np.searchsorted(self.owners, [document, document + 1])
         return int(first), int(last)
 
@@ -346,11 +346,11 @@ class OpenedIndex:
         return MetadataTable(self.index.folder, self.documents)
 
     def document_number(self, name: str) -> int | None:
-        """The number of the document of an id."""
+        """Return the number of the document of an id."""
         return self.metadata.number(name)
 
     def allowed(self, where: Filter | None) -> Allowed | None:
-        """The documents that a filter lets through; None for all. Raises UsageError on what is no Filter."""
+        """Return the documents that a filter lets through; None for all. Raises UsageError on what is no Filter."""
         if not isinstance(where, Filter | None):
             raise UsageError(f"where is a Filter, not {type(where).__name__}")
         return Allowed(self.metadata.matching(where.paths, where.metadata), self.owners) if where else None

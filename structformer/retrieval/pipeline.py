@@ -59,7 +59,7 @@ def read_pipeline(path: Path) -> Pipeline:
 
 
 def pipeline_of(tables: Any, where: str) -> Pipeline:
-    """A pipeline from the values of [[stages]] tables. Raises UsageError naming `where`."""
+    """Return a pipeline from the values of [[stages]] tables. Raises UsageError naming `where`."""
     if (
         not isinstance(tables, list)
         or not tables
@@ -82,7 +82,7 @@ def pipeline_of(tables: Any, where: str) -> Pipeline:
 
 
 def as_pipeline(value: str | Pipeline | Stage) -> Pipeline:
-    """A pipeline from any of its forms. Raises UsageError."""
+    """Return a pipeline from any of its forms. Raises UsageError."""
     if isinstance(value, Stage):
         return Pipeline((value,))
     if not isinstance(value, str | Pipeline):
@@ -96,7 +96,7 @@ def lexical(**options: Any) -> Stage:
 
 
 def dense(model: str | None = None, **options: Any) -> Stage:
-    """Cosine of an encoder's vectors; without a model those that the default search compares."""
+    """Return cosine of an encoder's vectors; without a model those that the default search compares."""
     return make_stage("dense", model, **options)
 
 

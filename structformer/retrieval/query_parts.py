@@ -43,7 +43,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(opened: Searched, query: str, documents: Allowed | None) -> Parts:
-    """The query's text, and the units that have its phrases, of documents without what is not wanted."""
+    """Return the query's text, and the units that have its phrases, of documents without what is not wanted."""
     parts = asked(query)
     if not parts.phrases and not parts.without:
         return Parts(parts.text)
@@ -78,7 +78,7 @@ def _is_meant(opened: Searched, parts: Asked, without: dict[str, Mask], document
 
 
 def holding(opened: Searched, text: str, documents: Allowed | None) -> Mask:
-    """(units,) whether each may be found and has a text as it is written."""
+    """Return (units,) whether each may be found and has a text as it is written."""
     mask = np.zeros(len(opened.units), bool)
     mask[opened.lexical.holding(text, lambda unit: opened.units[unit].whole)] = True
     return mask if documents is None else mask & documents.units

@@ -20,13 +20,13 @@ def stage_kind(name: str) -> StageKind:
 
 
 def stage_kinds() -> dict[str, StageKind]:
-    """All kinds of stages by name: the built-in ones and those of plugins."""
+    """Return all kinds of stages by name: the built-in ones and those of plugins."""
     supplied = load_plugins().supplied("structformer_stages", "stage", StageKind, _BUILT_IN)
     return {**_BUILT_IN, **{name: kind for name, (kind, _) in supplied.items()}}
 
 
 def make_stage(name: str, model: str | None = None, **options: Any) -> Stage:
-    """A stage by name. Raises UsageError naming what there is."""
+    """Return a stage by name. Raises UsageError naming what there is."""
     kind = stage_kind(name)
     if model and not kind.model:
         raise UsageError(f"the stage {name} takes no model")

@@ -113,7 +113,7 @@ class Retriever:
         return self.opened.index.is_stale
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, in another process too, opens the index by itself."""
+        """Let a copy, in another process too, open the index by itself."""
         return Retriever.open, (self.workspace.absolute,)
 
     def __repr__(self) -> str:
@@ -190,7 +190,7 @@ class Retriever:
         return tuple(dict.fromkeys(Place(unit.document_id, unit.anchor) for unit in found))
 
     def _elsewhere(self, shown: int, others: Iterable[int]) -> tuple[tuple[Place, ...], tuple[Translation, ...]]:
-        """A document's copies, the newest version first, and its translations among others."""
+        """Return a document's copies, the newest version first, and its translations among others."""
         copies = self.opened.copies
         also_at, also_in = [], []
         ids = {document: self.documents[document].id for document in others}
@@ -235,13 +235,13 @@ class Retriever:
         return [list(best_of(each, k, lambda number: self.units[number].section_id).items()) for each in ranked]
 
     def documents_of(self, ranked: Ranked, k: int) -> list[tuple[str, float]]:
-        """Up to k (document id, score) of ranked units, a document scoring as its best unit."""
+        """Return up to k (document id, score) of ranked units, a document scoring as its best unit."""
         owners = self.opened.owners
         best = best_of(ranked, k, lambda number: int(owners[number]))
         return [(self.documents[document].id, score) for document, score in best.items()]
 
     def allowed(self, where: Filter | None) -> Allowed | None:
-        """The documents that a filter lets through; None for all."""
+        """Return the documents that a filter lets through; None for all."""
         return self.opened.allowed(where)
 
     def pipeline(self, pipeline: AnyPipeline | None) -> Pipeline:
@@ -249,7 +249,7 @@ class Retriever:
         return self.default_pipeline() if pipeline is None else self.opened.with_encoders_named(as_pipeline(pipeline))
 
     def weights(self, pipeline: Pipeline) -> FusionWeights | None:
-        """The weights of a pipeline's fusion, None where it has no such stage."""
+        """Return the weights of a pipeline's fusion, None where it has no such stage."""
         pipeline = self.pipeline(pipeline)
         fused = next((stage for stage in pipeline.stages if stage.kind.fuses), None)
         return self.opened.weights(fused.model) if fused is not None and fused.is_weighed else None
@@ -304,7 +304,7 @@ class Retriever:
 
 
 def _made_vectors(index: Index, encoder: str) -> Path:
-    """An encoder's vectors; only where the index lacks them does a search bring in what makes them."""
+    """Return an encoder's vectors; only where the index lacks them does a search bring in what makes them."""
     if index.has_vectors(encoder):
         return index.vectors(encoder)
     from structformer.retrieval.vector_making import made_vectors

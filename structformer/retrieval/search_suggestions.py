@@ -28,7 +28,7 @@ class Help:
 
 
 def slips(word: str) -> int:
-    """How many letters of a word may be wrong: none of three, one of seven, two of a longer one."""
+    """Return how many letters of a word may be wrong: none of three, one of seven, two of a longer one."""
     return 0 if len(word) < 4 else 1 if len(word) < 8 else 2
 
 
@@ -48,7 +48,7 @@ def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> H
 
 
 def why_none(opened: OpenedIndex, where: Filter | None) -> str:
-    """Why a filter lets no document through, with what there is instead; "" where it lets one through."""
+    """Return why a filter lets no document through, with what there is instead; "" where it lets one through."""
     if where is None or (allowed := opened.allowed(where)) is None or len(allowed):
         return ""
     table, none = opened.metadata, "no document matches the filter"
@@ -95,7 +95,7 @@ def _nearest(opened: OpenedIndex, word: str, beside: Sequence[str], allowed: All
 
 
 def distance(one: str, other: str) -> int:
-    """How many letters are to be changed, put in, left out or swapped with their neighbours."""
+    """Return how many letters are to be changed, put in, left out or swapped with their neighbours."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for place, letter in enumerate(one, 1):

@@ -99,7 +99,7 @@ def snippet(text: str, matches: Matches, stretches: Sequence[Stretch] = ()) -> S
 
 
 def _of_prose(text: str, matches: Matches) -> tuple[int, Snippet]:
-    """(number of matching words, the snippet)."""
+    """Return (number of matching words, the snippet)."""
     if text.isascii():
         words = text.split()
         flags = matches.have(words)
@@ -121,7 +121,7 @@ def _of_prose(text: str, matches: Matches) -> tuple[int, Snippet]:
 
 
 def _of_code(text: str, matches: Matches) -> tuple[int, Snippet]:
-    """(number of matching words, the lines that hold most of them)."""
+    """Return (number of matching words, the lines that hold most of them)."""
     lines = text.split("\n")
     counts = [sum(matches.have(_PART.findall(line))) + len(matches.signs(line)) for line in lines]
     place = _place(counts, _LINES)
@@ -141,7 +141,7 @@ def _near(text: str, matches: Matches, most: int) -> str:
 
 
 def _place(matches: Sequence[int], window: int) -> int:
-    """Where the `window` words, or lines, begin that hold most matches."""
+    """Return where the `window` words, or lines, begin that hold most matches."""
     if len(matches) <= window:
         return 0
     place, here = 0, sum(matches[:window])
@@ -154,7 +154,7 @@ def _place(matches: Sequence[int], window: int) -> int:
 
 
 def _with_next(text: str, words: Sequence[tuple[int, int]], number: int) -> str:
-    """A word; a character of a script without spaces with the one that follows it at once."""
+    """Return a word; a character of a script without spaces with the one that follows it at once."""
     start, end = words[number]
     if end - start <= 4 and number + 1 < len(words) and words[number + 1][0] == end:
         return text[start : words[number + 1][1]]
@@ -162,7 +162,7 @@ def _with_next(text: str, words: Sequence[tuple[int, int]], number: int) -> str:
 
 
 def _matching(shown: str, matches: Matches) -> Iterator[tuple[int, int]]:
-    """The [start, end) of every matching word, of overlapping pairs of characters as one."""
+    """Yield the [start, end) of every matching word, of overlapping pairs of characters as one."""
     parts = list(_PART.finditer(shown))
     words = matches.have([part[0] for part in parts])
     found: list[tuple[int, int]] = []

@@ -56,7 +56,7 @@ class StageKind:
             raise ValueError(f"the stage {self.name} has no option k")
 
     def checked(self, option: str, value: Any) -> Value:
-        """The value of an option, of the type of its default. Raises UsageError naming what it may be."""
+        """Return the value of an option, of the type of its default. Raises UsageError naming what it may be."""
         default = self.options[option]
         if isinstance(default, str):
             allowed = (self.choices or {}).get(option, ())
@@ -88,7 +88,7 @@ class Stage:
     kind: StageKind = field(compare=False, repr=False, kw_only=True)
 
     def option(self, name: str) -> Value:
-        """An option's value."""
+        """Return an option's value."""
         return dict(self.options).get(name, self.kind.options[name])
 
     @property

@@ -66,7 +66,7 @@ def made_vectors(index: Index, encoder: str | EncoderPlace, progress: Progress |
 
 
 def journals(workspace: Workspace) -> Path:
-    """Where vectors are kept while they are made."""
+    """Return where vectors are kept while they are made."""
     return workspace.cache / "vectors"
 
 
@@ -186,7 +186,7 @@ def _reading_before(vectors: Path, units: int) -> dict[str, Any]:
 
 
 def _axes_before(vectors: Path, units: int) -> npt.NDArray[np.float32] | None:
-    """The axes beside an earlier index's vectors, under the same condition; None without any."""
+    """Return the axes beside an earlier index's vectors, under the same condition; None without any."""
     try:
         return SecondLook(vectors, 1.0).axes if _reading_before(vectors, units) else None
     except WorkspaceError:

@@ -122,7 +122,7 @@ class CopyFinder:
         return first
 
     def _likely(self, number: int, with_line: dict[bytes, list[int]]) -> list[int]:
-        """Documents of the same title and about the same size that have half of its sketch's lines in theirs."""
+        """Return documents of the same title and about the same size that have half of its sketch's lines in theirs."""
         sketch = list(_parts(self._sketches[number]))
         shared = Counter(other for line in sketch for other in with_line.get(line, ()))
         size = self._sizes[number]
@@ -158,13 +158,13 @@ class Copies:
 
     @classmethod
     def of(cls, units: Units) -> Copies:
-        """Those of an index's documents. Raises WorkspaceError where they cannot be read."""
+        """Return those of an index's documents. Raises WorkspaceError where they cannot be read."""
         path = units.path.with_name(COPIES)
         with read_errors(path, OSError, ValueError):
             return cls(np.load(path, mmap_mode="r", allow_pickle=False))
 
     def first(self, document: int) -> int:
-        """The document that stands for this one and its copies."""
+        """Return the document that stands for this one and its copies."""
         return int(self.first_of_each[document]) if self._groups else document
 
     def is_copy(self, document: int) -> bool:
@@ -218,7 +218,7 @@ class Sayings:
         return found
 
     def _words(self, number: int, unit: Unit) -> Counter[str]:
-        """The words of a unit's whole section."""
+        """Return the words of a unit's whole section."""
         first = last = number
         while first and self._is_of(first - 1, unit):
             first -= 1
@@ -244,7 +244,7 @@ _DIGEST = 8
 
 
 def _lines(texts: Iterable[str]) -> _Lines:
-    """The lines and sentences of texts, in order; spaces do not count."""
+    """Return the lines and sentences of texts, in order; spaces do not count."""
     found: _Lines = {}
     for text in texts:
         for part in _LINE_ENDS.split(text):

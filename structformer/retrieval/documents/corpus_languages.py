@@ -26,7 +26,7 @@ class CorpusLanguages:
         return language_of(text, known_languages(self.codes)) or self.codes[0]
 
     def read_in(self, document: IndexedDocument) -> str:
-        """The same by what an index says of a document: there all declare their language where it matters."""
+        """Return the same by what an index says of a document: there all declare their language where it matters."""
         declared = self._declared(document)
         return declared if declared in self.codes else self.codes[0]
 
@@ -35,7 +35,7 @@ class CorpusLanguages:
         return declared_code(language if isinstance(language, str) else "")
 
     def declared(self, document: IndexedDocument, language: str) -> IndexedDocument:
-        """The document with its language among its metadata, so that it can be filtered by."""
+        """Return the document with its language among its metadata, so that it can be filtered by."""
         values = document.values()
         if values.get(LANGUAGE):
             return document

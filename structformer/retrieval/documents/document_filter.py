@@ -50,7 +50,7 @@ class Allowed(Collection[int]):
         return self.names is None and self._count == len(self.documents)
 
     def owners_of(self, units: Sequence[int]) -> list[int]:
-        """The documents of these units."""
+        """Return the documents of these units."""
         return sorted({int(self._owners[unit]) for unit in units})
 
     def __contains__(self, number: object) -> bool:
@@ -64,7 +64,7 @@ class Allowed(Collection[int]):
 
 
 def unit_numbers(documents: Collection[int], owners: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The numbers of these documents' units, ascending. owners: (units,) the number of each unit's document."""
+    """Return the numbers of these documents' units, ascending. owners: (units,) the number of each unit's document."""
     if isinstance(documents, Allowed):
         return np.flatnonzero(documents.units)
     return np.flatnonzero(np.isin(owners, list(documents)))

@@ -44,19 +44,19 @@ _NOT_SHOWN = frozenset({PATH, "url", "id", "title", "description", "date", "upda
 
 
 def metadata_values(value: Any) -> list[Scalar]:
-    """A metadata value as what can be compared: itself, or each element of a list."""
+    """Return a metadata value as what can be compared: itself, or each element of a list."""
     if isinstance(value, (list, tuple)):
         return [each for element in value for each in metadata_values(element)]
     return [] if value is None else [value if isinstance(value, str | bool | int | float) else str(value)]
 
 
 def shown_value(value: Scalar) -> str:
-    """A value as people write it."""
+    """Return a value as people write it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _stored(value: Scalar) -> str:
-    """A value as the table has it: equal for what is equal, and other for another kind."""
+    """Return a value as the table has it: equal for what is equal, and other for another kind."""
     if isinstance(value, bool):
         return f"b:{shown_value(value)}"
     if isinstance(value, int | float):
@@ -88,7 +88,7 @@ class Facet:
     """(documents,) uint16, the values that each document has."""
 
     def counts(self, documents: Iterable[int]) -> list[tuple[str, int]]:
-        """How many of these documents have each value, most first."""
+        """Return how many of these documents have each value, most first."""
         bits = self.bits[np.fromiter(documents, np.int64)]
         counted = [(value, int(np.count_nonzero(bits & (1 << bit)))) for bit, value in enumerate(self.values)]
         return sorted(((value, count) for value, count in counted if count), key=lambda item: (-item[1], item[0]))
@@ -178,7 +178,7 @@ class _FacetCounter:
         self._having[name] = self._having.get(name, 0) + 1
 
     def chosen(self, documents: int) -> list[tuple[str, tuple[str, ...], array[int]]]:
-        """(name, values, column) of up to five: the first folder, then what most documents have."""
+        """Return (name, values, column) of up to five: the first folder, then what most documents have."""
         names = [
             name
             for name, values in self._values.items()
@@ -201,7 +201,7 @@ class MetadataTable:
             self._database.execute("SELECT number FROM ids LIMIT 1").fetchone()
 
     def number(self, document_id: str) -> int | None:
-        """The number of the document of an id."""
+        """Return the number of the document of an id."""
         rows = self._rows("SELECT number FROM ids WHERE id = ?", (_text(document_id),))
         return rows[0][0] if rows else None
 
@@ -219,7 +219,7 @@ class MetadataTable:
         return mask
 
     def keys(self) -> list[str]:
-        """The keys of all documents' metadata, in order."""
+        """Return the keys of all documents' metadata, in order."""
         return [key for (key,) in self._rows("SELECT DISTINCT key FROM facts ORDER BY key", ())]
 
     def values(self, key: str, most: int) -> list[str]:
@@ -231,7 +231,7 @@ class MetadataTable:
         return [value.partition(":")[2] for (value,) in rows]
 
     def folders(self, most: int) -> list[str]:
-        """Up to so many first folders of documents' ids, in order."""
+        """Return up to so many first folders of documents' ids, in order."""
         first = "substr(id, 1, instr(id, '/') - 1)"
         rows = self._rows(
             f"SELECT DISTINCT {first} FROM ids WHERE instr(id, '/') > 1 ORDER BY {first} LIMIT ?", (most,)
@@ -259,14 +259,14 @@ class MetadataTable:
 
 
 def open_facets(folder: Path, listed: Sequence[Mapping[str, Any]]) -> list[Facet]:
-    """An index's facets. listed: as its manifest has them. Raises WorkspaceError."""
+    """Return an index's facets. listed: as its manifest has them. Raises WorkspaceError."""
     with read_errors(folder / FACETS, OSError, ValueError, LookupError, TypeError):
         bits = np.load(folder / FACETS, mmap_mode="r", allow_pickle=False)
         return [Facet(each["name"], tuple(each["values"]), bits[row]) for row, each in enumerate(listed)]
 
 
 def _matched(ids: pa.Array, pattern: str) -> Mask:
-    """Which of these ids a pattern of the shell matches, both in Unicode's form NFC."""
+    """Return which of these ids a pattern of the shell matches, both in Unicode's form NFC."""
     import pyarrow.compute as pc  # a search without a filter need not wait for it
 
     if not pattern.isascii():
@@ -287,7 +287,7 @@ def _as_mask(matched: pa.Array) -> Mask:
 
 
 def _as_regular_expression(pattern: str) -> Iterator[str]:
-    """A pattern of the shell as RE2 takes it; `fnmatch.translate` writes what only Python reads."""
+    """Yield a pattern of the shell as RE2 takes it; `fnmatch.translate` writes what only Python reads."""
     yield r"(?s)\A"
     place = 0
     while place < len(pattern):
@@ -307,5 +307,5 @@ def _as_regular_expression(pattern: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Text that a table can hold: halves of surrogate pairs written out."""
+    """Return text that a table can hold: halves of surrogate pairs written out."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -14,13 +14,13 @@ _QUOTED = "<>()[]`'\"“”.,;!"
 
 
 def page_places(document_id: str, address: str) -> list[str]:
-    """All ways to name a page: its path and its address, whole or from any folder on, with suffix or without."""
+    """Return all ways to name a page: its path and its address, whole or from any folder on, with suffix or without."""
     paths = dict.fromkeys((_path(document_id), _path(urlsplit(address).path if address else "")))
     return list(dict.fromkeys(way for path in paths for tail in _tails(path) for way in (tail, _bare(tail)) if way))
 
 
 def asked_places(query: str) -> tuple[list[str], str]:
-    """The places that a query may mean, if it is one word, the longest first, and the anchor in it."""
+    """Return the places that a query may mean, if it is one word, the longest first, and the anchor in it."""
     if len(query.split()) != 1:
         return [], ""
     query = query.strip(_QUOTED)
@@ -47,7 +47,7 @@ def _path(text: str) -> str:
 
 
 def _bare(path: str) -> str:
-    """A path without a page's suffix, of a folder's page the folder's."""
+    """Return a path without a page's suffix, of a folder's page the folder's."""
     return _FOLDERS_PAGE.sub("", _PAGE.sub("", path))
 
 

@@ -117,7 +117,7 @@ class TranslationFinder:
         return its == code or (not self._declared[document] and its in _KIN.get(code, ()))
 
     def _language(self, document: int, units: Units, names: Sequence[str], among: Collection[str]) -> str:
-        """The language that a document declares, else the one that it is surely in; "" where one cannot tell."""
+        """Return the language that a document declares, else the one that it is surely in; "" where one cannot tell."""
         if declared := names[self._declared[document]]:
             return declared
         text = ""
@@ -167,7 +167,7 @@ class _Groups:
             self._next[document], self._next[first] = self._next[first], document
 
     def numbers(self) -> Numbers:
-        """(3, documents in a group) document, first of its group, language."""
+        """Return (3, documents in a group) document, first of its group, language."""
         documents = np.flatnonzero(self._first != _NONE).astype(np.int32)
         return np.stack([documents, self._first[documents], self._language[documents]])
 
@@ -190,12 +190,12 @@ class Translations:
             return cls(np.load(path, mmap_mode="r", allow_pickle=False), languages)
 
     def first(self, document: int) -> int:
-        """The document that stands for this one and its translations."""
+        """Return the document that stands for this one and its translations."""
         place = self._place(document)
         return document if place is None else int(self._firsts[place])
 
     def language(self, document: int) -> str:
-        """The language of a document that has translations, "pt-BR"; "" of any other."""
+        """Return the language of a document that has translations, "pt-BR"; "" of any other."""
         place = self._place(document)
         return "" if place is None else self.languages[self._places[place]]
 
@@ -207,7 +207,7 @@ class Translations:
 
 
 def asked_in(query: str, languages: Iterable[str]) -> str:
-    """Which of these languages a query is in, as a code; "" where one cannot tell."""
+    """Return which of these languages a query is in, as a code; "" where one cannot tell."""
     codes = {declared_code(language) for language in languages} - {""}
     return told_among(query, codes) if len(codes) > 1 else ""
 

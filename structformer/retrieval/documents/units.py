@@ -96,7 +96,7 @@ class IndexedDocument:
     """JSON, with the document's language."""
 
     def values(self) -> dict[str, Any]:
-        """The metadata."""
+        """Return the metadata."""
         found: dict[str, Any] = json.loads(self.metadata)
         return found
 
@@ -145,7 +145,7 @@ def indexed_document(document: Document, site: Site) -> IndexedDocument:
 
 
 def corpus_units(corpus: Corpus, graph: ReferenceGraph | None) -> Iterator[tuple[IndexedDocument, list[Unit]]]:
-    """Each document with its units, in document order."""
+    """Yield each document with its units, in document order."""
     for shard in range(len(corpus.shards)):
         yield from shard_units(corpus, graph, shard)
 
@@ -153,7 +153,7 @@ def corpus_units(corpus: Corpus, graph: ReferenceGraph | None) -> Iterator[tuple
 def shard_units(
     corpus: Corpus, graph: ReferenceGraph | None, shard: int
 ) -> Iterator[tuple[IndexedDocument, list[Unit]]]:
-    """Each document of a shard with its units, in document order."""
+    """Yield each document of a shard with its units, in document order."""
     incoming = graph.incoming_texts(shard) if graph else {}
     site, navigation = corpus.site, corpus.navigation
     for number, document in enumerate(corpus.shard_documents(shard), corpus.starts[shard]):
@@ -215,26 +215,26 @@ class _Table:
         return self._count
 
     def row(self, number: int) -> dict[str, Any]:
-        """One row."""
+        """Return one row."""
         if not 0 <= number < self._count:
             raise IndexError(number)
         return self._recent(number)
 
     def value(self, number: int, name: str) -> Any:
-        """One field of one row, without the others."""
+        """Return one field of one row, without the others."""
         return self._batch(number // _BATCH_ROWS).column(name)[number % _BATCH_ROWS].as_py()
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """All rows in order."""
+        """Yield all rows in order."""
         for number in range(self._file.num_record_batches):
             yield from self._file.get_batch(number).to_pylist()
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:
-        """A column of numbers."""
+        """Return a column of numbers."""
         return self.columns_of_numbers(name)[0]
 
     def columns_of_numbers(self, *names: str) -> list[npt.NDArray[np.int64]]:
-        """Several of them at once: opening the batches is what takes time."""
+        """Return several of them at once: opening the batches is what takes time."""
         batches = [self._file.get_batch(number) for number in range(self._file.num_record_batches)]
         # pyarrow's own to_numpy loads pandas where it is installed, for a quarter of a search's whole time.
         return [
@@ -245,7 +245,7 @@ class _Table:
         ]
 
     def column_batches(self, name: str) -> Iterator[pa.Array]:
-        """One field of all rows, batch by batch."""
+        """Yield one field of all rows, batch by batch."""
         for number in range(self._file.num_record_batches):
             yield self._file.get_batch(number).column(name)
 

@@ -86,7 +86,7 @@ class PseudoQueryScores(AskedQuestions):
         return dict(zip(texts, found, strict=True))
 
     def answers(self, numbers: Sequence[int]) -> torch.Tensor:
-        """(questions,) the documents that answer them."""
+        """Return (questions,) the documents that answer them."""
         return torch.tensor([self.questions[number].document for number in numbers])
 
     def parts(self, vectors: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:
@@ -130,7 +130,7 @@ class PseudoQueryScores(AskedQuestions):
         return torch.from_numpy(scales[:, places]).float()
 
     def _words(self, numbers: Sequence[int]) -> torch.Tensor:
-        """(questions, units) BM25 scores."""
+        """Return (questions, units) BM25 scores."""
         return torch.stack([torch.from_numpy(self.words_of(number)) for number in numbers])
 
     def allowed(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -140,7 +140,7 @@ class PseudoQueryScores(AskedQuestions):
         return right, wrong
 
     def totals(self, vectors: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:
-        """(questions, units) the sum of the parts, each by its scale."""
+        """Return (questions, units) the sum of the parts, each by its scale."""
         return (self._scales[list(numbers)].T[:, :, None] * self.parts(vectors, numbers)).sum(0)
 
     def best_and_wrong(self, vectors: torch.Tensor, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -21,7 +21,7 @@ class CrossFitted:
     """The first learned from the pairs of documents that are `asking`, the second from the others."""
 
     def unread(self, document: int) -> int:
-        """The place of the encoder that has learned from no pair of a document."""
+        """Return the place of the encoder that has learned from no pair of a document."""
         return 1 if asking(document) else 0
 
 
@@ -65,7 +65,7 @@ class StaticScores:
                 self._moved[number] = self._vectors[number] @ (rest - whole)
 
     def parts(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Two (questions, units): cosines of units, and of their documents' overviews."""
+        """Return two (questions, units): cosines of units, and of their documents' overviews."""
         cosines = torch.empty(len(numbers), len(self._owners))
         overviews = torch.empty(len(numbers), len(self._overviews[0]))
         for half in range(len(self._passages)):

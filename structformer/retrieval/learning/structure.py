@@ -175,7 +175,7 @@ class StructureLessons:
 
 
 def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
-    """(features, dimensions) the vectors that an earlier encoder has of these features, zeros for others."""
+    """Return (features, dimensions) the vectors that an earlier encoder has of these features, zeros for others."""
     places = {name: place for place, name in enumerate(start.features.names)}
     found = np.zeros((len(names), start.dimensions), np.float32)
     known = [(number, places[name]) for number, name in enumerate(names) if name in places]

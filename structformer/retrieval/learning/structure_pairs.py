@@ -58,11 +58,11 @@ class StructurePairs:
         return {name: count for name, count in zip(self.names, found, strict=True) if count}
 
     def asking(self, asked: Callable[[int], bool]) -> StructurePairs:
-        """Those of the documents whose numbers are asked of."""
+        """Return those of the documents whose numbers are asked of."""
         return self._only([asked(int(document)) for document in self.pairs.documents], self.pairs.shares)
 
     def of(self, mix: Mapping[str, float]) -> StructurePairs:
-        """Those of some sources, with new weights."""
+        """Return those of some sources, with new weights."""
         weights = np.array([mix.get(name, 0.0) for name in self.names])
         return self._only(weights[self.sources] > 0, weights[self.sources])
 
@@ -91,7 +91,7 @@ class _Pair:
 
 
 def structure_sources() -> tuple[str, ...]:
-    """The names of all sources."""
+    """Return the names of all sources."""
     return (PASSAGE, *ALL_SOURCES, *tasks())
 
 
@@ -159,7 +159,7 @@ class _Sentences:
         self._passages.append((document, passage, digests[:_LOOKED_AT]))
 
     def pairs(self) -> Iterator[_Pair]:
-        """The sentences, each with its passage as the one that is not its positive."""
+        """Yield the sentences, each with its passage as the one that is not its positive."""
         for document, passage, found in self._passages:
             own = [text for digest, text in found if self._documents[digest] >= 0]
             for text in own[:_SENTENCES]:
@@ -213,7 +213,7 @@ def _of_tasks(
     seed: int,
     weights: WordWeights | None,
 ) -> Iterator[_Pair]:
-    """Pairs of sampling tasks: the query and the positive of each Example, at most 60,000 a task, evenly."""
+    """Yield pairs of sampling tasks: the query and the positive of each Example, at most 60,000 a task, evenly."""
     numbers = {document.id: number for number, document in enumerate(documents)}
     with building_folder(workspace.cache) as building:
         request = SampleRequest(tuple(names), SamplingOptions(negatives=1), seed, held_out=0.0, weights=weights)
@@ -229,7 +229,7 @@ def _of_tasks(
 
 
 def _assembled(words: WordNumbers, passages: Table, found: Sequence[_Pair], mix: Mapping[str, float]) -> StructurePairs:
-    """The pairs as tables of words."""
+    """Return the pairs as tables of words."""
     texts = [pair.positive for pair in found if pair.positive]
     places = iter(range(passages.shape[0], passages.shape[0] + len(texts)))
     ranges = [((at := next(places)), at + 1) if pair.positive else (pair.first, pair.last) for pair in found]
@@ -254,5 +254,5 @@ def _numbers(values: Iterable[int]) -> npt.NDArray[np.int64]:
 
 
 def unknown_sources(names: Collection[str]) -> list[str]:
-    """Those of some names that are not sources."""
+    """Return those of some names that are not sources."""
     return [name for name in names if name not in structure_sources()]

@@ -70,22 +70,22 @@ class AskedQuestions:
         return found
 
     def owner(self, unit: int) -> int:
-        """The number of a unit's document."""
+        """Return the number of a unit's document."""
         return int(self._owners[unit])
 
     def skipped(self, question: PseudoQuery) -> set[int]:
-        """Documents neither right nor wrong: others that hold the question, and those to be passed over."""
+        """Return documents neither right nor wrong: others that hold the question, and those to be passed over."""
         return {*map(int, self._owners[list(question.holders)]), *question.passed_over} - {question.document}
 
     def words_of(self, number: int) -> npt.NDArray[np.float32]:
-        """(units,) a question's BM25 scores."""
+        """Return (units,) a question's BM25 scores."""
         words = np.zeros(len(self.units), np.float32)
         units, scores = self._scores[number]
         words[units] = scores
         return words
 
     def holding(self, question: PseudoQuery) -> Numbers:
-        """The units that hold a question."""
+        """Return the units that hold a question."""
         places = self._places[np.array(question.holders, np.int64)]
         return places[places >= 0]
 
@@ -106,7 +106,7 @@ class DocumentShares:
         self._texts = _document_texts(units, {question.document for question in asked.questions})
 
     def of(self, question: PseudoQuery) -> dict[int, float]:
-        """Shares by document number. If the units that hold it may not answer, its document's is without it."""
+        """Return shares by document number. If the units that hold it may not answer, its document's is without it."""
         skipped = self._asked.skipped(question)
         ranked = self._lexical.search_documents(question.text, _FOUND_DOCUMENTS)
         found = {document: score for document, score in ranked if document not in skipped}
@@ -119,7 +119,7 @@ class DocumentShares:
 
 
 def _document_texts(units: Units, wanted: set[int]) -> dict[int, str]:
-    """The whole texts of some documents, as the lexical index has them."""
+    """Return the whole texts of some documents, as the lexical index has them."""
     of_document: dict[int, list[Unit]] = defaultdict(list)
     for unit in units:
         if unit.document in wanted:

@@ -47,7 +47,7 @@ class EvenSample:
             self.entries = {key: value for key, value in self.entries.items() if key < self._below}
 
     def in_order(self) -> list[Sampled]:
-        """All that was kept, by digest."""
+        """Return all that was kept, by digest."""
         return [self.entries[digest] for digest in sorted(self.entries)]
 
     def _digest(self, key: str) -> int:
@@ -56,7 +56,7 @@ class EvenSample:
 
 
 def evenly_taken(count: int, share: float) -> npt.NDArray[np.bool_]:
-    """(count,) which of so many a sample of that share takes, at a fixed stride that depends on nothing else."""
+    """Return (count,) which of so many a sample of that share takes, at a fixed stride that depends on nothing else."""
     taken = np.zeros(count, bool)
     if count:
         places = (np.arange(max(1, round(count * share))) / share).astype(np.int64)

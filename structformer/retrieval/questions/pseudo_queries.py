@@ -180,7 +180,7 @@ def _are_imperative(openings: Mapping[int, _Opening]) -> bool:
 
 
 def _askable(openings: Mapping[int, _Opening]) -> dict[int, _Opening]:
-    """Those of the openings that can be asked."""
+    """Return those of the openings that can be asked."""
     imperative = _are_imperative(openings)
     return {
         document: each for document, each in openings.items() if imperative or each.is_named or is_sentence(each.text)
@@ -188,7 +188,7 @@ def _askable(openings: Mapping[int, _Opening]) -> dict[int, _Opening]:
 
 
 def _of_first(question: PseudoQuery, copies: Copies) -> PseudoQuery:
-    """The question as one of the first of its document's copies, which passes over the others."""
+    """Return the question as one of the first of its document's copies, which passes over the others."""
     if not (others := copies.others(question.document)):
         return question
     passed_over = dict.fromkeys((*question.passed_over, *others, question.document))
@@ -249,12 +249,12 @@ class _Read:
                 self.sentences.add(plain(text), text, unit.document, number)
 
     def holders(self, text: str) -> tuple[int, ...]:
-        """The units that hold a sentence."""
+        """Return the units that hold a sentence."""
         found = self.sentences.get(plain(text))
         return tuple(found.units) if found else ()
 
     def drawn_openings(self, askable: Mapping[int, _Opening], most: int, seed: int) -> list[PseudoQuery]:
-        """An even choice of openings, as questions."""
+        """Return an even choice of openings, as questions."""
         kept = EvenSample(most, f"openings/{seed}")
         for document, each in askable.items():
             kept.add(f"{document}/{each.text}", each.text, document, each.unit)

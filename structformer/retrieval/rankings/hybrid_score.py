@@ -53,7 +53,7 @@ class FusionWeights:
     """Whether the encoder of `dense` and `overview` is the static one."""
 
     def as_array(self) -> Floats:
-        """(parts,) float64."""
+        """Return (parts,) float64."""
         return np.array([getattr(self, name) for name in PARTS], np.float64)
 
     def asked(self, query: str) -> FusionWeights:
@@ -150,7 +150,7 @@ def scaled_weights(parts: Floats, weights: Floats) -> Floats:
 
 
 def contributions(parts: Floats, weights: FusionWeights) -> Floats:
-    """(candidates, parts): each part's weight times its distance from the candidates' mean, in deviations."""
+    """Return (candidates, parts): each part's weight times its distance from the candidates' mean, in deviations."""
     if not len(parts):
         return parts
     found: Floats = (parts - parts.mean(0)) * scaled_weights(parts, weights.as_array())

@@ -42,17 +42,17 @@ def is_confident(likely: float | None) -> bool:
 
 
 def in_order(scored: Iterable[tuple[int, float]]) -> Ranked:
-    """(number, score) pairs, best first; equal scores in the order of their numbers."""
+    """Return (number, score) pairs, best first; equal scores in the order of their numbers."""
     return sorted(sorted(scored), key=itemgetter(1), reverse=True)  # twice by C is faster than once by Python
 
 
 def top_k(scores: Mapping[int, float], k: int) -> Ranked:
-    """The k best by score."""
+    """Return the k best by score."""
     return in_order(scores.items())[:k]
 
 
 def best_of(ranked: Ranked, k: int, whose: Callable[[int], Whose]) -> dict[Whose, float]:
-    """The first k of what units belong to, best first, each with the score of its best unit."""
+    """Return the first k of what units belong to, best first, each with the score of its best unit."""
     best: dict[Whose, float] = {}
     for unit, score in ranked:
         best.setdefault(whose(unit), score)
@@ -62,6 +62,6 @@ def best_of(ranked: Ranked, k: int, whose: Callable[[int], Whose]) -> dict[Whose
 
 
 def append_tail(head: Ranked, tail: Ranked) -> Ranked:
-    """A reordered head, then the rest of the ranking in its own order, with scores below the head's last."""
+    """Return a reordered head, then the rest of the ranking in its own order, with scores below the head's last."""
     floor = head[-1][1] if head else 0.0
     return head + [(unit, floor - 1.0 - place) for place, (unit, _) in enumerate(tail)]

@@ -50,7 +50,7 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
 
 
 def _grade(text: str) -> int:
-    """A whole number, as 1.0 too, as tables are exported. Raises ValueError."""
+    """Return a whole number, as 1.0 too, as tables are exported. Raises ValueError."""
     grade = as_number(text)
     if not grade.is_integer() or abs(grade) > _HIGHEST:
         raise ValueError
@@ -58,12 +58,12 @@ def _grade(text: str) -> int:
 
 
 def read_qrels(path: Path) -> Qrels:
-    """Relevance by document id, by query id, the highest of several subtopics. UsageError names the line."""
+    """Return relevance by document id, by query id, the highest of several subtopics. UsageError names the line."""
     return by_query(qrel_rows(path))
 
 
 def by_query(rows: Iterable[Qrel]) -> Qrels:
-    """Relevance by document id, by query id."""
+    """Return relevance by document id, by query id."""
     qrels: Qrels = {}
     for row in rows:
         grades = qrels.setdefault(row.query, {})

@@ -42,7 +42,7 @@ def _found(
     *,
     with_overviews: bool,
 ) -> list[tuple[Ranking, Vector, Ranked]]:
-    """Each query's ranking, vector, and units by their vectors."""
+    """Return each query's ranking, vector, and units by their vectors."""
     _, index, weights = opened.encoder(stage.model)
     vectors = opened.query_vectors(stage.model, [ranking.query for ranking in rankings])
     weight = weights.overview_share if with_overviews else 0.0
@@ -99,7 +99,7 @@ def _best_descriptions(
 def _described(
     opened: OpenedIndex, stage: Stage, vector: Vector, best: Vector | None, documents: Collection[int] | None
 ) -> list[int]:
-    """The nearest unit of each of the documents that are described best."""
+    """Return the nearest unit of each of the documents that are described best."""
     _, index, _ = opened.encoder(stage.model)
     if best is None or index.descriptions is None:
         return []
@@ -213,7 +213,7 @@ def _weighed(
 
 
 def _looked_again(ranking: Ranking, found: Ranked, tokens: Vector, weights: FusionWeights, index: DenseIndex) -> Ranked:
-    """The first units in the order that a second look gives them, then the others. weights: for this query."""
+    """Return the first units in the order that a second look gives them, then the others. weights: for this query."""
     if index.look is None or weights.look <= 0:
         return found
     head, tail = found[:LOOKED_AT], found[LOOKED_AT:]

@@ -24,7 +24,7 @@ def _likely(opened: OpenedIndex, stage: Stage, ranking: Ranking) -> float | None
 
 
 def _of_documents(opened: OpenedIndex, query: str, k: int, units: Ranked, documents: Collection[int] | None) -> Ranked:
-    """Documents by the BM25 of their whole texts, each as its best unit, or its first where none was found."""
+    """Return documents by the BM25 of their whole texts, each as its best unit, or its first where none was found."""
     best: dict[int, int] = {}
     for unit, _ in units:
         best.setdefault(int(opened.owners[unit]), unit)

@@ -29,7 +29,7 @@ def rescore(
 
 
 def _first_documents(opened: OpenedIndex, ranked: Ranked, k: int) -> tuple[Ranked, Ranked]:
-    """(the units of the first k documents, those of the others)."""
+    """Return (the units of the first k documents, those of the others)."""
     owners = opened.owners[[unit for unit, _ in ranked]].tolist() if ranked else []
     first = set(list(dict.fromkeys(owners))[:k])
     parts: tuple[Ranked, Ranked] = ([], [])
@@ -53,7 +53,7 @@ def texts_of(
 
 
 def _as_rankers_read(opened: OpenedIndex, document: int) -> str:
-    """A document's title, address and text, as rankers were trained on it."""
+    """Return a document's title, address and text, as rankers were trained on it."""
     its = opened.documents[document]
     return with_address(opened.document_text(document, CHARACTERS), its.title, str(its.values().get("url") or ""))
 

@@ -59,7 +59,7 @@ class Approximation:
 
 
 def approximate_files(path: Path) -> tuple[Path, Path]:
-    """The files of the approximate index that lie beside a file of vectors: the index and what was measured."""
+    """Return the files of the approximate index that lie beside a file of vectors: the index and what was measured."""
     return path.with_name(f"{path.stem}.faiss"), path.with_name(f"{path.stem}.faiss.json")
 
 
@@ -194,6 +194,6 @@ class ApproximateIndex:
         return [np.sort(row[row >= 0]) for row in found]
 
     def nearest(self, queries: Vectors, k: int) -> npt.NDArray[np.int64]:
-        """(queries, up to k) numbers of the nearest by their codes, in no order; -1 where there are fewer."""
+        """Return (queries, up to k) numbers of the nearest by their codes, in no order; -1 where there are fewer."""
         found: npt.NDArray[np.int64] = self._index.search(np.ascontiguousarray(queries, np.float32), k)[1]
         return found

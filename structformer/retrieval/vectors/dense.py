@@ -23,7 +23,7 @@ _SEARCH_ROWS = 65_536
 
 
 def overview_path(path: Path) -> Path:
-    """Where the vectors of documents' overviews lie beside those of units."""
+    """Return where the vectors of documents' overviews lie beside those of units."""
     return path.with_name(f"{path.stem}.overviews.npy")
 
 
@@ -52,7 +52,7 @@ class DenseIndex:
             raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")
 
     def search(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
-        """Up to k (unit number, cosine), best first; equal scores in unit order."""
+        """Return up to k (unit number, cosine), best first; equal scores in unit order."""
         return self.search_all(vector[None], k)[0]
 
     def search_all(
@@ -83,7 +83,7 @@ class DenseIndex:
     def _among(
         self, candidates: Sequence[npt.NDArray[np.int64]], queries: Vectors, k: int, overview_weight: float
     ) -> list[list[tuple[int, float]]]:
-        """The best of each query's own candidates."""
+        """Return the best of each query's own candidates."""
         found = []
         for query, units in zip(queries, candidates, strict=True):
             best_scores, best_units = np.empty((1, 0), np.float32), np.empty((1, 0), np.int64)
@@ -140,7 +140,7 @@ def _opened(path: Path) -> Vector:
 
 
 def top(scores: Vectors, k: int) -> tuple[Vectors, npt.NDArray[np.int64]]:
-    """The k best of each row and their places, in no order; of equal scores at the border any."""
+    """Return the k best of each row and their places, in no order; of equal scores at the border any."""
     if scores.shape[1] <= k:
         return scores, np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
     kept = np.argpartition(-scores, k - 1, axis=1)[:, :k]

@@ -35,17 +35,17 @@ ITSELF = -1  # who tells what a document says of itself
 
 
 def descriptions_path(vectors: Path) -> Path:
-    """Where the vectors of descriptions lie beside those of units."""
+    """Return where the vectors of descriptions lie beside those of units."""
     return vectors.with_name(f"{vectors.stem}.descriptions.npy")
 
 
 def description_texts_path(vectors: Path) -> Path:
-    """Where their texts are, with the documents that they describe."""
+    """Return where their texts are, with the documents that they describe."""
     return vectors.with_name(f"{vectors.stem}.descriptions.arrow")
 
 
 def drawn_descriptions(corpus: Corpus, graph: ReferenceGraph, units: Units) -> list[PseudoQuery]:
-    """All documents' descriptions, in the documents' order; at most 30,000, and as many that copies share."""
+    """Return all documents' descriptions, in the documents' order; at most 30,000, and as many that copies share."""
     copies = Copies.of(units)
     drawn = draw_pseudo_queries(corpus, graph, units, copies=copies)
     shared = (replace(each, document=other) for each in drawn for other in copies.others(each.document))
@@ -62,7 +62,7 @@ def write_descriptions(path: Path, drawn: Sequence[PseudoQuery]) -> None:
 
 
 def _told_by(question: PseudoQuery) -> int:
-    """The number of the document that says so; ITSELF where it is its own."""
+    """Return the number of the document that says so; ITSELF where it is its own."""
     return question.passed_over[0] if question.source == LINK and question.passed_over else ITSELF
 
 
@@ -91,11 +91,11 @@ class Descriptions:
         return len(self.owners)
 
     def text(self, number: int) -> str:
-        """A description."""
+        """Return a description."""
         return str(self._table["text"][number])
 
     def told_by(self, number: int) -> int:
-        """The document whose link says a description; ITSELF if a document says it of itself."""
+        """Return the document whose link says a description; ITSELF if a document says it of itself."""
         return int(self._told_by[number])
 
     def hidden(self, sources: Mask | None) -> Numbers:
@@ -132,7 +132,7 @@ class Descriptions:
     def scores(
         self, best: Vectors, owners: Sequence[int] | Numbers, cosines: npt.NDArray[np.floating]
     ) -> npt.NDArray[np.float64]:
-        """(units,) the document's value in `best`, else its units' best cosine. owners, cosines: (units,)."""
+        """Return (units,) the document's value in `best`, else its units' best cosine. owners, cosines: (units,)."""
         owners = np.asarray(owners, np.int64)
         documents, places = np.unique(owners, return_inverse=True)
         found = np.full(len(documents), -np.inf)

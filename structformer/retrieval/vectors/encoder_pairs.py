@@ -60,7 +60,7 @@ def check_pair(workspace: Workspace, base: BaseModel, queries: BaseModel) -> Non
 
 
 def _passages(workspace: Workspace) -> Iterator[str]:
-    """The beginnings of passages from several parts of the corpus."""
+    """Yield the beginnings of passages from several parts of the corpus."""
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
     for shard in evenly(len(corpus.shards), _SHARDS).tolist():

@@ -87,7 +87,7 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
 
 
 def base_place(base: BaseModel, queries: BaseModel | None = None) -> EncoderPlace:
-    """Where an untrained encoder's parts are. queries: the query model beside it."""
+    """Return where an untrained encoder's parts are. queries: the query model beside it."""
     vectors = _base_vectors(base.name, base.revision, base.location)
     if queries is not None:  # what is kept beside the vectors, and an export, are the query model's too
         vectors += _asked_by(queries.name, queries.revision, queries.location)
@@ -101,13 +101,13 @@ def _asked_by(queries: str, revision: str, location: str) -> str:
 
 
 def _base_vectors(base: str, revision: str, location: str) -> str:
-    """The name of an untrained encoder's vectors, which differs by commit and prompt."""
+    """Return the name of an untrained encoder's vectors, which differs by commit and prompt."""
     parts = ("base-" + re.sub(r"[/\\]", "--", base), revision[:12], modules_mark(location))
     return "--".join(filter(None, parts))
 
 
 def encoder_kind(workspace: Workspace, name: str) -> RankerKind:
-    """The kind of an encoder by its name. Raises ModelError on an unknown one."""
+    """Return the kind of an encoder by its name. Raises ModelError on an unknown one."""
     return ranker_kind("bi-encoder" if name == UNTRAINED else read_record(workspace, name).kind)
 
 
@@ -133,7 +133,7 @@ def load_encoder(
 
 
 def load_untrained(place: EncoderPlace) -> BiEncoder:
-    """An untrained encoder by torch, with its encoder of passages if that is another one."""
+    """Return an untrained encoder by torch, with its encoder of passages if that is another one."""
     from structformer.models.bi_encoder import BiEncoder
 
     encoder = BiEncoder.load(place.queries)
@@ -143,7 +143,7 @@ def load_untrained(place: EncoderPlace) -> BiEncoder:
 
 
 def load_passage_encoder(workspace: Workspace, place: EncoderPlace, texts: int) -> Any:
-    """The encoder that makes the passages' vectors. texts: how many. Raises ModelError, MissingPackage."""
+    """Return the encoder that makes the passages' vectors. texts: how many. Raises ModelError, MissingPackage."""
     what = "making vectors by the encoder"
     if place.name == UNTRAINED and place.queries != place.passages:
         return load_encoder(workspace, place.name, place.queries, what, passages=place.passages, texts=texts)

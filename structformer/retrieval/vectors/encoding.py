@@ -29,7 +29,7 @@ class Encoder(Protocol):
         ...
 
     def encode_documents(self, documents: Sequence[str]) -> Vectors:
-        """(documents, dimensions) float32, unit length."""
+        """Return (documents, dimensions) float32, unit length."""
         ...
 
 
@@ -41,7 +41,7 @@ class KeepsTokens(Protocol):
         ...
 
     def encode(self, encoder: Any, digests: Sequence[bytes], texts: Sequence[str]) -> Vectors:
-        """The texts' own vectors; those of their tokens are kept."""
+        """Return the texts' own vectors; those of their tokens are kept."""
         ...
 
     def write(self, digests: Sequence[bytes]) -> None:
@@ -78,14 +78,14 @@ class KnownVectors:
 
     @staticmethod
     def digests(path: Path) -> set[bytes]:
-        """The digests of the texts whose vectors are in a file; none if there is no such file."""
+        """Return the digests of the texts whose vectors are in a file; none if there is no such file."""
         try:
             return {each.tobytes() for each in np.load(digest_path(path), allow_pickle=False)}
         except (OSError, EOFError, ValueError):
             return set()
 
     def get(self, digest: bytes) -> Vector | None:
-        """The vector of a text of that digest, None where there is none."""
+        """Return the vector of a text of that digest, None where there is none."""
         row = self._rows.get(digest)
         return None if row is None or self._vectors is None else self._vectors[row]
 
@@ -128,7 +128,7 @@ class VectorJournal:
             self._file.close()
 
     def get(self, digest: bytes) -> Vectors | None:
-        """The vector of a text of that digest that a killed run has made, None where there is none."""
+        """Return the vector of a text of that digest that a killed run has made, None where there is none."""
         found = self._rows.get(digest)
         return None if found is None else found[0][found[1]]["vector"]
 
@@ -224,17 +224,17 @@ def encode_texts(
 
 
 def digests_of(texts: Iterable[str]) -> npt.NDArray[np.uint8]:
-    """(texts, 8) the digests by which texts are known."""
+    """Return (texts, 8) the digests by which texts are known."""
     return np.frombuffer(b"".join(map(_digest, texts)), np.uint8).reshape(-1, _DIGEST_BYTES)
 
 
 def new_share(texts: Iterable[str], path: Path) -> float:
-    """The share of texts whose digests do not lie beside a file; 1 where none do."""
+    """Return the share of texts whose digests do not lie beside a file; 1 where none do."""
     known = KnownVectors.digests(path)
     found = [_digest(text) in known for text in texts]
     return 1 - sum(found) / max(1, len(found))
 
 
 def digest_path(path: Path) -> Path:
-    """Where the digests of the texts lie beside their vectors."""
+    """Return where the digests of the texts lie beside their vectors."""
     return path.with_name(f"{path.stem}.digests.npy")

@@ -59,5 +59,5 @@ def reading_share(
 
 
 def evenly(count: int, most: int) -> npt.NDArray[np.int64]:
-    """At most so many numbers below `count`, spread evenly."""
+    """Return at most so many numbers below `count`, spread evenly."""
     return np.unique(np.linspace(0, count - 1, min(most, count)).astype(np.int64)) if count else np.empty(0, np.int64)

@@ -45,7 +45,7 @@ class TokenEncoder(Protocol):
         ...
 
     def encode_queries_with_tokens(self, queries: Sequence[str], see: See) -> Vectors:
-        """The same of queries."""
+        """Return the same of queries."""
         ...
 
 
@@ -115,7 +115,7 @@ class TokenWriter:
         np.save(self._path.with_name(f"{self._path.stem}.tokens.axes.npy"), self._axes)
 
     def _read_record(self) -> tuple[bytes, int] | None:
-        """The next record's digest and number of tokens; None at the end, or where one is cut off or damaged."""
+        """Return the next record's digest and number of tokens; None at the end, or where one is cut off or damaged."""
         head = self._journal.read(_RECORD.size)
         if len(head) < _RECORD.size:
             return None
@@ -127,7 +127,7 @@ class TokenWriter:
         return digest in self._places or digest in self._known
 
     def encode(self, encoder: TokenEncoder, digests: Sequence[bytes], texts: Sequence[str]) -> Vectors:
-        """Vectors of texts, whose token vectors are kept."""
+        """Return vectors of texts, whose token vectors are kept."""
 
         def see(place: int, hidden: Vectors) -> None:
             body = _in_bytes(projected(hidden, self._axes)).tobytes()
@@ -153,7 +153,7 @@ class TokenWriter:
 
 
 def _known(vectors: Path, axes: Vectors) -> dict[bytes, Tokens]:
-    """The token vectors beside an earlier index's vectors by the digests of their texts; none on other axes."""
+    """Return the token vectors beside an earlier index's vectors by the digests of their texts; none on other axes."""
     try:
         look = SecondLook(vectors, 1.0)
         digests = np.load(digest_path(vectors), allow_pickle=False)
@@ -183,7 +183,7 @@ class SecondLook:
         return len(self._starts) - 1
 
     def tokens(self, unit: int) -> Tokens:
-        """(tokens, DIMENSIONS) int8 of a unit, along which direction its tokens' vectors point."""
+        """Return (tokens, DIMENSIONS) int8 of a unit, along which direction its tokens' vectors point."""
         return self._tokens[self._starts[unit] : self._starts[unit + 1]]
 
     def scores(self, query: Vectors, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -207,12 +207,12 @@ def encoded_queries(encoder: Any, look: SecondLook | None, queries: Sequence[str
 
 
 def projected(hidden: Vectors, axes: Vectors) -> Vectors:
-    """(tokens, DIMENSIONS) float32, unit length, of (tokens, hidden) vectors."""
+    """Return (tokens, DIMENSIONS) float32, unit length, of (tokens, hidden) vectors."""
     return _unit(product(np.ascontiguousarray(hidden, np.float32), axes))
 
 
 def _in_bytes(vectors: Vectors) -> Tokens:
-    """Vectors of unit length on 8 bits, each in a unit of its own: only its direction is kept."""
+    """Return vectors of unit length on 8 bits, each in a unit of its own: only its direction is kept."""
     most = np.abs(vectors).max(1, keepdims=True, initial=1e-9)
     found: Tokens = np.rint(vectors * (127 / most)).astype(np.int8)
     return found

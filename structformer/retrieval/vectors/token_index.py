@@ -27,12 +27,12 @@ def _starts_path(path: Path) -> Path:
 
 
 def token_files(name: str) -> list[str]:
-    """The files of an index that hold a model's token vectors: the vectors, and where each unit's begin."""
+    """Return the files of an index that hold a model's token vectors: the vectors, and where each unit's begin."""
     return [name, name.removesuffix(".npy") + ".starts.npy"]
 
 
 def nearest_files(name: str) -> list[str]:
-    """The files of an index that hold the approximate index of a model's token vectors, where there is one."""
+    """Return the files of an index that hold the approximate index of a model's token vectors, where there is one."""
     return [str(Path(name).with_name(file.name)) for file in approximate_files(Path(name))]
 
 
@@ -113,7 +113,7 @@ class TokenIndex:
         return [(int(units[place]), float(scores[place])) for place in order]
 
     def _places(self, tokens: torch.Tensor, wanted: int) -> npt.NDArray[np.int64]:
-        """(query tokens, up to `wanted`) numbers of each one's nearest token vectors."""
+        """Return (query tokens, up to `wanted`) numbers of each one's nearest token vectors."""
         if self._nearest is not None:
             return self._nearest.nearest(tokens.numpy(), wanted)
         best = torch.empty((len(tokens), 0))
@@ -132,7 +132,7 @@ class TokenIndex:
 
     @torch.inference_mode()
     def scores(self, query: TokenVectors, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """(units,) float32 MaxSim scores of one query with stored units."""
+        """Return (units,) float32 MaxSim scores of one query with stored units."""
         found = np.zeros(len(units), np.float32)
         for begin in range(0, len(units), _CHUNK):
             numbers = units[begin : begin + _CHUNK]

@@ -70,7 +70,7 @@ class Coverage:
         return 1.0 if self._rows.run(all_of(asked), 1, None) else share
 
     def _worth(self, word: _Said) -> float:
-        """A word that no row has is as rare as one that one row has."""
+        """Return how rare a word is; one that no row has is as rare as one that one row has."""
         return word.weight * idf(max(word.rows, 1), self._rows.searcher.num_docs)
 
     def _said(self, query: str) -> list[_Said]:
@@ -109,7 +109,7 @@ class Coverage:
         return []
 
     def _atoms(self, chunk: str) -> Iterator[tuple[tantivy.Query, float]]:
-        """A name as a whole; else words, and that they stand together as much as they are worth."""
+        """Yield a name as a whole; else words, and that they stand together as much as they are worth."""
         total, (name, found) = self._rows.searcher.num_docs, self._names.known(chunk)
         words = self._rows.analyzers[EXACT].analyze(bare_words(chunk))
         weights = [idf(self._rows.searcher.doc_freq(EXACT, word), total) for word in words]

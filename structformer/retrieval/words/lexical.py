@@ -64,7 +64,7 @@ def _unit_words(unit: Unit, title: CutText, text: CutText) -> dict[str, str]:
 
 
 def document_text(title: str, units: Sequence[Unit]) -> str:
-    """A whole document as its lexical index has it."""
+    """Return a whole document as its lexical index has it."""
     return "\n".join([title, *(text for unit in units for text in (unit.title, unit.text))])
 
 
@@ -91,7 +91,7 @@ class LexicalIndex:
         )
 
     def terms(self, query: str) -> list[str]:
-        """The query's distinct terms in order, as many as count."""
+        """Return the query's distinct terms in order, as many as count."""
         return query_terms(self._units.analyzer, query)
 
     def spellings(self, query: str) -> list[str]:
@@ -99,12 +99,12 @@ class LexicalIndex:
         return list(self._names.spellings(query))
 
     def words(self, text: str) -> list[str]:
-        """All terms of a text, in order."""
+        """Return all terms of a text, in order."""
         found: list[str] = self._units.analyzer.analyze(spaced(text))
         return found
 
     def held(self, query: str, text: str) -> set[str]:
-        """The terms of a text, with the characters that stand alone in a query where the text has them."""
+        """Return the terms of a text, with the characters that stand alone in a query where the text has them."""
         return {*self.words(text), *(character for character in lone_characters(query) if character in text)}
 
     def search(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
@@ -138,11 +138,11 @@ class LexicalIndex:
         return [row for row in rows if words in f" {bare_words(stored(row))} "]
 
     def absent_name(self, query: str) -> str:
-        """The name that a query is, if no unit has the whole of it; else ""."""
+        """Return the name that a query is, if no unit has the whole of it; else ""."""
         return self._names.absent(query)
 
     def documents_at(self, places: Iterable[str]) -> list[int]:
-        """The documents at the first of these paths, file names and addresses that has any."""
+        """Return the documents at the first of these paths, file names and addresses that has any."""
         return next(filter(None, map(self._documents.at_place, places)), [])
 
     def presence(self, query: str, units: Sequence[int]) -> npt.NDArray[np.float32]:
@@ -155,7 +155,7 @@ class LexicalIndex:
         return self._of_documents.coverage(self._names.respelt(query), documents)
 
     def share(self, query: str, unit: int, score: float) -> float | None:
-        """A unit's score over the query's idf, 1 or more if it has all words; None in scripts without spaces."""
+        """Return a unit's score over the query's idf, 1 or more if it has all words; None in scripts without spaces."""
         return None if RUN.search(query) else self._coverage.share(self._names.respelt(query), unit, score)
 
     def called(
@@ -200,9 +200,9 @@ class LexicalIndex:
         return self._units.holds(word, documents)
 
     def score_document(self, query: str, text: str) -> float:
-        """The score that a document of this text would have."""
+        """Return the score that a document of this text would have."""
         return self._documents.score(query, dict.fromkeys(DOCUMENT_FIELDS, text))
 
     def search_documents(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
-        """Up to k (document number, BM25 score of its whole text), best first; of all documents or of these."""
+        """Return up to k (document number, BM25 score of its whole text), best first; of all documents or of these."""
         return self._documents.search(query, k, documents)

@@ -40,7 +40,7 @@ class LoneCharacters:
         self._asked = lru_cache(_KEPT)(self._ask)
 
     def query(self, field: str, character: str) -> tantivy.Query:
-        """Texts whose field has the character."""
+        """Return texts whose field has the character."""
         asked = self._asked(field, character)
         clauses = [
             tantivy.Query.boost_query(tantivy.Query.term_query(self._schema, field, term, "freq"), weight)

@@ -63,7 +63,7 @@ class Names:
         return tantivy.Query.boost_query(either(its), _AMONG_WORDS) if its else None
 
     def literal(self, text: str) -> tantivy.Query | None:
-        """Rows that have a text as it is written: the name that it is, else its words one after another."""
+        """Return rows that have a text as it is written: the name that it is, else its words one after another."""
         name = "" if len(text.split()) > 1 else names_of(text).split(" ")[0]
         words = bare_words(text).split()[:LONGEST_PHRASE]
         if name and self._rows.searcher.doc_freq(NAMES, name):
@@ -85,7 +85,7 @@ class Names:
         return all_of(self._rows.any_of_terms([term], ("text", "title", "path")) for term in terms) if terms else None
 
     def holding(self, text: str) -> list[int]:
-        """The rows that have a text as it is written; of one with small words the first that may have it."""
+        """Return the rows that have a text as it is written; of one with small words the first that may have it."""
         query = self.literal(text)
         if query is None:
             return []
@@ -97,7 +97,7 @@ class Names:
         return self.has_small_words(chunk) and len(self._rows.telling(chunk)) < 2
 
     def _parted_word(self, word: str) -> list[str]:
-        """A word that rows have, and the two words that others write for it: `filesystem`, "file system"."""
+        """Return a word that rows have, and the two words that others write for it: `filesystem`, "file system"."""
         word = normal(word)
         if not word.isalnum() or len(word) > LONGEST_PHRASE or not self._rows.searcher.doc_freq(EXACT, word):
             return []
@@ -123,11 +123,11 @@ class Names:
         return "" if held or self.holding(name) else name
 
     def _telling(self, chunks: Iterable[str]) -> list[str]:
-        """Those that are more than function words."""
+        """Return those that are more than function words."""
         return [chunk for chunk in chunks if names_of(chunk) or self._rows.telling(chunk)]
 
     def _codes(self, chunks: Iterable[str]) -> dict[str, int]:
-        """The words of chunks that cannot be prose and that rows have, and how many do."""
+        """Return the words of chunks that cannot be prose and that rows have, and how many do."""
         return self._held(normal(word) for chunk in chunks for word in WRITTEN.findall(chunk) if _CODE.search(word))
 
     def known(self, chunk: str) -> tuple[str, int]:
@@ -145,11 +145,11 @@ class Names:
         return name, held.get(name, 0)
 
     def spellings(self, query: str) -> dict[str, int]:
-        """Other ways in which rows have a query, or one of its words that none has as it is, and how many do."""
+        """Return other ways in which rows have a query, or one of its words that none has as it is, and how many do."""
         return dict(ChainMap(self.whole_spellings(query), *self._parted(query).values()))
 
     def respelt(self, query: str) -> str:
-        """A query with parts for words that no row has as they are."""
+        """Return a query with parts for words that no row has as they are."""
         parts = self._parted(query)
         return " ".join(next(iter(parts.get(chunk, ())), chunk) for chunk in query.split())
 
@@ -166,7 +166,7 @@ class Names:
         return {chunk: self._in_parts(normal(chunk)) for chunk in query.split()[:LONGEST_PHRASE] if chunk.isalnum()}
 
     def whole_spellings(self, query: str) -> dict[str, int]:
-        """The names whose parts a query is, and how many rows have each."""
+        """Return the names whose parts a query is, and how many rows have each."""
         its = cut_text(query)
         words = its.words.split()
         if len(words) == 1:
@@ -198,6 +198,6 @@ class Names:
         return {text: rows for text in map(" ".join, known) if (rows := len(self.holding(text)))}
 
     def _held(self, names: Iterable[str]) -> dict[str, int]:
-        """Those of some names, and words, that rows have, and how many do."""
+        """Return those of some names, and words, that rows have, and how many do."""
         count = self._rows.searcher.doc_freq
         return {name: rows for name in names if (rows := count(NAMES, name) or count(EXACT, name))}

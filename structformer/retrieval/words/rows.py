@@ -200,7 +200,7 @@ class Rows:
         fields: dict[str, float] | None = None,
         beside: tantivy.Query | None = None,
     ) -> list[tuple[int, float]]:
-        """Up to k (row, score) that have any of a query's words, or answer the query beside them."""
+        """Return up to k (row, score) that have any of a query's words, or answer the query beside them."""
         parsed = self.any_term(query, fields or self._fields)
         if parsed is not None and beside is not None:
             parsed = either((parsed, beside))
@@ -216,7 +216,7 @@ class Rows:
         )
 
     def at_place(self, place: str) -> list[int]:
-        """The rows of a path, file name or address, in order."""
+        """Return the rows of a path, file name or address, in order."""
         count = self.searcher.doc_freq(_PLACE, place)
         asked = tantivy.Query.term_query(self.schema, _PLACE, place, "basic")
         return [row for row, _ in self.ranked(asked, count)] if count else []
@@ -238,7 +238,7 @@ class Rows:
         every: bool,
         fields: dict[str, float] | None = None,
     ) -> list[tuple[int, float]]:
-        """Rows with each of the words, or with any of them."""
+        """Return rows with each of the words, or with any of them."""
         fields = fields or self._fields
         asked = []
         for begun in words:
@@ -254,22 +254,22 @@ class Rows:
         return self.run((all_of if every else either)(asked) if asked else None, k, documents)
 
     def term(self, field: str, term: str) -> tantivy.Query:
-        """Rows whose field has a term."""
+        """Return rows whose field has a term."""
         return tantivy.Query.term_query(self.schema, field, term)
 
     def any_of_terms(self, terms: Iterable[str], fields: Sequence[str] = ("text",)) -> tantivy.Query:
-        """Rows that have one of the terms in one of the fields."""
+        """Return rows that have one of the terms in one of the fields."""
         return either([self.term(field, term) for field in fields for term in terms])
 
     def telling(self, query: str) -> list[str]:
-        """A query's words without function words."""
+        """Return a query's words without function words."""
         return list(self.analyzers[EXACT].analyze(bare_words(query))[:LONGEST_PHRASE])
 
     def any_term(self, query: str, fields: dict[str, float]) -> tantivy.Query | None:
         return any_term_query(self.schema, self.analyzers, query, fields, self.lone.query, CUTS)
 
     def weighed(self, atoms: Sequence[tuple[tantivy.Query, float]], rows: Collection[int] | None) -> dict[int, float]:
-        """The rows, of all or of these, that have any of what is asked for, with the sums of its weights."""
+        """Return the rows, of all or of these, that have any of what is asked for, with the sums of its weights."""
         if not atoms or (rows is not None and not len(rows)):
             return {}
         parsed = any_of(atoms)
@@ -292,7 +292,7 @@ class Rows:
         return all_of((parsed, tantivy.Query.const_score_query(numbered, 0.0)))
 
     def _run_and_leave_out(self, parsed: tantivy.Query, k: int, rows: Mask) -> list[tuple[int, float]]:
-        """The best of many rows: of all that are found, those that are not among them are left out."""
+        """Return the best of many rows: of all that are found, those that are not among them are left out."""
         limit = 2 * k * math.ceil(len(rows) / max(1, int(np.count_nonzero(rows))))
         while True:
             found = self.ranked(parsed, limit)
@@ -323,7 +323,7 @@ def all_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
 
 
 def _explained(value: Any, name: str) -> float:
-    """A figure of how a score came about, by the beginning of its description."""
+    """Return a figure of how a score came about, by the beginning of its description."""
     if value.get("description", "").startswith(name):
         return float(value["value"])
     return next((found for each in value.get("details") or () if (found := _explained(each, name))), 0.0)
