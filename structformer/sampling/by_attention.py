@@ -67,7 +67,7 @@ def weigh_pages(
 
 
 def weigh_shard(task: DrawTask, started: Callable[[str], None]) -> int:
-    """A worker's job: the weights of one shard's pages. Gives how many were computed."""
+    """Compute the weights of one shard's pages, a worker's job. Returns how many were computed."""
     assert isinstance(task.weights, SharedWeights)
     weights, before = task.weights, task.weights.computed
     weights.place = task.shard
@@ -208,7 +208,7 @@ class _Anchors:
         self._known: dict[str, list[int]] = {}
 
     def targets(self, text: str) -> list[int]:
-        """Numbers of the documents, ascending."""
+        """Return numbers of the documents, ascending."""
         if self._database is None:
             return []
         key = plain(text)

@@ -35,14 +35,14 @@ Key = TypeVar("Key", str, tuple[str, str])
 
 
 def with_stop_words(options: SamplingOptions, corpus: Corpus) -> SamplingOptions:
-    """The options with the stop words of the corpus's language, where none are chosen and it is not English."""
+    """Return the options with the stop words of the corpus's language, where none are chosen and it is not English."""
     if options.stop_words or (language := corpus_language(corpus)) == ENGLISH or not has_stop_words(language):
         return options
     return replace(options, stop_words=language)
 
 
 def left_out(stop_words: str | None) -> frozenset[str]:
-    """The words that a task leaves out: those of the file that its options name, or English function words."""
+    """Return the words that a task leaves out: those of the file that its options name, or English function words."""
     return stop_words_of(stop_words) if stop_words else STOP_WORDS
 
 
@@ -52,7 +52,7 @@ def counted_words(text: str, stop_words: frozenset[str]) -> list[str]:
 
 
 def document_words(document: Document, stop_words: frozenset[str]) -> list[str]:
-    """The counted words of a whole document, its title first."""
+    """Return the counted words of a whole document, its title first."""
     return counted_words(f"{document.title}\n{document_text(document)}", stop_words)
 
 
@@ -118,7 +118,7 @@ class CollectionCounts:
         self._drawn: dict[int, tuple[list[str], npt.NDArray[np.int64]]] = {}
 
     def frequency(self, word: str) -> int:
-        """How often the word occurs in the collection."""
+        """Return how often the word occurs in the collection."""
         return self._words.get(word, _UNSEEN)[0]
 
     def document_frequency(self, word: str) -> int:
@@ -135,7 +135,7 @@ class CollectionCounts:
         return [(known[word][1] if word in known else 0.5) / total for word in words]
 
     def kept(self, word: str) -> float:
-        """The probability with which a drawn word is kept, less for frequent ones (Mikolov et al., NeurIPS 2013,
+        """Return the probability with which a drawn word is kept, less for frequent ones (Mikolov et al., NeurIPS 2013,
         section 2.3).
         """
         frequency = self.frequency(word)

@@ -97,7 +97,7 @@ def draw_samples(
 
 
 def stay_beside(request: SampleRequest, workspace: Workspace, *, add: bool = False) -> list[str]:
-    """The generations of Examples that stay beside those of a request."""
+    """Return the generations of Examples that stay beside those of a request."""
     corpus = Corpus.open(workspace)
     return staying(workspace, corpus, set_digest(corpus, request.chosen()), request.tasks if add else None)
 

@@ -86,7 +86,7 @@ def _link_queries(corpus: Corpus, graph: ReferenceGraph, chosen: dict[int, str])
 
 
 def sentence_at(text: str, position: int) -> str:
-    """The sentence of a text that holds a character position."""
+    """Return the sentence of a text that holds a character position."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     line = text[start : end if end >= 0 else len(text)]
@@ -128,7 +128,7 @@ class DevelopmentSet:
 def development_set(
     corpus: Corpus, *, seed: int, share: float, queries: int = 150, pool: int = 400, openings: bool = False
 ) -> DevelopmentSet | None:
-    """Sentences and paths of held-out documents against their passages, among other passages of the corpus.
+    """Return sentences and paths of held-out documents against their passages, among other passages of the corpus.
 
     A sentence is taken out of its passage, and a passage that a path asks for has no path in front, so that no query
     is answered by its own words. openings: documents' first sentences alone, which are most like what people ask, or
@@ -174,7 +174,7 @@ def development_set(
 
 
 def _cases(asked: str, path: str, passage: Passage, rng: Random) -> list[tuple[str, str]]:
-    """(query, passage): of a path that asks, and of a sentence."""
+    """Return (query, passage): of a path that asks, and of a sentence."""
     piece = passage.text
     found = [(asked, piece)] if asked and word_count(piece) >= _MIN_WORDS else []
     if candidates := _askable(passage):
@@ -183,11 +183,11 @@ def _cases(asked: str, path: str, passage: Passage, rng: Random) -> list[tuple[s
 
 
 def _askable(passage: Passage) -> list[str]:
-    """A passage's sentences that may be queries."""
+    """Return a passage's sentences that may be queries."""
     typed = map(as_typed, sentences(passage.prose))
     return [query for query in typed if _MIN_WORDS <= word_count(query) <= 40]
 
 
 def _without(path: str, piece: str, sentence: str) -> tuple[str, str]:
-    """A sentence and the passage that it is taken out of."""
+    """Return a sentence and the passage that it is taken out of."""
     return sentence, with_path(path, piece.replace(sentence, " ", 1).strip())

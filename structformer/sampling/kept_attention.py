@@ -42,7 +42,7 @@ class SharedWeights(WordWeights, Protocol):
     """Number of the process, which chooses its device."""
 
     def processes(self, asked: int | None) -> int:
-        """How many processes share the work. asked: what the user wants."""
+        """Return how many processes share the work. asked: what the user wants."""
 
     def compute(self, requests: Sequence[Request]) -> list[Row]:
         """Compute these requests, the same for the same ones."""

@@ -40,7 +40,7 @@ class WordWeights(Protocol):
         """Compute in batches what will be asked: (text, start, end) of weights, (text, ~start, ~end) of spans."""
 
     def span_weights(self, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
-        """Weights of a text's spans, [start, end) in characters: what their own tokens get from [CLS]."""
+        """Return weights of a text's spans, [start, end) in characters: what their own tokens get from [CLS]."""
 
     def first_pieces(self, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
         """Of each text (tokens read, what [CLS] gives the first tokens of each word, by word in lower case)."""
@@ -55,10 +55,10 @@ class PageTexts(Protocol):
     @property
     def count(self) -> int: ...
     def head(self, number: int) -> str:
-        """The document's first characters: abstract first, then its sections (LTM)."""
+        """Return the document's first characters: abstract first, then its sections (LTM)."""
 
     def abstract(self, number: int) -> str:
-        """The document's abstract, and what follows where it is short (HARP's destination pages)."""
+        """Return the document's abstract, and what follows where it is short (HARP's destination pages)."""
 
     def title(self, number: int) -> str: ...
 
@@ -95,11 +95,11 @@ class Neighbourhood:
     _sentences: list[AnchoredSentence] | None = field(default=None, repr=False)
 
     def title_and_head(self) -> str:
-        """The document as PROP's rankers are shown it: its title, a full stop, and its first texts."""
+        """Return the document as PROP's rankers are shown it: its title, a full stop, and its first texts."""
         return title_and_head(self.pages, self.number)
 
     def anchored_sentences(self) -> list[AnchoredSentence]:
-        """The sentences with references to other, not held-out documents, in the order of the text."""
+        """Return the sentences with references to other, not held-out documents, in the order of the text."""
         if self._sentences is None:
             self._sentences = list(self._find_sentences())
         return self._sentences
@@ -139,7 +139,7 @@ class Neighbourhood:
     def among_random_pages(
         self, pair: Example, rng: Random, excluded: set[int], text: Callable[[int], str], census: Census | None = None
     ) -> Iterator[Example]:
-        """The pair's Example with random documents, as wanted. census: counts one left alone as dropped."""
+        """Yield the pair's Example with random documents, as wanted. census: counts one left alone as dropped."""
         [query], [positive] = pair.queries, pair.documents
         others = self.random_pages(rng, excluded, text, self.view.options.wanted_negatives, positive, query).values()
         if census is not None and not others:
@@ -150,7 +150,7 @@ class Neighbourhood:
 
 
 def title_and_head(pages: PageTexts, number: int) -> str:
-    """A document as PROP's rankers are shown it: its title, a full stop, and its first texts."""
+    """Return a document as PROP's rankers are shown it: its title, a full stop, and its first texts."""
     return f"{pages.title(number)}. {pages.head(number)}"
 
 

@@ -43,11 +43,11 @@ class SampleRequest:
         return cls(tuple(tasks), SamplingOptions(**asked), seed, epoch, held_out, weights)
 
     def chosen(self) -> dict[str, Any]:
-        """The options that name the set, which `of_set` takes."""
+        """Return the options that name the set, which `of_set` takes."""
         return {**asdict(self.options), "seed": self.seed, "epoch": self.epoch, "held_out": self.held_out}
 
     def description(self) -> dict[str, Any]:
-        """The request in JSON's types. Parts of one request have the same."""
+        """Return the request in JSON's types. Parts of one request have the same."""
         return {
             "tasks": list(self.tasks),
             "options": asdict(self.options),
@@ -59,7 +59,7 @@ class SampleRequest:
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> SampleRequest:
-        """The request that `description` gave, without its weights."""
+        """Return the request that `description` gave, without its weights."""
         return cls(
             tuple(description["tasks"]),
             SamplingOptions(**description["options"]),
@@ -71,7 +71,7 @@ class SampleRequest:
 
 
 def parse_mix(text: str) -> dict[str, float]:
-    """A task mix from "srr=1,ict=2"; a task without a number weighs 1. Raises UsageError."""
+    """Return a task mix from "srr=1,ict=2"; a task without a number weighs 1. Raises UsageError."""
     mix: dict[str, float] = {}
     for part in text.split(","):
         task, _, weight = part.strip().partition("=")

@@ -49,7 +49,7 @@ def set_digest(corpus: Corpus, chosen: Mapping[str, Any]) -> str:
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """The digest of the set of a manifest's Examples, worked out if they were drawn before sets had one."""
+    """Return the digest of the set of a manifest's Examples, worked out if they were drawn before sets had one."""
     found = manifest.get("set")
     if isinstance(found, str):
         return found
@@ -163,7 +163,7 @@ def staying(workspace: Workspace, corpus: Corpus, digest: str, added: Sequence[s
 def drawn_already(
     generations: Iterable[Generation], tasks: Iterable[str], attention: str | None
 ) -> dict[str, Generation]:
-    """The generation of each task that was drawn, the newest where there are several."""
+    """Return the generation of each task that was drawn, the newest where there are several."""
     newest = list(generations)[::-1]
     found = ((task, next((each for each in newest if each.has(task, attention)), None)) for task in tasks)
     return {task: generation for task, generation in found if generation is not None}

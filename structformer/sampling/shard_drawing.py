@@ -67,7 +67,7 @@ class Steps:
 
 
 def page_folders(folder: Path, shards: int) -> list[Path]:
-    """Where the page texts of all shards are."""
+    """Return where the page texts of all shards are."""
     return [folder / "pages" / f"{shard:05}" for shard in range(shards)]
 
 
@@ -124,7 +124,7 @@ def redrawn(
 def neighbourhoods(
     task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages: PageTable, with_graph: bool
 ) -> Iterator[Neighbourhood]:
-    """A shard's documents that are not held out, each with its references."""
+    """Yield a shard's documents that are not held out, each with its references."""
     edges = graph.shard_edges(task.shard) if with_graph else iter(())
     edge = next(edges, None)
     for number, document in enumerate(

@@ -121,7 +121,7 @@ class PartWriter:
 
 
 def _once(texts: tuple[str, ...]) -> Sequence[str]:
-    """A column of equal texts as one; `Samples` repeats it."""
+    """Return a column of equal texts as one; `Samples` repeats it."""
     return texts[:1] if texts.count(texts[0]) == len(texts) else texts
 
 
@@ -168,7 +168,7 @@ class Samples:
 
     @classmethod
     def joined(cls, by_task: Mapping[str, Samples]) -> Samples:
-        """Examples of one set that were not drawn at once, each task's from where it is."""
+        """Return examples of one set that were not drawn at once, each task's from where it is."""
         members = list({id(each): each for each in by_task.values()}.values())
         first = members[0]
         if len(members) == 1 and list(by_task) == first.manifest["tasks"]:
@@ -186,7 +186,7 @@ class Samples:
 
     @classmethod
     def at(cls, folder: Path) -> Samples:
-        """Examples that were drawn into a folder of their own."""
+        """Return examples that were drawn into a folder of their own."""
         return cls(folder, read_json(folder / "manifest.json"))
 
     @property
@@ -236,7 +236,7 @@ class Samples:
 
 
 def open_arrow(path: Path) -> pa.ipc.RecordBatchFileReader:
-    """A memory-mapped Arrow file. Raises WorkspaceError on a broken one."""
+    """Return a memory-mapped Arrow file. Raises WorkspaceError on a broken one."""
     with read_errors(path, OSError, pa.ArrowException, advice="; run `structformer sample` again"):
         return pa.ipc.open_file(pa.memory_map(str(path)))
 

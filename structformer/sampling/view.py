@@ -48,7 +48,7 @@ class DocumentView:
                 self.ends[self.parents[number]] = max(self.ends[self.parents[number]], self.ends[number])
 
     def children(self, number: int) -> list[int]:
-        """Numbers of a section's children."""
+        """Return numbers of a section's children."""
         found, child = [], number + 1
         while child < self.ends[number]:
             found.append(child)
@@ -56,7 +56,7 @@ class DocumentView:
         return found
 
     def path(self, number: int) -> list[str]:
-        """Titles from the root to the section, a trailing full stop dropped; empty titles are left out."""
+        """Return titles from the root to the section, a trailing full stop dropped; empty titles are left out."""
         if number not in self._paths:
             title = self.sections[number].title.strip()
             title = title[:-1].rstrip() if title.endswith(".") and not title.endswith("..") else title
@@ -65,7 +65,7 @@ class DocumentView:
         return self._paths[number]
 
     def path_text(self, number: int) -> str:
-        """The path's titles joined."""
+        """Return the path's titles joined."""
         if number not in self._path_texts:
             self._path_texts[number] = self.options.separator.join(self.path(number))
         return self._path_texts[number]
@@ -76,7 +76,7 @@ class DocumentView:
         return low == high or high < self.ends[low]
 
     def content(self, number: int) -> str:
-        """The section's content under `options.inner`, cut at `options.max_characters`."""
+        """Return the section's content under `options.inner`, cut at `options.max_characters`."""
         if number not in self._contents:
             section = self.sections[number]
             own = section.text
@@ -89,12 +89,12 @@ class DocumentView:
         return self._contents[number]
 
     def long_passages(self) -> list[tuple[int, str]]:
-        """(section, text) of the passages with the minimum number of words."""
+        """Return (section, text) of the passages with the minimum number of words."""
         found = [(number, each.text) for number, its in enumerate(self.sections) for each in section_passages(its)]
         return [(number, text) for number, text in found if has_words(text, self.options.min_words)]
 
     def words(self, number: int) -> frozenset[str]:
-        """The distinct words of a section's content, in lower case."""
+        """Return the distinct words of a section's content, in lower case."""
         if number not in self._words:
             self._words[number] = word_set(self.content(number))
         return self._words[number]
@@ -111,7 +111,7 @@ class DocumentView:
         return nearly_equal(self.words(first), self.words(second))
 
     def negatives(self, positive: int, candidates: Sequence[int], rng: Random, wanted: int | None) -> list[int]:
-        """Up to `wanted` of the candidates in random order: long enough, no kin of the positive, of other text.
+        """Return up to `wanted` of the candidates in random order: long enough, no kin of the positive, of other text.
 
         Of many candidates only _DRAWS are looked at, so that a document of n sections costs n, not n squared.
         """
@@ -125,7 +125,7 @@ class DocumentView:
 
 
 def in_random_order(rng: Random, items: Sequence[int], limit: int) -> Iterator[int]:
-    """Up to `limit` of the items in random order, drawn as they are asked for."""
+    """Yield up to `limit` of the items in random order, drawn as they are asked for."""
     if len(items) > _COPIED:  # a copy for each draw would make a section of n children cost n squared
         yield from rng.sample(items, min(limit, len(items)))
         return
@@ -137,7 +137,7 @@ def in_random_order(rng: Random, items: Sequence[int], limit: int) -> Iterator[i
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The distinct words of a text, in lower case."""
+    """Return the distinct words of a text, in lower case."""
     return frozenset(_WORD.findall(bare_words(text.lower())))
 
 
@@ -154,7 +154,7 @@ def nearly_equal(first: frozenset[str], second: frozenset[str]) -> bool:
 
 
 def phrase(query: str) -> str:
-    """The query as `plain` has it; "" of a single word, which tells nothing of the texts that hold it."""
+    """Return the query as `plain` has it; "" of a single word, which tells nothing of the texts that hold it."""
     found = plain(query)
     return found if " " in found or word_count(found) > 1 else ""
 
@@ -188,7 +188,7 @@ def document_text(document: Document, max_characters: int = 1 << 62) -> str:
 
 
 def document_abstract(document: Document, max_characters: int, min_words: int) -> str:
-    """A document's abstract; one of fewer words than `min_words` is followed by the sections after it."""
+    """Return a document's abstract; one of fewer words than `min_words` is followed by the sections after it."""
     abstract = document.root.text[:max_characters]
     return abstract if word_count(abstract) >= min_words else document_text(document, max_characters)
 

@@ -15,7 +15,7 @@ from structformer.sampling.neighbourhood import Neighbourhood
 
 
 def positive_poisson(random: Random, mean: float) -> int:
-    """A Poisson number (Knuth's method), drawn again while it is zero, as the released code of PROP draws it."""
+    """Return a Poisson number (Knuth's method), drawn again while it is zero, as the released code of PROP draws it."""
     limit, count = math.exp(-mean), 0
     while not count:
         product = random.random()
@@ -64,7 +64,7 @@ class DocumentModel:
         return sum(math.log(self.probability(word)) for word in words)
 
     def draw(self, size: int, rng: Random) -> list[str]:
-        """A set of words, drawn with replacement; frequent words of the collection are often drawn again."""
+        """Return a set of words, drawn with replacement; frequent words of the collection are often drawn again."""
         drawn: list[str] = []
         while len(drawn) < size:
             place = bisect_right(self._ends, rng.random() * self._ends[-1])

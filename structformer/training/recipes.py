@@ -119,7 +119,7 @@ def _known(value: Mapping[str, Any], known: set[str], where: str) -> None:
 
 
 def _value(text: str) -> Any:
-    """A TOML value; a word without quotes is a string."""
+    """Return a TOML value; a word without quotes is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):

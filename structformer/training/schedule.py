@@ -8,7 +8,7 @@ SCHEDULES = ("linear", "cosine", "constant", "step")
 def learning_rate(
     step: int, steps: int, peak: float, *, schedule: str, warmup: float, step_at: int, step_factor: float
 ) -> float:
-    """The rate of a step counted from 0: linear warm-up over a share of the steps, then the schedule.
+    """Return the rate of a step counted from 0: linear warm-up over a share of the steps, then the schedule.
 
     linear, cosine: down to zero at the last step. constant: the peak. step: the peak until `step_at`, then
     `step_factor` of it, as Wikiformer's pre-training has 1e-5 for the first 50,000 steps and 5e-6 after them."""

@@ -19,14 +19,14 @@ DEFAULT_TASKS = tuple(task.name for task in _BUILT_IN if task.default)
 
 
 def tasks() -> dict[str, Task]:
-    """All tasks by name: the built-in ones and those of plugins."""
+    """Return all tasks by name: the built-in ones and those of plugins."""
     found = {task.name: task for task in _BUILT_IN}
     supplied = load_plugins().supplied("structformer_tasks", "task", Task, found)
     return {**found, **{name: task for name, (task, _) in supplied.items()}}
 
 
 def chosen_tasks(names: Iterable[str]) -> list[Task]:
-    """Tasks by name, each once. Raises UsageError naming those there are."""
+    """Return tasks by name, each once. Raises UsageError naming those there are."""
     wanted = list(dict.fromkeys(names))
     unknown = [name for name in wanted if name not in tasks()]
     if unknown or not wanted:

@@ -146,19 +146,19 @@ def two_spans(view: DocumentView, rng: Random, census: Census) -> Iterator[Examp
 
 
 def _passages(view: DocumentView) -> dict[int, list[Passage]]:
-    """Each section's passages; lists of see-also links have none."""
+    """Return each section's passages; lists of see-also links have none."""
     return {
         number: pieces for number, section in enumerate(view.sections) if (pieces := list(section_passages(section)))
     }
 
 
 def _tidied(text: str) -> str:
-    """The text without empty lines, white space as single blanks."""
+    """Return the text without empty lines, white space as single blanks."""
     return "\n".join([line for line in [" ".join(line.split()) for line in text.split("\n")] if line])
 
 
 def _drawn_queries(text: str, rng: Random) -> list[str]:
-    """Up to _QUERIES_PER_PASSAGE random ones of the text's queries, in its order."""
+    """Return up to _QUERIES_PER_PASSAGE random ones of the text's queries, in its order."""
     found = list(sentences(text))
     drawn: dict[int, str] = {}
     for place in in_random_order(rng, range(len(found)), len(found)):
@@ -170,7 +170,7 @@ def _drawn_queries(text: str, rng: Random) -> list[str]:
 
 
 def _without(text: str, sentence: str) -> str:
-    """The text without a sentence; a line that held nothing else goes too."""
+    """Return the text without a sentence; a line that held nothing else goes too."""
     before, _, after = text.partition(sentence)
     before, after = before.rstrip(" "), after.lstrip(" ")
     joint = " " if before and after and before[-1] != "\n" and after[0] != "\n" else ""
@@ -183,12 +183,12 @@ def _as_query(sentence: str) -> str | None:
 
 
 def _queries(text: str) -> list[str]:
-    """The text's sentences of 4 to 40 words, as a person might type them."""
+    """Return the text's sentences of 4 to 40 words, as a person might type them."""
     return [query for query in map(_as_query, sentences(text)) if query is not None]
 
 
 def _passage_at(text: str, position: int) -> str:
-    """The passage that holds a character position."""
+    """Return the passage that holds a character position."""
     place = 0
     for piece in passages(text, PASSAGE_WORDS):
         start = text.find(piece[:40], place)
@@ -199,7 +199,7 @@ def _passage_at(text: str, position: int) -> str:
 
 
 def _first_passage(here: Neighbourhood, number: int) -> str:
-    """A document's first passage, with its title in front as positives have their paths."""
+    """Return a document's first passage, with its title in front as positives have their paths."""
     return with_path(here.pages.title(number), next(passages(here.pages.abstract(number), PASSAGE_WORDS), ""))
 
 

@@ -103,7 +103,7 @@ def _importance(sentence: AnchoredSentence, places: list[int], weights: WordWeig
 
 
 def _drawn_pair(importance: Mapping[int, float], rng: Random) -> tuple[int, int]:
-    """Two places drawn by importance without replacement."""
+    """Return two places drawn by importance without replacement."""
     keyed = sorted((math.log(1.0 - rng.random()) / max(weight, _LEAST), place) for place, weight in importance.items())
     return keyed[-1][1], keyed[-2][1]
 
@@ -186,7 +186,7 @@ def _destinations(here: Neighbourhood, census: Census, task: str) -> Iterator[tu
 
 
 def _distinct(sentence: AnchoredSentence, here: Neighbourhood) -> list[int]:
-    """Places of a sentence's references to pages with words enough, the first to each page."""
+    """Return places of a sentence's references to pages with words enough, the first to each page."""
     found: dict[int, int] = {}
     for place, reference in enumerate(sentence.references):
         if word_count(here.pages.abstract(reference.target)) >= here.view.options.min_words:

@@ -89,7 +89,7 @@ def _released_simulated_reranking(view: DocumentView, census: Census) -> Iterato
 
 
 def _before_a_skipped_level(view: DocumentView) -> list[int]:
-    """The sections up to a heading that is two levels or more below the one before it, the title's being 1."""
+    """Return the sections up to a heading that is two levels or more below the one before it, the title's being 1."""
     level = 1
     for number, section in enumerate(view.sections[1:], 1):
         if section.level > level + 1:

@@ -34,7 +34,7 @@ class TokenBatch:
     """(texts, tokens) int, of masked tokens; None if none are masked."""
 
     def to(self, device: torch.device) -> TokenBatch:
-        """The batch on a device."""
+        """Return the batch on a device."""
         features = {name: value.to(device, non_blocking=True) for name, value in self.features.items()}
         labels = None if self.labels is None else self.labels.to(device, non_blocking=True)
         return TokenBatch(self.numbers, features, labels)
@@ -94,7 +94,7 @@ def _padded(rows: Sequence[Sequence[int]], width: int, value: int) -> torch.Tens
 
 
 def in_order(batches: Sequence[TokenBatch], parts: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Rows of the batches' results back in the order of the texts."""
+    """Return rows of the batches' results back in the order of the texts."""
     order = torch.tensor([number for batch in batches for number in batch.numbers], device=parts[0].device)
     return torch.cat(list(parts))[torch.argsort(order)]
 

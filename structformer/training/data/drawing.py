@@ -33,7 +33,7 @@ class Wanted:
 def current_samples(
     workspace: Workspace, corpus: Corpus, wanted: Wanted, folder: Path | None, say: Callable[[str], None]
 ) -> Samples:
-    """The Examples. folder: where to draw them to; None: the workspace."""
+    """Return the Examples. folder: where to draw them to; None: the workspace."""
     digest = set_digest(corpus, wanted.sampling)
     attention = wanted.attention.fingerprint if wanted.attention else None
     there = published(workspace)

@@ -23,11 +23,11 @@ class ExampleSource(Protocol):
         """A digest of them all."""
 
     def example(self, task: str, number: int) -> Example:
-        """The number-th Example of a task."""
+        """Return the number-th Example of a task."""
 
 
 def permuted(index: int, size: int, key: str) -> int:
-    """Where `index` goes under a pseudo-random permutation of range(size), in constant time and memory.
+    """Return where `index` goes under a pseudo-random permutation of range(size), in constant time and memory.
 
     A four-round Feistel network over the next even power of two, walked until the result is in range
     (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002, section 3).
@@ -77,7 +77,7 @@ class ExampleOrder:
         self.groups_per_step = groups_per_step
 
     def places(self, step: int) -> list[tuple[str, int]]:
-        """(task, Example number) of every group of a step, counted from 0."""
+        """Return (task, Example number) of every group of a step, counted from 0."""
         before, after = (self._of_tasks(steps * self.groups_per_step) for steps in (step, step + 1))
         return [
             (task, shuffled(position % size, size, f"{self._seed}/{task}/{position // size}"))
@@ -86,7 +86,7 @@ class ExampleOrder:
         ]
 
     def _of_tasks(self, groups: int) -> dict[str, int]:
-        """How many of a run's first `groups` groups are each task's; together they are always `groups`."""
+        """Return how many of a run's first `groups` groups are each task's; together they are always `groups`."""
         found: dict[str, int] = {}
         weight = sum(self._shares.values(), Fraction())
         for task, share in self._shares.items():
@@ -102,9 +102,9 @@ class ExampleOrder:
         return self.places(step)[number::chunks]
 
     def examples(self, places: Sequence[tuple[str, int]]) -> list[Example]:
-        """The Examples at these places."""
+        """Return the Examples at these places."""
         return [self._samples.example(task, number) for task, number in places]
 
     def epochs(self, steps: int) -> float:
-        """How often an Example is seen in so many steps, on average."""
+        """Return how often an Example is seen in so many steps, on average."""
         return steps * self.groups_per_step / max(1, self._total)

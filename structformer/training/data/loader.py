@@ -37,7 +37,7 @@ class Loader:
         )
 
     def next(self) -> tuple[Sequence[Place], Prepared]:
-        """The next chunk. Raises what went wrong in preparing it."""
+        """Return the next chunk. Raises what went wrong in preparing it."""
         begun = time.monotonic()
         found = next(self._found)
         self.idle += time.monotonic() - begun

@@ -52,7 +52,7 @@ class JudgedCandidates:
         return np.arange(len(self.queries), dtype=np.int64)
 
     def given_ranks(self) -> Ranks:
-        """(queries,) the rank from 1 of each one's best relevant candidate in the order of the candidates."""
+        """Return (queries,) the rank from 1 of each one's best relevant candidate in the order of the candidates."""
         return np.array(
             [
                 1 + next((at for at, place in enumerate(places) if place in relevant), _NOT_FOUND)
@@ -62,7 +62,7 @@ class JudgedCandidates:
         )
 
     def ranks(self, ranker: Ranker) -> Ranks:
-        """(queries,) the rank from 1 of each one's best relevant candidate; ties count against it."""
+        """Return (queries,) the rank from 1 of each one's best relevant candidate; ties count against it."""
         # A text that is a candidate of many queries is encoded once.
         apart = None if ranker_kind(ranker.kind).joint else ranker.score_all(self.queries, self.texts)
         found = np.full(len(self.queries), _NOT_FOUND, np.int64)
@@ -80,7 +80,7 @@ class JudgedCandidates:
 def candidate_documents(
     workspace: Workspace, corpus: Corpus, queries: Mapping[str, str], numbers: Mapping[str, int], run: Run | None
 ) -> dict[str, list[int]]:
-    """Numbers of each query's candidates, best first: the first hundred of a run that the corpus has, or BM25's.
+    """Return numbers of each query's candidates, best first: the first hundred of a run that the corpus has, or BM25's.
     numbers: of documents by id. Raises UsageError if the corpus has none of the run's.
     """
     if run is None:

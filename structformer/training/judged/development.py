@@ -67,7 +67,7 @@ def judged_candidates(
     found: Mapping[str, Sequence[int]],
     texts: DocumentTexts,
 ) -> JudgedCandidates:
-    """Queries with the candidates found for them, whose texts are at hand."""
+    """Return queries with the candidates found for them, whose texts are at hand."""
     used = sorted({number for name in asked for number in found[name]})
     places = {number: place for place, number in enumerate(used)}
     right = [{numbers[document] for document in relevant[name]}.intersection(found[name]) for name in asked]
@@ -80,7 +80,7 @@ def judged_candidates(
 
 
 def relevant_documents(queries: Mapping[str, str], qrels: Qrels, known: Collection[str]) -> dict[str, set[str]]:
-    """The relevant documents of every query that has one in the corpus. Raises UsageError when none has."""
+    """Return the relevant documents of every query that has one in the corpus. Raises UsageError when none has."""
     relevant = {
         query: documents
         for query, judged in qrels.items()

@@ -34,14 +34,14 @@ class GivenOrder(Protocol):
     """Held-out questions whose candidates come in an order."""
 
     def given_ranks(self) -> Ranks:
-        """(questions,) the rank from 1 of each one's right answer in it."""
+        """Return (questions,) the rank from 1 of each one's right answer in it."""
 
 
 class Judge(Protocol):
     """Held-out questions that know themselves how they are ranked."""
 
     def ranks(self, ranker: Ranker) -> Ranks:
-        """(questions,) the rank from 1 of each one's right answer."""
+        """Return (questions,) the rank from 1 of each one's right answer."""
 
     @property
     def weights(self) -> Floats:
@@ -93,24 +93,24 @@ def _given(task: DevelopmentSet) -> Iterator[tuple[list[int], int]]:
 
 
 def question_weights(ranks: Ranks, task: DevelopmentSet | Judge) -> Floats:
-    """(queries,) what each query of a development set counts that has such a rank."""
+    """Return (queries,) what each query of a development set counts that has such a rank."""
     return np.ones(len(ranks)) if isinstance(task, DevelopmentSet) else task.weights
 
 
 def groups_of(ranks: Ranks, task: DevelopmentSet | Judge) -> Ranks:
-    """(queries,) what each query of a development set belongs to that has such a rank."""
+    """Return (queries,) what each query of a development set belongs to that has such a rank."""
     if not isinstance(task, DevelopmentSet):
         return task.groups
     return np.array([min(relevant) for relevant in task.relevant[: len(ranks)]], np.int64)
 
 
 def measure_of(task: DevelopmentSet | Judge) -> str:
-    """The measure that a task is scored with."""
+    """Return the measure that a task is scored with."""
     return NDCG if isinstance(task, DevelopmentSet) else task.measure
 
 
 def mean_gain(ranks: Ranks, task: DevelopmentSet | Judge) -> float:
-    """The mean of the task's measure over its queries."""
+    """Return the mean of the task's measure over its queries."""
     return float(np.average(GAINS[measure_of(task)](ranks), weights=question_weights(ranks, task)))
 
 
@@ -168,12 +168,12 @@ def compared(
 
 
 def development_score(ranker: Ranker, task: DevelopmentSet | Judge) -> float:
-    """A ranker's score on a development set."""
+    """Return a ranker's score on a development set."""
     return mean_gain(ranks_on(ranker, task), task)
 
 
 def _rank(scores: npt.NDArray[np.float32], relevant: int) -> int:
-    """The rank from 1 of the relevant item; ties count against it."""
+    """Return the rank from 1 of the relevant item; ties count against it."""
     return int((scores >= scores[relevant]).sum())
 
 
@@ -203,7 +203,7 @@ def order_by_words(queries: Sequence[str], texts: Sequence[str]) -> npt.NDArray[
 
 
 def weights_of(model: torch.nn.Module) -> Weights:
-    """A copy of all weights, on the CPU."""
+    """Return a copy of all weights, on the CPU."""
     return {name: value.detach().to("cpu", copy=True) for name, value in model.state_dict().items()}
 
 

@@ -120,5 +120,5 @@ def span_contrast(
 
 
 def _number(name: str) -> int:
-    """A number for a document, the same in every process."""
+    """Return a number for a document, the same in every process."""
     return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=7).digest(), "big")

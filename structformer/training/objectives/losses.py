@@ -14,7 +14,7 @@ from structformer.text.query_like import plain
 
 
 def grouped(scores: torch.Tensor, group_sizes: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-    """((groups, largest) scores, the same shape of bool: which of them are real).
+    """Return ((groups, largest) scores, the same shape of bool: which of them are real).
 
     scores: (pairs,) float, the pairs of all groups one after another; group_sizes sums to pairs.
     Raises ValueError on an empty group or sizes that don't fit.
@@ -53,7 +53,7 @@ def margin_mse(scores: torch.Tensor, teacher: torch.Tensor, group_sizes: Sequenc
 
 
 def distilled_kl(scores: torch.Tensor, teacher: torch.Tensor, group_sizes: Sequence[int]) -> torch.Tensor:
-    """(groups,): KL(softmax of the teacher's scores || softmax of the student's) (Hinton et al. 2015)."""
+    """Return (groups,): KL(softmax of the teacher's scores || softmax of the student's) (Hinton et al. 2015)."""
     table, real = grouped(scores.float(), group_sizes)
     taught, _ = grouped(teacher.float(), group_sizes)
     ours, theirs = (log_softmax(each.masked_fill(~real, -1e9), 1) for each in (table, taught))
@@ -78,7 +78,7 @@ def pointwise(scores: torch.Tensor, group_sizes: Sequence[int]) -> torch.Tensor:
 
 
 def info_nce(scores: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
-    """(queries,): -log softmax at the own document, over the allowed ones.
+    """Return (queries,): -log softmax at the own document, over the allowed ones.
 
     scores: (queries, documents) float, query i's positive is document i; allowed: the same shape, bool, False where a
     document must not count as a negative. Source: van den Oord et al. 2018, eq. 4, with the batch's documents.
@@ -97,7 +97,7 @@ def _over_negatives(values: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
 
 
 def batch_documents(examples: Sequence[Example], own: int) -> tuple[list[str], list[str]]:
-    """The Examples' positives, then `own` negatives each; and each text's document, "" if it is another's."""
+    """Return the Examples' positives, then `own` negatives each; and each text's document, "" if it is another's."""
     documents = [example.documents[0] for example in examples]
     owners = [example.document_id for example in examples]
     for example in examples:

@@ -90,14 +90,14 @@ class Objective(torch.nn.Module, ABC):
 
     @abstractmethod
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
-        """The Examples as tokens; needs no model, so that other processes can do it ahead of time."""
+        """Return the Examples as tokens; needs no model, so that other processes can do it ahead of time."""
 
     def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
-        """One batch through the model: a row of each of its texts, and their masked words' losses."""
+        """Return one batch through the model: a row of each of its texts, and their masked words' losses."""
         raise NotImplementedError(f"{type(self).__name__} has neither read nor forward")
 
     def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
-        """(Examples,) losses from the batches' rows, which no weight takes part in any more."""
+        """Return (Examples,) losses from the batches' rows, which no weight takes part in any more."""
         raise NotImplementedError(f"{type(self).__name__} has neither combined nor forward")
 
     def forward(self, prepared: Prepared) -> Reading:
@@ -152,7 +152,7 @@ class Objective(torch.nn.Module, ABC):
         return queries, documents, [self._size(example) for example in examples]
 
     def _group_losses(self, scores: torch.Tensor, prepared: Prepared) -> torch.Tensor:
-        """(Examples,) from the (pairs,) scores of their groups."""
+        """Return (Examples,) from the (pairs,) scores of their groups."""
         given: dict[str, Any] = {"margin": self.margin} if self.minimised.has_margin else {}
         if self.minimised.needs_teacher:
             assert self.teacher is not None
@@ -377,12 +377,12 @@ class LateInteractionObjective(Objective):
 
 
 def _repeated(numbers: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """Each number as often as its size says."""
+    """Return each number as often as its size says."""
     return [number for number, size in zip(numbers, sizes, strict=True) for _ in range(size)]
 
 
 def _token_vectors(batches: Sequence[TokenBatch], rows: Sequence[torch.Tensor]) -> TokenVectors:
-    """All texts' token vectors in their order, as long as the longest text."""
+    """Return all texts' token vectors in their order, as long as the longest text."""
     longest = max(found.shape[1] for found in rows)
     vectors = [torch.nn.functional.pad(found, (0, 0, 0, longest - found.shape[1])) for found in rows]
     masks = [batch.features["attention_mask"].bool() for batch in batches]
@@ -395,7 +395,7 @@ def _rows(vectors: TokenVectors, rows: torch.Tensor) -> TokenVectors:
 
 
 def _with_negative_query(examples: Sequence[Example], number: int) -> list[str]:
-    """A query with one that its document does not answer: its own negative, or another document's Example's."""
+    """Return a query with one that its document does not answer: its own negative, or another document's Example's."""
     example = examples[number]
     if len(examples) == 1:
         return [example.queries[0]]

@@ -28,7 +28,7 @@ class StepLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """A run's steps; half a line that a killed run left is passed over."""
+    """Return a run's steps; half a line that a killed run left is passed over."""
     steps: dict[int, dict[str, Any]] = {}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -39,7 +39,7 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def losses_of(log: list[dict[str, Any]]) -> dict[str, list[tuple[int, float]]]:
-    """(step, loss) of all steps that have one, by its name."""
+    """Return (step, loss) of all steps that have one, by its name."""
     found: dict[str, list[tuple[int, float]]] = {}
     for line in log:
         for name, value in line["losses"].items():
@@ -64,7 +64,7 @@ class LastLoss:
         return self.chance is not None and self.loss > self.chance - max(2 * self.error, _LEAST * self.chance)
 
     def __str__(self) -> str:
-        """The figures, as "srr 1.380 (chance 1.386)"."""
+        """Return the figures, as "srr 1.380 (chance 1.386)"."""
         return f"{self.name} {self.loss:.3f}" + ("" if self.chance is None else f" (chance {self.chance:.3f})")
 
 

@@ -40,7 +40,7 @@ def write_report(
 
 
 def run_html(folder: Path, measure: str) -> str:
-    """The run in a model's folder. measure: of the held-out score."""
+    """Return the run in a model's folder. measure: of the held-out score."""
     log = read_log(folder / "training.jsonl")
     record = folder / RECORD
     verdict = _said(read_json(record) if record.exists() else None, log)
@@ -51,7 +51,7 @@ def run_html(folder: Path, measure: str) -> str:
 
 
 def _said(record: dict[str, Any] | None, log: list[dict[str, Any]]) -> str:
-    """The verdict on a run, and the losses that it ended with."""
+    """Return the verdict on a run, and the losses that it ended with."""
     verdict = "This run is not finished." if record is None else ModelRecord(**record).verdict
     last = ended_with(log)
     return f"{verdict} {last[0].upper()}{last[1:]}." if last else verdict
@@ -91,7 +91,7 @@ def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) 
 
 
 def _page_without_steps(model: str, record: dict[str, Any]) -> bytes:
-    """The page of a model that was learned without training's loop, which has no curves and was not judged."""
+    """Return the page of a model that was learned without training's loop, which has no curves and was not judged."""
     training = record["training"]
     counts = {"passages": training.get("passages"), "words and n-grams": training.get("features")}
     counts |= {f"pairs: {source}": count for source, count in training.get("pairs", {}).items()}
@@ -108,7 +108,7 @@ def _page_without_steps(model: str, record: dict[str, Any]) -> bytes:
 
 
 def _about(task: str) -> str:
-    """A task's short name in words: its sampler's name."""
+    """Return a task's short name in words: its sampler's name."""
     if task == "mlm":
         return "masked words"
     known = tasks().get(task)
@@ -143,7 +143,7 @@ def _measure(training: dict[str, Any] | None) -> str:
 
 
 def _smooth(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """The mean of each point and those before it, over a window of the run."""
+    """Return the mean of each point and those before it, over a window of the run."""
     window = max(1, int(_WINDOW * len(points)))
     found: list[tuple[int, float]] = []
     total = 0.0

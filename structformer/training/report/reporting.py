@@ -150,7 +150,7 @@ def _known(report: StepReport) -> dict[str, float]:
 
 
 def peak_of(device_name: str) -> float | None:
-    """The most operations a second of a GPU of that name; None if unknown."""
+    """Return the most operations a second of a GPU of that name; None if unknown."""
     words = f" {device_name.replace('-', ' ')} "
     return next((peak * 1e12 for name, peak in _PEAKS.items() if f" {name} " in words), None)
 
@@ -170,6 +170,6 @@ class ModelArithmetic:
         self._pair_of_tokens = 12 * width * int(getattr(model.config, "num_hidden_layers", 0))
 
     def of(self, prepared: Prepared) -> float:
-        """A chunk's."""
+        """Return a chunk's."""
         lengths = torch.cat([batch.features["attention_mask"].sum(1) for _, batch in prepared.all_batches]).double()
         return float(self._token * lengths.sum() + self._pair_of_tokens * lengths.square().sum())

@@ -114,7 +114,7 @@ class Checkpoints:
         )
 
     def newest(self) -> Path | None:
-        """The folder of the newest complete checkpoint; one that is broken is passed over."""
+        """Return the folder of the newest complete checkpoint; one that is broken is passed over."""
         for step in reversed(self.steps()):
             folder = self.folder / f"step-{step:08}"
             if self.is_complete(folder):
@@ -131,7 +131,7 @@ class Checkpoints:
 
 
 def read_state(folder: Path) -> dict[str, Any]:
-    """A checkpoint's state. Raises ModelError when it is none."""
+    """Return a checkpoint's state. Raises ModelError when it is none."""
     try:
         state: dict[str, Any] = read_json(folder / _STATE, digest=True)
     except WorkspaceError as error:
@@ -144,7 +144,7 @@ def _unusable(folder: Path, why: str) -> ModelError:
 
 
 def read_weights(folder: Path) -> dict[str, torch.Tensor]:
-    """A checkpoint's weights, on the CPU. Raises ModelError if they cannot be read or have changed."""
+    """Return a checkpoint's weights, on the CPU. Raises ModelError if they cannot be read or have changed."""
     if not Checkpoints(folder.parent).is_complete(folder):
         raise _unusable(folder, "has changed since it was written")
     try:
@@ -154,7 +154,7 @@ def read_weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def read_optimizer(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
-    """A checkpoint's optimizer state by parameter name. Raises ModelError when it cannot be read."""
+    """Return a checkpoint's optimizer state by parameter name. Raises ModelError when it cannot be read."""
     found: dict[str, dict[str, torch.Tensor]] = {}
     try:
         with safe_open(folder / _OPTIMIZER, "pt") as file:
@@ -167,17 +167,17 @@ def read_optimizer(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
 
 
 def _contiguous(weights: Weights) -> dict[str, torch.Tensor]:
-    """Weights that share memory are stored once each, as safetensors wants."""
+    """Return the weights, each in memory of its own, as safetensors wants."""
     return {name: value.detach().to("cpu").clone().contiguous() for name, value in weights.items()}
 
 
 def module_state(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """All weights, on the CPU; of a sharded module they are gathered, so all processes must ask."""
+    """Return all weights, on the CPU; of a sharded module they are gathered, so all processes must ask."""
     return cast(dict[str, torch.Tensor], get_model_state_dict(module, options=_WHOLE))
 
 
 def optimizer_state(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, dict[str, torch.Tensor]]:
-    """The optimizer's tensors by parameter, on the CPU; all processes must ask."""
+    """Return the optimizer's tensors by parameter, on the CPU; all processes must ask."""
     return cast(
         dict[str, dict[str, torch.Tensor]], get_optimizer_state_dict(module, optimizer, options=_WHOLE).get("state", {})
     )

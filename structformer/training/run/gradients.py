@@ -65,7 +65,7 @@ def learn(learning: Learning, prepared: Prepared, exchanged: Callable[[], Abstra
 
 
 def _to_learn(reading: Reading) -> Reading:
-    """A batch's rows as if they were weights, so that the loss gives them a gradient."""
+    """Return a batch's rows as if they were weights, so that the loss gives them a gradient."""
     rows, masked = reading
     return rows.detach().requires_grad_(), None if masked is None else masked.detach().requires_grad_()
 

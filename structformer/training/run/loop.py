@@ -132,7 +132,7 @@ class Run:
         return int(state["step"])
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """The objective's whole state, on the CPU; to be asked for on all processes."""
+        """Return the objective's whole state, on the CPU; to be asked for on all processes."""
         return module_state(self.module)
 
     def _save(self, step: int, *, name: str = "") -> None:
@@ -341,7 +341,7 @@ class Run:
         return due and self.development is not None
 
     def _evaluate(self, step: int) -> float:
-        """The held-out score; the best one's weights are kept."""
+        """Return the held-out score; the best one's weights are kept."""
         score = self.score()
         if step > self.options.select_after and score > self.best.score:
             self.best = Best(step, score)
@@ -350,7 +350,7 @@ class Run:
         return score
 
     def score(self) -> float:
-        """The held-out score of the present weights, the same on all processes."""
+        """Return the held-out score of the present weights, the same on all processes."""
         assert self.development is not None
         weights, value = self.weights() if self._sharded else {}, 0.0
         if self.accelerator.is_main_process:
@@ -421,7 +421,7 @@ class _Stats:
 
 
 def _peak(accelerator: Accelerator, precision: str) -> float | None:
-    """The most operations a second of all processes' GPUs together in this precision; None if unknown."""
+    """Return the most operations a second of all processes' GPUs together in this precision; None if unknown."""
     if accelerator.device.type != "cuda" or precision not in ("bf16", "fp16"):
         return None
     peak = peak_of(torch.cuda.get_device_name(accelerator.device))

@@ -59,7 +59,7 @@ def _bytes_per_token(objective: Objective, layer_bytes: int, *, on_cpu: bool) ->
 
 
 def _memory(device: torch.device, *, free_alone: bool) -> float:
-    """The bytes of a device's memory, of a CPU's what this process's share of it is."""
+    """Return the bytes of a device's memory, of a CPU's what this process's share of it is."""
     if device.type == "cuda":
         return float(torch.cuda.get_device_properties(device).total_memory)
     found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else _UNSAID)
@@ -90,7 +90,7 @@ def tried(objective: Objective, example: Example, learn: Callable[[Prepared], ob
 
 
 def _largest(objective: Objective, example: Example) -> list[Example]:
-    """Examples with long texts, all different, to fill what is kept."""
+    """Return examples with long texts, all different, to fill what is kept."""
     numbers = count()
 
     def long(text: str) -> str:

@@ -58,7 +58,7 @@ def identity(options: TrainingOptions, settings: ResolvedOptions, samples: str) 
 
 
 def _shared(kind: type, options: TrainingOptions) -> dict[str, Any]:
-    """The options that a dataclass has by the same names."""
+    """Return the options that a dataclass has by the same names."""
     return {each.name: getattr(options, each.name) for each in fields(kind) if hasattr(options, each.name)}
 
 
@@ -109,5 +109,5 @@ def checkpoint_layers(ranker: Ranker) -> None:
 
 
 def device_name() -> str:
-    """The kind of device that training runs on."""
+    """Return the kind of device that training runs on."""
     return "cuda" if torch.cuda.is_available() else "cpu"

@@ -54,7 +54,7 @@ def _missing(name: str, options: TrainingOptions, training: Mapping[str, Any]) -
 
 
 def _takers(option: str) -> str:
-    """The kinds of rankers and the losses that declare an option; "" if it is every training's."""
+    """Return the kinds of rankers and the losses that declare an option; "" if it is every training's."""
     kinds = ranker_kinds()
     losses: dict[str, Loss] = {**LOSSES, **{loss.name: loss for kind in kinds.values() for loss in kind.own_losses}}
     rankers = [name for name, kind in kinds.items() if kind.options is not None and option in kind.options]

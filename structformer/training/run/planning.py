@@ -165,7 +165,7 @@ def make_plan(
 
 
 def steps_of_pairs(pairs: int, order: ExampleOrder, group_size: int, most: float = math.inf) -> int:
-    """The steps that see so many pairs; at most `most`."""
+    """Return the steps that see so many pairs; at most `most`."""
     step = seen = 0
     while seen < pairs and step != most:
         seen += sum(min(len(example.queries), group_size) for example in order.examples(order.places(step)))
@@ -174,5 +174,5 @@ def steps_of_pairs(pairs: int, order: ExampleOrder, group_size: int, most: float
 
 
 def planned_before(plan: TrainingPlan, checkpoint: Path) -> TrainingPlan:
-    """The plan with the number of steps that the run had planned when it began."""
+    """Return the plan with the number of steps that the run had planned when it began."""
     return replace(plan, steps=int(read_state(checkpoint)["plan_steps"]), limited_by="the run's own plan")

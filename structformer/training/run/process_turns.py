@@ -70,7 +70,7 @@ def _leave(group: Any) -> None:
 
 
 def made_by_first(make: Callable[[], Made]) -> Made:
-    """The same before a run begins; without a launcher that started several processes, `make` is just called."""
+    """Return the same before a run begins; without a launcher that started several processes, `make` is just called."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         return make()
     return Turns(PartialState(cpu=not torch.cuda.is_available())).made_by_first(make)

@@ -125,7 +125,7 @@ class _Request:
         return Workspace(self.scratch or self.workspace).cache
 
     def spent(self) -> float:
-        """Seconds since it was asked."""
+        """Return seconds since it was asked."""
         return time.monotonic() - self.started
 
 
@@ -301,7 +301,7 @@ def _plan(request: _Request, ground: _Ground, start: _Start, measured: Measured,
 
 
 def _run(request: _Request, ground: _Ground, start: _Start, plan: TrainingPlan, judging: Judging) -> Run:
-    """The run, ready to be resumed or to begin."""
+    """Return the run, ready to be resumed or to begin."""
     options = request.options
     if ground.accelerator.is_main_process:
         _make_ready(ground.checkpoints, request.mode.resume, ground.reporter.notice)
@@ -325,7 +325,7 @@ def _run(request: _Request, ground: _Ground, start: _Start, plan: TrainingPlan, 
 def _judged_and_saved(
     request: _Request, ground: _Ground, start: _Start, judging: Judging, result: TrainingResult, weights: Weights
 ) -> TrainingResult:
-    """The result with what judging found. weights: the trained ones."""
+    """Return the result with what judging found. weights: the trained ones."""
     options, settings, ranker = request.options, ground.settings, start.ranker
     if ground.accelerator.distributed_type == "FSDP":
         ranker = load_ranker(options, start.location, settings)

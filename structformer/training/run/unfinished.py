@@ -45,7 +45,7 @@ def unfinished_options(
 
 
 def begun_with(workspace: Workspace, options: TrainingOptions) -> TrainingOptions | None:
-    """The options of the unfinished run of this name; None if there is none, or they cannot be read."""
+    """Return the options of the unfinished run of this name; None if there is none, or they cannot be read."""
     folder = workspace.checkpoints(options.name or options.ranker)
     try:
         return _read(folder) if (folder / _FILE).exists() else None

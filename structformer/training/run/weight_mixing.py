@@ -63,7 +63,7 @@ class Verdict:
 def shares_to_try(
     ranker: Ranker, base: BaseModel, options: TrainingOptions, *, query_side: bool = False
 ) -> tuple[float, ...]:
-    """Shares of trained weights to try. A fresh head, or a fresh model, has no base worth mixing with."""
+    """Return shares of trained weights to try. A fresh head, or a fresh model, has no base worth mixing with."""
     if not options.interpolate or not ranker_kind(ranker.kind).interpolates or base.scratch:
         return (1.0,)
     return _QUERY_SIDE_SHARES if query_side else _SHARES
