@@ -69,7 +69,7 @@ class Attributes:
         return {name: value for name, value in self._values.items() if value != _GIVEN.get(name)}
 
     def image(self, target: str) -> str:
-        """The path of an image as seen from the document, or its address."""
+        """Return the path of an image as seen from the document, or its address."""
         folder = self.get("imagesdir").rstrip("/")
         if self._image is not None:
             return self._image(target)
@@ -82,7 +82,7 @@ class Attributes:
 
 
 def number(text: str) -> int:
-    """A small whole number; 0 where a text is none."""
+    """Return a small whole number; 0 where a text is none."""
     return int(text) if re.fullmatch(r"[+-]?[0-9]{1,4}", text) else 0
 
 
@@ -114,12 +114,12 @@ class Element:
         self.named |= named
 
     def value(self, place: int, name: str) -> str:
-        """An attribute by its name, else by its place."""
+        """Return an attribute by its name, else by its place."""
         return self.named.get(name) or (self.positional[place] if len(self.positional) > place else "")
 
 
 def element_attributes(text: str) -> tuple[list[str], dict[str, str]]:
-    """The values without a name, in order, and those with one."""
+    """Return the values without a name, in order, and those with one."""
     positional: list[str] = []
     named: dict[str, str] = {}
     place = 0

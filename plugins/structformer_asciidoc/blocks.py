@@ -216,7 +216,7 @@ class Blocks:
             self.made_ids.update([id] if id not in element.ids else ())
 
     def _id_of(self, title: str) -> str:
-        """The id that Asciidoctor gives a section without one of its own."""
+        """Return the id that Asciidoctor gives a section without one of its own."""
         separator = self._attributes.get("idseparator", "_")
         words = _NOT_ID.sub("", title.lower())
         id = self._attributes.get("idprefix", "_") + re.sub(r"[ .-]+", separator or "", words).strip(separator)
@@ -283,7 +283,7 @@ class Blocks:
     # Paragraphs
 
     def _gathered(self, number: int, end: int) -> tuple[list[str], int]:
-        """The lines of a paragraph from one on, and the number of the line after them."""
+        """Return the lines of a paragraph from one on, and the number of the line after them."""
         lines: list[str] = []
         while number < end and (line := self._lines[number]).strip() and not self._interrupts(line):
             if not line.startswith("//"):
@@ -302,7 +302,7 @@ class Blocks:
         )
 
     def _literal(self, number: int, end: int, element: Element) -> int:
-        """An indented paragraph, its lines as they stand."""
+        """Read an indented paragraph, its lines as they stand."""
         after = number
         while after < end and self._lines[after].strip() and self._lines[after] != "+":
             after += 1

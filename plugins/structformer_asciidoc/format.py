@@ -64,7 +64,7 @@ class AsciiDocFormat:
         return min(0.95, 0.4 * len({match.group()[:3] for match in _SIGNS.finditer(text)}))
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document. Option `attributes`: those that hold whatever the file says."""
+        """Yield one Document. Option `attributes`: those that hold whatever the file says."""
         given = dict(pair.partition("=")[::2] for pair in str(options.get("attributes", "")).split(",") if pair)
         fixed = {name.strip().lower(): value for name, value in given.items()}
         taken = set[str]()
@@ -103,7 +103,7 @@ class AsciiDocFormat:
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a source includes whole and that are not documents of their own."""
+        """Return paths of the files that a source includes whole and that are not documents of their own."""
         parts = set[str]()
         if b"include::" in source.read():
             for _ in lines_of(source, attributes_of(source, {})(), set(), parts):
@@ -111,7 +111,7 @@ class AsciiDocFormat:
         return parts
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """A section by its id in this document, else in any; a page by its path, or by its component's names."""
+        """Yield a section by its id in this document, else in any; a page by its path, or by its component's names."""
         path, target = document.source.path, link.target
         yield from names_meant(target, document.names)
         yield from link_names(document.id, path, target)

@@ -269,7 +269,7 @@ class Inline:
 
 
 def _shown(text: str) -> str:
-    """The text of a link, without what else its brackets hold."""
+    """Return the text of a link, without what else its brackets hold."""
     if "=" in text or text.startswith('"'):
         positional, named = element_attributes(text)
         if named or text.startswith('"'):
@@ -278,7 +278,7 @@ def _shown(text: str) -> str:
 
 
 def _find(text: str, end: str, place: int, dead: set[str]) -> int:
-    """Where a mark's end is, none within brackets that are escaped; -1 where there is none."""
+    """Return where a mark's end is, none within brackets that are escaped; -1 where there is none."""
     found = -1 if end in dead else text.find(end, place)
     while end == "]" and found > 0 and text[found - 1] == "\\":
         found = text.find(end, found + 1)
@@ -288,7 +288,7 @@ def _find(text: str, end: str, place: int, dead: set[str]) -> int:
 
 
 def _balanced(text: str, place: int, dead: set[str]) -> int:
-    """Where the bracket closes that is open before a place; -1 where it does not."""
+    """Return where the bracket closes that is open before a place; -1 where it does not."""
     depth = 1
     for bracket in _BRACKET.finditer(text, place) if "balanced" not in dead else ():
         if bracket[0][0] != "\\":

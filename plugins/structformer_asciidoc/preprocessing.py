@@ -123,7 +123,7 @@ def _compared(text: str) -> bool:
 
 
 def _included(directive: re.Match[str], attributes: Attributes, around: list[SourceFile]) -> SourceFile | None:
-    """The file that a directive includes; None where there is none, or where it is around the directive."""
+    """Return the file that a directive includes; None where there is none, or where it is around the directive."""
     source, target = around[-1], attributes.spelt_out(directive[3]).strip()
     is_read = len(around) < _MOST_NESTED and not is_external(target)
     opened = source.open(resource_path(source.path, target)) if is_read else None
@@ -147,7 +147,7 @@ def resource_path(path: str, target: str, images: str = "images") -> str:
 
 
 def _pieces(lines: list[str], how: dict[str, str]) -> list[str]:
-    """The lines of an included file that are asked for, by their numbers or their tags."""
+    """Return the lines of an included file that are asked for, by their numbers or their tags."""
     if how.get("lines"):
         taken: list[str] = []
         for part in how["lines"].replace(";", ",").split(",")[:100]:
@@ -176,6 +176,6 @@ def _pieces(lines: list[str], how: dict[str, str]) -> list[str]:
 
 
 def _title(source: SourceFile) -> str:
-    """The title of a file that is a document whoever includes it; "" of any other."""
+    """Return the title of a file that is a document whoever includes it; "" of any other."""
     match = _TITLED.match(source.read().decode("utf-8", "replace").replace("\r\n", "\n"))
     return (match[1] or match[2] or "").strip() if match is not None else ""

@@ -42,7 +42,7 @@ def _data(source: SourceFile | None) -> bytes:
 
 @lru_cache(maxsize=16)
 def _site(components: bytes, component: bytes) -> tuple[dict[str, str], dict[str, str]]:
-    """The attributes that no page changes, and those that a page may: their values end with @."""
+    """Return the attributes that no page changes, and those that a page may: their values end with @."""
     spelt, soft = Attributes({}), set[str]()
     for said in map(_loaded, (components, component)):
         asciidoc = said.get("asciidoc")
@@ -88,7 +88,7 @@ def names_meant(target: str, own: Collection[str]) -> Iterator[str]:
 
 
 def _image(source: SourceFile, target: str) -> str:
-    """An image's path as seen from a page of a module."""
+    """Return an image's path as seen from a page of a module."""
     if is_external(target) or target.startswith("/"):
         return target
     module, _, inner = target.replace("image$", "").rpartition(":")

@@ -24,7 +24,7 @@ class Cell:
 
 
 def table_rows(lines: list[str], delimiter: str, element: Element) -> tuple[list[list[Cell]], bool]:
-    """The rows of a table, and whether the first is its header."""
+    """Return the rows of a table, and whether the first is its header."""
     styles = _column_styles(element.named.get("cols", ""))
     form = element.named.get("format", "") or {",": "csv", ":": "dsv"}.get(delimiter[0], "psv")
     separator = element.named.get("separator", "").replace("\\t", "\t")
@@ -77,7 +77,7 @@ def _cells(text: str, separator: str) -> Iterator[Cell]:
 
 
 def _rows(cells: Iterable[Cell], width: int, styles: list[str]) -> Iterator[list[Cell]]:
-    """Cells in rows of a width, less the columns that cells of rows above reach into."""
+    """Yield cells in rows of a width, less the columns that cells of rows above reach into."""
     row: list[Cell] = []
     number = used = 0
     reached: Counter[int] = Counter()

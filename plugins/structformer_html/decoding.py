@@ -50,7 +50,7 @@ _REPLACED = {"iso-2022-kr": "iso-2022-kr", "csiso2022kr": "iso-2022-kr", "hz-gb-
 
 
 def decode_page(source: SourceFile) -> tuple[str, str]:
-    """(text, the encoding's WHATWG name). Bytes that don't fit it are replaced and reported."""
+    """Return (text, the encoding's WHATWG name). Bytes that don't fit it are replaced and reported."""
     data = source.read()
     for mark, name in _BOMS:
         if data.startswith(mark):
@@ -86,7 +86,7 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
 
 
 def _late_meta(data: bytes) -> int:
-    """Where a meta element after the first bytes that may declare an encoding ends; 0 without one."""
+    """Return where a meta element after the first bytes that may declare an encoding ends; 0 without one."""
     data = data[:_LATE_BYTES].lower()
     start = data.find(b"<meta", _PRESCAN_BYTES - 200)
     while start >= 0:

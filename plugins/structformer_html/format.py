@@ -75,14 +75,14 @@ class HtmlFormat:
     completeness = "complete: main content, headings (ARIA too), links, anchors, tables, definition lists, encodings"
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix is HTML, from its first bytes."""
+        """Return certainty that a file of unknown suffix is HTML, from its first bytes."""
         if _DOCTYPE.match(head):
             return 1.0
         start = head.lstrip()
         return 0.6 if start[:1] == b"<" and start[:5] != b"<?xml" and _SOME_HTML.search(head) else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document. Option `content`: "main" (default), or "all" for the whole body with its navigation."""
+        """Yield one Document. Option `content`: "main" (default), or "all" for the whole body with its navigation."""
         text, encoding = decode_page(source)
         if not text.strip():
             source.warn("empty: no document")
@@ -173,7 +173,7 @@ class HtmlFormat:
 
 
 def _joined(base: str, target: str) -> str:
-    """A target as seen from an address; as it is where one of them is damaged."""
+    """Return a target as seen from an address; as it is where one of them is damaged."""
     try:
         return urljoin(base, target)
     except ValueError:
@@ -276,7 +276,7 @@ class _Head:
             self.metadata.update({"canonical": address} if address else {})
 
     def base(self, target: str) -> str:
-        """A target as seen from the page's base; one that cannot be joined stays as it is."""
+        """Return a target as seen from the page's base; one that cannot be joined stays as it is."""
         target = target.strip()
         if not self._base or target.startswith("#") or is_external(target):
             return target

@@ -152,7 +152,7 @@ def _end_of(name: str) -> re.Pattern[str]:
 
 
 def parse(text: str) -> LexborNode:
-    """The page's root element."""
+    """Return the page's root element."""
     root = LexborHTMLParser(text).root
     assert root is not None  # the standard gives every text one
     return root

@@ -56,14 +56,14 @@ class Tag:
         return bool(self.raw_attributes)
 
     def get(self, key: str, default: str | None = None) -> str | None:
-        """An attribute's value, decoded; an attribute without a value is the empty string."""
+        """Return an attribute's value, decoded; an attribute without a value is the empty string."""
         if self._attributes is None:
             self._attributes = parse_attributes(self.raw_attributes)
         return self._attributes.get(key, default)
 
 
 def tokens(text: str, *, raw_text: frozenset[str] = RAW_TEXT) -> Iterator[str | Tag]:
-    """Text (entities decoded) and tags in order; comments, declarations and processing instructions are left out.
+    """Yield text (entities decoded) and tags in order; comments, declarations and processing instructions are left out.
 
     raw_text: elements whose content is given as one text, without looking for tags.
     """
@@ -104,7 +104,7 @@ def tokens(text: str, *, raw_text: frozenset[str] = RAW_TEXT) -> Iterator[str | 
 
 
 def _skip_declaration(text: str, start: int, exhausted: set[str]) -> int:
-    """Where a comment, CDATA mark, declaration or processing instruction ends; -1 when it is text after all."""
+    """Return where a comment, CDATA mark, declaration or processing instruction ends; -1 when it is text after all."""
     if text.startswith("<!--", start):
         if text.startswith((">", "->"), start + 4):
             return text.index(">", start) + 1
@@ -125,7 +125,7 @@ def _skip_declaration(text: str, start: int, exhausted: set[str]) -> int:
 
 
 def parse_attributes(raw: str) -> dict[str, str]:
-    """A tag's attributes, names in lower case, the first of repeated ones winning, entities decoded."""
+    """Return a tag's attributes, names in lower case, the first of repeated ones winning, entities decoded."""
     found: dict[str, str] = {}
     for match in _ATTRIBUTE.finditer(raw):
         value = match[2] or ""

@@ -30,7 +30,7 @@ def split_front_matter(text: str, source: SourceFile) -> tuple[dict[str, Any], s
 
 
 def with_title(text: str, title: str) -> str:
-    """A page with its front matter's title where it names that, as far as that makes no bomb of it."""
+    """Return a page with its front matter's title where it names that, as far as that makes no bomb of it."""
     if "page.title" not in text or len(title) > _LONGEST_TITLE:
         return text
     return _PAGE_TITLE.sub(lambda _: html.escape(title), text, count=_MOST_TITLES)
@@ -69,7 +69,7 @@ def _is_filled_in(title: str) -> bool:
 
 
 def _said(section: Section) -> Iterator[str]:
-    """A section's title and text without code."""
+    """Yield a section's title and text without code."""
     yield section.title
     position = 0
     for mark in section.marks:

@@ -305,7 +305,7 @@ def _past_blanks(node: LexborNode | None, *, back: bool = False) -> LexborNode |
 
 
 def _first_pre(node: LexborNode | None) -> LexborNode | None:
-    """The preformatted text that an element begins with."""
+    """Return the preformatted text that an element begins with."""
     for _ in range(FAR):
         node = _past_blanks(node)
         if node is None or node.tag == "pre":
@@ -339,7 +339,7 @@ def _is_link_to_skip(link: LexborNode, attributes: Attributes, page: Page) -> bo
 
 
 def _shown(link: LexborNode) -> str:
-    """A link's text, or that of an image in it; next to others without what is said to listeners."""
+    """Return a link's text, or that of an image in it; next to others without what is said to listeners."""
     text = link.text(deep=True)
     is_alone = _past_blanks(link.prev, back=True) is None and _past_blanks(link.next) is None
     for each in link.css(_DRAWN_TEXT if is_alone else _UNSEEN):
@@ -348,7 +348,7 @@ def _shown(link: LexborNode) -> str:
 
 
 def _text_after(node: LexborNode) -> str:
-    """The next text after an element without content, if there is some near."""
+    """Return the next text after an element without content, if there is some near."""
     following: LexborNode | None = node
     for _ in range(FAR):
         while following is not None and following.next is None:

@@ -32,7 +32,7 @@ class Entry:
     fields: dict[str, str] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
-        """Names under which the work may be a document itself."""
+        """Return names under which the work may be a document itself."""
         found: list[str] = []
         if doi := self.fields.get("doi"):
             found.append("doi:" + _DOI_BEGINS.sub("", doi.strip()).lower())

@@ -16,12 +16,12 @@ def by_name(*groups: tuple[str | Iterable[str], Handler]) -> dict[str, Handler]:
 
 
 def by_value(groups: Mapping[T, str]) -> dict[str, T]:
-    """A table that names the words of each value."""
+    """Return a table that names the words of each value."""
     return {word: value for value, words in groups.items() for word in words.split()}
 
 
 def by_pair(pairs: str) -> dict[str, str]:
-    """A table of word=value."""
+    """Return a table of word=value."""
     return dict(pair.split("=", 1) for pair in pairs.split())
 
 

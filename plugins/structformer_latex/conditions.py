@@ -123,7 +123,7 @@ class Branches:
             cursor.to_end()
 
     def _conditions_of(self, text: str) -> Conditions:
-        """The conditionals of a text, found once as long as no new kind of them is declared."""
+        """Return the conditionals of a text, found once as long as no new kind of them is declared."""
         key = (id(text), len(self._switches))
         known = self._conditions.get(key)
         if known is None or known[0] is not text:

@@ -104,11 +104,11 @@ class Cursor:
     # -- what comes next -------------------------------------------------------------------------------------------
 
     def peek(self) -> str:
-        """The next character of this text; "" at its end."""
+        """Return the next character of this text; "" at its end."""
         return self.text[self.position : self.position + 1]
 
     def next_character(self) -> str:
-        """The character that comes next, in whichever text; "" at the end."""
+        """Return the character that comes next, in whichever text; "" at the end."""
         if self.position < len(self.text):
             return self.text[self.position]
         return next((text[position] for text, position in reversed(self._below) if position < len(text)), "")
@@ -143,7 +143,7 @@ class Cursor:
     # -- arguments -------------------------------------------------------------------------------------------------
 
     def argument(self) -> str:
-        """The next argument: a group's content, or one token."""
+        """Return the next argument: a group's content, or one token."""
         self.skip_space()
         text, start = self.text, self.position
         if start >= len(text):
@@ -161,7 +161,7 @@ class Cursor:
         return text[start]
 
     def group(self) -> str | None:
-        """The content of a group that comes next; None when there is none."""
+        """Return the content of a group that comes next; None when there is none."""
         position = self.position
         self.skip_space()
         if self.text[self.position : self.position + 1] == "{":
@@ -170,7 +170,7 @@ class Cursor:
         return None
 
     def optional(self) -> str | None:
-        """The content of [...] that comes next; None when there is none."""
+        """Return the content of [...] that comes next; None when there is none."""
         position = self.position
         self.skip_space()
         text, start = self.text, self.position
@@ -250,7 +250,7 @@ class Cursor:
 
 
 def keys(text: str) -> list[str]:
-    """Labels and keys between commas, without comments and braces."""
+    """Return labels and keys between commas, without comments and braces."""
     found = _KEY.findall(_COMMENT_IN_KEYS.sub("", text) if "%" in text else text)
     return [key.strip().strip("{}") for key in found] if "{" in text else found
 
@@ -271,7 +271,7 @@ def number(digits: str) -> int | None:
 
 
 def _closing(text: str, start: int, marks: re.Pattern[str] = _BRACKET, end: int | None = None) -> int:
-    """Where the group that opens at `start` closes; the end of the text, or `end`, when it doesn't."""
+    """Return where the group that opens at `start` closes; the end of the text, or `end`, when it doesn't."""
     depth = 0
     end = len(text) if end is None else end
     for found in marks.finditer(text, start, end):

@@ -50,14 +50,14 @@ class LatexFormat:
     )
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix is LaTeX, from its first bytes."""
+        """Return certainty that a file of unknown suffix is LaTeX, from its first bytes."""
         if re.search(rb"^[ \t]*(?:\\document(?:class|style)\s*[\[{]|\\begin\s*\{document\})", head, re.MULTILINE):
             return 0.95
         commands = re.findall(rb"\\(?:section|subsection|chapter|label|cite|ref|begin)\s*\{", head)
         return 0.6 if len(commands) >= 3 and not path.endswith(".bib") else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document; none for a file that only defines things."""
+        """Yield one Document; none for a file that only defines things."""
         text = _text(source)
         if not text.strip():
             source.warn("empty: no document")

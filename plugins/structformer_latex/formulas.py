@@ -90,7 +90,7 @@ class Formulas(Part):
 
 
 def _rows(source: str) -> list[str]:
-    """A formula's rows; those of formulas in it are none."""
+    """Return a formula's rows; those of formulas in it are none."""
     rows: list[str] = []
     begin = depth = 0
     for token in _ROW.finditer(source):

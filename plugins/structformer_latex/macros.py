@@ -249,7 +249,7 @@ class Macros:
         return arguments
 
     def _argument(self, kind: str, default: str) -> str:
-        """One of xparse's arguments: in braces, in brackets, a star."""
+        """Return one of xparse's arguments: in braces, in brackets, a star."""
         cursor = self._cursor
         if kind == "s":
             is_starred = cursor.peek() == "*"
@@ -280,7 +280,7 @@ class Macros:
         return arguments
 
     def spell_out(self, address: str) -> str:
-        """An address with the user's abbreviations replaced by what they stand for."""
+        """Return an address with the user's abbreviations replaced by what they stand for."""
 
         def body(found: re.Match[str]) -> str:
             macro = self.commands.get(found[1])
@@ -321,7 +321,7 @@ class Macros:
 
 
 def _filled(text: str, arguments: Sequence[str]) -> str:
-    """A macro's text, or an argument's default, with the arguments filled in; a bomb is left as it is."""
+    """Return a macro's text, or an argument's default, with the arguments filled in; a bomb is left as it is."""
     if "#" not in text or text.count("#") * max(map(len, arguments), default=0) > _MAX_EXPANDED:
         return text
 

@@ -51,7 +51,7 @@ class Numbering:
             self._within[name] = within
 
     def begin(self, name: str, kind: str) -> str:
-        """The number of an environment that has one: a theorem, an equation, a figure."""
+        """Return the number of an environment that has one: a theorem, an equation, a figure."""
         counter = self._shared.get(name, name)
         self._step(counter)
         number = self._value(counter)
@@ -137,7 +137,7 @@ class Numbering:
 
 
 def counted(form: str, number: int) -> str:
-    """A label like (\\alph*) with its number in."""
+    """Return a label like (\\alph*) with its number in."""
     return _COUNTER.sub(lambda found: _COUNTERS[found[1]](number), form)
 
 

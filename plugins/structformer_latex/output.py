@@ -98,7 +98,7 @@ class Output:
         self.only_definitions = before
 
     def plain(self, text: str) -> str:
-        """The text of an argument."""
+        """Return the text of an argument."""
         builder, self.builder = self.builder, TreeBuilder(slugs=False)
         footnotes, self._footnotes = self._footnotes, []  # of the paragraph around it
         self.typeset(text)

@@ -176,7 +176,7 @@ class TexReader:
                 builder.text("“" if character == "`" else "”")
 
     def _with_marks(self, text: str) -> str:
-        """Text with apostrophes, quotation marks and babel's shorthands as they are printed."""
+        """Return text with apostrophes, quotation marks and babel's shorthands as they are printed."""
         language = self.front_matter.language or "english"
         if '"' in text and language in _SHORTHAND:
             text = _SHORTHAND[language].sub(lambda found: _SHORTHANDS.get(found[1], ""), text)

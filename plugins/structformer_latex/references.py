@@ -23,7 +23,7 @@ _WITH_TITLE = frozenset({"nameref", "titleref"})
 
 
 def plain_address(address: str) -> str:
-    """An address without TeX's escapes, and without \\url around it."""
+    """Return an address without TeX's escapes, and without \\url around it."""
     address = _SIGN.sub(r"\1", re.sub(r"^\s*\\url\s*\{(.*)\}\s*$", r"\1", address.strip()))
     if "\\" in address:
         address = _BREAK.sub("", _TILDE.sub("~", address))
@@ -125,7 +125,7 @@ class References(Part):
         builder.close_link()
 
     def _address(self) -> str:
-        """A URL as it is meant: the user's abbreviations spelt out, its escapes undone."""
+        """Return a URL as it is meant: the user's abbreviations spelt out, its escapes undone."""
         return plain_address(self._macros.spell_out(self._cursor.raw_argument()))
 
     COMMANDS: ClassVar[dict[str, Handler]] = by_name(

@@ -45,7 +45,7 @@ def accented(accent: str, letter: str) -> str:
 
 
 def dingbat(number: str) -> str:
-    """The sign of pifont's \\ding{51}; "" of a number that it has no sign for."""
+    """Return the sign of pifont's \\ding{51}; "" of a number that it has no sign for."""
     place = int(number) if number.strip().isdecimal() and len(number) < 4 else 0
     if place in _DINGBATS:
         return _DINGBATS[place]
@@ -60,7 +60,7 @@ def symbol(name: str) -> str:
 
 @cache
 def rare_symbols() -> dict[str, str]:
-    """The text of each command without arguments, from pylatexenc's tables."""
+    """Return the text of each command without arguments, from pylatexenc's tables."""
     from pylatexenc.latex2text import get_default_latex_context_db  # type: ignore[import-untyped]
 
     specs = get_default_latex_context_db().iter_macro_specs(("latex-base", "advanced-symbols", "latex-approximations"))

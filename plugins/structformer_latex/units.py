@@ -32,7 +32,7 @@ _TOKEN = re.compile(
 
 
 def unit(source: str) -> str:
-    """A unit's source as it is printed; what is unknown stays as its name."""
+    """Return a unit's source as it is printed; what is unknown stays as its name."""
     parts: list[str] = []
     prefix = power = ""
     below = False
@@ -66,7 +66,7 @@ def unit(source: str) -> str:
 
 
 def number(shown: str) -> str:
-    """A number as it is printed: 1.2e-3 is 1.2 × 10⁻³."""
+    """Return a number as it is printed: 1.2e-3 is 1.2 × 10⁻³."""
     found = _EXPONENT.fullmatch(shown)
     if found is not None:
         shown = f"{found[1]} × 10{found[2].translate(_POWERS)}".removeprefix(" × ")

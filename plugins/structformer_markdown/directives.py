@@ -57,7 +57,7 @@ def split_options(content: str) -> tuple[dict[str, str], str]:
 
 
 def labels(options: Mapping[str, str]) -> list[str]:
-    """The names that a directive's options give it, by which references lead there."""
+    """Return the names that a directive's options give it, by which references lead there."""
     return [options[key] for key in ("label", "name") if options.get(key)]
 
 
@@ -79,12 +79,12 @@ def with_version(name: str, argument: str, content: str) -> str:
 
 
 def without_rules(name: str, content: str) -> str:
-    """A card's content without the lines between its head, body and foot."""
+    """Return a card's content without the lines between its head, body and foot."""
     return _CARD_RULE.sub("", content) if name.endswith("card") else content
 
 
 def glossary(content: str) -> Iterator[tuple[list[str], str]]:
-    """The entries of a glossary: terms at the margin, and the definition that is indented below."""
+    """Yield the entries of a glossary: terms at the margin, and the definition that is indented below."""
     terms: list[str] = []
     definition: list[str] = []
     for line in [*content.split("\n"), "\0"]:
@@ -101,7 +101,7 @@ def glossary(content: str) -> Iterator[tuple[list[str], str]]:
 
 
 def title_there(target: str, source: SourceFile) -> str:
-    """The heading that a link to another page leads to, in Markdown; "" where none is found."""
+    """Return the heading that a link to another page leads to, in Markdown; "" where none is found."""
     page, fragment = split_fragment(normalize(target))
     page = "../" * source.path.count("/") + page.lstrip("/") if page.startswith("/") else page
     opened = source.open(page if page.lower().endswith((".md", ".markdown")) else f"{page}.md") if page else None

@@ -52,7 +52,7 @@ def fence_mark(info: str, *, extended: bool) -> tuple[MarkKind, str]:
 
 
 def shown_code(code: str) -> str:
-    """Code as its site shows it: without the comments that highlight lines."""
+    """Return code as its site shows it: without the comments that highlight lines."""
     return _SITE_COMMENT.sub("", code) if "highlight-" in code or "[!code " in code else code
 
 
@@ -62,7 +62,7 @@ def whole_example(code: str) -> str:
 
 
 def language(info: str) -> str:
-    """The language that the first word names, or the first class, in lower case; "" where none is named."""
+    """Return the language that the first word names, or the first class, in lower case; "" where none is named."""
     found = _LANGUAGE.match(info) or _CLASS.match(info)
     if found is None:
         return ""

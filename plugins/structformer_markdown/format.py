@@ -139,7 +139,7 @@ class MarkdownFormat:
     completeness = "complete: CommonMark, GFM, front matter, raw HTML, footnotes, wiki-links"
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file is Markdown; 0 for names of code and configuration, which have `#` lines too."""
+        """Return certainty that a file is Markdown; 0 for names of code and configuration, which have `#` lines too."""
         stem_dot = path.rpartition("/")[2].rpartition(".")
         if stem_dot[1] and f".{stem_dot[2].lower()}" not in _PROSE_SUFFIXES:
             return 0.0
@@ -222,7 +222,7 @@ class MarkdownFormat:
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a file takes in whole and that are not pages of their own."""
+        """Return paths of the files that a file takes in whole and that are not pages of their own."""
         return taken_whole(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
@@ -268,12 +268,12 @@ class MarkdownFormat:
 
 
 def _label_name(label: str) -> str:
-    """The name by which a label is found anywhere in the corpus, in reStructuredText too."""
+    """Return the name by which a label is found anywhere in the corpus, in reStructuredText too."""
     return f"label:{normalize(label).lower()}"
 
 
 def _words(label: str) -> str:
-    """The words of a label, in place of the title that it has on another page."""
+    """Return the words of a label, in place of the title that it has on another page."""
     return " ".join(re.split(r"[\W_]+", label))
 
 
@@ -309,7 +309,7 @@ def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBui
 
 
 def _on_one_line(text: str) -> str:
-    """A text of the front matter without what HTML makes of it."""
+    """Return a text of the front matter without what HTML makes of it."""
     return " ".join(unescape(text).replace("\u00ad", "").split())
 
 
@@ -320,7 +320,7 @@ def _inline_of(text: str, env: dict[str, Any]) -> Token | None:
 
 
 def _unmarked(text: str) -> str:
-    """A line without its marks."""
+    """Return a line without its marks."""
     told = _inline_of(text, {})
     return _plain(told.children or []) if told else text
 
@@ -607,7 +607,7 @@ class _Reader:
                     self.read(parse(definition, {**self.within}))
 
     def described(self, document: Document) -> list[str]:
-        """The document's names by what its directives describe; references to that which is here lead here."""
+        """Return the document's names by what its directives describe; references to that which is here lead here."""
         for link in document.links():
             if is_object(link.target):
                 link.target = self._objects.place(link.target) or link.target
@@ -830,7 +830,7 @@ class _Reader:
             self._builder.text(self._title(target) or words)
 
     def _title(self, target: str) -> str:
-        """The title of a page that a reference without words leads to; "" where there is none."""
+        """Return the title of a page that a reference without words leads to; "" where there is none."""
         return "" if is_external(target) else _unmarked(directives.title_there(target, self._source))
 
     def _formula(self, token: Token, *, alone: bool) -> None:
@@ -899,7 +899,7 @@ def _is_figure(token: Token) -> bool:
 
 
 def _plain(children: list[Token]) -> str:
-    """The text of inline tokens without their marks: an image's alternative text."""
+    """Return the text of inline tokens without their marks: an image's alternative text."""
     parts = [
         _plain(token.children) if token.children else " " if token.type.endswith("break") else token.content
         for token in children

@@ -46,7 +46,7 @@ class Formula(NamedTuple):
 
 
 def formulas(text: str) -> Iterator[Formula]:
-    """The formulas of a text without code, in order."""
+    """Yield the formulas of a text without code, in order."""
     place = 0
     while (opening := _OPENING.search(text, place)) is not None:
         found = formula_at(text, opening.start()) if _closing(opening) else None
@@ -56,7 +56,7 @@ def formulas(text: str) -> Iterator[Formula]:
 
 
 def formula_at(text: str, start: int) -> Formula | None:
-    """The formula that begins there; None where none does."""
+    """Return the formula that begins there; None where none does."""
     opening = _OPENING.match(text, start)
     closing = _closing(opening) if opening is not None else ""
     if opening is None or not closing:
@@ -82,7 +82,7 @@ def formula_at(text: str, start: int) -> Formula | None:
 
 
 def _closing(opening: re.Match[str]) -> str:
-    """The mark that ends what begins so; "" where no formula does."""
+    """Return the mark that ends what begins so; "" where no formula does."""
     return f"\\end{{{opening[2]}}}" if opening[2] else _CLOSINGS.get(opening[0], "")
 
 
@@ -97,7 +97,7 @@ def _is_span(content: str) -> bool:
 
 
 def _unescaped(text: str, mark: str, start: int) -> int:
-    """Where a mark comes next that no backslash escapes; -1 where none does."""
+    """Return where a mark comes next that no backslash escapes; -1 where none does."""
     place = text.find(mark, start, start + _LONGEST)
     while place >= 0 and mark[0] == "$" and (place - len(text[start:place].rstrip("\\")) - start) % 2:
         place = text.find(mark, place + 1, start + _LONGEST)
@@ -143,12 +143,12 @@ def push_paragraph(state: StateBlock, kind: str, content: str, lines: list[int])
 
 
 def line_of(state: StateBlock, line: int) -> str:
-    """A line of a block, without what is in front of it."""
+    """Return a line of a block, without what is in front of it."""
     return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
 
 
 def _display_end(state: StateBlock, start: int, end: int) -> int:
-    """The last line of the formula on lines of its own that begins with this one; -1 where none does."""
+    """Return the last line of the formula on lines of its own that begins with this one; -1 where none does."""
     text = line_of(state, start)
     opening = _OPENING.match(text) if _DISPLAY.match(text) else None
     if opening is None:
@@ -159,7 +159,7 @@ def _display_end(state: StateBlock, start: int, end: int) -> int:
 
 
 def _paragraph_end(state: StateBlock, start: int, end: int) -> int:
-    """The last line of the paragraph that begins here, if a formula goes over lines in it; else -1."""
+    """Return the last line of the paragraph that begins here, if a formula goes over lines in it; else -1."""
     line, spanned = start, False
     terminators = state.md.block.ruler.getRules("paragraph")
     first = _first_spanning(state, start, end)
@@ -196,7 +196,7 @@ def _first_spanning(state: StateBlock, start: int, end: int) -> int:
 
 
 def _spanning(state: StateBlock, line: int, end: int) -> int:
-    """The line that ends the formula that this one leaves open; -1 where it leaves none open."""
+    """Return the line that ends the formula that this one leaves open; -1 where it leaves none open."""
     begin, stop = state.bMarks[line] + state.tShift[line], state.eMarks[line]
     if state.src.find("$", begin, stop) < 0 and state.src.find("\\", begin, stop) < 0:
         return -1
@@ -220,7 +220,7 @@ def _spanning(state: StateBlock, line: int, end: int) -> int:
 
 
 def _closing_line(state: StateBlock, line: int, end: int, opening: re.Match[str]) -> int:
-    """The line that ends the formula that begins so in a line and does not end there; -1 where none does."""
+    """Return the line that ends the formula that begins so in a line and does not end there; -1 where none does."""
     closing = _closing(opening)
     lines = [line_of(state, line)[opening.start() :]]
     for later in range(line + 1, min(end, line + _MOST_LINES)):

@@ -37,7 +37,7 @@ def _lines(block: str) -> tuple[dict[str, Any], str]:
 
 
 def shown(value: object) -> str:
-    """A text or number as text; "" for another value, and for a number that is too long for Python to write."""
+    """Return a text or number as text; "" for another value, and for a number that is too long for Python to write."""
     if not isinstance(value, str | int | float) or (isinstance(value, int) and value.bit_length() > _MOST_BITS):
         return ""
     return str(value)

@@ -94,7 +94,7 @@ _INLINE_RULES = {"attributes": attributes.INLINE, "pandoc": pandoc.NOTES, pandoc
 
 @cache
 def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
-    """The parser without some rules and with some more."""
+    """Return the parser without some rules and with some more."""
     parser = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING})
     # A heading line is not a table header, so headings are tried before tables.
     parser.block.ruler.before("lheading", "table_after_heading", table, {"alt": ["paragraph", "reference"]})

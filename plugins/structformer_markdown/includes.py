@@ -90,7 +90,7 @@ class _Found:
 
 
 def text_of(source: SourceFile) -> str:
-    """A file's text, its lines ended alike. Raises BinaryContent."""
+    """Return a file's text, its lines ended alike. Raises BinaryContent."""
     return decode(source).replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -129,7 +129,7 @@ class _Includes:
         self._said: set[str] = set()
 
     def followed(self, text: str, source: SourceFile, depth: int) -> str:
-        """The text with what it takes in. What is in a comment takes nothing in."""
+        """Return the text with what it takes in. What is in a comment takes nothing in."""
         out: list[str] = []
         fence = comment = ""
         imported = dict(_IMPORTED.findall(text))
@@ -230,7 +230,7 @@ class _Includes:
         return _ALTERNATIVES.sub(lambda found: found[2] if self._is_pod else found[1], text)
 
     def _of_kind(self, lines: list[str]) -> Iterator[str]:
-        """The lines whose condition holds."""
+        """Yield the lines whose condition holds."""
         shown: bool | None = None  # None: under no condition
         for line in lines:
             if (found := _CONDITION.fullmatch(line)) is None or (shown is None and not found["if"]):
@@ -256,7 +256,7 @@ def _opened_comment(line: str) -> str:
 
 
 def _read(path: str, source: SourceFile) -> tuple[SourceFile, str] | None:
-    """The file of that path, with its text; None where there is none."""
+    """Return the file of that path, with its text; None where there is none."""
     opened = _opened(path, source)
     try:
         return None if opened is None else (opened, text_of(opened).lstrip("\ufeff"))
@@ -288,7 +288,7 @@ def _opened(path: str, source: SourceFile) -> SourceFile | None:
 
 
 def _heading(text: str) -> str:
-    """The words of the first heading of a text; "" if it has none."""
+    """Return the words of the first heading of a text; "" if it has none."""
     match = _HEADING.search(text)
     return (match[1] or match[2] or "") if match is not None else ""
 
@@ -302,7 +302,7 @@ def _is_page(path: str, body: str, titled: bool) -> bool:
 
 
 def _part(text: str, part: str = "") -> str:
-    """Lines 2:5 or 2,5 of a text, or those between an anchor's start and end; all of it where there are none."""
+    """Return lines 2:5 or 2,5 of a text, or those between an anchor's start and end; all of it where there are none."""
     lines = text.strip("\n").split("\n")
     if not part:
         return "\n".join(_shown(lines))

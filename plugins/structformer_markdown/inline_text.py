@@ -31,7 +31,7 @@ def spliced(text: str, pieces: Iterable[tuple[int, int, str]]) -> str:
 
 
 def names_in(attributes: str) -> list[str]:
-    """The names that a list of attributes gives."""
+    """Return the names that a list of attributes gives."""
     return [first or second for first, second in _NAME.findall(attributes)]
 
 

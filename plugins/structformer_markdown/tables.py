@@ -78,7 +78,7 @@ def _row(state: StateBlock, text: str, columns: int, line: int) -> None:
 
 
 def _plain_bars(state: StateBlock, text: str) -> str:
-    """The text with the bars in its code escaped where they end no cell."""
+    """Return the text with the bars in its code escaped where they end no cell."""
     if "`" not in text or LOOSE not in state.env:
         return text
     return _CODE.sub(lambda code: BAR.sub(r"\\|", code[0]), text)

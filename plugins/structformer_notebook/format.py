@@ -30,11 +30,11 @@ class NotebookFormat:
     completeness = "complete: Markdown cells with all that Markdown has, code cells as code; outputs are left out"
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix is a notebook, from its first bytes."""
+        """Return certainty that a file of unknown suffix is a notebook, from its first bytes."""
         return 0.8 if head.lstrip()[:1] == b"{" and b'"cells"' in head and b'"cell_type"' in head else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document. Raises ReadError, naming the place, on anything that is not a notebook."""
+        """Yield one Document. Raises ReadError, naming the place, on anything that is not a notebook."""
         text = decode(source)
         if not text.strip():
             source.warn("empty: no document")
@@ -89,7 +89,7 @@ def _language(metadata: Mapping[str, Any]) -> str:
 
 
 def _part(cell: Any, language: str, is_first: bool) -> str:
-    """A cell as Markdown; "" of one that is empty or no text."""
+    """Return a cell as Markdown; "" of one that is empty or no text."""
     if not isinstance(cell, dict):
         return ""
     kind = cell.get("cell_type")

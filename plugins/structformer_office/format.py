@@ -57,11 +57,11 @@ class OfficeFormat:
     completeness = "headings by styles, slides, sheets; lists, tables, links, notes; no pictures, charts, comments"
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file is of this format: by its suffix alone, since all zips begin alike."""
+        """Return certainty that a file is of this format: by its suffix alone, since all zips begin alike."""
         return 0.9 if head.startswith(b"PK\x03\x04") and path.lower().endswith(self.suffixes) else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document. Raises ReadError on what is damaged, encrypted or too large."""
+        """Yield one Document. Raises ReadError on what is damaged, encrypted or too large."""
         data = source.read()
         kind = _kind(source.path, data)
         try:
@@ -104,7 +104,7 @@ def _kind(path: str, data: bytes) -> _Kind:
 
 
 def _properties(data: bytes) -> tuple[str, str]:
-    """(the title, the language) that a file says it has; "" where it says none."""
+    """Return (the title, the language) that a file says it has; "" where it says none."""
     from lxml import etree
 
     try:

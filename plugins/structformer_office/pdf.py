@@ -33,11 +33,11 @@ class PdfFormat:
     completeness = "text by sections of the outline, else by size of headings, else by page; no tables, no pictures"
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file is a PDF, from its first bytes."""
+        """Return certainty that a file is a PDF, from its first bytes."""
         return 1.0 if head.startswith(b"%PDF-") else 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document. Raises ReadError on what is damaged or encrypted."""
+        """Yield one Document. Raises ReadError on what is damaged or encrypted."""
         import pypdfium2
 
         try:
@@ -71,12 +71,12 @@ class PdfFormat:
         )
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """Names that the target may mean, as a path."""
+        """Return names that the target may mean, as a path."""
         return link_names(document.id, document.source.path, link.target)
 
 
 def _title(pdf: Any) -> str:
-    """The title that a file says it has; "" where it says a file's name."""
+    """Return the title that a file says it has; "" where it says a file's name."""
     try:
         said = pdf.get_metadata_value("Title")
     except UnicodeDecodeError:  # half of a surrogate pair
@@ -86,7 +86,7 @@ def _title(pdf: Any) -> str:
 
 
 def _lines(source: SourceFile, pdf: Any, number: int) -> list[Line]:
-    """A page's lines; of a damaged one none, which is said."""
+    """Return a page's lines; of a damaged one none, which is said."""
     import pypdfium2
 
     try:
@@ -101,7 +101,7 @@ def _lines(source: SourceFile, pdf: Any, number: int) -> list[Line]:
 
 
 def _outline(pdf: Any) -> list[Entry]:
-    """The entries of the outline that lead to a page, no more than a bound."""
+    """Return the entries of the outline that lead to a page, no more than a bound."""
     entries: list[Entry] = []
     for count, bookmark in enumerate(pdf.get_toc(max_depth=9)):
         if count >= _MAX_ENTRIES:
@@ -116,7 +116,7 @@ def _outline(pdf: Any) -> list[Entry]:
 
 
 def _height(mode: int, view: Sequence[float]) -> float | None:
-    """The height on its page that a destination leads to; None where it says none."""
+    """Return the height on its page that a destination leads to; None where it says none."""
     import pypdfium2.raw as raw
 
     place = {raw.PDFDEST_VIEW_XYZ: 1, raw.PDFDEST_VIEW_FITH: 0, raw.PDFDEST_VIEW_FITBH: 0}.get(mode)

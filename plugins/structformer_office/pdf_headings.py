@@ -40,7 +40,7 @@ class Heading:
 
 
 def by_outline(entries: Sequence[Entry], pages: Sequence[Sequence[Line]]) -> list[Heading]:
-    """The headings that an outline says, each at the line that has its title, else where the outline leads."""
+    """Return the headings that an outline says, each at the line that has its title, else where the outline leads."""
     on_page: dict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
         if 0 <= entry.page < len(pages):
@@ -65,14 +65,14 @@ def _on_page(page: int, entries: Sequence[Entry], lines: Sequence[Line]) -> Iter
 
 
 def _led_to(entry: Entry, lines: Sequence[Line], reached: int) -> int:
-    """The first line, from the one that is reached, that stands no higher than the outline leads."""
+    """Return the first line, from the one that is reached, that stands no higher than the outline leads."""
     if entry.height is None:
         return reached
     return next((index for index in range(reached, len(lines)) if lines[index].height <= entry.height), reached)
 
 
 def _own_lines(plain: str, lines: Sequence[Line]) -> int:
-    """How many lines, from the first, have this title and nothing else; 0 where they say something else."""
+    """Return how many lines, from the first, have this title and nothing else; 0 where they say something else."""
     said = ""
     for count, line in enumerate(lines[:4], 1):
         said = f"{said} {line.text}"
@@ -82,12 +82,12 @@ def _own_lines(plain: str, lines: Sequence[Line]) -> int:
 
 
 def _plain(text: str) -> str:
-    """A title as it is compared: letters and digits, without its number."""
+    """Return a title as it is compared: letters and digits, without its number."""
     return "".join(character for character in _NUMBER.sub("", text.strip()).casefold() if character.isalnum())
 
 
 def by_size(pages: Sequence[Sequence[Line]]) -> list[Heading]:
-    """The headings that larger letters show; none where these do not look like headings."""
+    """Return the headings that larger letters show; none where these do not look like headings."""
     body, characters = _usual_size(pages)
     found: list[tuple[float, Heading]] = []
     for number, page in enumerate(pages):
@@ -118,7 +118,7 @@ def title_by_size(pages: Sequence[Sequence[Line]]) -> str:
 
 
 def _usual_size(pages: Sequence[Sequence[Line]]) -> tuple[float, int]:
-    """(the size that most of the text has, how many characters there are)."""
+    """Return (the size that most of the text has, how many characters there are)."""
     sizes: Counter[float] = Counter()
     for page in pages:
         for line in page:
@@ -127,7 +127,7 @@ def _usual_size(pages: Sequence[Sequence[Line]]) -> tuple[float, int]:
 
 
 def by_page(pages: Sequence[Sequence[Line]]) -> list[Heading]:
-    """A heading a page, by its number; none for a single page."""
+    """Return a heading a page, by its number; none for a single page."""
     if len(pages) < 2:
         return []
     return [Heading(number, 0, 1, f"Page {number + 1}") for number, lines in enumerate(pages) if lines]

@@ -28,7 +28,7 @@ class Line:
 
 
 def page_lines(page: Any) -> list[Line]:
-    """The lines of a page in the order of its text."""
+    """Return the lines of a page in the order of its text."""
     import pypdfium2.raw as raw
 
     text_page = page.get_textpage()
@@ -62,7 +62,7 @@ def _height(raw: Any, text_page: Any, index: int) -> float:
 
 
 def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """The pages without the lines at their edges that half of them have in the same place, numbers apart."""
+    """Return the pages without the lines at their edges that half of them have in the same place, numbers apart."""
     counts = Counter(key for page in pages for key in {_key(line) for line in _edges(page)})
     repeated = {key for key, count in counts.items() if count >= 3 and count * 2 >= len(pages)}
     kept: list[list[Line]] = []

@@ -110,7 +110,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    """A cell's value as one reads it."""
+    """Return a cell's value as one reads it."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -11,7 +11,7 @@ _CONTROLS = str.maketrans({"\v": "\n", "\f": "\n"})  # a line break within a par
 
 
 def slides_html(data: bytes) -> str:
-    """The slides of a .pptx file as HTML, one after the other."""
+    """Return the slides of a .pptx file as HTML, one after the other."""
     import pptx
 
     presentation = pptx.Presentation(safe_package(data))
@@ -52,7 +52,7 @@ def _shape(shape: Any, depth: int) -> Iterator[str]:
 
 
 def _list_kinds() -> tuple[Any, ...]:
-    """The places of a slide whose paragraphs have bullets unless something says otherwise."""
+    """Return the places of a slide whose paragraphs have bullets unless something says otherwise."""
     from pptx.enum.shapes import PP_PLACEHOLDER
 
     return PP_PLACEHOLDER.BODY, PP_PLACEHOLDER.OBJECT, PP_PLACEHOLDER.VERTICAL_BODY, PP_PLACEHOLDER.VERTICAL_OBJECT

@@ -51,7 +51,7 @@ _MAX_INHERITED = 20  # styles that one style may be based on, one after the othe
 
 
 def word_html(data: bytes) -> str:
-    """The body of a .docx file as HTML. A paragraph of the style Title ranks above all headings."""
+    """Return the body of a .docx file as HTML. A paragraph of the style Title ranks above all headings."""
     import mammoth
 
     package = safe_package(data, _as_mammoth_reads)
@@ -93,7 +93,7 @@ def _as_mammoth_reads(name: str, part: bytes) -> bytes:
 
 
 def _said(element: Any, before: str = "") -> str:
-    """The text of a formula or a part of one. before: the text in front of it."""
+    """Return the text of a formula or a part of one. before: the text in front of it."""
     name = etree.QName(element).localname
     text = "√" if name == "rad" else _sign(element, "nary", "chr", "∫") if name == "nary" else ""
     for child in element.iterchildren("*"):
@@ -110,13 +110,13 @@ def _said(element: Any, before: str = "") -> str:
 
 
 def _sign(element: Any, name: str, which: str, usual: str) -> str:
-    """A sign of brackets or of a sum, as their properties say it."""
+    """Return a sign of brackets or of a sum, as their properties say it."""
     found = element.find(f"{_M}{name}Pr/{_M}{which}")
     return usual if found is None else found.get(f"{_M}val") or ""
 
 
 def _outline_styles(package: BytesIO) -> Iterator[str]:
-    """A rule for each paragraph style that stands in the outline, itself or by the style that it is based on."""
+    """Yield a rule for each paragraph style that stands in the outline, itself or by the style that it is based on."""
     with zipfile.ZipFile(package) as parts:
         if "word/styles.xml" not in parts.namelist():
             return

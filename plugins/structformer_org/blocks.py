@@ -84,7 +84,7 @@ class Blocks:
             hidden = 0 if self._section(start, end, level) else level
 
     def plain(self, text: str) -> str:
-        """The words of a text, without its marks."""
+        """Return the words of a text, without its marks."""
         builder = TreeBuilder(slugs=False)
         Inline(builder, self._inline.macros).write(text)
         return " ".join(builder.current_text().split())
@@ -281,7 +281,7 @@ class Blocks:
     # Blocks
 
     def _block(self, name: str, said: str, start: int, close: int) -> int:
-        """A block from the line that begins it to the one that ends it, or to the end of the section."""
+        """Read a block from the line that begins it to the one that ends it, or to the end of the section."""
         builder, lines = self._builder, self._lines[start + 1 : close]
         if name in _CODE:
             language = said.split()[0] if name == "src" and said else ""
@@ -346,7 +346,7 @@ class Blocks:
 
 
 def _run(lines: list[str], number: int, end: int, kind: re.Pattern[str]) -> int:
-    """The number of the first line from one on that is not of a kind."""
+    """Return the number of the first line from one on that is not of a kind."""
     while number < end and kind.fullmatch(lines[number]):
         number += 1
     return number

@@ -35,7 +35,7 @@ class OrgFormat:
         return 0.0
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document; what is not exported (`COMMENT`, `:noexport:`) is left out."""
+        """Yield one Document; what is not exported (`COMMENT`, `:noexport:`) is left out."""
         lines = list(lines_of(source))
         if not any(lines):
             source.warn("empty: no document")
@@ -55,7 +55,7 @@ class OrgFormat:
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a source includes whole and that are not documents of their own."""
+        """Return paths of the files that a source includes whole and that are not documents of their own."""
         return parts(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:

@@ -59,7 +59,7 @@ def _lines(source: SourceFile) -> list[str]:
 
 
 def _piece(source: SourceFile, options: dict[str, str]) -> list[str]:
-    """The lines that are asked for: "5-10" has the fifth to the ninth."""
+    """Return the lines that are asked for: "5-10" has the fifth to the ninth."""
     lines = _lines(source)
     bounds = re.fullmatch(r"\"?(\d{0,8})-(\d{0,8})\"?", options.get("lines", ""))
     first, last = (int(bounds[1] or 1), int(bounds[2] or 0)) if bounds is not None else (1, 0)

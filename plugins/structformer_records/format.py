@@ -38,7 +38,7 @@ _MOST_FIELD_CHARACTERS = 1 << 30
 
 
 def _fields(text: str) -> dict[str, str]:
-    """The names that a user chose for a record's parts. Raises UsageError."""
+    """Return the names that a user chose for a record's parts. Raises UsageError."""
     chosen: dict[str, str] = {}
     for each in text.split(","):
         key, equals, value = each.partition("=")
@@ -53,7 +53,7 @@ def _chosen(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _names(head: bytes) -> str:
-    """The names that the first record has, for a message."""
+    """Return the names that the first record has, for a message."""
     names = dict.fromkeys(re.findall(rb'"([^"\\\n]{1,60})"\s*:', head.split(b"\n", 1)[0])) or dict.fromkeys(
         re.split(rb"[\t,]", head.split(b"\n", 1)[0][:200])
     )
@@ -61,7 +61,7 @@ def _names(head: bytes) -> str:
 
 
 def _part(source: SourceFile, data: bytes) -> SourceFile:
-    """A piece of a source, whose warnings are the source's."""
+    """Return a piece of a source, whose warnings are the source's."""
     part = SourceFile(source.path, data)
     part.warnings = source.warnings
     return part
@@ -82,7 +82,7 @@ class RecordsFormat:
     )
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix holds records, from its first bytes."""
+        """Return certainty that a file of unknown suffix holds records, from its first bytes."""
         return 0.9 if layout_of(head) is not None else 0.0
 
     def streams(self, head: bytes, options: Mapping[str, Any]) -> bool:
@@ -90,11 +90,11 @@ class RecordsFormat:
         return layout_of(head, _chosen(options)) is not None
 
     def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
-        """Pieces of whole records, and, as a str, what had to be left out."""
+        """Return pieces of whole records, and, as a str, what had to be left out."""
         return pieces(stream, limit)
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """A Document for each record. Option `fields`: what the parts of a record are called."""
+        """Yield a Document for each record. Option `fields`: what the parts of a record are called."""
         chosen = _chosen(options)
         content = source.read()
         # The first record whole, if it is a line: what its text is called may come late in it.
@@ -202,7 +202,7 @@ def _records(text: str, layout: Layout, source: SourceFile) -> Iterator[Mapping[
 
 
 def _trec(content: str) -> dict[str, Any]:
-    """A TREC document: its number, its headline, and the text of its text elements, else of all of it."""
+    """Return a TREC document: its number, its headline, and the text of its text elements, else of all of it."""
 
     def element(name: str) -> list[str]:
         return re.findall(rf"<{name}>(.*?)</{name}>", content, re.DOTALL | re.IGNORECASE)

@@ -42,7 +42,7 @@ class Layout:
 
 
 def layout_of(head: bytes, chosen: Mapping[str, str] | None = None) -> Layout | None:
-    """The layout of a file with these first bytes; None of one that holds no records.
+    """Return the layout of a file with these first bytes; None of one that holds no records.
 
     chosen: what the parts of a record are called, where that is not usual.
     """
@@ -74,7 +74,7 @@ def separator_of(header: bytes) -> str:
 
 
 def part(record: Mapping[str, Any], name: str, chosen: Mapping[str, str]) -> Any:
-    """A part of a record under the name chosen for it, else the first usual one that it has."""
+    """Return a part of a record under the name chosen for it, else the first usual one that it has."""
     if name in chosen and record.get(chosen[name]) not in (None, ""):
         return record[chosen[name]]
     return next((record[each] for each in NAMES[name] if record.get(each) not in (None, "")), None)
@@ -128,7 +128,7 @@ def _last_end(buffer: bytes, end: bytes, *, quoted: bool) -> int:
 
 
 def _layout_by_form(head: bytes) -> Layout:
-    """The layout of records whose parts have names that only the user knows."""
+    """Return the layout of records whose parts have names that only the user knows."""
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"{"):
         return Layout("object" if _BROKEN.match(start) else "json")
@@ -162,7 +162,7 @@ def _has_parts(names: set[str], parts: Mapping[str, tuple[str, ...]]) -> bool:
 
 
 def _named_columns(line: bytes, separator: str, parts: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-    """Where the parts stand by a table's header; empty where it names no id or no text."""
+    """Return where the parts stand by a table's header; empty where it names no id or no text."""
     try:
         names = next(csv.reader([line.decode("utf-8", "replace").strip()], delimiter=separator), [])
     except csv.Error:  # control characters

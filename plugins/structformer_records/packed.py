@@ -14,12 +14,12 @@ _MOST_DIGITS = 4000  # Python makes no number of more than 4,300
 
 
 def whole_number(digits: str) -> int | Decimal:
-    """A whole number of JSON; one that is too long for Python is a Decimal, whose digits nobody counts with."""
+    """Return a whole number of JSON; one that is too long for Python is a Decimal, whose digits nobody counts with."""
     return int(digits) if len(digits) <= _MOST_DIGITS else Decimal(digits)
 
 
 def packed_pieces(kind: str, stream: BinaryIO, head: bytes, size: int, limit: int) -> Iterator[bytes | str]:
-    """Pieces of about `size` bytes of JSON lines, and, as a str, what was left out: a record over `limit` bytes.
+    """Yield pieces of about `size` bytes of JSON lines, and, as a str, what was left out: a record over `limit` bytes.
 
     kind: "array", "object" or "parquet". head: what was read of the stream already. Raises ReadError on what is
     damaged.
@@ -85,7 +85,7 @@ def _objects(stream: BinaryIO, head: bytes, kind: str, limit: int) -> Iterator[A
 
 
 def _after_blanks(text: str, place: int) -> int:
-    """Where the next value begins."""
+    """Return where the next value begins."""
     while text[place : place + 1] in (" ", "\t", "\r", "\n", ","):
         place += 1
     return place

@@ -101,7 +101,7 @@ def _role(
 
 
 def _series_role(name: str, rawtext: str, text: str, lineno: int, inliner: Any, *_: Any) -> tuple[list[Any], list[Any]]:
-    """A PEP or an RFC, as docutils has it, with words of its own and a place in it."""
+    """Return a PEP or an RFC, as docutils has it, with words of its own and a place in it."""
     named = NAMED.fullmatch(text)
     number, mark, place = (named[2] if named else text).partition("#")
     found, messages = roles._role_registry[english.roles[name]](name, rawtext, number, lineno, inliner)
@@ -199,7 +199,7 @@ class _Block(Directive):  # type: ignore[misc]
             node = node.parent
 
     def _target(self, argument: str) -> str:
-        """Where a button or a card leads."""
+        """Return where a button or a card leads."""
         target = argument if self.name in _BUTTONS else self.options.get("link", "") if self.name in _CARDS else ""
         kind = self.options.get(*(("ref-type", "any") if self.name == "button-ref" else ("link-type", "url")))
         return f"#{target}" if target and kind in ("any", "ref") else target
@@ -218,7 +218,7 @@ class _Block(Directive):  # type: ignore[misc]
         return [block, code] if lines else [block] * bool(len(block) or block["ids"])
 
     def _shown_file(self, path: str) -> list[str]:
-        """The lines of a file that is shown as code; none of one that is not in the ingested folder."""
+        """Return the lines of a file that is shown as code; none of one that is not in the ingested folder."""
         if (text := _included_text(self, path)) is None:
             return []
         return textwrap.dedent("\n".join(code_lines(text, self.options))).strip("\n").split("\n")
@@ -378,7 +378,7 @@ _STATES = tuple(type(each.__name__, (_State, each), {}) for each in states.state
 
 @cache
 def _guarded(directive: Any) -> Any:
-    """The directive, but that its text stays where it fails."""
+    """Return the directive, but that its text stays where it fails."""
     if isinstance(directive, FunctionType):
         return directive
 

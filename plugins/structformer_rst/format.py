@@ -97,7 +97,7 @@ class RstFormat:
     completeness = "complete: docutils' grammar, documentation's roles and directives as text and links"
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix is reStructuredText, from its first bytes."""
+        """Return certainty that a file of unknown suffix is reStructuredText, from its first bytes."""
         text = head.decode("utf-8", "replace")
         strong = (r"^\.\. [\w:-]+::(?:\s|$)", r"^\.\. _[^:\n]+:", r"(?:^|\W):[\w:]+:`[^`\n]+`")
         if not any(re.search(sign, text, re.MULTILINE) for sign in strong) or _CATALOGUE.search(text):
@@ -106,7 +106,7 @@ class RstFormat:
         return min(0.9, 0.25 * sum(bool(re.search(sign, text, re.MULTILINE)) for sign in signs))
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document. Raises ReadError where docutils gives up."""
+        """Yield one Document. Raises ReadError where docutils gives up."""
         text = prepared(decode(source).replace("\r\n", "\n"), source)
         if not text.strip() or ("{{" in text and "_templates" in source.path.split("/")):
             source.warn("a template that its site fills in: not a document" if text.strip() else "empty: no document")
@@ -122,11 +122,11 @@ class RstFormat:
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
-        """Paths of the files that a file takes in whole by `include`; they are not documents of their own."""
+        """Return paths of the files that a file takes in whole by `include`; they are not documents of their own."""
         return included_files(source, included_whole, MAX_INCLUDED)
 
     def pages(self, source: SourceFile) -> set[str]:
-        """Paths of the pages that the toctrees of a file list: documents, whoever includes them."""
+        """Return paths of the pages that the toctrees of a file list: documents, whoever includes them."""
         data = source.read()
         if b"toctree::" not in data:
             return set()
@@ -142,7 +142,7 @@ class RstFormat:
         return {path + suffix for path in paths if path for suffix in unnamed.PAGE_SUFFIXES}
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """An object or label here or anywhere in the corpus, else a path."""
+        """Yield an object or label here or anywhere in the corpus, else a path."""
         if objects.is_object(link.target):
             yield from objects.object_names(link.target)
             return
@@ -155,7 +155,7 @@ class RstFormat:
 
 
 def prepared(text: str, source: SourceFile) -> str:
-    """A text as docutils reads it: with what it includes, and with what its site defines."""
+    """Return a text as docutils reads it: with what it includes, and with what its site defines."""
     return _LONG_NUMBER.sub(r"\1\\", with_site_text(with_includes(text, source, source), source))
 
 
@@ -234,7 +234,7 @@ def _detail(node: Any) -> str:
 
 
 def _note_kind(container: Any) -> str:
-    """The kind of note that a directive makes, by its name without the domain's: prf:theorem."""
+    """Return the kind of note that a directive makes, by its name without the domain's: prf:theorem."""
     kinds = (name.rpartition(":")[2] for name in container.get("classes", ()))
     return next((kind for kind in kinds if kind in NOTES), "")
 

@@ -19,7 +19,7 @@ MAX_INCLUDED = 200
 
 
 def included_whole(data: bytes) -> list[str]:
-    """The paths of the files that a file's `include` directives take in whole."""
+    """Return the paths of the files that a file's `include` directives take in whole."""
     if b"include::" not in data:
         return []
     found = _INCLUDES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
@@ -33,7 +33,7 @@ def opened(path: str, *sources: SourceFile) -> SourceFile | None:
 
 
 def _places(target: str) -> list[str]:
-    """Where an included file may be: a path from the root is one from the site's folder, here or above."""
+    """Return where an included file may be: a path from the root is one from the site's folder, here or above."""
     return ["../" * up + target.lstrip("/") for up in range(_MOST_UP, -1, -1)] if target.startswith("/") else [target]
 
 
@@ -71,7 +71,7 @@ def code_lines(text: str, options: Mapping[str, str]) -> list[str]:
 
 
 def _of_object(lines: list[str], name: str) -> list[str]:
-    """The lines of a function or a class in Python; all where it is not there."""
+    """Return the lines of a function or a class in Python; all where it is not there."""
     begins = re.compile(rf"([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+{re.escape(name)}\b")
     for start, line in enumerate(lines):
         if (begin := begins.match(line)) is not None:
@@ -113,12 +113,12 @@ def is_option(line: str) -> bool:
 
 
 def options_of(lines: Iterable[str]) -> dict[str, str]:
-    """The options to which lines give a value."""
+    """Return the options to which lines give a value."""
     return {option[1]: option[2] for line in lines if (option := _OPTION_LINE.fullmatch(line.rstrip())) and option[2]}
 
 
 def without_options(content: Iterable[str]) -> list[str]:
-    """A directive's lines without the options, which come first, and the blank lines after them."""
+    """Return a directive's lines without the options, which come first, and the blank lines after them."""
     lines = list(content)
     start = next((place for place, line in enumerate(lines) if line.strip() and not is_option(line)), len(lines))
     return lines[start:]

@@ -85,7 +85,7 @@ class Objects:
         del self.around[len(self.around) - len(classes) :]
 
     def _described(self, directive: str, signature: str) -> list[str]:
-        """The names of what a signature describes, each with its kind."""
+        """Return the names of what a signature describes, each with its kind."""
         kind = directive.rpartition(":")[2]
         kind = _KINDS.get(kind, kind)
         if kind == "option":
@@ -98,7 +98,7 @@ class Objects:
         return [f"{kind}:{word[1]}"] if word and kind not in _DESCRIBE_NOTHING else []
 
     def place(self, target: str) -> str:
-        """A target's place in this document, "#" and its id; "" where it is described elsewhere."""
+        """Return a target's place in this document, "#" and its id; "" where it is described elsewhere."""
         return next((f"#{self.ids[name]}" for name in _names(target) if name in self.ids), "")
 
 
@@ -110,7 +110,7 @@ def _qualified(name: str, scope: str, around: Sequence[str]) -> str:
 
 
 def _place(name: str) -> str:
-    """The id of what has this name, as it is in HTML: `boil`, `envvar-PEAR`, `cmdoption-pot-hot`."""
+    """Return the id of what has this name, as it is in HTML: `boil`, `envvar-PEAR`, `cmdoption-pot-hot`."""
     kind, _, rest = name.partition(":")
     return rest if kind == "code" else NOT_IN_ID.sub("-", f"{'cmd' * (kind == 'option')}{kind}-{rest}").strip("-")
 
@@ -140,7 +140,7 @@ def last_part(name: str) -> str:
 
 
 def target_of(role: str, name: str, objects: Objects) -> str:
-    """The target of a reference by a role; "" where the role refers to nothing that a directive may describe."""
+    """Return the target of a reference by a role; "" where the role refers to nothing that a directive may describe."""
     kind = role.rpartition(":")[2]
     if kind in _LOOKS or role.startswith(_LOOKS_BEGIN):
         return ""
@@ -171,7 +171,7 @@ def _names(target: str) -> list[str]:
 
 
 def object_names(target: str) -> Iterator[str]:
-    """The names of documents, with the place in them behind "#", that a target may mean."""
+    """Yield the names of documents, with the place in them behind "#", that a target may mean."""
     names = _names(target)
     if not names[0].startswith("option:"):  # whose text is shown if nothing describes it
         yield f"//objects/{names[0]}"  # what no page describes is described elsewhere

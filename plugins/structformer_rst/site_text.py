@@ -47,7 +47,7 @@ def with_site_text(text: str, source: SourceFile) -> str:
 
 
 def default_role(source: SourceFile) -> str:
-    """The role of text in single backticks, by the settings; "" for docutils' own."""
+    """Return the role of text in single backticks, by the settings; "" for docutils' own."""
     return dict(_definitions(_configuration(source))).get(_DEFAULT_ROLE, "")
 
 
@@ -71,7 +71,7 @@ def _configuration(source: SourceFile) -> bytes:
 
 @lru_cache(maxsize=16)
 def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
-    """(name, "" of a target; definition) of all that settings define, and the default role."""
+    """Return (name, "" of a target; definition) of all that settings define, and the default role."""
     values = load(".py", data.decode("utf-8", "replace"))
     texts = {name: text_of(values.get(name)) for name in (*_SETTINGS, *_NAMES, _DEFAULT_ROLE)}
     substitutions = values.get(_SUBSTITUTIONS)

@@ -23,7 +23,7 @@ _BREAKS = re.compile(r"[-_\s]+")
 
 
 def titles_by_label(tree: Any) -> dict[str, str]:
-    """The titles of sections and the captions of figures and tables by their labels."""
+    """Return the titles of sections and the captions of figures and tables by their labels."""
     titles: dict[str, str] = {}
     for node in tree.findall(lambda node: isinstance(node, _TITLED)):
         title = next((child for child in node.children if isinstance(child, _TITLES)), None)
@@ -35,7 +35,7 @@ def titles_by_label(tree: Any) -> dict[str, str]:
 
 
 def _text_of(title: Any) -> str:
-    """The words of a title, its numbers as they are."""
+    """Return the words of a title, its numbers as they are."""
     text = ""
     for part in title.findall(nodes.Text):
         script = SCRIPTS.get(type(part.parent))

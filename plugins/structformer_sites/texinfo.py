@@ -31,7 +31,7 @@ def _shape(document: Document, title: str, is_heading: bool) -> None:
 
 
 def _unnumbered(heading: str, title: str) -> str:
-    """A heading without the number of its section, unless the page's title begins with it as well."""
+    """Return a heading without the number of its section, unless the page's title begins with it as well."""
     number = _NUMBER.match(heading)
     return heading if number is None or title.startswith(number[0]) else heading[number.end() :]
 

@@ -166,7 +166,7 @@ def dump_pages(text: str) -> Iterator[RawPage]:
 
 
 def extracted_pages(text: str) -> Iterator[RawPage]:
-    """The articles of WikiExtractor's output, as <doc> elements or as lines of JSON."""
+    """Yield the articles of WikiExtractor's output, as <doc> elements or as lines of JSON."""
     if text.lstrip().startswith("{"):
         for line in text.splitlines():
             try:

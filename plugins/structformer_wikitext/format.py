@@ -61,7 +61,7 @@ class WikitextFormat:
     )
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix is wikitext, from its first bytes."""
+        """Return certainty that a file of unknown suffix is wikitext, from its first bytes."""
         if kind_of(head):
             return 1.0
         text = head.decode("utf-8", "replace")
@@ -75,7 +75,7 @@ class WikitextFormat:
         return bool(kind_of(head))
 
     def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
-        """Pieces of a dump that `read` takes each by itself, and, as a str, what had to be left out."""
+        """Return pieces of a dump that `read` takes each by itself, and, as a str, what had to be left out."""
         return pieces(stream, limit)
 
     def frame(self, beginning: bytes) -> Frame | None:
@@ -83,7 +83,7 @@ class WikitextFormat:
         return frame(beginning)
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
-        """One Document of a page, many of a dump.
+        """Yield one Document of a page, many of a dump.
 
         Options: `templates`: "known" (default: the text of templates that are part of a sentence), "text" (of all) or
         "drop"; `namespaces`: numbers of a dump's namespaces to read, "0" by default, or "all"."""
@@ -196,7 +196,7 @@ class WikitextFormat:
             yield document
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """The page name that a wiki-link means: as the wiki writes it, then without regard of case."""
+        """Yield the page name that a wiki-link means: as the wiki writes it, then without regard of case."""
         page, fragment = split_fragment(link.target)
         suffix = f"#{normalize(fragment.replace('_', ' '))}" if fragment else ""
         if not page.strip():
@@ -229,7 +229,7 @@ def _link_names(page: str) -> tuple[tuple[str, ...], str, str]:
 
 
 def _subpage(title: str, target: str) -> str:
-    """The page that /sub, or ../sub with a page less for each ../, means on another one."""
+    """Return the page that /sub, or ../sub with a page less for each ../, means on another one."""
     while target.startswith("../"):
         title, target = title.rpartition("/")[0], target[3:]
     return f"{title}/{target.strip('/')}".strip("/")

@@ -9,7 +9,7 @@ _MAX_TITLE = 255  # a wiki's own limit, in bytes
 
 
 def _plural(arguments: Sequence[str]) -> str:
-    """The form for a number; of a language with more than two, the last, which most numbers have."""
+    """Return the form for a number; of a language with more than two, the last, which most numbers have."""
     number, *forms = arguments
     plain = []
     for form in forms:

@@ -160,13 +160,13 @@ def _anchored(ids: list[str], *, shows: bool) -> str:
 
 
 def verse(text: str) -> str:
-    """Lines each of which stays one, and nothing else is on."""
+    """Return lines each of which stays a line of its own."""
     lines = (f"{line.strip()}<br>" if line.strip() else "" for line in text.split("\n"))
     return "\n".join(("", *lines, "")) if text.strip() else ""
 
 
 def unnamed(parameters: Mapping[str, str]) -> list[str]:
-    """The parameters without a name."""
+    """Return the parameters without a name."""
     return [value for key, value in parameters.items() if key.isdecimal()]
 
 
@@ -188,14 +188,14 @@ def _date(parts: Sequence[str]) -> str:
 
 
 def _fraction(parameters: Mapping[str, str]) -> str:
-    """One parameter is below 1; of three, the first is the whole number before the fraction."""
+    """Return a fraction; one parameter is below 1; of three, the first is the whole number before the fraction."""
     parts = unnamed(parameters)[:3]
     *whole, above, below = parts if len(parts) > 1 else ["1", *(parts or [""])]
     return " ".join((*whole, f"{above}/{below}"))
 
 
 def _measured(arguments: list[str]) -> Iterator[str]:
-    """The amounts and units that are converted, without those that they are converted to."""
+    """Yield the amounts and units that are converted, without those that they are converted to."""
     for place, word in enumerate(arguments):
         yield word
         following = arguments[place + 1 : place + 3]

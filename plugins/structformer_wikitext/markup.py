@@ -122,7 +122,7 @@ class Page:
         return self.parts[int(number)] if int(number) < len(self.parts) else None
 
     def plain(self, text: str) -> str:
-        """A text without its marks, verbatim parts put back."""
+        """Return a text without its marks, verbatim parts put back."""
         return MARKS.sub(self._plain, text) if MARK in text else text
 
     def _plain(self, found: re.Match[str]) -> str:
@@ -131,7 +131,7 @@ class Page:
 
 
 def take_apart(text: str, site: Site, *, templates: str = "known", title: str = "") -> Page:
-    """A page ready to be read line by line.
+    """Return a page ready to be read line by line.
 
     title: what `{{PAGENAME}}` shows. templates: "known" keeps the text of templates that are part of a sentence and drops the others, "text" keeps every
     template's unnamed arguments, "drop" keeps none."""
@@ -339,7 +339,7 @@ def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> 
 
 
 def _split(content: str) -> list[str]:
-    """The parts between bars; bars of links inside don't count."""
+    """Return the parts between bars; bars of links inside don't count."""
     parts: list[str] = []
     depth = 0
     current: list[str] = []
@@ -355,7 +355,7 @@ def _split(content: str) -> list[str]:
 
 
 def _parameters(content: str) -> dict[str, str]:
-    """A template's arguments by name, those without one by their number."""
+    """Return a template's arguments by name, those without one by their number."""
     found: dict[str, str] = {}
     number = 0
     for part in _split(content)[1:]:
@@ -368,7 +368,7 @@ def _parameters(content: str) -> dict[str, str]:
 
 
 def _arguments(content: str) -> list[str]:
-    """A template's unnamed arguments."""
+    """Return a template's unnamed arguments."""
     return unnamed(_parameters(content))
 
 
@@ -450,6 +450,6 @@ _FILE_OPTION = re.compile(
 
 
 def _caption(options: str) -> str:
-    """The caption among a file's options: the last that is none of the known ones."""
+    """Return the caption among a file's options: the last that is none of the known ones."""
     captions = [part for part in _split(options) if part.strip() and not _FILE_OPTION.fullmatch(part)]
     return captions[-1] if captions else ""

@@ -621,7 +621,7 @@ def _may_hold_links(text: str) -> bool:
 
 
 def _split_term(text: str) -> tuple[str, str] | None:
-    """A definition's term and what it means, parted by the first colon outside of links and URLs."""
+    """Return a definition's term and what it means, parted by the first colon outside of links and URLs."""
     depth = 0
     for found in re.finditer(rf"{PROTOCOLS}\S|\[\[|\]\]|\[|\]|:", text, re.IGNORECASE):
         piece = found[0]
@@ -646,7 +646,7 @@ def _cells(line: str, marks: tuple[str, ...]) -> list[str]:
 
 
 def _content(cell: str) -> str:
-    """A cell without the attributes in front of its content."""
+    """Return a cell without the attributes in front of its content."""
     found = _CELL_ATTRIBUTES.match(cell)
     return cell[found.end() :] if found else cell
 

@@ -114,7 +114,7 @@ class Site:
     interwiki: dict[str, str] = field(default_factory=dict)
 
     def address(self, target: str) -> str | None:
-        """The address of a page on another wiki, by the prefix of a link to it; None for a page of this one."""
+        """Return the address of a page on another wiki, by the prefix of a link to it; None for a page of this one."""
         prefix, colon, rest = target.strip(": ").partition(":")
         word = prefix.strip().lower()
         if not colon or word in self.namespaces:
@@ -140,7 +140,7 @@ class Site:
         return "language" if word in _LANGUAGES and number is None else "page"
 
     def page_name(self, title: str) -> str:
-        """A title in the one form the wiki has it: underscores as spaces, the first letter large."""
+        """Return a title in the one form the wiki has it: underscores as spaces, the first letter large."""
         title = normalize(title.replace("_", " ").lstrip(":"))
         prefix, colon, rest = title.partition(":")
         if colon and (prefix.strip().lower() in self.namespaces or self.kind(title) in ("file", "category")):
@@ -156,7 +156,7 @@ _NAMESPACE = re.compile(r'<namespace key="(-?\d{1,9})"[^>]*?(?:/>|>([^<]*)</name
 
 
 def read_site(header: str) -> Site:
-    """The site info at the head of a dump."""
+    """Return the site info at the head of a dump."""
     site = Site()
     for found in _NAMESPACE.finditer(header):
         if found[2]:

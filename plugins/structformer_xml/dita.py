@@ -54,7 +54,7 @@ class References:
             element.text = words or _words(None if found is None else found.find("title")) or None
 
     def _find(self, target: str) -> Any:
-        """The element that an address names, in a file of the folder; None where there is none."""
+        """Return the element that an address names, in a file of the folder; None where there is none."""
         path, _, place = target.partition("#")
         if not target or is_external(target):
             return None

@@ -42,7 +42,7 @@ _LIMIT = 4_000_000  # bytes of declarations put into one file
 
 
 def external_entities(data: bytes) -> list[tuple[bytes, str]]:
-    """(name, system identifier) of the general entities that a file's internal subset declares as files."""
+    """Return (name, system identifier) of the general entities that a file's internal subset declares as files."""
     doctype = _DOCTYPE.match(data)
     if doctype is None or (b"SYSTEM" not in data and b"PUBLIC" not in data):
         return []
@@ -50,7 +50,7 @@ def external_entities(data: bytes) -> list[tuple[bytes, str]]:
 
 
 def complete(source: SourceFile, data: bytes) -> bytes:
-    """The file with declarations for the entities it uses and doesn't declare as text. Line numbers stay."""
+    """Return the file with declarations for the entities it uses and doesn't declare as text. Line numbers stay."""
     doctype = _DOCTYPE.match(data) if b"<!DOCTYPE" in data else None
     subset = _subset(data, doctype) if doctype is not None else b""
     external: dict[bytes, str] = {}
@@ -190,7 +190,7 @@ def _part(source: SourceFile, name: bytes, target: str) -> bytes:
 
 
 def _as_value(text: bytes) -> bytes:
-    """Text of a file as an entity's value, which must keep its character references and its &."""
+    """Return text of a file as an entity's value, which must keep its character references and its &."""
     return _IN_VALUE.sub(lambda found: found[0].replace(b"&", b"&#38;"), text)
 
 

@@ -92,7 +92,7 @@ class XmlFormat:
     completeness = "complete: DocBook, JATS, TEI, DITA, RFC, Mallard, others by titles or mapping; entities, xi:include"
 
     def sniff(self, head: bytes, path: str) -> float:
-        """Certainty that a file of unknown suffix is XML, from its first bytes."""
+        """Return certainty that a file of unknown suffix is XML, from its first bytes."""
         start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
         if DECLARATIONS.match(start):
             return 0.0
@@ -184,17 +184,17 @@ class XmlFormat:
         )
 
     def fragments(self, source: SourceFile) -> set[str]:
-        """Paths of the files that hold no document, of which a file takes pieces by xi:include."""
+        """Return paths of the files that hold no document, of which a file takes pieces by xi:include."""
         data = as_utf8(source.read())
         opened = map(source.open, included_paths(data, pieces=True) if len(data) < BIG else ())
         return {file.path for file in opened if file is not None and _is_fragment(as_utf8(file.read()))}
 
     def suggest_mapping(self, source: SourceFile) -> str:
-        """A mapping for the source's vocabulary, as TOML."""
+        """Return a mapping for the source's vocabulary, as TOML."""
         return suggest_mapping(content(source)[0])
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """An id in this document, else the document that has it, else a page of that name, else a path."""
+        """Yield an id in this document, else the document that has it, else a page of that name, else a path."""
         if link.target.startswith("name:"):
             yield _name(link.target[5:])
             yield _name(re.sub(r"\(\w+\)$", "", link.target[5:]))
@@ -220,7 +220,7 @@ def _has_sections(document: Document) -> bool:
 
 
 def _first_element(head: bytes) -> bytes:
-    """The local name of the first element that begins in the first bytes of a file; empty where none does."""
+    """Return the local name of the first element that begins in the first bytes of a file; empty where none does."""
     found = _FIRST.match(head)
     return found[1] if found is not None else b""
 

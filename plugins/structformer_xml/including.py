@@ -33,7 +33,7 @@ _MAX_BYTES = 64_000_000
 
 
 def included_paths(data: bytes, *, pieces: bool = False) -> list[str]:
-    """The href of every inclusion in a file that takes another whole, or of those that take a piece."""
+    """Return the href of every inclusion in a file that takes another whole, or of those that take a piece."""
     if _NAMESPACE.encode() not in data or b"href" not in data:
         return []
     return [

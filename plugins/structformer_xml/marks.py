@@ -18,7 +18,7 @@ _LANGUAGE = re.compile(r"(?:lang(?:uage)?-)?([a-z][a-z0-9+#._/-]{0,30})")
 
 
 def _by_element(elements: Mapping[str, str]) -> dict[str, str]:
-    """The entries of a table that names the elements of each value."""
+    """Return the entries of a table that names the elements of each value."""
     return {key: value for value, keys in elements.items() for key in keys.split()}
 
 
@@ -208,7 +208,7 @@ class Part:
     words: tuple[str, ...] = ()
 
     def detail(self, name: str, attributes: Mapping[str, str]) -> str:
-        """The first of the words that fits the kind."""
+        """Return the first of the words that fits the kind."""
         for word in self.words:
             value = attributes.get(word[1:], "") if word[0] == "@" else word
             value = value.strip().lower()
@@ -268,7 +268,7 @@ def _part(value: str) -> Part | None:
 
 
 def check_marks(table: object, origin: str) -> dict[str, str]:
-    """A user's own entries. Raises UsageError that names the one which is wrong."""
+    """Return a user's own entries. Raises UsageError that names the one which is wrong."""
     if not isinstance(table, dict):
         raise UsageError(f'{origin}: marks must be a table like {{ step = "item", hint = "note" }}')
     kinds = sorted(set(MarkKind) - {MarkKind.PARAGRAPH})

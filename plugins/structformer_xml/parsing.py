@@ -38,7 +38,7 @@ class NotWellFormed(ReadError):
 
 
 def content(source: SourceFile) -> tuple[bytes, bool]:
-    """(the source's bytes with its entities declared, whether it had others). Raises ReadError where mark and
+    """Return (the source's bytes with its entities declared, whether it had others). Raises ReadError where mark and
     declaration contradict each other.
     """
     data = _in_bytes_of_ascii(source.read())
@@ -65,7 +65,7 @@ def _in_bytes_of_ascii(data: bytes) -> bytes:
 
 
 def parse(data: bytes, *, completed: bool = False) -> Any:
-    """The root element. Raises NotWellFormed with the line where it is damaged, ReadError where it is refused.
+    """Return the root element. Raises NotWellFormed with the line where it is damaged, ReadError where it is refused.
 
     completed: it holds entities from other files, whose text may use prefixes that only the whole document declares.
     """
@@ -90,7 +90,7 @@ def _not_well_formed(error: etree.XMLSyntaxError) -> ReadError:
 
 
 def parse_before_damage(data: bytes) -> Any:
-    """The root element of a document that is not well-formed, as far as it is; None where not even that is."""
+    """Return the root element of a document that is not well-formed, as far as it is; None where not even that is."""
     root = None
     events = _events(BytesIO(data), events=("start",), huge_tree=b"<!ENTITY" not in data)
     with suppress(etree.XMLSyntaxError):
@@ -125,7 +125,7 @@ def _parse_without_prefixes(data: bytes, error: etree.XMLSyntaxError) -> Any:
 
 
 def _with_xlinks(root: Any) -> Any:
-    """The document with what its undeclared prefix `xlink` means: everybody means the same by it."""
+    """Return the document with what its undeclared prefix `xlink` means: everybody means the same by it."""
     for element in root.iter(etree.Element):
         for name, value in element.attrib.items():
             if name.startswith("xlink:"):
@@ -154,7 +154,7 @@ def _parse_with_parameters(data: bytes) -> Any:
 
 
 def stream(data: bytes) -> Iterator[tuple[str, Any]]:
-    """("start", element), ("text", text), ("end", element) in document order, elements being emptied once read.
+    """Yield ("start", element), ("text", text), ("end", element) in document order, elements being emptied once read.
 
     Comments and processing instructions are left out. Raises NotWellFormed, once all before the damage is given.
     """

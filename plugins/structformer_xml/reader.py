@@ -113,7 +113,7 @@ class XmlReader:
         self._flush_ids()
 
     def _meaning(self, tag: str) -> tuple[str, int, bool, Part | Parts | None]:
-        """(local name, role, whether more is to be asked about elements of this name, what parts they are)."""
+        """Return (local name, role, whether more is to be asked about elements of this name, what parts they are)."""
         name = tag.rpartition("}")[2]
         vocabulary = self._vocabulary
         tables = (
@@ -410,14 +410,14 @@ class XmlReader:
             self._taking += 1
 
     def _index_around(self) -> int:
-        """Where on the stack the element is that holds what begins here, wrappers left out."""
+        """Return where on the stack the element is that holds what begins here, wrappers left out."""
         index = len(self._stack) - 2
         while index > 0 and self._stack[index].role == _WRAPPER:
             index -= 1
         return index
 
     def _titled_section(self) -> _Open | None:
-        """The section that a title beginning here names, if it has no title yet."""
+        """Return the section that a title beginning here names, if it has no title yet."""
         index = self._index_around()
         if index < 0:
             return None
@@ -672,7 +672,7 @@ def _bring_title_first(element: Any, titles: frozenset[str]) -> None:
 
 
 def identifier_of(attributes: Mapping[str, str]) -> str | None:
-    """The id that an element has, however its vocabulary calls it."""
+    """Return the id that an element has, however its vocabulary calls it."""
     return (
         attributes.get(_XML_ID)
         or attributes.get("id")
@@ -694,6 +694,6 @@ def _between(call: tuple[str, str], ended: str, name: str) -> str:
 
 
 def _without_document(tex: str) -> str:
-    """A formula's TeX without the document around it that publishers send it as."""
+    """Return a formula's TeX without the document around it that publishers send it as."""
     begin = tex.find("\\begin{document}")
     return tex if begin < 0 else tex[begin + 16 :].partition("\\end{document}")[0].strip()

@@ -156,7 +156,7 @@ class Vocabulary:
     """Meaning of each tag, filled in as tags are met."""
 
     def kind(self, target: str, element: str) -> LinkKind:
-        """The kind of a reference outside of a see-also list."""
+        """Return the kind of a reference outside of a see-also list."""
         if element in self.embedded:
             return LinkKind.EMBED
         if element in self.citations:
@@ -444,17 +444,17 @@ ABOVE_ALL = 9
 
 
 def document_rank(root_name: bytes, unknown: int = 0) -> int:
-    """How much a document with this root element may hold; `unknown` where the element is not a document's."""
+    """Return how much a document with this root element may hold; `unknown` where the element is not a document's."""
     return _RANKS.get(root_name, unknown)
 
 
 def by_namespace(namespace: str | None) -> Vocabulary | None:
-    """The built-in vocabulary of a namespace."""
+    """Return the built-in vocabulary of a namespace."""
     return next((each for each in BUILT_IN if namespace in each.namespaces), None) if namespace else None
 
 
 def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabulary:
-    """The vocabulary of a document by its DOCTYPE, or by its root element and what is in it."""
+    """Return the vocabulary of a document by its DOCTYPE, or by its root element and what is in it."""
     if root_name in BITS.roots and children & {"book-meta", "book-part", "book-body"}:
         return BITS
     for vocabulary in BUILT_IN:
@@ -475,7 +475,7 @@ _DITA_SIGNS = frozenset(
 
 
 def from_toml(text: str, origin: str) -> Vocabulary:
-    """A user's mapping. Raises UsageError that names the key which is wrong.
+    """Return a user's mapping. Raises UsageError that names the key which is wrong.
 
     Keys are the fields of `Vocabulary`: lists of element names, `targets` as a table attribute = prefix, `marks` as a table
     element = kind of part, `extends` for a built-in one whose entries stay.

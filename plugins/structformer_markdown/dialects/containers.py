@@ -93,7 +93,7 @@ def push_container(state: StateBlock, made: Container, start: int, first: int, c
 
 
 def _words(line: str) -> str | None:
-    """The words of a line of colons."""
+    """Return the words of a line of colons."""
     return line.lstrip(":").strip(" \t").rstrip(":").rstrip(" \t")
 
 

@@ -57,7 +57,7 @@ def is_template(title: object, body: str, source: SourceFile) -> bool:
 
 
 def without_liquid(text: str, page: Page) -> str:
-    """A page of HTML as its site shows it: as a page of Markdown, with code in the elements of code."""
+    """Return a page of HTML as its site shows it: as a page of Markdown, with code in the elements of code."""
     return page.restored(_VARIABLE_LEFT.sub("", _plain(text.replace("\x00", "\ufffd"), page, _html_code)))
 
 

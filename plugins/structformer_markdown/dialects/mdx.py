@@ -58,7 +58,7 @@ class _Tag:
     expressions: bool = False  # whether an attribute had one
 
     def first(self, *names: str) -> str:
-        """The first attribute of these that has a value."""
+        """Return the first attribute of these that has a value."""
         return next((value for name in names if (value := self.attributes.get(name, "").strip())), "")
 
 
@@ -79,7 +79,7 @@ def _plain(text: str, page: Page) -> str:
 
 
 def _without_statements(text: str, whole: bool) -> tuple[str, bool]:
-    """The text without its imports and exports, and whether it imports anything."""
+    """Return the text without its imports and exports, and whether it imports anything."""
     braces = _matching(text)
     pieces: list[tuple[int, int, str]] = []
     checked = 0  # up to where the text is known
@@ -106,7 +106,7 @@ def _without_statements(text: str, whole: bool) -> tuple[str, bool]:
 
 
 def _statement_end(text: str, start: int, braces: dict[int, int], bounded: bool) -> tuple[int, bool]:
-    """Where a statement ends, and whether any was met that never does: such a one ends with its paragraph."""
+    """Return where a statement ends, and whether any was met that never does: such a one ends with its paragraph."""
     place, depth = start, 0
     while not bounded:
         end = text.find("\n", place)
@@ -201,7 +201,7 @@ class _Components:
         return "\n" * lines, end + 1 + in_gap
 
     def _tag(self, found: re.Match[str]) -> _Tag | None:
-        """The tag that begins there; None when it has no end."""
+        """Return the tag that begins there; None when it has no end."""
         if self._failures > _MOST_FAILURES:
             return None
         text = self._text
@@ -320,7 +320,7 @@ class _Components:
 
 
 def _html(tag: _Tag) -> str:
-    """A tag of HTML whose attributes are text."""
+    """Return a tag of HTML whose attributes are text."""
     kept = (f' {name}="{value}"' for name, value in tag.attributes.items() if value and '"' not in value)
     return f"<{'/' * tag.closing}{tag.name}{''.join(kept)}{' /' * tag.empty}>"
 

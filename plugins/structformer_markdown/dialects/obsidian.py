@@ -46,7 +46,7 @@ def _strong(found: re.Match[str]) -> str:
 
 
 def _callout(found: re.Match[str]) -> str:
-    """A callout's first line; a title is a paragraph of its own."""
+    """Return a callout's first line; a title is a paragraph of its own."""
     quoted, kind, title = found.groups()
     return f"{quoted}{kind}]{title}\n{quoted.rstrip()}" if title else f"{quoted}{kind}]"
 

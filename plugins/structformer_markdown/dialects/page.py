@@ -50,7 +50,7 @@ class Page:
         self._kept = [change(text) for text in self._kept]
 
     def restored(self, text: str) -> str:
-        """The text with all that was kept in its place."""
+        """Return the text with all that was kept in its place."""
         return _KEPT.sub(lambda found: self._kept[int(found[1])], text) if "\x00" in text else text
 
     def without_code(self, text: str) -> str:
@@ -231,13 +231,13 @@ def between(text: str, opening: str, closing: str) -> Iterator[tuple[int, int, s
 
 @lru_cache(maxsize=64)
 def _mapping(data: bytes, is_toml: bool) -> Mapping[str, str]:
-    """The values of a configuration; none where it is not valid."""
+    """Return the values of a configuration; none where it is not valid."""
     loaded, _ = (parse_toml if is_toml else parse_yaml)(data[:_LONGEST_CONFIGURATION].decode("utf-8", "replace"))
     return _flat(loaded or {})
 
 
 def _flat(loaded: dict[str, Any]) -> Mapping[str, str]:
-    """The texts and numbers of a mapping by their names, with points in those that are within others."""
+    """Return the texts and numbers of a mapping by their names, with points in those that are within others."""
     found: dict[str, str] = {}
     mappings = [("", loaded)]
     for before, mapping in mappings:

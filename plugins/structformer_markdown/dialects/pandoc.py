@@ -57,7 +57,7 @@ def _reference(found: re.Match[str]) -> str:
 
 
 def _with_examples(text: str) -> str:
-    """The text with the numbers of examples, and with those in references to them."""
+    """Return the text with the numbers of examples, and with those in references to them."""
     numbers: dict[str, int] = {}
     count = itertools.count(1)
 
@@ -70,7 +70,7 @@ def _with_examples(text: str) -> str:
 
 
 def _lines(found: re.Match[str]) -> str:
-    """A block of lines that stay lines."""
+    """Return a block of lines that stay lines."""
     lines = [line[1:].strip() for line in found[0].rstrip("\n").split("\n")]
     if any(line and not line.strip("-:| ") for line in lines):
         return found[0]  # a table of bars
@@ -196,7 +196,7 @@ def _row(lines: list[str], columns: list[tuple[int, int]]) -> list[str]:
 
 
 def _noted(match: re.Match[str]) -> str:
-    """A note, in brackets after what it is of."""
+    """Return a note, in brackets after what it is of."""
     return f"{' ' * (match.string[match.start() - 1 : match.start()] != ' ')}({match[1]})"
 
 

@@ -53,13 +53,13 @@ def _keys(found: re.Match[str]) -> str:
 
 
 def _spot(found: re.Match[str]) -> str:
-    """A place: on a line of its own it names what comes next, as MyST's targets do."""
+    """Return a place: on a line of its own it names what comes next, as MyST's targets do."""
     alone = found[1] is not None and found[3] is not None
     return f"{found[1]}({found[2]})=\n" if alone else f"{found[1] or ''}{anchor(found[2])}{found[3] or ''}"
 
 
 def _object(found: re.Match[str]) -> str:
-    """An object's name in the place of its documentation; `::: tip` is none."""
+    """Return an object's name in the place of its documentation; `::: tip` is none."""
     indent, name, below = found.groups()
     if "." not in name and ":" not in name and not _OBJECT_OPTIONS.match(below):
         return found[0]
@@ -83,7 +83,7 @@ def _linked(text: str, page: Page) -> Callable[[re.Match[str]], str]:
 
 
 def _words(line: str) -> str | None:
-    """The words of a line of slashes."""
+    """Return the words of a line of slashes."""
     match = _BLOCK.fullmatch(line)
     return line.lstrip("/").strip() if match is not None else None
 

@@ -25,7 +25,7 @@ def kind_of(kind: str) -> str:
 
 
 def arguments(text: str) -> dict[str, str]:
-    """The named arguments of a tag, name="value", in order; of two of one name the first."""
+    """Return the named arguments of a tag, name="value", in order; of two of one name the first."""
     found: dict[str, str] = {}
     for match in _ARGUMENT.finditer(text):
         found.setdefault(match[1], next((group for group in match.groups()[1:] if group is not None), ""))
@@ -33,30 +33,30 @@ def arguments(text: str) -> dict[str, str]:
 
 
 def code_block(content: str, arguments: str, page: Page) -> str:
-    """A block of code in Markdown. arguments: of its tag, the first of which is the language."""
+    """Return a block of code in Markdown. arguments: of its tag, the first of which is the language."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", content)), default=0))
     return f"{fence}{language_of(arguments)}\n{page.keep(content)}\n{fence}"
 
 
 def language_of(arguments: str) -> str:
-    """The language of a block of code, the first word of its tag; "" where that is none."""
+    """Return the language of a block of code, the first word of its tag; "" where that is none."""
     words = arguments.split()
     return words[0] if words and re.fullmatch(r"[\w+#.-]+", words[0]) else ""
 
 
 def link(text: str, target: str) -> str:
-    """A link in Markdown."""
+    """Return a link in Markdown."""
     shown = " ".join(text.replace("[", "\\[").replace("]", "\\]").split())
     return f"[{shown}]({_target(target)})"
 
 
 def image(text: str, target: str) -> str:
-    """An image in Markdown."""
+    """Return an image in Markdown."""
     return f"!{link(text, target)}"
 
 
 def _target(target: str) -> str:
-    """A link's target, between angles only where it must: in lines of HTML they would be a tag's."""
+    """Return a link's target, between angles only where it must: in lines of HTML they would be a tag's."""
     target = " ".join(target.replace("<", "%3C").replace(">", "%3E").split())
     return f"<{target}>" if not target or re.search(r"[\s()\\]", target) else target
 
@@ -69,11 +69,11 @@ def beside(found: re.Match[str]) -> tuple[str, str]:
 
 
 def anchors(attributes: str) -> str:
-    """The places that a list of attributes names."""
+    """Return the places that a list of attributes names."""
     return "".join(map(anchor, names_in(attributes)))
 
 
 def anchor(name: str) -> str:
-    """A place that links may lead to, in HTML."""
+    """Return a place that links may lead to, in HTML."""
     name = name.replace('"', "").replace("<", "")
     return f'<a id="{name}"></a>'
