@@ -213,7 +213,7 @@ class Application:
         return _json(await self._in_thread(self.service.status, request.state.access))
 
     async def _ask(self, request: Request) -> Response:
-        """An answer in words, by the language model that the server was given."""
+        """Return an answer in words, by the language model that the server was given."""
         asked, access = AskRequest.model_validate(await _body(request)), request.state.access
         search = search_request(asked)
         if self._asking is None:
@@ -227,7 +227,7 @@ class Application:
         return Response(status_code=204)
 
     async def _feedback_form(self, request: Request) -> Response:
-        """The button below the results, for browsers without JavaScript."""
+        """Return the button below the results, for browsers without JavaScript."""
         form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=5))
         asked = SearchRequest.model_validate({"q": form.get("q", "")})
         await self._add_feedback({"event": "not_found", "query": asked.q, "shown": []})
@@ -262,7 +262,7 @@ class Application:
         return openapi(self.service.title, self.options.root, self.service.current.pipelines)
 
     async def _for_models(self, text: Callable[[Access, int], str], request: Request) -> Response:
-        """A text for language models (https://llmstxt.org): of the documents from the `start`th on."""
+        """Return a text for language models (https://llmstxt.org): of the documents from the `start`th on."""
         start = _start(request.query_params.get("start", "0"))
         return _unless_known(request, _text(await self._in_thread(text, request.state.access, start)))
 
@@ -282,7 +282,7 @@ class Application:
         return "\n".join(lines) + "\n"
 
     def _whole(self, access: Access, start: int) -> str:
-        """The documents whole, as Markdown, up to a bound."""
+        """Return the documents whole, as Markdown, up to a bound."""
         parts: list[str] = []
         room = _FULL_BYTES
         for number, (name, _, _) in enumerate(self.service.documents(access, start=start)):
@@ -294,7 +294,7 @@ class Application:
         return "\n".join(parts)
 
     async def _docs(self, request: Request) -> Response:
-        """The API for people."""
+        """Return the API for people."""
         return _html(await self._in_thread(lambda: self._pages.api(request.state.access, self._described())))
 
     async def _ready(self, request: Request) -> Response:
@@ -362,7 +362,7 @@ class Application:
         return _html(await self._in_thread(self._pages.search, access, asked, answer, comparison))
 
     async def _preview(self, request: Request) -> Response:
-        """A section as the page shows it beside the results."""
+        """Return a section as the page shows it beside the results."""
         section = SectionRequest.model_validate(_query(request)).section or 0
         name, access = request.path_params["id"], request.state.access
         return _html(await self._in_thread(self._pages.preview, access, name, section))
@@ -438,7 +438,7 @@ async def _icon(request: Request) -> Response:
 
 
 def _unless_known(request: Request, answer: Response) -> Response:
-    """An answer with its ETag, without its body for a client that has it already."""
+    """Return an answer with its ETag, without its body for a client that has it already."""
     # Weak: it is the same whether it is packed or not.
     answer.headers["etag"] = f'W/"{bytes_digest(bytes(answer.body))[:32]}"'
     asked = request.headers.get("if-none-match", "")
@@ -474,7 +474,7 @@ def _query(request: Request) -> dict[str, Any]:
 
 
 async def _body(request: Request) -> Any:
-    """The body as JSON. Raises UsageError."""
+    """Return the body as JSON. Raises UsageError."""
     try:
         return strict_json.parse(await request.body())
     except ValueError:

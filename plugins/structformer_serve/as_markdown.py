@@ -40,7 +40,7 @@ _FENCE = re.compile(r"(?P<before>(?:[ >]|[-*:] |[0-9]{1,9}[.)] )*)(?P<fence>`{3,
 
 
 def as_markdown(section: Section, resolve: Resolve | None = None) -> str:
-    """The section's text. resolve: gives a link's address; without it links are plain text."""
+    """Return the section's text. resolve: gives a link's address; without it links are plain text."""
     blocks = section.blocks
     return "\n".join(_Writer(section.text, spans_of_leaves(section, blocks, resolve)).lines(blocks))
 
@@ -67,7 +67,7 @@ class _Writer:
         self._begins: dict[int, int] = {}  # where leaves begin whose first words are said otherwise
 
     def lines(self, blocks: Iterable[Block], *, tight: bool = False) -> list[str]:
-        """The lines of blocks that follow each other. tight: with no blank line where it is not needed."""
+        """Return the lines of blocks that follow each other. tight: with no blank line where it is not needed."""
         found: list[str] = []
         before: Block | None = None
         marker = 0
@@ -145,7 +145,7 @@ class _Writer:
         return _joined([part for part in (above, lines, below) if part], loose=True)
 
     def _flat(self, block: Block, line_break: str) -> str:
-        """All that is in a part on one line."""
+        """Return all that is in a part on one line."""
         pieces: list[str] = []
         for leaf in leaves([block]):
             if leaf.kind is MarkKind.PARAGRAPH:
@@ -179,7 +179,7 @@ class _Writer:
         return _indented(lines, "> ", "> ")
 
     def _inline(self, leaf: Block, *, starts_line: bool = True) -> str:
-        """A paragraph; its line ends are hard breaks."""
+        """Return a paragraph; its line ends are hard breaks."""
         spans = self._spans.get(leaf.start, [])
         start = self._begins.get(leaf.start, leaf.start)
         escapes = sorted(_escapes(self._text, start, leaf.end, spans, starts_line=starts_line))
@@ -291,7 +291,7 @@ def _code_span(code: str) -> str:
 
 
 def _without_signs(formula: str) -> str:
-    """A formula without the dollars or brackets that its source has around it."""
+    """Return a formula without the dollars or brackets that its source has around it."""
     formula = formula.strip()
     for opening, closing in (("$$", "$$"), (r"\[", r"\]"), (r"\(", r"\)"), ("$", "$")):
         inner = formula[len(opening) : -len(closing)]
@@ -324,7 +324,7 @@ def unlinked(text: str) -> str:
 
 
 def _escapes(text: str, start: int, end: int, spans: Sequence[Span], *, starts_line: bool) -> set[int]:
-    """The places in a paragraph where a backslash is needed, so that its signs are signs."""
+    """Return the places in a paragraph where a backslash is needed, so that its signs are signs."""
     kinds: set[MarkKind | None] = set()
     ends: set[int] = set()  # of spans
     starred: set[int] = set()  # of those that stars are written around
@@ -369,7 +369,7 @@ def _escapes(text: str, start: int, end: int, spans: Sequence[Span], *, starts_l
 
 
 def _blanked(text: str, start: int, end: int, verbatim: Iterable[tuple[int, int]]) -> str:
-    """A part of a text with letters for its code and formulas, in which nothing is escaped."""
+    """Return a part of a text with letters for its code and formulas, in which nothing is escaped."""
     parts: list[str] = []
     for first, last in verbatim:
         if first >= start:

@@ -40,7 +40,7 @@ def complete(opened: OpenedIndex, typed: str, k: int, documents: Collection[int]
 
 
 def completed(opened: OpenedIndex, typed: str, documents: Collection[int] | None = None) -> str:
-    """A query that is still being typed, its last word completed from the title or text of what is found first;
+    """Return a query that is still being typed, its last word completed from the title or text of what is found first;
     unchanged if some text has that word already.
     """
     words = list(WRITTEN.finditer(typed))

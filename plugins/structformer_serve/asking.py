@@ -99,7 +99,7 @@ class Asking:
         yield "done", {"cited": sorted(citations.cited), "note": note}
 
     def sections(self, found: SearchAnswer, access: Access) -> list[Cited]:
-        """The best sections of the first documents, as far as there is room."""
+        """Return the best sections of the first documents, as far as there is room."""
         sections: list[Cited] = []
         left = _CHARACTERS
         for hit in found.hits[:_SECTIONS]:
@@ -123,7 +123,7 @@ def search_request(request: AskRequest) -> SearchRequest:
 
 
 def messages(title: str, question: str, sections: Sequence[Cited], *, before: str = "") -> list[dict[str, str]]:
-    """The prompt: no section can end its own quotation. before: the question that this one follows up."""
+    """Return the prompt: no section can end its own quotation. before: the question that this one follows up."""
     earlier = f"The question before: {_quoted(before)}\n\n" if before else ""
     quoted = "\n\n".join(
         f'<section number="{each.number}">\n{_quoted(each.title)}\n\n{_quoted(each.text)}\n</section>'
@@ -183,7 +183,7 @@ class AnswerStreams:
         self._limiter: anyio.CapacityLimiter | None = None  # it belongs to an event loop
 
     def response(self, events: Iterator[Event]) -> Response:
-        """The events as an answer to a request."""
+        """Return the events as an answer to a request."""
         if self._running >= _AT_ONCE:
             return problem(503, "busy", "too many questions at once", retry_after="5")
         return StreamingResponse(self._sent(events), media_type="text/event-stream", headers=_HEADERS)
@@ -201,6 +201,6 @@ class AnswerStreams:
 
 
 def as_event(event: Event) -> bytes:
-    """A server-sent event. In ASCII, since texts may hold half of a surrogate pair."""
+    """Return a server-sent event. In ASCII, since texts may hold half of a surrogate pair."""
     name, value = event
     return f"event: {name}\ndata: {json.dumps(value, ensure_ascii=True)}\n\n".encode()

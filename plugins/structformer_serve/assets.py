@@ -51,12 +51,12 @@ def box_places() -> str:
 
 @cache
 def assets() -> str:
-    """A digest of all of them, so that a browser keeps them until they change."""
+    """Return a digest of all of them, so that a browser keeps them until they change."""
     return hashlib.sha256(b"".join(static(name) for name in STATIC)).hexdigest()[:12]
 
 
 def page(template: str, **values: Any) -> bytes:
-    """A page of a template, as it is sent."""
+    """Return a page of a template, as it is sent."""
     made = environment("structformer_serve", "templates").get_template(template)
     return made.render(assets=assets(), **values).encode("utf-8", "backslashreplace")
 

@@ -56,7 +56,7 @@ class Changes:
         self._first = next(self._found, set())
 
     def __iter__(self) -> Iterator[None]:
-        """One for each time that something has changed, until the end."""
+        """Yield one for each time that something has changed, until the end."""
         for changed in chain([self._first], self._found):
             if any(not Path(path).resolve().is_relative_to(self._ours) for _, path in changed):
                 yield

@@ -32,16 +32,16 @@ class BatchedEncoder:
         self._thread.start()
 
     def encode_queries(self, queries: Sequence[str]) -> Vector:
-        """(queries, dimensions) float32, unit length."""
+        """Return (queries, dimensions) float32, unit length."""
         return np.stack([vector for vector, _ in self.encoded_queries(queries)])
 
     def encoded_queries(self, queries: Sequence[str]) -> list[EncodedQuery]:
-        """Each query's vector, and its tokens' for the second look."""
+        """Return each query's vector, and its tokens' for the second look."""
         found = [self.submit(query) for query in queries]
         return [each.result() for each in found]
 
     def submit(self, query: str) -> Future[EncodedQuery]:
-        """The query's vector, when it is there; asked for again at once, it is kept."""
+        """Return the query's vector, when it is there; asked for again at once, it is kept."""
         future: Future[EncodedQuery] = Future()
         with self._lock:
             vector = self._kept.get(query)

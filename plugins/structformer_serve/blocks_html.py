@@ -142,7 +142,7 @@ class _Writer:
                 self._in("div", block)
 
     def _indented(self, start: int) -> int:
-        """Where the white space in front of a paragraph's first line begins: without marks it may be code."""
+        """Return where the white space in front of a paragraph's first line begins: without marks it may be code."""
         begins = start
         while begins > 0 and self._text[begins - 1] in " \t":
             begins -= 1

@@ -39,7 +39,7 @@ class Search:
 
 
 def requests_of(body: Any) -> list[Search]:
-    """The searches of a request's body. Raises UsageError."""
+    """Return the searches of a request's body. Raises UsageError."""
     listed = body.get("requests") if isinstance(body, Mapping) else None
     if not isinstance(listed, list) or not 0 < len(listed) <= _MOST:
         raise UsageError(f"the body has `requests`, one to {_MOST} searches")
@@ -120,5 +120,5 @@ def _value(text: str, matches: bool = False) -> dict[str, Any]:
 
 
 def _marked(found: Found, tags: tuple[str, str]) -> str:
-    """The snippet as HTML with the query's words between the tags: boxes put it into their page as it is."""
+    """Return the snippet as HTML with the query's words between the tags: boxes put it into their page as it is."""
     return set_off(found.snippet, found.highlights, html.escape, lambda part: f"{tags[0]}{html.escape(part)}{tags[1]}")

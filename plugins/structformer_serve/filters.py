@@ -33,7 +33,7 @@ class Addresses:
 
 
 def facet_links(answer: SearchAnswer, request: SearchRequest, address: Addresses) -> list[dict[str, Any]]:
-    """The facets with a link for each value. Versions come first, the newest on top, then languages."""
+    """Return the facets with a link for each value. Versions come first, the newest on top, then languages."""
     found: list[dict[str, Any]] = []
     told: list[list[tuple[str, int]]] = []
     versions = {each.value for facet in answer.facets if facet.name.lower() in _VERSIONS for each in facet.values}

@@ -104,7 +104,7 @@ def find_gaps(
 def _unanswered(
     retriever: Retriever, asked: Sequence[Asked], pipeline: Pipeline, progress: Callable[[int, int], None]
 ) -> Iterator[tuple[Asked, Sequence[Hit]]]:
-    """The questions that have no answer, each with its first hits."""
+    """Yield the questions that have no answer, each with its first hits."""
     for start in range(0, len(asked), _CHUNK):
         part = asked[start : start + _CHUNK]
         rankings = retriever.rank([each.query for each in part], pipeline)
@@ -116,7 +116,7 @@ def _unanswered(
 
 
 def _documents(hits: Iterable[Hit]) -> list[str]:
-    """The documents that were found, in all languages: of two questions about one page each shows its own."""
+    """Return the documents that were found, in all languages: of two questions about one page each shows its own."""
     return [name for hit in hits for name in (hit.document_id, *(each.document_id for each in hit.also_in))]
 
 

@@ -67,7 +67,7 @@ def _from_report(report: dict[str, Any]) -> WhatWasRead:
 
 
 def _reasons(named: list[dict[str, str]], fate: Fate) -> list[str]:
-    """Why files became no documents, the commonest reason first."""
+    """Return why files became no documents, the commonest reason first."""
     counts = Counter(each["why"] for each in named if each["became"] == fate and each["why"])
     return [why for why, _ in counts.most_common(_REASONS)]
 
@@ -182,7 +182,7 @@ class Generation:
                         self._encoders[name] = batched
 
     def encoders(self, pipeline: Pipeline) -> list[BatchedEncoder]:
-        """Those of a pipeline's encoders that are loaded."""
+        """Return those of a pipeline's encoders that are loaded."""
         return [self._encoders[name] for name in _encoders_of(pipeline) if name in self._encoders]
 
     @cached_property
@@ -224,7 +224,7 @@ class Generation:
         return self.pipelines[BEST].encoder in self.static
 
     def pipeline(self, name: str) -> Pipeline:
-        """A pipeline by its name. Raises UsageError."""
+        """Return a pipeline by its name. Raises UsageError."""
         if name not in self.pipelines:
             raise UsageError(f"no pipeline {name!r}; {did_you_mean(name, self.pipelines)}")
         return self.pipelines[name]
@@ -240,7 +240,7 @@ class Generation:
         return found
 
     def searched(self, access: Filter, *asked: Filter) -> Allowed:
-        """The same without what is hidden from searches by hand."""
+        """Return the same without what is hidden from searches by hand."""
         found, opened = self.seen(access, *asked), self.retriever.opened
         if not self._hidden:
             return found
@@ -279,7 +279,7 @@ class Generation:
             self.deleted, self._compared = deleted_documents(self.corpus, Corpus.open(workspace)), newest
 
     def number(self, document_id: str) -> int | None:
-        """The number of a document by its id, None where there is none."""
+        """Return the number of a document by its id, None where there is none."""
         return self.retriever.opened.document_number(document_id)
 
     def __del__(self) -> None:
@@ -289,5 +289,5 @@ class Generation:
 
 
 def _encoders_of(pipeline: Pipeline) -> dict[str, None]:
-    """The names of a pipeline's encoders of queries."""
+    """Return the names of a pipeline's encoders of queries."""
     return dict.fromkeys(stage.model for stage in pipeline.stages if stage.kind.vectors)

@@ -40,7 +40,7 @@ class _Table:
         self._kinds, self._texts = table["kind"].combine_chunks(), table["text"].combine_chunks()
 
     def edges(self, document: int) -> Iterator[Edge]:
-        """Those of one document, in order of their sources."""
+        """Yield those of one document, in order of their sources."""
         first, last = np.searchsorted(self._order, [document, document + 1])
         by_source = first + np.argsort(self._numbers["source_document"][first:last], kind="stable")
         for number in by_source.tolist():
@@ -60,11 +60,11 @@ class LinkTable:
         self._table = lru_cache(_TABLES)(partial(_Table, graph))
 
     def outgoing(self, document: int) -> Iterator[Edge]:
-        """The links of a document, in the order of its text."""
+        """Return the links of a document, in the order of its text."""
         return self._edges(document, "source_document")
 
     def incoming(self, document: int) -> Iterator[Edge]:
-        """The links of other documents that lead to a document or a section of it."""
+        """Return the links of other documents that lead to a document or a section of it."""
         return (edge for edge in self._edges(document, "target_document") if edge.source_document != NOWHERE)
 
     def texts(self, document: int, section: int, sources: Mask) -> list[str]:

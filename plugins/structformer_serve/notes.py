@@ -42,6 +42,6 @@ def opening(text: str, note: Block) -> Opening:
 
 
 def note_label(kind: str) -> str:
-    """A kind of note as a title; "" where it is not a name."""
+    """Return a kind of note as a title; "" where it is not a name."""
     name = " ".join(kind.split())
     return _LABELS.get(name, name[:1].upper() + name[1:]) if _KIND.fullmatch(name) else ""

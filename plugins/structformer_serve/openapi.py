@@ -45,7 +45,7 @@ _CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def openapi(title: str, root: str, pipelines: Iterable[str]) -> dict[str, Any]:
-    """The document. title: of the search; root: what precedes all paths; pipelines: those that may be named."""
+    """Return the document. title: of the search; root: what precedes all paths; pipelines: those that may be named."""
     searching = _parameters(schemas.SearchRequest)
     reading = [_ID, *_parameters(schemas.SectionRequest)]
     next(each for each in searching if each["name"] == "pipeline")["schema"] = {"type": "string", "enum": [*pipelines]}

@@ -70,7 +70,7 @@ def _body(reading: Reading, number: int, part: Section, root: str, t: Language) 
 
 
 def marked(found: Found) -> Markup:
-    """A snippet with the query's words marked."""
+    """Return a snippet with the query's words marked."""
     mark = Markup("<mark>{}</mark>")
     shown = set_off(
         found.snippet, found.highlights, lambda part: escape(visible(part)), lambda part: mark.format(visible(part))
@@ -79,7 +79,7 @@ def marked(found: Found) -> Markup:
 
 
 def others(hit: FoundDocument) -> list[tuple[Found, str]]:
-    """Two more sections of a hit's document, each with what its path has that the hit's has not."""
+    """Return two more sections of a hit's document, each with what its path has that the hit's has not."""
     found = []
     for other in hit.sections:
         if other.section != hit.section and len(other.path) > 1:
@@ -97,7 +97,7 @@ def crumbs(hit: FoundDocument, label: Callable[[str], str]) -> list[str]:
 
 
 def called(translation: TranslationOut) -> str:
-    """The name of a translation's language: its own, where we speak it."""
+    """Return the name of a translation's language: its own, where we speak it."""
     its = language(translation.language)
     return its.name if its.code == translation.language.partition("-")[0] else translation.language_name
 
@@ -112,7 +112,7 @@ environment("structformer_serve", "templates").filters.update(_FILTERS)
 
 
 def _how(status: Status) -> str:
-    """The name of the string that says how is searched."""
+    """Return the name of the string that says how is searched."""
     if not status.meaning:
         return "by_words"
     return "by_alone" if status.learned_alone else "by_trained" if status.trained else "by_untrained"
@@ -152,13 +152,13 @@ class PageMaker:
         return page(template, heading=heading, **{**shared, **values})
 
     def message(self, access: Access, heading: str, message: str) -> bytes:
-        """A page that says what is wrong. heading, message: names of strings; the latter else in English."""
+        """Return a page that says what is wrong. heading, message: names of strings; the latter else in English."""
         t = self.service.language(access)
         said = t(message) if message in t.strings else message
         return self._render("base.html", access, heading=t(heading), message=said)
 
     def home(self, access: Access, folder: str = "", start: int = 0) -> bytes:
-        """The first page, or what a folder has from its `start`th document on. Raises NotThere."""
+        """Return the first page, or what a folder has from its `start`th document on. Raises NotThere."""
         folder = folder.strip("/")
         is_first = not folder and not start
         own, shelves = self.service.shelves(access, folder)
@@ -192,24 +192,24 @@ class PageMaker:
         )
 
     def _above(self, access: Access, folder: str) -> list[tuple[str, str]]:
-        """(label, address) of each folder down to this one."""
+        """Return (label, address) of each folder down to this one."""
         above = prefixes(folder) if folder else []
         return [(self.service.label(access, path), self._address(folder=path)) for path in above]
 
     def _address(self, **asked: str | int) -> str:
-        """The address of the first page, or of what is asked of it."""
+        """Return the address of the first page, or of what is asked of it."""
         given = {name: value for name, value in asked.items() if value}
         return f"{self.root}/?{urlencode(given)}" if given else f"{self.root}/"
 
     def _entries(self, documents: DocumentList, start: int, count: int) -> list[tuple[str, str]]:
-        """(title, address) of some documents."""
+        """Return (title, address) of some documents."""
         return [
             (title or name, self.root + read_address(name, 0))
             for name, title, _ in islice(documents.after(start), count)
         ]
 
     def preview(self, access: Access, document_id: str, section: int) -> bytes:
-        """A section for the column beside the results. Raises NotThere."""
+        """Return a section for the column beside the results. Raises NotThere."""
         t = self.service.language(access)
         shown = preview(self.service.reading(document_id, access), section, self.root, t)
         return page("preview.html", preview=shown, root=self.root, t=t)
@@ -256,7 +256,7 @@ class PageMaker:
             return None
 
     def _switches(self, request: SearchRequest, answer: SearchAnswer, *, compared: bool) -> list[tuple[str, str]]:
-        """(name of its label, address) of each other way to search: by words alone or not, one list or two."""
+        """Return (name of its label, address) of each other way to search: by words alone or not, one list or two."""
         current = self.service.current
         ways: list[tuple[str, dict[str, str]]] = []
         if current.searches_by_meaning and request.pipeline == WORDS:
@@ -270,7 +270,7 @@ class PageMaker:
         return [(label, Addresses(self.root, request.q, way)(request.path, request.where)) for label, way in ways]
 
     def api(self, access: Access, described: dict[str, Any]) -> bytes:
-        """The page of the API. described: as OpenAPI has it."""
+        """Return the page of the API. described: as OpenAPI has it."""
         operations = [
             {"method": method.upper(), "path": path, "call": example_call(path, its), **its}
             for path, methods in described["paths"].items()
@@ -280,7 +280,7 @@ class PageMaker:
         return self._render("api.html", access, heading=heading, operations=operations, reading=True)
 
     def read(self, access: Access, document_id: str) -> bytes:
-        """A whole document with its tree. Raises NotThere."""
+        """Return a whole document with its tree. Raises NotThere."""
         t = self.service.language(access)
         document = self.service.document(document_id, access)
         reading = self.service.reading(document_id, access)

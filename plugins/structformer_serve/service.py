@@ -102,7 +102,7 @@ class Reading:
     """For each section's number, the links in it that may be followed."""
 
     def url(self, section: Section) -> str:
-        """Where a section is read on its site; "" where that is not known."""
+        """Return where a section is read on its site; "" where that is not known."""
         return web_address(self.metadata, section.anchors[0] if section.anchors else "")
 
 
@@ -162,7 +162,7 @@ class SearchService:
         return icon(self.workspace)
 
     def language(self, access: Access) -> Language:
-        """The language that the page speaks to somebody."""
+        """Return the language that the page speaks to somebody."""
         return language(self.serving.language, self.current.offered(access.where)[1])
 
     def verdict(self, access: Access) -> TrainingVerdict | None:
@@ -225,7 +225,7 @@ class SearchService:
     def _search(
         self, current: Generation, request: SearchRequest, access: Access
     ) -> tuple[SearchAnswer, Collection[int]]:
-        """The answer, with the numbers of all documents that were found, best first."""
+        """Return the answer, with the numbers of all documents that were found, best first."""
         begun = time.perf_counter()
         seen = _fitting(current, request, access)
         allowed = None if seen.whole else seen
@@ -281,7 +281,7 @@ class SearchService:
         return bool(len(_fitting(self.current, request, access)))
 
     def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, list[tuple[Shelf, DocumentList]]]:
-        """The documents of a folder itself, and its folders with theirs."""
+        """Return the documents of a folder itself, and its folders with theirs."""
         current = self.current
         own, shelves = current.shelves.view(current.seen(access.where).documents, folder)
         documents = current.retriever.documents
@@ -295,12 +295,12 @@ class SearchService:
         return folder_label(folder, str(current.retriever.documents.value(number, "title")).strip() if is_seen else "")
 
     def examples(self, access: Access) -> list[str]:
-        """Questions that the documents answer."""
+        """Return questions that the documents answer."""
         current = self.current
         return example_questions(current.retriever.opened, current.seen(access.where).documents)
 
     def most_linked(self, access: Access, count: int) -> DocumentList:
-        """The documents that most others link to, most first."""
+        """Return the documents that most others link to, most first."""
         current = self.current
         found = current.links.most_linked(current.seen(access.where).documents, count)
         return DocumentList(current.retriever.documents, np.array(found, np.int64))
@@ -320,7 +320,7 @@ class SearchService:
         )
 
     def document(self, document_id: str, access: Access) -> DocumentAnswer:
-        """A document's tree and what links to it. Raises NotThere."""
+        """Return a document's tree and what links to it. Raises NotThere."""
         current = self.current
         number = _visible(current, document_id, access)
         document = current.document(number)
@@ -348,7 +348,7 @@ class SearchService:
         )
 
     def _related(self, current: Generation, number: int, access: Access) -> list[RelatedDocument]:
-        """The documents whose overviews are nearest to this one's; of copies and translations one."""
+        """Return the documents whose overviews are nearest to this one's; of copies and translations one."""
         opened, encoder = current.retriever.opened, current.pipelines[BEST].encoder
         if not encoder:
             return []
@@ -367,7 +367,7 @@ class SearchService:
         return found
 
     def beside(self, document_id: str, access: Access) -> tuple[DocumentList, DocumentList]:
-        """The documents of its folder in front of a document, and behind it, nearest first. Raises NotThere."""
+        """Return the documents of its folder in front of a document, and behind it, nearest first. Raises NotThere."""
         current = self.current
         number = _visible(current, document_id, access)
         folder, seen = document_id.rpartition("/")[0], current.seen(access.where).documents
@@ -444,7 +444,7 @@ class SearchService:
         return answer(sections[place][0], 0)
 
     def reading(self, document_id: str, access: Access) -> Reading:
-        """A whole document to read. Raises NotThere."""
+        """Return a whole document to read. Raises NotThere."""
         return self._reading(self.current, document_id, access)
 
     def _reading(self, current: Generation, document_id: str, access: Access) -> Reading:
@@ -457,7 +457,7 @@ class SearchService:
         )
 
     def markdown(self, document_id: str, access: Access) -> str:
-        """A whole document as Markdown, headed by where it is read. Raises NotThere."""
+        """Return a whole document as Markdown, headed by where it is read. Raises NotThere."""
         reading = self.reading(document_id, access)
         parts = []
         for number, (section, path) in enumerate(reading.document.root.walk_with_path()):
@@ -482,7 +482,7 @@ class SearchService:
         return visible(shorten(sentence[0], _DESCRIPTION, placeholder=" …")) if sentence else ""
 
     def documents(self, access: Access, path: str = "", *, start: int = 0) -> DocumentList:
-        """The documents that may be seen, with `path` those whose ids it matches, from the `start`th on."""
+        """Return the documents that may be seen, with `path` those whose ids it matches, from the `start`th on."""
         current = self.current
         seen = current.seen(access.where, Filter((path,)) if path else Filter())
         return DocumentList(current.retriever.documents, np.flatnonzero(seen.documents)[start:])
@@ -499,11 +499,11 @@ class DocumentList:
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[tuple[str, str, str]]:
-        """(id, title, address on its site) of each."""
+        """Return (id, title, address on its site) of each."""
         return self.after(0)
 
     def after(self, start: int) -> Iterator[tuple[str, str, str]]:
-        """The same without the first `start`."""
+        """Yield the same without the first `start`."""
         for number in self._numbers[start:].tolist():
             document = self._documents[number]
             yield document.id, document.title, web_address(document.values())
@@ -580,7 +580,7 @@ def _copy(place: Place, of: str = "") -> Copy:
 
 
 def _newest(current: Generation, number: int, access: Access) -> Copy | None:
-    """The newest version of a page that the asker may see, where this is an older one."""
+    """Return the newest version of a page that the asker may see, where this is an older one."""
     documents, seen = current.retriever.documents, current.seen(access.where)
     family, order = version_of(documents[number].id)
     names = (documents[each].id for each in current.retriever.opened.copies.others(number) if each in seen)
@@ -594,7 +594,7 @@ def _translation(found: Translation) -> TranslationOut:
 
 
 def read_address(document_id: str, section: int) -> str:
-    """Where a section is read on the server's page."""
+    """Return where a section is read on the server's page."""
     return f"/read/{quote(document_id, safe='/')}" + (f"#s{section}" if section else "")
 
 
@@ -607,7 +607,7 @@ def _facets(current: Generation, documents: Collection[int], access: Access) -> 
 
 
 def _fitting(current: Generation, request: SearchRequest, access: Access) -> Allowed:
-    """The documents that a search may find. Raises UsageError on a filter that is none."""
+    """Return the documents that a search may find. Raises UsageError on a filter that is none."""
     return current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
 
 
@@ -619,7 +619,7 @@ def _visible(current: Generation, document_id: str, access: Access) -> int:
 
 
 def by_section(edges: Iterable[Edge], seen: Allowed) -> dict[int, list[Edge]]:
-    """The links that may be followed and have a place in a text, by their section."""
+    """Return the links that may be followed and have a place in a text, by their section."""
     found: dict[int, list[Edge]] = {}
     for edge in edges:
         if edge.end > edge.start and edge.target_document in seen:
@@ -654,7 +654,7 @@ def _link_out(current: Generation, edge: Edge) -> LinkOut:
 
 
 def _section_title(current: Generation, document: int, section: int) -> str:
-    """A section's title from the index; "" for one that has no unit there, as lists of see-also links."""
+    """Return a section's title from the index; "" for one that has no unit there, as lists of see-also links."""
     opened = current.retriever.opened
     units = (opened.units[number] for number in range(*opened.units_of(document)))
     return next((unit.title for unit in units if unit.section == section), "")
@@ -672,7 +672,7 @@ def _language(current: Generation, number: int, metadata: Mapping[str, Any], acc
 
 
 def default_title(workspace: Workspace) -> str:
-    """The site's name by its settings, where there is one site, else the names of what was read."""
+    """Return the site's name by its settings, where there is one site, else the names of what was read."""
     name = Corpus.open(workspace).site.name if len(workspace.sources()) == 1 else ""
     return name or workspace.title or "Search"
 

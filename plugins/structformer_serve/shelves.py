@@ -91,7 +91,7 @@ class Shelves:
         return {above for folder in self._folders for above in prefixes(folder)[:-1]}
 
     def beside(self, folder: str, number: int, seen: Mask) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The documents before and after this one in its folder, nearest first. seen: as in `view`."""
+        """Return the documents before and after this one in its folder, nearest first. seen: as in `view`."""
         its = self._folders[folder]
         its = its[seen[its]]
         place = int(np.flatnonzero(its == number)[0])
@@ -116,7 +116,7 @@ class Shelves:
 
 
 def prefixes(folder: str) -> list[str]:
-    """The folders down to this one: a, a/b."""
+    """Return the folders down to this one: a, a/b."""
     return list(accumulate(folder.split("/"), "{}/{}".format))
 
 

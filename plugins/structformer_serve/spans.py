@@ -27,7 +27,7 @@ class Span:
 
 
 def leaves(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks in these that hold text of their own, in order."""
+    """Return the blocks in these that hold text of their own, in order."""
     return (each for block in blocks for each in block.walk() if each.is_leaf)
 
 
@@ -62,7 +62,7 @@ def spans_of_leaves(
 
 
 def _links(links: Iterable[Link], resolve: Resolve, *, pictures: bool) -> list[Span]:
-    """The links that lead somewhere, without those that begin in another."""
+    """Return the links that lead somewhere, without those that begin in another."""
     found: list[Span] = []
     for link in sorted(links, key=lambda each: (each.start, -each.end)):
         if link.start < link.end and (not found or link.start >= found[-1].end):
@@ -73,7 +73,7 @@ def _links(links: Iterable[Link], resolve: Resolve, *, pictures: bool) -> list[S
 
 
 def _beside(marks: Iterable[Mark], links: Sequence[Span]) -> Iterable[Mark]:
-    """The marks that cross no link."""
+    """Yield the marks that cross no link."""
     starts = [link.start for link in links]
     for mark in marks:
         before = bisect_left(starts, mark.start) - 1  # the last link that begins before the mark
@@ -86,7 +86,7 @@ def _beside(marks: Iterable[Mark], links: Sequence[Span]) -> Iterable[Mark]:
 
 
 def _single(marks: Iterable[Mark]) -> Iterator[Mark]:
-    """The marks without those that stand in one of their own kind."""
+    """Yield the marks without those that stand in one of their own kind."""
     ends: dict[MarkKind, int] = {}
     for mark in marks:
         if mark.end > ends.get(mark.kind, -1):

@@ -136,5 +136,5 @@ def follow(command: Command, progress: StepProgress, show: Show, say: Say) -> tu
 
 
 def threads_given(threads: int | None) -> tuple[str, ...]:
-    """The option of a command that computes with so many cores; none for all of them."""
+    """Return the option of a command that computes with so many cores; none for all of them."""
     return () if threads is None else ("--threads", str(threads))

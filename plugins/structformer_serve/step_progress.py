@@ -116,7 +116,7 @@ def in_lines(say: Say, clock: Callable[[], float] = time.monotonic) -> Show:
 
 
 def _roughly(seconds: float) -> str:
-    """A time in words that seldom change, since a screen reader says each of them."""
+    """Return a time in words that seldom change, since a screen reader says each of them."""
     if seconds <= _MINUTE - 10:
         return f"{10 * math.ceil(seconds / 10)} s"
     minutes = math.ceil(seconds / _MINUTE)

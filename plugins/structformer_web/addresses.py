@@ -71,7 +71,7 @@ class Scope:
 
 
 def normal(address: str, base: str = "") -> str:
-    """An address in the one form in which addresses are compared; "" for what is none of a website."""
+    """Return an address in the one form in which addresses are compared; "" for what is none of a website."""
     try:
         parts = urlsplit(urljoin(base, re.sub(r"[\t\r\n]", "", address.strip())))
         host, port = (parts.hostname or "").encode("idna").decode(), parts.port
@@ -98,7 +98,7 @@ def may_be_page(address: str) -> bool:
 
 
 def page_links(page: bytes, address: str) -> Iterator[str]:
-    """The addresses that a page links to, in document order; other schemes than the web's are left out."""
+    """Yield the addresses that a page links to, in document order; other schemes than the web's are left out."""
     base = address
     for found in _TAG.finditer(page.decode("utf-8", "replace")):
         tag = (found["tag"] or "").lower()
@@ -115,7 +115,7 @@ def page_links(page: bytes, address: str) -> Iterator[str]:
 
 
 def sitemap_addresses(data: bytes) -> tuple[list[str], list[str]]:
-    """(pages, further sitemaps) that a sitemap names; none where it is damaged."""
+    """Return (pages, further sitemaps) that a sitemap names; none where it is damaged."""
     parser = etree.XMLParser(resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False)
     try:
         root = etree.fromstring(data, parser)
@@ -132,12 +132,12 @@ def sitemap_addresses(data: bytes) -> tuple[list[str], list[str]]:
 
 
 def file_name(address: str, kind: str) -> str:
-    """The file of a page below the folder of its host, with names that any file system takes."""
+    """Return the file of a page below the folder of its host, with names that any file system takes."""
     return "/".join(_safe(part) for part in page_name(address, kind).split("/")[1:] if part)
 
 
 def host_folder(host: str) -> str:
-    """The name of a host's folder."""
+    """Return the name of a host's folder."""
     return _safe(unquote(host))
 
 

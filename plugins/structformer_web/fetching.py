@@ -100,7 +100,7 @@ class Fetcher:
         wanted: Callable[[Answer], str] = lambda answer: "",
         cut: bool = False,
     ) -> Answer:
-        """The answer to a request. Its body is read where the status is 200 and `wanted` has no objection, up to
+        """Return the answer to a request. Its body is read where the status is 200 and `wanted` has no objection, up to
         `limit` bytes; over that it is a problem, or is cut off.
         """
         for again in range(_TRIES):
@@ -190,7 +190,7 @@ def _places(scope: Scope) -> list[str]:
 
 
 def _body(response: httpx.Response, limit: int, deadline: Deadline, cut: bool) -> tuple[bytes, str]:
-    """(what a response holds, why it is not whole)."""
+    """Return (what a response holds, why it is not whole)."""
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", ""):
         return b"", f"packed as {encoding[:40]}, which was not asked for"
@@ -211,7 +211,7 @@ def _body(response: httpx.Response, limit: int, deadline: Deadline, cut: bool) -
 
 
 def _asked_to_wait(answer: Answer) -> float | None:
-    """The seconds after which a busy site wants to be asked again; None where it does not say so."""
+    """Return the seconds after which a busy site wants to be asked again; None where it does not say so."""
     said = answer.headers.get("retry-after", "").strip() if answer.status in _BUSY else ""
     if not said:
         return None

@@ -47,7 +47,7 @@ class LanguageModel:
             return self if self.name else replace(self, name=self._only_name(deadline))
 
     def answer(self, messages: Sequence[dict[str, str]]) -> Iterator[str]:
-        """The answer as it comes. Raises ModelUnavailable."""
+        """Yield the answer as it comes. Raises ModelUnavailable."""
         with Deadline(self.answer_seconds) as deadline:
             try:
                 yield from self._answer(messages, deadline)
@@ -129,7 +129,7 @@ def _refused(code: int, option: str) -> str:
 
 
 def _lines(response: HTTPResponse) -> Iterator[bytes]:
-    """The lines of an answer, within bounds. Raises ModelUnavailable."""
+    """Yield the lines of an answer, within bounds. Raises ModelUnavailable."""
     left = _BYTES
     while True:
         try:
@@ -147,7 +147,7 @@ def _lines(response: HTTPResponse) -> Iterator[bytes]:
 
 
 def _delta(line: bytes) -> tuple[str, bool]:
-    """The text in a line of a stream, and whether the model ends with it. Raises ModelUnavailable."""
+    """Return the text in a line of a stream, and whether the model ends with it. Raises ModelUnavailable."""
     text = line.strip().decode("utf-8", "replace")
     if not text.startswith("data:"):
         return "", False

@@ -37,7 +37,7 @@ class Rules:
         return bool(self._parsed.can_fetch(address, AGENT))
 
     def delay(self, least: float) -> float:
-        """The seconds between requests: those that the site asks for, at least these."""
+        """Return the seconds between requests: those that the site asks for, at least these."""
         return max(least, min(self._parsed.crawl_delay(AGENT) or 0.0, _LONGEST_DELAY))
 
     @property
@@ -57,7 +57,7 @@ def site_rules(fetcher: Fetcher, scope: Scope) -> Rules:
 
 
 def sitemap_pages(fetcher: Fetcher, scope: Scope, rules: Rules) -> list[str]:
-    """The addresses that a site's sitemaps name, in their order; those of another host are not asked for."""
+    """Return the addresses that a site's sitemaps name, in their order; those of another host are not asked for."""
     waiting = deque((address, 0) for address in rules.sitemaps or [f"{scope.top}/sitemap.xml"])
     seen: set[str] = set()
     pages: dict[str, None] = {}
@@ -75,7 +75,7 @@ def sitemap_pages(fetcher: Fetcher, scope: Scope, rules: Rules) -> list[str]:
 
 
 def _asked(fetcher: Fetcher, scope: Scope, address: str, limit: int, *, cut: bool = False) -> Answer:
-    """The answer at an address, or where the site's redirects lead; another host's counts as not found."""
+    """Return the answer at an address, or where the site's redirects lead; another host's counts as not found."""
     for _ in range(MOST_REDIRECTS + 1):
         answer = fetcher.get(address, limit, cut=cut)
         if answer.status not in REDIRECTS:
@@ -87,7 +87,7 @@ def _asked(fetcher: Fetcher, scope: Scope, address: str, limit: int, *, cut: boo
 
 
 def _unpacked(data: bytes) -> bytes:
-    """A sitemap that is kept as a packed file, within the same limit."""
+    """Return a sitemap that is kept as a packed file, within the same limit."""
     if not data.startswith(b"\x1f\x8b"):
         return data
     try:

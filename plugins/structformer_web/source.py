@@ -48,7 +48,7 @@ class Website:
         return _ADDRESS.match(path) is not None
 
     def folder(self, path: str, workspace: Workspace) -> Path:
-        """The folder of its host's pages. Raises UsageError, MissingPackage."""
+        """Return the folder of its host's pages. Raises UsageError, MissingPackage."""
         require("reading a website", "httpx", "protego")
         from structformer_web.website import website_folder
 

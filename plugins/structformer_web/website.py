@@ -75,7 +75,7 @@ class Crawl:
         return sum(self.counts[fate] for fate in TAKEN)
 
     def __str__(self) -> str:
-        """The numbers in words: 12 pages (10 new, 2 changed), 3 forbidden by robots.txt."""
+        """Return the numbers in words: 12 pages (10 new, 2 changed), 3 forbidden by robots.txt."""
         taken = ", ".join(f"{self.counts[fate]} {fate}" for fate in TAKEN if self.counts[fate])
         others = [f"{self.counts[fate]} {fate}" for fate in Fate if fate not in TAKEN and self.counts[fate]]
         removed = [f"{self.removed} removed"] if self.removed else []
@@ -85,7 +85,7 @@ class Crawl:
 
 
 def website_folder(url: str, folder: Path) -> Path:
-    """Where the pages of one website are kept. Raises UsageError on what is not an address."""
+    """Return where the pages of one website are kept. Raises UsageError on what is not an address."""
     return folder / host_folder(Scope.of(url).host)
 
 

@@ -45,7 +45,7 @@ def ask_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of `serve` and `up`."""
+    """Return the options of `serve` and `up`."""
     decorators = (
         default_option("--host", "127.0.0.1", "Address to listen on; 0.0.0.0 for all."),
         default_option("--port", 8765, "0: any free one.", type=click.IntRange(0, 65535)),

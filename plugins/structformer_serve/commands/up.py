@@ -156,7 +156,7 @@ def _import_the_server() -> None:
 
 
 def _in_words(step: str) -> str:
-    """A step in the midst of a sentence, without its limits."""
+    """Return a step in the midst of a sentence, without its limits."""
     return (step[:1].lower() + step[1:]).partition(",")[0]
 
 

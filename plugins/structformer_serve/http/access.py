@@ -108,7 +108,7 @@ class RateLimit:
         self._lock = threading.Lock()
 
     def wait(self, client: str) -> float:
-        """Seconds until the client may ask, 0 when it may now, which then counts."""
+        """Return seconds until the client may ask, 0 when it may now, which then counts."""
         if not self._rate:
             return 0.0
         now = time.monotonic()

@@ -53,7 +53,7 @@ def again(body: bytes, receive: Receive) -> Receive:
 
 
 def parse(body: bytes) -> Any:
-    """The value of a body. Raises ValueError."""
+    """Return the value of a body. Raises ValueError."""
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_finite, parse_float=_finite)
     except RecursionError:

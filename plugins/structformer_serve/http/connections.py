@@ -65,7 +65,7 @@ class Connections(ServerState):
 
 
 def most_connections() -> int:
-    """How many connections the file descriptors of this process are enough for."""
+    """Return how many connections the file descriptors of this process are enough for."""
     try:
         import resource
 

@@ -108,7 +108,7 @@ class Metrics:
 
 
 def problem(status: int, error: str, message: str, **headers: str) -> Response:
-    """An error as JSON."""
+    """Return an error as JSON."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return JSONResponse({"error": error, "message": message}, status, named)
 
@@ -192,7 +192,7 @@ class Guard:
         return problem(413, "too_large", f"a request has at most {self._options.body_bytes} bytes")
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a request that may not go on; None for one that may. Sets what it has access to."""
+        """Return the answer to a request that may not go on; None for one that may. Sets what it has access to."""
         options, path = self._options, _path(scope)
         host, origin = headers.get("host", ""), headers.get("origin", "")
         if "transfer-encoding" in headers and "content-length" in headers:  # a proxy may take the other for true
@@ -277,7 +277,7 @@ def _opens_a_page(scope: Scope, headers: Headers) -> bool:
 
 
 def _path(scope: Scope) -> str:
-    """The path without what a proxy puts in front of it."""
+    """Return the path without what a proxy puts in front of it."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", ""))
 

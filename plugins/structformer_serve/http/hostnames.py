@@ -21,7 +21,7 @@ def client_of(address: str) -> str:
 
 
 def name_in(host: str) -> str:
-    """The name or the address in a Host header, without its port and brackets, in small letters."""
+    """Return the name or the address in a Host header, without its port and brackets, in small letters."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     return name.strip("[]").removesuffix(".").lower()
 

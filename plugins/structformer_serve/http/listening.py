@@ -37,7 +37,7 @@ class Listening:
 
 
 def listening(host: str, port: int) -> Listening:
-    """The sockets that were handed over, else those of an address.
+    """Return the sockets that were handed over, else those of an address.
 
     To be called before anything slow: the port is then known to be ours. Who connects meanwhile waits in the kernel's
     queue until there is something to answer with, which `up` reaches in seconds; a refusal would only make a browser

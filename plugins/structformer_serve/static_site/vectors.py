@@ -50,7 +50,7 @@ def _principal(vectors: Floats) -> Floats:
 
 
 def in_8_bits(vectors: Floats) -> tuple[Floats, npt.NDArray[np.int8]]:
-    """(n,) the greatest number of each row, and the rows as 127ths of it."""
+    """Return (n,) the greatest number of each row, and the rows as 127ths of it."""
     scales = np.abs(vectors).max(1, initial=0).astype(np.float32)
     return scales, np.round(vectors / np.maximum(scales, 1e-9)[:, None] * 127).astype(np.int8)
 

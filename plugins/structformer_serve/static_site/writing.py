@@ -169,7 +169,7 @@ def _pages(opened: OpenedIndex) -> list[list[list[Any]]]:
 
 
 def _short_vectors(opened: OpenedIndex) -> ShortVectors | None:
-    """The corpus's own static encoder, None where the index has no vectors of it."""
+    """Return the corpus's own static encoder, None where the index has no vectors of it."""
     if not opened.has_structure:
         return None
     encoder, index, _ = opened.encoder(STRUCTURE)
@@ -197,7 +197,7 @@ def _shown(unit: Unit) -> list[Any]:
 
 
 def _line(text: str) -> str:
-    """A text in one line; white space first, since what cannot be seen is then shown as an escape."""
+    """Return a text in one line; white space first, since what cannot be seen is then shown as an escape."""
     return visible(" ".join(text.split()), keep="")
 
 
@@ -236,7 +236,7 @@ class _Writer:
             self.json(f"{name}/{start // size}.json", rows[start : start + size])
 
     def words(self, found: Postings) -> list[str]:
-        """The words' files; gives their beginnings, in the order of the files' numbers."""
+        """Write the words' files; returns their beginnings, in the order of the files' numbers."""
         prefixes = []
         for number, (prefix, content) in enumerate(word_files(found)):
             prefixes.append(prefix)
@@ -256,7 +256,7 @@ class _Writer:
         return [order[first] for first in firsts]
 
     def vectors(self, short: ShortVectors) -> dict[str, Any]:
-        """The vectors of words, passages and documents' overviews; gives what reads them."""
+        """Write the vectors of words, passages and documents' overviews; returns what reads them."""
         self._unit_vectors("o.bin", short.overviews)
         whole = len(short.passages) <= _ALL_AT_ONCE
         if whole:
