@@ -66,7 +66,7 @@ class TitleClassifier:
 
 
 def _logistic(values: npt.NDArray[np.float64], labels: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """(weight, bias) of a one-dimensional logistic regression with a small ridge, by Newton's method."""
+    """Return (weight, bias) of a one-dimensional logistic regression with a small ridge, by Newton's method."""
     rows = np.stack([values, np.ones(len(values))], 1)
     weights = np.zeros(2)
     for _ in range(25):
@@ -138,7 +138,7 @@ class AgentHit(Hit):
 
     @classmethod
     def of(cls, hit: Hit, subtasks: tuple[str, ...]) -> AgentHit:
-        """The hit, brought by these queries."""
+        """Return the hit, brought by these queries."""
         return cls(**{each.name: getattr(hit, each.name) for each in fields(hit)}, subtasks=subtasks)
 
 
@@ -201,7 +201,7 @@ class SearchAgent:
         where: Filter | None = None,
         group: bool = False,
     ) -> AgentResult:
-        """Up to k hits of the merged rankings. Raises UsageError on a query without a word."""
+        """Return up to k hits of the merged rankings. Raises UsageError on a query without a word."""
         query = checked_query(query)
         rankings = self.rank(query, pipeline, self._retriever.allowed(where))
         merged = merge(rankings)
@@ -225,7 +225,7 @@ class SearchAgent:
         return self._relevant(found, name) if self._judged else found
 
     def titles(self, query: str, ranking: Ranking, name: str = "") -> list[str]:
-        """The section titles that a query is searched with next. ranking: the query's own."""
+        """Return the section titles that a query is searched with next. ranking: the query's own."""
         if self._choose == "titles":
             given = self._titles
             return list(given.get(name, ()) if isinstance(given, Mapping) else given)[:TITLES]
@@ -256,7 +256,7 @@ class SearchAgent:
         return dict(zip(found, self.likeness(query, texts), strict=True))
 
     def _means(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32] | None]:
-        """The mean of each text's word vectors, None where it has none."""
+        """Return the mean of each text's word vectors, None where it has none."""
         if self._vectors is not None:
             return [found.mean(0) if len(found := self._vectors.of(text)) else None for text in texts]
         words = [_WORD.findall(text) for text in texts]
@@ -265,7 +265,7 @@ class SearchAgent:
         return [np.mean([vectors[word] for word in found], axis=0) if found else None for found in words]
 
     def _sections(self, source: Retriever, ranking: Ranking) -> dict[str, str]:
-        """The titles of the first documents' sections, with their texts."""
+        """Return the titles of the first documents' sections, with their texts."""
         owners = source.opened.owners
         found: dict[str, str] = {}
         for document in list(dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked))[: self._documents]:
@@ -275,7 +275,7 @@ class SearchAgent:
         return found
 
     def _relevant(self, rankings: Sequence[Ranking], name: str) -> list[Ranking]:
-        """The rankings without the documents that the classifier of judged documents takes for irrelevant."""
+        """Return the rankings without the documents that the classifier of judged documents takes for irrelevant."""
         numbers = self._retriever.opened.document_number
         examples = [
             (self._words_of(number), grade > 0)
@@ -318,7 +318,7 @@ class SearchAgent:
         )
 
     def _bringing(self, hit: Hit, rankings: Sequence[Ranking]) -> tuple[str, ...]:
-        """The queries that rank the hit's section among their first units."""
+        """Return the queries that rank the hit's section among their first units."""
 
         def brought(ranking: Ranking) -> bool:
             units = (self._retriever.units[number] for number, _ in ranking.ranked[:_MAX_CANDIDATES])
@@ -330,7 +330,7 @@ class SearchAgent:
 
 
 def merge(rankings: Sequence[Ranking]) -> list[tuple[int, float]]:
-    """The rankings' units by turns, each unit once; scores are reciprocal places."""
+    """Return the rankings' units by turns, each unit once; scores are reciprocal places."""
     merged: dict[int, None] = {}
     for place in range(max((len(ranking.ranked) for ranking in rankings), default=0)):
         for ranking in rankings:

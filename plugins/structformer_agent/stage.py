@@ -51,7 +51,7 @@ def read_titles(path: Path) -> list[str] | dict[str, list[str]]:
 
 
 def read_descriptions(path: Path) -> dict[str, str]:
-    """Descriptions by query id of a file whose every line is `query id<TAB>description`. Raises UsageError."""
+    """Return descriptions by query id of a file whose every line is `query id<TAB>description`. Raises UsageError."""
     found: dict[str, str] = {}
     for number, line in enumerate(lines_of(path), 1):
         name, tab, text = line.partition("\t")

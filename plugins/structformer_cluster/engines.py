@@ -25,7 +25,7 @@ class DaskEngine:
     name = "dask"
 
     def map(self, work: Work, tasks: Iterable[Any]) -> Iterator[Any]:
-        """Results in the order of the tasks. Raises MissingPackage without structformer[dask]."""
+        """Yield results in the order of the tasks. Raises MissingPackage without structformer[dask]."""
         with needed_for("the engine dask"):
             import dask
             from distributed import Client, LocalCluster
@@ -57,7 +57,7 @@ class RayEngine:
     name = "ray"
 
     def map(self, work: Work, tasks: Iterable[Any]) -> Iterator[Any]:
-        """Results in the order of the tasks. Raises MissingPackage without structformer[ray]."""
+        """Yield results in the order of the tasks. Raises MissingPackage without structformer[ray]."""
         with needed_for("the engine ray"):
             import ray
         begun = not ray.is_initialized()
@@ -85,7 +85,7 @@ def _result_of_ray(reference: Any) -> Any:
 def in_order(
     tasks: Iterable[Any], ahead: int, submit: Callable[[Any], Any], result: Callable[[Any], Any]
 ) -> Iterator[Any]:
-    """Results in the order of the tasks; at most so many tasks are started before their turn."""
+    """Yield results in the order of the tasks; at most so many tasks are started before their turn."""
     waiting: deque[Any] = deque()
     for task in tasks:
         waiting.append(submit(task))

@@ -93,7 +93,7 @@ def command(ctx: click.Context, folder: Path, pages: int, workspace: Path, out: 
 
 
 def installed_pages(most: int) -> Iterator[Page]:
-    """The descriptions of packages that are installed, by their names, at most so many."""
+    """Yield the descriptions of packages that are installed, by their names, at most so many."""
     by_name = {package.name.lower(): package for package in distributions() if package.name}
     count = 0
     for name, package in sorted(by_name.items()):

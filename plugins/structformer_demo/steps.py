@@ -56,7 +56,7 @@ def judged_files(folder: Path, queries: Mapping[str, str], answers: Mapping[str,
 
 
 def score_table(report: str, *, uses_trained: bool = True) -> str:
-    """The table of what `evaluate --json` printed. uses_trained: whether the search uses the trained encoder."""
+    """Return the table of what `evaluate --json` printed. uses_trained: whether the search uses the trained encoder."""
     result: dict[str, Any] = json.loads(report)["results"][0]
     rows = {row["label"]: row for row in result["rows"]}
     names = dict(ROWS)

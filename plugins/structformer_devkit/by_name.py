@@ -92,7 +92,7 @@ def _names(app: click.Command) -> dict[str, Collection[str]]:
 
 
 def _plugin(name: str, given: Sequence[str], known: Iterable[str]) -> list[Checked]:
-    """All that a plugin supplies. known: the names of what is no plugin."""
+    """Return all that a plugin supplies. known: the names of what is no plugin."""
     plugins = load_plugins()
     plugin = next((each for each in plugins.installed if each.name == name), None)
     if plugin is None:
@@ -115,7 +115,7 @@ def _plugin(name: str, given: Sequence[str], known: Iterable[str]) -> list[Check
 
 
 def _part(kind: str, name: str, given: Sequence[str], own: click.Group) -> Checked:
-    """The check of one of the things that a plugin supplies, or why there is none."""
+    """Return the check of one of the things that a plugin supplies, or why there is none."""
     try:
         return _checked(kind, name, given if kind == "format" else (), own)
     except UsageError as error:
@@ -123,7 +123,7 @@ def _part(kind: str, name: str, given: Sequence[str], own: click.Group) -> Check
 
 
 def _checked(kind: str, name: str, given: Sequence[str], app: click.Command) -> Checked:
-    """The check of a thing of its kind; app: the command line that a command is of."""
+    """Return the check of a thing of its kind; app: the command line that a command is of."""
     if kind == "format":
         return _format(name, given)
     if kind == "search engine":

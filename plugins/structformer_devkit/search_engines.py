@@ -165,7 +165,7 @@ def _answers(index: EngineIndex) -> list[Ranked]:
 
 
 def _shares(ranked: Ranked) -> Ranked:
-    """Scores as shares of the best one: engines differ by a factor, which the hybrid takes out."""
+    """Return scores as shares of the best one: engines differ by a factor, which the hybrid takes out."""
     best = max((score for _, score in ranked), default=0.0) or 1.0
     return [(number, score / best) for number, score in ranked]
 

@@ -41,7 +41,7 @@ QUERIES = (
 
 
 def units() -> list[EngineUnit]:
-    """The pages' sections, with vectors of several lengths whose inner products are of both signs."""
+    """Return the pages' sections, with vectors of several lengths whose inner products are of both signs."""
     rng = np.random.default_rng(0)
     return [
         EngineUnit(
@@ -70,7 +70,7 @@ def _sections() -> Iterator[tuple[int, str, int, str]]:
 
 
 def documents() -> list[EngineDocument]:
-    """The pages, each with the words of all its sections."""
+    """Return the pages, each with the words of all its sections."""
     return [EngineDocument(number, " ".join(texts).split()) for number, texts in enumerate(_PAGES.values())]
 
 
@@ -88,13 +88,13 @@ def facts(of_units: Sequence[EngineUnit], of_documents: Sequence[EngineDocument]
 
 
 def vectors() -> list[Vector]:
-    """Vectors that are asked for."""
+    """Return vectors that are asked for."""
     rng = np.random.default_rng(1)
     return [rng.normal(size=DIMENSIONS).astype(np.float32) for _ in range(4)]
 
 
 def nearest(of_units: Sequence[EngineUnit], vector: Vector) -> Ranked:
-    """All units by inner product, best first."""
+    """Return all units by inner product, best first."""
     return in_order((unit.number, float(unit.vector @ vector)) for unit in of_units)
 
 

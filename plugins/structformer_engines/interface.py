@@ -69,15 +69,15 @@ class EngineIndex(Protocol):
         ...
 
     def nearest(self, vector: Vector, k: int) -> Ranked:
-        """Up to k (unit, inner product), best first."""
+        """Return up to k (unit, inner product), best first."""
         ...
 
     def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
-        """Up to k (unit, BM25 score), best first; with `documents` (document, BM25 score of its whole text)."""
+        """Return up to k (unit, BM25 score), best first; with `documents` (document, BM25 score of its whole text)."""
         ...
 
     def units(self, numbers: Sequence[int]) -> dict[int, Kept]:
-        """(document, vector, fields) of units by their numbers; a number that it does not have is left out."""
+        """Return (document, vector, fields) of units by their numbers; a number that it does not have is left out."""
         ...
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ def one_line_errors(where: str, *kinds: type[Exception]) -> Iterator[None]:
 
 
 def local_folder(place: str) -> Path | None:
-    """The folder that a place is, None of an address."""
+    """Return the folder that a place is, None of an address."""
     return Path(place) if place and "://" not in place else None
 
 
@@ -143,13 +143,13 @@ class SearchEngine:
 
 
 def search_engines() -> dict[str, SearchEngine]:
-    """All search engines by name."""
+    """Return all search engines by name."""
     supplied = load_plugins().supplied("structformer_search_engines", "search engine", SearchEngine)
     return {name: engine for name, (engine, _) in supplied.items()}
 
 
 def open_engine(address: str) -> EngineIndex:
-    """An engine's index by its address, NAME:PLACE. Raises UsageError with the addresses that there are."""
+    """Return an engine's index by its address, NAME:PLACE. Raises UsageError with the addresses that there are."""
     name, _, place = address.partition(":")
     engine = search_engines().get(name)
     if engine is None or not place:
@@ -158,14 +158,14 @@ def open_engine(address: str) -> EngineIndex:
 
 
 def folder_of(address: str) -> Path | None:
-    """The folder that an engine's address names, None of one that is asked over a network."""
+    """Return the folder that an engine's address names, None of one that is asked over a network."""
     name, _, place = address.partition(":")
     engine = search_engines().get(name)
     return engine.folder(place) if engine is not None else None
 
 
 def without_password(address: str) -> str:
-    """An engine's address as it may be shown."""
+    """Return an engine's address as it may be shown."""
     return _KEYWORD.sub(r"\1...", _USER.sub("://", address))
 
 

@@ -116,17 +116,17 @@ class _RestIndex(ABC):
 
     @abstractmethod
     def _vector_field(self, dimensions: int) -> dict[str, Any]:
-        """The mapping of the field of vectors."""
+        """Return the mapping of the field of vectors."""
 
     @abstractmethod
     def _nearest_query(self, vector: list[float], k: int) -> dict[str, Any]:
-        """The body of a search for a vector's nearest."""
+        """Return the body of a search for a vector's nearest."""
 
     def _alias(self, what: str) -> str:
         return f"{self._name}-{what}"
 
     def _behind(self, alias: str) -> list[str]:
-        """The indices of ours that an alias stands for."""
+        """Return the indices of ours that an alias stands for."""
         answer = self._ask("GET", f"/_alias/{alias}", or_none=True)
         return sorted(name for name in answer if name.startswith(f"{alias}-"))
 

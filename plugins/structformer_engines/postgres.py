@@ -131,7 +131,7 @@ class PostgresIndex:
             self._connected.close()
 
     def _connection(self) -> Any:
-        """The connection, made again where it was ended."""
+        """Return the connection, made again where it was ended."""
         if self._connected is None or self._connected.closed:
             self._connected = self._psycopg.connect(self._address, autocommit=True)
         return self._connected
@@ -148,7 +148,7 @@ class PostgresIndex:
                 copy.write_row(row)
 
     def _composed(self, statement: str, **names: Any) -> Any:
-        """A statement with names put in as names, however they are written."""
+        """Return a statement with names put in as names, however they are written."""
         sql = self._psycopg.sql
         quoted = {key: sql.Identifier(name) if isinstance(name, str) else name for key, name in names.items()}
         return sql.SQL(statement).format(schema=sql.Identifier(self._schema), **quoted)
@@ -208,5 +208,5 @@ def _literal(vector: Vector) -> str:
 
 
 def _text(term: str) -> str:
-    """A term as PostgreSQL takes it: without what UTF-8 cannot write."""
+    """Return a term as PostgreSQL takes it: without what UTF-8 cannot write."""
     return term.encode("utf-8", "replace").decode("utf-8").replace("\0", "")

@@ -164,7 +164,7 @@ class EngineRetriever:
         return list(hits.values())
 
     def _shown(self, *rankings: Ranked) -> dict[int, Kept]:
-        """The first units of rankings whose documents are not hidden."""
+        """Return the first units of rankings whose documents are not hidden."""
         kept = self.engine.units(sorted({unit for ranked in rankings for unit, _ in ranked}))
         if not self.curated.hide:
             return kept
@@ -200,7 +200,7 @@ class EngineRetriever:
 
 
 def _of_both(own: float, whole: float) -> float:
-    """The weight of the sum of two parts that go half together."""
+    """Return the weight of the sum of two parts that go half together."""
     return math.sqrt(own * own + whole * whole + own * whole)
 
 

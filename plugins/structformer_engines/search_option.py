@@ -9,7 +9,7 @@ from structformer.cli import Output, as_text, show_hits
 
 
 def with_engine(command: click.Command) -> click.Command:
-    """The command `search`, which searches in an engine if one is named."""
+    """Return the command `search`, which searches in an engine if one is named."""
     option = click.Option(
         ["--engine"],
         metavar="NAME:PLACE",

@@ -41,7 +41,7 @@ class CheckedLink:
 
 
 def checked_links(workspace: str | Path) -> Iterator[CheckedLink]:
-    """All links that don't resolve as written, in document order; links to other sites are not looked at."""
+    """Yield all links that don't resolve as written, in document order; links to other sites are not looked at."""
     graph = ReferenceGraph.open(workspace)
     corpus, site = graph.corpus, graph.corpus.site
     with closing(graph.names()) as names:
@@ -56,7 +56,7 @@ def checked_links(workspace: str | Path) -> Iterator[CheckedLink]:
 
 
 def statistics(workspace: str | Path) -> dict[str, Any]:
-    """Counts of outcomes per kind with examples, edges per kind, and the degrees of the see-also graph."""
+    """Return counts of outcomes per kind with examples, edges per kind, and the degrees of the see-also graph."""
     graph = ReferenceGraph.open(workspace)
     corpus = graph.corpus
     edges: Counter[str] = Counter()
@@ -148,7 +148,7 @@ def _rows(graph: ReferenceGraph, kinds: Kinds) -> Iterator[dict[str, str]]:
 
 
 def parse_kinds(names: tuple[str, ...]) -> Kinds:
-    """Kinds by name. Raises UsageError on one that does not exist."""
+    """Return kinds by name. Raises UsageError on one that does not exist."""
     known = {kind.value for kind in LinkKind}
     for name in names:
         if name not in known:

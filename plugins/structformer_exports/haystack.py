@@ -68,7 +68,7 @@ def _document(hit: Hit, hits: Hits) -> Document:
 
 
 def _equal(filters: dict[str, Any] | None) -> dict[str, Any]:
-    """The values that Haystack's filters want of a document's metadata."""
+    """Return the values that Haystack's filters want of a document's metadata."""
     if not filters:
         return {}
     if filters.get("operator") == "AND":

@@ -7,7 +7,7 @@ from structformer.text import with_path
 
 
 def content(hit: Hit) -> str:
-    """The passage with its breadcrumb in front, so that it can be read alone; code in fences."""
+    """Return the passage with its breadcrumb in front, so that it can be read alone; code in fences."""
     return with_path(hit.breadcrumb, hit.fenced)
 
 

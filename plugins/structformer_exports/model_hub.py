@@ -106,12 +106,12 @@ class _Placeless:
         self._places = sorted({each for each in named if _is_place(each)}, key=len, reverse=True)
 
     def record(self, record: ModelRecord) -> ModelRecord:
-        """A record without places; what it starts from is known by its name alone."""
+        """Return a record without places; what it starts from is known by its name alone."""
         made = ModelRecord(**self._value(asdict(record)))
         return replace(made, base_location=made.base)
 
     def text(self, text: str) -> str:
-        """A text without the places of the record, those below them, and others that are on this machine."""
+        """Return a text without the places of the record, those below them, and others that are on this machine."""
         for place in self._places:
             name = _last(place).replace("\\", r"\\")
             text = re.sub(rf"(?<![\w.:/~-]){re.escape(place)}(?![\w-])", name, text)

@@ -26,7 +26,7 @@ class StructformerRetriever(pt.Transformer):
         self._k = k
 
     def transform(self, queries: pd.DataFrame) -> pd.DataFrame:
-        """(queries x k) rows of qid, query, docno, score and rank from 0."""
+        """Return (queries x k) rows of qid, query, docno, score and rank from 0."""
         texts = [str(text) for text in queries["query"]]
         ranked = self._retriever.rank_documents(texts, self._pipeline, self._k) if texts else []
         rows = [

@@ -52,7 +52,7 @@ def export_static(workspace: str | Path | Workspace, name: str, folder: Path, *,
 
 
 def _words(opened: OpenedIndex) -> list[str]:
-    """The words of an index, the most frequent first; of scripts without spaces single characters alone."""
+    """Return the words of an index, the most frequent first; of scripts without spaces single characters alone."""
     counts: Counter[str] = Counter()
     for unit in opened.units:
         counts.update(words_of(unit.ranker_text))
@@ -77,7 +77,7 @@ def _write_vectors(path: Path, encoder: StaticEncoder, words: list[str]) -> None
 
 
 def _tokenizer(words: list[str]) -> dict[str, Any]:
-    """Words in normal form, and of scripts without spaces characters."""
+    """Return words in normal form, and of scripts without spaces characters."""
     unmarked = [word.removeprefix(OF_UNSPACED) for word in words]
 
     def split(pattern: str, behavior: str, *, invert: bool) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _module(number: int, path: str, name: str) -> dict[str, Any]:
 
 
 def _card(name: str, record: ModelRecord, encoder: StaticEncoder, words: int) -> str:
-    """The folder's README.md."""
+    """Return the folder's README.md."""
     return f"""---
 library_name: structformer
 pipeline_tag: sentence-similarity

@@ -25,7 +25,7 @@ class WordVectors:
     """(words, dimensions) float32."""
 
     def of(self, text: str) -> npt.NDArray[np.float32]:
-        """(words, dimensions) float32: unit vectors of the text's words, without those that have none."""
+        """Return (words, dimensions) float32: unit vectors of the text's words, without those that have none."""
         found = [self.numbers[word] for word in tokens(text) if word in self.numbers]
         vectors = self.matrix[found]
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -33,7 +33,7 @@ class WordVectors:
 
 
 def tokens(text: str) -> list[str]:
-    """The text's words in lower case, and its signs."""
+    """Return the text's words in lower case, and its signs."""
     return _TOKEN.findall(text.lower())
 
 

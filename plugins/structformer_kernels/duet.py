@@ -109,7 +109,7 @@ class DuetModel(torch.nn.Module):
         return SimpleNamespace(logits=self.local(_matches(query, document)) + self._likeness(query, document))
 
     def _likeness(self, query: torch.Tensor, document: torch.Tensor) -> torch.Tensor:
-        """(pairs, 1): what the distributed half says."""
+        """Return (pairs, 1): what the distributed half says."""
         distinct, numbers = torch.unique(torch.cat([query, document], 1).flatten(0, 1), dim=0, return_inverse=True)
         numbers = numbers.view(len(query), -1)
         places, starts = ngraph_places(distinct, self.known)
@@ -121,13 +121,13 @@ class DuetModel(torch.nn.Module):
 
 
 def _side(words: torch.Tensor, chosen: torch.Tensor, length: int) -> torch.Tensor:
-    """(pairs, length, 2): the chosen words of every row at its left, filled up with words of no letters."""
+    """Return (pairs, length, 2): the chosen words of every row at its left, filled up with words of no letters."""
     order = torch.argsort((~chosen).int(), dim=1, stable=True)[:, :length]
     kept = words.gather(1, order[..., None].expand(-1, -1, 2)) * chosen.gather(1, order)[..., None]
     return pad(kept, (0, 0, 0, length - kept.shape[1]))
 
 
 def _matches(query: torch.Tensor, document: torch.Tensor) -> torch.Tensor:
-    """(pairs, query's words, document's words) float: 1 where they are the same word."""
+    """Return (pairs, query's words, document's words) float: 1 where they are the same word."""
     same = (query[:, :, None] == document[:, None]).all(-1)
     return (same & (query[:, :, None, 0] > 0)).float()

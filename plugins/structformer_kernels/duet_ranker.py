@@ -29,7 +29,7 @@ class PackedWords:
     pad_token_id = 0
 
     def pad(self, rows: Mapping[str, Sequence[Sequence[int]]], padding: bool, return_tensors: str) -> Any:
-        """Rows as tensors of their longest, as a tokenizer's `pad` gives them."""
+        """Return rows as tensors of their longest, as a tokenizer's `pad` gives them."""
         from transformers import BatchEncoding
 
         longest = max(len(row) for row in rows["input_ids"])

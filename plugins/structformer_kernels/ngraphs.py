@@ -15,12 +15,12 @@ _WORD = re.compile(r"[0-9a-z]+", re.ASCII)
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as DUET reads it."""
+    """Return the words of a text as DUET reads it."""
     return _WORD.findall(text.lower())
 
 
 def ngraphs_of(word: str) -> Counter[str]:
-    """How often each n-graph occurs in a word. The `#` alone is none."""
+    """Return how often each n-graph occurs in a word. The `#` alone is none."""
     framed = f"#{word}#"
     return Counter(
         framed[start : start + length]
@@ -31,7 +31,7 @@ def ngraphs_of(word: str) -> Counter[str]:
 
 
 def count_ngraphs(texts: Iterable[str]) -> Counter[str]:
-    """How often each n-graph occurs in the texts, which are read one at a time."""
+    """Return how often each n-graph occurs in the texts, which are read one at a time."""
     counts: Counter[str] = Counter()
     for text in texts:
         for word, times in Counter(words_of(text)).items():
@@ -41,7 +41,7 @@ def count_ngraphs(texts: Iterable[str]) -> Counter[str]:
 
 
 def commonest_ngraphs(counts: Mapping[str, int], size: int = NGRAPHS) -> list[str]:
-    """The commonest n-graphs, those that are as common as each other by the alphabet."""
+    """Return the commonest n-graphs, those that are as common as each other by the alphabet."""
     return sorted(counts, key=lambda ngraph: (-counts[ngraph], ngraph))[:size]
 
 

@@ -21,12 +21,12 @@ def _packed(letters: str) -> int:
 
 @lru_cache(maxsize=65_536)
 def packed_word(word: str) -> tuple[int, int]:
-    """A word of 0-9 and a-z as two numbers: its first twelve letters and the others."""
+    """Return a word of 0-9 and a-z as two numbers: its first twelve letters and the others."""
     return _packed(word[:_FIRST]), _packed(word[_FIRST:LONGEST_WORD])
 
 
 def packed_ngraphs(ngraphs: Iterable[str]) -> torch.Tensor:
-    """(n-graphs,) int64, ascending: the numbers that `words_and_ngraphs` looks for."""
+    """Return (n-graphs,) int64, ascending: the numbers that `words_and_ngraphs` looks for."""
     return torch.tensor(sorted({_packed(ngraph) for ngraph in ngraphs}), dtype=torch.long)
 
 

@@ -111,7 +111,7 @@ class KernelModel(torch.nn.Module):
     def _pooled(
         self, query: torch.Tensor, query_mask: torch.Tensor, document: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """(pairs, kernels): soft term frequencies, logged and summed over the query's words."""
+        """Return (pairs, kernels): soft term frequencies, logged and summed over the query's words."""
         similar = (query @ document.transpose(1, 2)).float().unsqueeze(-1)
         kernels = torch.exp(-((similar - self.means) ** 2) / (2 * self.widths**2)) * mask[:, None, :, None]
         counts = kernels.sum(2).clamp(min=1e-10).log() * 0.01
@@ -119,7 +119,7 @@ class KernelModel(torch.nn.Module):
 
 
 def _over(architecture: str, words: torch.Tensor, special: list[int], pad: int) -> KernelModel:
-    """A fresh model over given word vectors."""
+    """Return a fresh model over given word vectors."""
     model = KernelModel(architecture, words.shape[0], words.shape[1], special, pad)
     with torch.no_grad():
         model.embedding.weight.copy_(words)
@@ -149,7 +149,7 @@ def word_tokenizer(words: Sequence[str]) -> Any:
 
 
 def _side(ids: torch.Tensor, chosen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The chosen tokens of every row pushed to its left, and which places they fill."""
+    """Return the chosen tokens of every row pushed to its left, and which places they fill."""
     longest = max(1, int(chosen.sum(1).max()))
     order = torch.argsort((~chosen).int(), dim=1, stable=True)[:, :longest]
     mask = chosen.gather(1, order)

@@ -50,7 +50,7 @@ class CollectionStatistics:
         return float(self.words / max(1, self.units))
 
     def frequencies(self, term: str) -> tuple[int, int]:
-        """(units that hold a term, its occurrences in all of them)."""
+        """Return (units that hold a term, its occurrences in all of them)."""
         row = self._database.execute("SELECT units, occurrences FROM terms WHERE term = ?", (term,)).fetchone()
         return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
@@ -101,7 +101,7 @@ def query_likelihood(
 
 
 def tf_idf(query: Sequence[str], text: Sequence[str], statistics: CollectionStatistics) -> float:
-    """Cosine of the vectors of (1 + ln tf) ln(N / n), without the query's length.
+    """Return cosine of the vectors of (1 + ln tf) ln(N / n), without the query's length.
 
     Source: Salton and Buckley 1988, "ltc" weighting of documents, "ltn" of queries.
     """

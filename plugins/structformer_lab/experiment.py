@@ -96,7 +96,7 @@ class Experiment:
 
 
 def _labels(text: str, rows: Iterable[ExperimentRow]) -> list[str]:
-    """The labels in a list of them between commas, which labels may hold too: the longest at each place."""
+    """Return the labels in a list of them between commas, which labels may hold too: the longest at each place."""
     known = {name for row in rows for name in row.names}
     parts = [part.strip() for part in text.split(",")]
     found = []
@@ -110,13 +110,13 @@ def _labels(text: str, rows: Iterable[ExperimentRow]) -> list[str]:
 
 
 def experiment_names() -> list[str]:
-    """The experiments that come with the package."""
+    """Return the experiments that come with the package."""
     folder = files("structformer_lab").joinpath("experiments")
     return sorted(path.name.removesuffix(".toml") for path in folder.iterdir() if path.name.endswith(".toml"))
 
 
 def read_experiment(name: str) -> Experiment:
-    """An experiment of the package by its name, or a TOML file. Raises UsageError naming what is wrong in it."""
+    """Return an experiment of the package by its name, or a TOML file. Raises UsageError naming what is wrong in it."""
     try:
         if name in experiment_names():
             text = files("structformer_lab").joinpath("experiments", f"{name}.toml").read_text(encoding="utf-8")
@@ -190,7 +190,7 @@ def _checkpoint(row: Mapping[str, Any], where: str) -> str:
 
 
 def _training(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
-    """The options of a row's training, `from` under its name among them."""
+    """Return the options of a row's training, `from` under its name among them."""
     given = row.get("train")
     if not isinstance(given, dict | None):
         raise UsageError(f"{where}: train is {given!r}: it must be a table of options")
@@ -200,7 +200,7 @@ def _training(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
 
 
 def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
-    """The options of a row's fine-tuning."""
+    """Return the options of a row's fine-tuning."""
     given = row.get("finetune", False)
     if not isinstance(given, bool | dict):
         raise UsageError(f"{where}: finetune is {given!r}: it must be true, or a table of options")

@@ -94,7 +94,7 @@ def judged_source(
     run: Run | None = None,
     held_out: float = HELD_OUT,
 ) -> tuple[Source, list[str]]:
-    """Examples and development set of judged queries, and the judged documents that the corpus does not have.
+    """Return examples and development set of judged queries, and the judged documents that the corpus does not have.
 
     Of passages: the positive of a query and a relevant document is the document's passage that BM25 ranks first for the
     query, or its first; the negatives are passages of documents not judged relevant, best first. Of documents: the
@@ -117,7 +117,7 @@ def judged_source(
 
 
 def held_count(queries: int, share: float = HELD_OUT) -> int:
-    """How many of the judged queries judge the training."""
+    """Return how many of the judged queries judge the training."""
     return min(int(share * queries), _MOST_HELD_OUT) if queries >= _SMALLEST_TO_HOLD_OUT else 0
 
 
@@ -316,7 +316,7 @@ def judged_groups(
 
 
 def judged_examples(task: str, groups: Sequence[JudgedGroup], texts: DocumentTexts) -> Iterator[Example]:
-    """The groups as Examples, the positive first. A negative that says what the positive says is left out."""
+    """Yield the groups as Examples, the positive first. A negative that says what the positive says is left out."""
     for group in groups:
         positive = texts[group.positive]
         others = (texts[number] for number in group.negatives)

@@ -16,13 +16,13 @@ _OWN = frozenset({"candidates", "model", "base"})
 
 
 def files_of(pipelines: Iterable[str]) -> list[str]:
-    """The names of the files that pipelines speak of."""
+    """Return the names of the files that pipelines speak of."""
     found = (name for pipeline in pipelines for name, _ in _PLACE.findall(pipeline))
     return sorted(set(found) - _OWN)
 
 
 def filled(pipeline: str, places: Mapping[str, str]) -> str:
-    """The pipeline with its places filled. Raises ModelError naming the file that it needs."""
+    """Return the pipeline with its places filled. Raises ModelError naming the file that it needs."""
 
     def place(found: re.Match[str]) -> str:
         name, may_be_missing = found.groups()
@@ -34,7 +34,7 @@ def filled(pipeline: str, places: Mapping[str, str]) -> str:
 
 
 def filled_values(options: Mapping[str, Any] | None, places: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """Options with the places in their texts filled."""
+    """Return options with the places in their texts filled."""
     if options is None:
         return None
     return {name: filled(value, places) if isinstance(value, str) else value for name, value in options.items()}

@@ -60,7 +60,7 @@ class RowTraining:
         return self._without(start | _STRUCTURE)
 
     def of_base(self) -> list[str]:
-        """Settings of what a row's ranker is before any training."""
+        """Return settings of what a row's ranker is before any training."""
         return [setting for setting in self.settings if _key(setting) in _START | {"train_from"}]
 
     def _kept_start(self, own: Collection[str]) -> frozenset[str]:
@@ -71,7 +71,7 @@ class RowTraining:
 
 
 def shared(options: object, settings: Sequence[str]) -> dict[str, object]:
-    """The options that the settings give to every training, which takes those that concern it."""
+    """Return the options that the settings give to every training, which takes those that concern it."""
     names = ("sampling" if key.startswith("sample.") else key for key in map(_key, settings))
     return {name: getattr(options, name) for name in names}
 

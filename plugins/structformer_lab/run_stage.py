@@ -27,7 +27,7 @@ def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documen
 
 
 def _best_units(opened: OpenedIndex, query: str, scores: dict[int, float]) -> Ranked:
-    """Each document as the unit that BM25 ranks first of it, or its first."""
+    """Return each document as the unit that BM25 ranks first of it, or its first."""
     best: dict[int, int] = {}
     for unit, _ in opened.lexical.search(query, _UNITS, list(scores)):
         best.setdefault(int(opened.owners[unit]), unit)

@@ -213,7 +213,7 @@ def split_queries(judgements: Judgements, seed: int) -> tuple[Judgements, Judgem
 
 
 def _of(judgements: Judgements, chosen: Callable[[str], bool]) -> Judgements:
-    """The judgements of some queries."""
+    """Return the judgements of some queries."""
     return Judgements(
         {name: text for name, text in judgements.queries.items() if chosen(name)},
         {name: grades for name, grades in judgements.qrels.items() if chosen(name)},
@@ -222,7 +222,7 @@ def _of(judgements: Judgements, chosen: Callable[[str], bool]) -> Judgements:
 
 
 def _untrained(workspace: Workspace, how: RowTraining) -> tuple[str, str]:
-    """(name, location) of the cross-encoder's base model, before any training. Raises ModelError."""
+    """Return (name, location) of the cross-encoder's base model, before any training. Raises ModelError."""
     options = training_options(None, {"ranker": "cross-encoder", "seed": how.seed}, how.of_base())
     base = base_for(workspace, options.base_model, options.ranker)
     if not base.scratch:
@@ -232,7 +232,7 @@ def _untrained(workspace: Workspace, how: RowTraining) -> tuple[str, str]:
 
 
 def _first_options(row: ExperimentRow, how: RowTraining) -> TrainingOptions | None:
-    """The options of the row's training on structure, None where it has none."""
+    """Return the options of the row's training on structure, None where it has none."""
     if row.train is None:
         return None
     elsewhere = None if how.train_from is None else str(how.train_from)
@@ -242,7 +242,7 @@ def _first_options(row: ExperimentRow, how: RowTraining) -> TrainingOptions | No
 
 
 def _limits(row: ExperimentRow, how: RowTraining) -> list[float | None]:
-    """The time limits of the row's trainings in seconds, None for no limit."""
+    """Return the time limits of the row's trainings in seconds, None for no limit."""
     options = _first_options(row, how)
     found = [] if options is None else [options.max_seconds]
     if row.finetune is not None:
@@ -369,7 +369,7 @@ def _once(workspace: Workspace, name: str, asked: Mapping[str, Any], make: Calla
 
 
 def _processes() -> int:
-    """How many processes a launcher has started."""
+    """Return how many processes a launcher has started."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 

@@ -90,13 +90,13 @@ class Links:
         return found.fetchone() is not None
 
     def links_to(self, source: int) -> list[int]:
-        """The documents that a document links to, ascending."""
+        """Return the documents that a document links to, ascending."""
         rows = self._database.execute("SELECT target FROM links WHERE source = ? ORDER BY target", [source])
         return [target for (target,) in rows]
 
 
 def as_anchor(text: str) -> str:
-    """An anchor text as it is counted."""
+    """Return an anchor text as it is counted."""
     return " ".join(text.casefold().split())
 
 
@@ -270,7 +270,7 @@ def hyperlink_induced(task: str, here: Neighbourhood, rng: Random, census: Censu
 
 
 def _linking_passages(here: Neighbourhood) -> Iterator[tuple[int, str, set[int]]]:
-    """(section, passage, the documents that its sentences link to) of long enough passages."""
+    """Yield (section, passage, the documents that its sentences link to) of long enough passages."""
     for section, its in groupby(here.anchored_sentences(), attrgetter("section")):
         sentences = list(its)
         for passage in section_passages(here.view.sections[section]):

@@ -93,7 +93,7 @@ class Places:
         return 1 + better + before
 
     def _address(self, number: int) -> tantivy.DocAddress | None:
-        """Where the index has a document, so that not every document that is found has to be read."""
+        """Return where the index has a document, so that not every document that is found has to be read."""
         if number != self._known[0]:
             query = tantivy.Query.term_query(self._index.schema, _NUMBER, number)
             hits = self._searcher.search(query, limit=1, count=False).hits
@@ -107,7 +107,7 @@ _STEPS = 25
 
 
 def hard(signs: Sequence[int]) -> int:
-    """The majority of the axioms, RANK deciding ties (ARES_hard)."""
+    """Return the majority of the axioms, RANK deciding ties (ARES_hard)."""
     votes = sum(signs)
     return (votes > 0) - (votes < 0) or signs[RANK]
 
@@ -119,13 +119,13 @@ def strict(signs: Sequence[int]) -> int:
 
 
 def weighted(signs: Sequence[int], weights: Sequence[float]) -> int:
-    """The sign of the weighted sum of the axioms."""
+    """Return the sign of the weighted sum of the axioms."""
     votes = sum(weight * sign for weight, sign in zip(weights, signs, strict=True))
     return (votes > 0) - (votes < 0)
 
 
 def fitted_weights(preferred: npt.NDArray[np.float64]) -> list[float]:
-    """Weights of a logistic regression without intercept, by Newton's method, with a ridge of one.
+    """Return weights of a logistic regression without intercept, by Newton's method, with a ridge of one.
 
     preferred: (pairs, axioms), the signs of pairs of which the first is preferred; a pair turned round says the same,
     so none is needed.

@@ -59,7 +59,7 @@ class ScoredDocument:
         return tuple(round(score, _DIGITS) for score in found)
 
     def _unit_vectors(self, words: Sequence[str]) -> npt.NDArray[np.float64]:
-        """(words that have a vector, dimensions)."""
+        """Return (words that have a vector, dimensions)."""
         rows = [self._vectors.numbers[word] for word in words if word in self._vectors.numbers]
         vectors = self._vectors.matrix[rows].astype(np.float64)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -90,7 +90,7 @@ def _inverse(value: float | None) -> float:
 
 
 def _mean_distance(first: Sequence[int], second: Sequence[int]) -> float:
-    """The mean of |a - b| over all pairs from two ascending lists, in the time of sorting them."""
+    """Return the mean of |a - b| over all pairs from two ascending lists, in the time of sorting them."""
     sums = [0, *accumulate(second)]
     total = 0
     for place in first:
@@ -108,7 +108,7 @@ def _mean_to_each_other(vectors: npt.NDArray[np.float64]) -> float:
 
 
 def _similarities(query: npt.NDArray[np.float64], document: npt.NDArray[np.float64]) -> tuple[float, float, float]:
-    """(mean of all cosines, mean of each query term's highest, cosine of the sums)."""
+    """Return (mean of all cosines, mean of each query term's highest, cosine of the sums)."""
     if not len(query) or not len(document):
         return 0.0, 0.0, 0.0
     cosines = query @ document.T

@@ -63,7 +63,7 @@ class ContrastModel:
         self._weights = {word: math.exp(value - largest) for word, value in contrast.items()}
 
     def draw(self, size: int) -> list[str]:
-        """A set of that many words."""
+        """Return a set of that many words."""
         if size >= len(self._weights):
             return self._rng.choices(list(self._weights), list(self._weights.values()), k=size)
         # Efraimidis and Spirakis 2006: the largest u^(1/w) are a weighted sample without replacement.
@@ -71,7 +71,7 @@ class ContrastModel:
         return [word for _, word in sorted(keyed, reverse=True)[:size]]
 
     def score(self, words: Sequence[str]) -> float:
-        """The sum of the words' contrasts."""
+        """Return the sum of the words' contrasts."""
         return sum(self._contrast[word] for word in words)
 
 
@@ -83,7 +83,7 @@ class Attended:
         self.corpus: dict[str, float] = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
 
     def document(self, number: int) -> tuple[int, dict[str, float]]:
-        """(tokens, value by word) of a document that is not held out."""
+        """Return (tokens, value by word) of a document that is not held out."""
         pieces, values = json.loads(self._documents[number])
         return pieces, values
 

@@ -87,7 +87,7 @@ class ContextualEncoder(BiEncoder):
         return np.split(self.encode_documents(list(texts)), ends)
 
     def encode_documents(self, documents: Sequence[str]) -> Vectors:
-        """Vectors of passages as `in_context` gives them, and of other texts each by itself."""
+        """Return vectors of passages as `in_context` gives them, and of other texts each by itself."""
         return self._read(documents, None)
 
     def encode_documents_with_tokens(self, documents: Sequence[str], see: See) -> Vectors:
@@ -120,7 +120,7 @@ class ContextualEncoder(BiEncoder):
         return vectors
 
     def fitting(self, passages: Sequence[str], max_tokens: int) -> int:
-        """How many of the first passages a window holds, at least one."""
+        """Return how many of the first passages a window holds, at least one."""
         before, after = self._ends
         ends = len(before) + np.cumsum([len(ids) + len(after) for ids in self._tokens(passages, max_tokens)])
         return max(1, int((ends <= self.window).sum()))
@@ -141,7 +141,7 @@ class ContextualEncoder(BiEncoder):
         return found
 
     def of_spans(self, hidden: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
-        """(texts, spans, dimensions) float32, unit length: the means of tokens' vectors, through the model's own
+        """Return (texts, spans, dimensions) float32, unit length: the means of tokens' vectors, through the model's own
         layers. hidden: (texts, tokens, width); spans: (texts, spans, 2). An empty one has a vector of zeros, or of the
         layers' biases.
         """
@@ -162,7 +162,7 @@ class ContextualEncoder(BiEncoder):
         return [*before, *own], after
 
     def _tokens(self, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
-        """Ids of each text's first tokens, without special ones."""
+        """Return ids of each text's first tokens, without special ones."""
         first, last = len(self._frame.before), len(self._frame.after)
         rows = self.encode_tokens(texts, [max_tokens + first + last] * len(texts))["input_ids"]
         return [row[first : len(row) - last] for row in rows]
@@ -308,6 +308,6 @@ def _negatives(
 
 
 def span_table(spans: Sequence[Sequence[tuple[int, int]]]) -> torch.Tensor:
-    """(texts, most spans of a text, 2) int; a text with fewer has empty ones behind its own."""
+    """Return (texts, most spans of a text, 2) int; a text with fewer has empty ones behind its own."""
     most = max(len(own) for own in spans)
     return torch.tensor([[*own, *[(0, 0)] * (most - len(own))] for own in spans])

@@ -87,7 +87,7 @@ class RetroMAEObjective(CondenserObjective):
         return prepared
 
     def _asked(self, batch: TokenBatch) -> torch.Tensor:
-        """(texts, tokens): the words to guess, IGNORED at [CLS], [SEP] and padding."""
+        """Return (texts, tokens): the words to guess, IGNORED at [CLS], [SEP] and padding."""
         found, mask = original(batch), batch.features["attention_mask"]
         return found.masked_fill((mask == 0) | torch.isin(found, self._ends.to(found.device)), IGNORED)
 
@@ -138,7 +138,7 @@ class RetroMAEObjective(CondenserObjective):
         return sentence[:, None] + at.to(sentence.dtype)
 
     def bag_of_words(self, hidden: torch.Tensor, asked: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """(texts,): see above. hidden: (texts, tokens, width); asked, mask: (texts, tokens)."""
+        """Return (texts,): see above. hidden: (texts, tokens, width); asked, mask: (texts, tokens)."""
         assert self.head is not None
         words = self.model.get_input_embeddings().weight
         vectors = self.head.norm(gelu(self.head.dense(hidden[:, 1:])))
@@ -222,13 +222,13 @@ def seen(asked: torch.Tensor, mask: torch.Tensor, drawn: torch.Generator) -> tor
 
 
 def original(batch: TokenBatch) -> torch.Tensor:
-    """(texts, tokens): a masked batch's ids as they were."""
+    """Return (texts, tokens): a masked batch's ids as they were."""
     assert batch.labels is not None
     return torch.where(batch.labels == IGNORED, batch.features["input_ids"], batch.labels)
 
 
 def _others(places: Mapping[str, torch.Tensor]) -> dict[int, int]:
-    """The other text of each text's pair; of one that is in several pairs the last one's."""
+    """Return the other text of each text's pair; of one that is in several pairs the last one's."""
     found: dict[int, int] = {}
     for first, second in zip(places["queries"].tolist(), places["documents"].tolist(), strict=True):
         found |= {first: second, second: first}

@@ -45,7 +45,7 @@ def _stemmer() -> tantivy.TextAnalyzer:
 
 
 def stemmed(document: Document, stop_words: frozenset[str]) -> list[tuple[str, str]]:
-    """(stem, word) of each run of letters of a document that is not a stop word, its title first."""
+    """Return (stem, word) of each run of letters of a document that is not a stop word, its title first."""
     text = f"{document.title}\n{document_text(document)}"
     words = [word for word in _LETTERS.findall(text.lower()) if word not in stop_words]
     return list(zip(_stemmer().analyze(" ".join(words)), words, strict=True))
@@ -59,7 +59,7 @@ class Stems:
         self._words: dict[str, dict[str, int]] = json.loads((folder / "stems.json").read_text(encoding="utf-8"))
 
     def word(self, stem: str, rng: Random) -> str:
-        """One of a stem's words, drawn by log(count + 1)."""
+        """Return one of a stem's words, drawn by log(count + 1)."""
         words = self._words.get(stem, {stem: 1})
         return rng.choices(list(words), [math.log(count + 1) for count in words.values()])[0]
 

@@ -77,7 +77,7 @@ def _inside(text: str, block: Block, kept: Kept) -> str:
 
 
 def plain(view: DocumentView, number: int) -> str:
-    """A section with all below it as text, its own heading left out."""
+    """Return a section with all below it as text, its own heading left out."""
     return view.sections[number].subtree_text()
 
 
@@ -117,7 +117,7 @@ def _drawing(name: str, shown: Callable[[DocumentView, int, Random], str]) -> Ca
 
 
 def siblings_first(view: DocumentView, number: int, rng: Random) -> list[int]:
-    """A section's negatives as SRR has them: siblings, then others of the document."""
+    """Return a section's negatives as SRR has them: siblings, then others of the document."""
     wanted = view.options.negatives
     siblings = view.children(view.parents[number]) if number else []
     found = view.negatives(number, siblings, rng, wanted)

@@ -54,7 +54,7 @@ class Batch:
 
 
 def batch_of(trees: Sequence[tuple[int, Tree]]) -> Batch:
-    """The batch of some trees, each with its document's number."""
+    """Return the batch of some trees, each with its document's number."""
     found: list[list[tuple[int, Tree]]] = [[] for _ in range(LEVELS)]
     for owner, tree in trees:
         for each in tree.walk() if isinstance(tree, Inner) else [tree]:

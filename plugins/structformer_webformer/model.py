@@ -68,7 +68,7 @@ class Special:
 
     @classmethod
     def of(cls, tokenizer: Any) -> Special:
-        """Those of a tokenizer. Raises ModelError where it lacks one."""
+        """Return those of a tokenizer. Raises ModelError where it lacks one."""
         named = [getattr(tokenizer, f"{name}_token_id", None) for name in ("cls", "mask", "pad")]
         found = [int(number) for number in named if number is not None]
         if len(found) < len(named):
@@ -114,7 +114,7 @@ class Webformer(torch.nn.Module):
     def forward(
         self, batch: Batch, masked: Sequence[Masked], masker: Masker, rng: Random, batch_tokens: int | None = None
     ) -> dict[str, torch.Tensor]:
-        """The losses by their names, scalars; those that the batch asks nothing for are left out."""
+        """Return the losses by their names, scalars; those that the batch asks nothing for are left out."""
         losses: dict[str, torch.Tensor] = {}
         vectors, mlm = self.read_texts(batch, masker, rng, batch_tokens)
         if mlm is not None:
@@ -127,7 +127,7 @@ class Webformer(torch.nn.Module):
     def read_texts(
         self, batch: Batch, masker: Masker, rng: Random, batch_tokens: int | None = None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """(texts, width), each text's [CLS], and the mean loss of the masked words, None without any."""
+        """Return (texts, width), each text's [CLS], and the mean loss of the masked words, None without any."""
         chosen = [masker.masked((self.special.cls, *text.ids), rng) for text in batch.texts]
         types = [(0, *text.types) for text in batch.texts]
         buckets = length_buckets([len(ids) for ids, _ in chosen], self.words.device.type, batch_tokens)
@@ -166,7 +166,7 @@ class Webformer(torch.nn.Module):
         return torch.cat([front, vectors[children].to(front.dtype)], 1), mask
 
     def read_nodes(self, rows: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """(nodes, 2 + most children, width): the node encoder's outputs."""
+        """Return (nodes, 2 + most children, width): the node encoder's outputs."""
         found: torch.Tensor = self.nodes(inputs_embeds=rows, attention_mask=mask.long()).last_hidden_state
         return found
 

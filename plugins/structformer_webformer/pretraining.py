@@ -153,7 +153,7 @@ def pretrain(
 
 
 def _checkpoints(workspace: Workspace, corpus: Corpus, location: str, options: PretrainingOptions) -> Path:
-    """The folder of the checkpoints of these options, this corpus and this base model."""
+    """Return the folder of the checkpoints of these options, this corpus and this base model."""
     chosen = replace(options, base_model=location, save_seconds=0.0)
     digest = bytes_digest(json.dumps([corpus.fingerprint, asdict(chosen)]).encode())
     return workspace.cache / f"{_CHECKPOINTS}{digest[:16]}"
@@ -171,7 +171,7 @@ def _start(location: str, options: PretrainingOptions) -> tuple[Webformer, Any]:
 
 
 def corpus_trees(corpus: Corpus, tokenizer: Any, options: PretrainingOptions) -> Iterator[list[Tree]]:
-    """The trees of each document of the corpus."""
+    """Yield the trees of each document of the corpus."""
 
     def tokens(texts: list[str]) -> Any:
         return tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
@@ -231,7 +231,7 @@ def _course(
 
 
 def _rate(passed: float, peak: float) -> float:
-    """The learning rate after a share of the way."""
+    """Return the learning rate after a share of the way."""
     step = min(_SHARES - 1, int(passed * _SHARES))
     return learning_rate(step, _SHARES, peak, schedule="linear", warmup=_WARMUP, step_at=0, step_factor=1.0)
 

@@ -40,7 +40,7 @@ class Branch:
 
 
 def branch_of(root: Section) -> Branch:
-    """The branch of a document's root. Blocks of a section come before the sections in it."""
+    """Return the branch of a document's root. Blocks of a section come before the sections in it."""
     made: dict[int, Branch] = {}
     for section in reversed(list(root.walk())):
         below = [_of_block(section.text, block) for block in section.blocks]
@@ -89,7 +89,7 @@ class Inner:
     """Tokens of all its texts."""
 
     def walk(self) -> Iterator[Text | Inner]:
-        """All nodes of the tree, those below before those above."""
+        """Yield all nodes of the tree, those below before those above."""
         for child in self.children:
             if isinstance(child, Inner):
                 yield from child.walk()  # no deeper than LEVELS
@@ -148,7 +148,7 @@ def _one_text(tag: tuple[int, ...], content: Sequence[int], below: Sequence[_Fol
 def _nodes(
     tag: tuple[int, ...], content: Sequence[int], below: Sequence[_Folded], longest: int, largest: int
 ) -> list[Tree]:
-    """The parts of a branch that is too large for one text."""
+    """Return the parts of a branch that is too large for one text."""
     room = longest - 2 * len(tag)
     pieces = [content[start : start + room] for start in range(0, len(content), room)]
     children: list[Tree] = [text for piece in pieces if (text := _one_text(tag, piece, [], longest))]

@@ -13,7 +13,7 @@ from structformer_exports.export_forms import FORMS, Asked, Form
 
 
 def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An option for each form, and its place."""
+    """Return an option for each form, and its place."""
     for form in reversed(FORMS):
         kind: dict[str, Any] = {"is_flag": True} if form.in_model else {"type": OutputPath()}
         function = click.option(form.option, form.name.replace("-", "_"), help=form.help, **kind)(function)
@@ -134,7 +134,7 @@ def _to_engine(workspace: Path, engine: str) -> tuple[str, int, str]:
 
 
 def _named_set(out: Output, workspace: Path, settings: tuple[str, ...]) -> dict[str, Any]:
-    """The options of the set of Examples that is exported, said where there are others."""
+    """Return the options of the set of Examples that is exported, said where there are others."""
     from structformer.sampling import Samples, other_flags
     from structformer.training import training_options
 

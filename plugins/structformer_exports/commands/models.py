@@ -53,7 +53,7 @@ def _facts(model: Any, dimensions: str) -> str:
 
 
 def _figure(retrieval: float | None, sources: list[str], source: str) -> str:
-    """A figure with the number of its source; "" without a figure. Those of several sources say nothing of each
+    """Return a figure with the number of its source; "" without a figure. Those of several sources say nothing of each
     other.
     """
     return "" if retrieval is None else f"  {retrieval:.2f} [{1 + sources.index(source)}]"

@@ -136,7 +136,7 @@ def command(
 
 
 def _named_files(given: tuple[str, ...], pipelines: list[str]) -> dict[str, str]:
-    """Files by name from NAME=PATH. Raises UsageError on a name that no row has, or a file that is not there."""
+    """Return files by name from NAME=PATH. Raises UsageError on a name that no row has, or a file that is not there."""
     from structformer_lab.row_places import files_of
 
     known, found = files_of(pipelines), {}

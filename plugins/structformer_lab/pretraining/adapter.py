@@ -108,7 +108,7 @@ class _Corpus:
             self._of_document.setdefault(pair.document, []).append(pair)
 
     def batch(self, choice: random.Random, size: int) -> list[Pair]:
-        """At most `size` pairs, no two with the same question or passage."""
+        """Return at most `size` pairs, no two with the same question or passage."""
         chosen: list[Pair] = []
         seen: set[str | int] = set()
 
