@@ -46,8 +46,9 @@ _BRACES = re.compile(rf"{_FLAT_TEMPLATE.pattern}|\{{{{2,}}|\}}{{2,}}")
 _BRACKETS = re.compile(r"\[\[[^\[\]:\n]*\]\]|\[\[|\]\]")  # a plain link whole
 _LINK_TARGET = re.compile(r"[^\[\]{}<>\n|\x7f]*")
 _NAME = re.compile(r"[^|\n#<\x7f]*")
-# An address among the arguments of templates, in a text that is not shown.
-ADDRESS = re.compile(rf"(?<!\w)(?:{PROTOCOLS}){URL_CHARACTERS[:-1]}|}}]+", re.IGNORECASE)
+# An address among the arguments of templates, in a text that is not shown. A host has no "=".
+_IN_ADDRESS = f"{URL_CHARACTERS[:-1]}|}}"
+ADDRESS = re.compile(rf"(?<!\w)(?:{PROTOCOLS}){_IN_ADDRESS}=/?]+(?:[/?]{_IN_ADDRESS}]*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

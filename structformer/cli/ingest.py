@@ -47,6 +47,7 @@ base_url_option = click.option(
 _NONE = "none"  # for --base-url
 _SHOWN = 20
 _LINE = re.compile(r"^line \d+: ")
+_MOST_ALIKE = 3  # files with the same message that are all named
 _NAMED = 5  # of each kind of file that is not a document
 
 
@@ -244,9 +245,11 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     out.json(report.as_dict())
     # Inclusions that lie outside are one line together, below.
     alike: dict[Any, list[tuple[str, str]]] = {}
+    counts = Counter(_LINE.sub("", message) for _, message in report.messages)
     for place, (path, message) in enumerate(report.messages):
         if out.verbose or OUTSIDE not in message:
-            alike.setdefault(place if out.verbose else _LINE.sub("", message), []).append((path, message))
+            kind = _LINE.sub("", message)
+            alike.setdefault(place if out.verbose or counts[kind] <= _MOST_ALIKE else kind, []).append((path, message))
     shown = []
     for (path, message), *others in list(alike.values())[: None if out.verbose else _SHOWN]:
         shown += [(path, message), *others]

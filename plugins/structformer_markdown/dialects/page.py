@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from markdown_it.common.utils import normalizeReference
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from structformer.errors import ReadError
@@ -189,6 +190,8 @@ class Inline:
         if state.src[state.pos] not in self.first or not (match := self.pattern.match(state.src, state.pos)):
             return False
         shown = self.shown(match)
+        if match[0][0] == "[" and normalizeReference(match[1]) in state.env.get("references", ()):
+            shown = shown.replace(match[1], f"[{match[1]}]", 1)  # what is a link by its name alone
         if match.end() > state.posMax or match[0].count("`") % 2 or (state.linkLevel and shown[:1] == "["):
             return False  # it ends in code, or is a link in a link
         if not silent:

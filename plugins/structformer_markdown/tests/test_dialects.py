@@ -530,6 +530,11 @@ def test_headings_of_tabs_are_labels_and_no_sections():
     assert found.root.children[0].text == "R\n\nTip: Mind.\n\nC#\n\nText.\n\nAfter."
 
 
+def test_a_name_with_classes_is_a_link_if_it_is_defined():
+    found = page("See [knots]{#ident .big}, [sails]{.big}.\n\n[knots]: knots.md\n")
+    assert targets(found) == [("knots.md", "knots")]
+
+
 def test_classes_in_braces_are_no_text():
     assert text("A lead. {.lead}\n\nA [span]{.mark} here.\n") == "A lead.\n\nA span here."
 
