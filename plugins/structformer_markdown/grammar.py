@@ -162,12 +162,8 @@ def _ended(rule: Callable[..., bool], state: StateBlock, start: int, end: int, s
     level = next((int(each.tag[1]) for each in reversed(state.tokens) if each.type == "heading_open"), 6)
     for line in range(start + 2, end):
         mark = HEADING.match(line_of(state, line))
-        if (
-            mark
-            and mark[0].count("#") <= level
-            and state.isEmpty(line - 1)
-            and (line + 1 == end or state.isEmpty(line + 1))
-        ):
+        is_alone = state.isEmpty(line - 1) and (line + 1 == end or state.isEmpty(line + 1))
+        if mark and mark[0].count("#") <= level and is_alone:
             opened.append(first[:20])
             begin = start + (token.type == "fence")
             token.content = state.getLines(begin, line, state.sCount[start], True) + ("" if token.markup else close)

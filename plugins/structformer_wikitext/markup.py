@@ -47,8 +47,7 @@ _BRACKETS = re.compile(r"\[\[[^\[\]:\n]*\]\]|\[\[|\]\]")  # a plain link whole
 _LINK_TARGET = re.compile(r"[^\[\]{}<>\n|\x7f]*")
 _NAME = re.compile(r"[^|\n#<\x7f]*")
 # An address among the arguments of templates, in a text that is not shown. A host has no "=".
-_IN_ADDRESS = f"{URL_CHARACTERS[:-1]}|}}"
-ADDRESS = re.compile(rf"(?<!\w)(?:{PROTOCOLS}){_IN_ADDRESS}=/?]+(?:[/?]{_IN_ADDRESS}]*)?", re.IGNORECASE)
+ADDRESS = re.compile(rf"(?i)(?<!\w)(?:{PROTOCOLS}){URL_CHARACTERS[:-1]}|}}=/?]+(?:[/?]{URL_CHARACTERS[:-1]}|}}]*)?")
 
 
 @dataclass(frozen=True, slots=True)

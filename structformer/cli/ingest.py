@@ -46,7 +46,6 @@ base_url_option = click.option(
 )
 _NONE = "none"  # for --base-url
 _SHOWN = 20
-_LINE = re.compile(r"^line \d+: ")
 _MOST_ALIKE = 3  # files with the same message that are all named
 _NAMED = 5  # of each kind of file that is not a document
 
@@ -245,18 +244,17 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     out.json(report.as_dict())
     # Inclusions that lie outside are one line together, below.
     alike: dict[Any, list[tuple[str, str]]] = {}
-    counts = Counter(_LINE.sub("", message) for _, message in report.messages)
-    for place, (path, message) in enumerate(report.messages):
+    kinds = [re.sub(r"^line \d+: ", "", message) for _, message in report.messages]
+    many = {kind for kind, count in Counter(kinds).items() if count > _MOST_ALIKE and not out.verbose}
+    for place, ((path, message), kind) in enumerate(zip(report.messages, kinds, strict=True)):
         if out.verbose or OUTSIDE not in message:
-            kind = _LINE.sub("", message)
-            alike.setdefault(place if out.verbose or counts[kind] <= _MOST_ALIKE else kind, []).append((path, message))
+            alike.setdefault(kind if kind in many else place, []).append((path, message))
     shown = []
     for (path, message), *others in list(alike.values())[: None if out.verbose else _SHOWN]:
         shown += [(path, message), *others]
         also = f" (as {len(others)} more file{'s' * (len(others) > 1)})" if others else ""
         out.note(f"{printable(path)}: {printable(message)}{also}")
-    left = report.message_count - len(shown) - (0 if out.verbose else report.not_followed)
-    if left > 0:
+    if (left := report.message_count - len(shown) - (0 if out.verbose else report.not_followed)) > 0:
         out.note(f"... {left} more in {reports / 'report.jsonl'}")
     if report.not_followed:
         _say_outside(out, report, Workspace(workspace))

@@ -84,8 +84,7 @@ class DenseJudge(Judge):
         cosines = self.asked.vectors[self.numbers] @ self.asked.passages.T
         near = cosines.masked_fill(scores < NOTHING / 2, NOTHING)
         count = min(_JUDGED_OVER, scores.shape[1])
-        self._places = torch.cat([torch.topk(each, count).indices.flatten() for each in (scores, near)])
-        self._places = torch.unique(self._places)
+        self._places = torch.unique(torch.cat([torch.topk(each, count).indices.flatten() for each in (scores, near)]))
         self._texts = lists.texts(self._places.tolist())
         self._right, self._wrong = (each[:, self._places] for each in self.asked.allowed(self.numbers))
 
