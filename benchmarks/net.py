@@ -19,8 +19,8 @@ from unittest import mock
 
 from structformer.formats.source import SourceFile
 from structformer.ingestion import find_losses, text_of
-from structformer.ingestion.walk import FolderFiles, walk
 from structformer.plugins import load_plugins
+from words_kept import claimed_files
 
 PLUGINS = load_plugins()
 _WORD = re.compile(r"(?<![^\s(>|{])[^\W\d_]{4,40}(?=[\s,.;:!?)<|}])")
@@ -39,16 +39,13 @@ def share(data: bytes, texts: list[str], pattern: re.Pattern[str]) -> float:
 
 def measure(folder: Path, every: int, show: int) -> None:
     """Print a folder's row and its first alarms."""
-    shares, alarms, neighbours = [], [], FolderFiles(folder)
-    for number, found in enumerate(walk(folder)):
-        claimed = PLUGINS.claiming(found.path)
-        if found.problem or found.note or not claimed or number % every or not hasattr(claimed[0], "not_text"):
-            continue
-        data = found.location.read_bytes()
-        texts = [text_of(each) for each in claimed[0].read(SourceFile(found.path, data, neighbours=neighbours), {})]
+    shares, alarms = [], []
+    for _, format, source in claimed_files(folder, every):
+        texts = [text_of(each) for each in format.read(source, {})] if hasattr(format, "not_text") else []
         if texts:
-            shares.append(share(data, texts, claimed[0].not_text))
-            alarms += [f"{found.path}: {loss}" for loss in find_losses(data, texts, claimed[0])[:1]]
+            data = source.read()
+            shares.append(share(data, texts, format.not_text))
+            alarms += [f"{source.path}: {loss}" for loss in find_losses(data, texts, format)[:1]]
     least, median = (min(shares), statistics.median(shares)) if shares else (0, 0)
     print(f"| {folder.name} | {len(shares):,} | {least:.0%} | {median:.1%} | {len(alarms)} |", flush=True)
     for alarm in alarms[:show]:
@@ -78,7 +75,7 @@ def _to_the_end(cursor: Any, name: str, ends: object = ()) -> str:
 
 
 def defects() -> bool:
-    """Put back what findings F1, F3, F7 and F11 were; True if each is told."""
+    """Put four known defects back into their readers, one at a time. Return whether each raises an alarm."""
     print("\n| defect | alarms before | alarm after |\n|---|---|---|")
     environment = "\\newenvironment{solution}{\\comment}{\\endcomment}\\begin{document}\\section{A}" + PROSE
     latex = environment + "\\begin{solution}x\\end{solution}\\section{B}" + OTHER + "\\end{document}"
@@ -88,34 +85,34 @@ def defects() -> bool:
         f"<h1>A</h1><p>{PROSE}<a epub:type=noteref href='#n'>1</a></p><aside epub:type=footnote id=n>{OTHER}</aside>"
     )
     table = f"A\n=\n\n{PROSE}\n\n.. csv-table:: T\n\n   {OTHER.replace(' ', ', ')}\n"
-    told = [
+    alarms = [
         is_told(
-            "F1, `\\comment` takes the rest of a file",
+            "`\\comment` takes the rest of a file",
             "latex",
             latex,
             structformer_latex__cursor__Cursor__skip_environment=_to_the_end,
         ),
         is_told(
-            "F3, a title of hundreds of words is lost",
+            "a title of hundreds of words is lost",
             "xml",
             title,
             structformer__formats__builder__TreeBuilder___write_paragraph=lambda *given: None,
         ),
         is_told(
-            "F7, notes are taken for furniture",
+            "notes are taken for furniture",
             "html",
             notes,
             structformer_html__elements__is_aside_of_content=lambda *given: False,
             structformer_html__walking___Linked__holds=lambda *given: False,
         ),
         is_told(
-            "F11, a csv-table is dropped",
+            "a csv-table is dropped",
             "rst",
             table,
             structformer_rst__directives___CsvTable__run=lambda self: [],
         ),
     ]
-    return all(told)
+    return all(alarms)
 
 
 def main() -> None:

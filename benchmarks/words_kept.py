@@ -17,13 +17,15 @@ import sys
 import tempfile
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from lxml import etree
 from lxml import html as lxml_html
+from structformer.formats import Format
 from structformer.formats.source import SourceFile
 from structformer.ingestion import ingest
-from structformer.ingestion.walk import FolderFiles, walk
+from structformer.ingestion.walk import FolderFiles, Found, walk
 from structformer.plugins import load_plugins
 
 LIMIT = 0.995
@@ -101,31 +103,34 @@ def pandoc_words(path: Path, data: bytes) -> Counter[str] | None:
     return Counter(words_of(done.stdout.decode("utf-8", "replace"))) if done.returncode == 0 else None
 
 
+def claimed_files(folder: Path, every: int) -> Iterator[tuple[Found, Format, SourceFile]]:
+    """Yield each n-th file of a folder that a format reads, with that format and what it reads."""
+    plugins, neighbours = load_plugins(), FolderFiles(folder)
+    for number, file in enumerate(walk(folder)):
+        claimed = plugins.claiming(file.path)
+        if not (file.problem or file.note or number % every) and claimed:
+            yield file, claimed[0], SourceFile(file.path, file.location.read_bytes(), neighbours=neighbours)
+
+
 def measure(folder: Path, every: int, worst: int) -> bool:
     """Print a folder's row and its worst pages; True when both limits hold."""
-    plugins = load_plugins()
-    neighbours = FolderFiles(folder)
     pages = total = lost = 0
     left: Counter[str] = Counter()
     losses: list[tuple[int, str, list[str]]] = []
-    for number, found in enumerate(walk(folder)):
-        claimed = plugins.claiming(found.path)
-        if found.problem or found.note or not claimed or number % every:
-            continue
-        data = found.location.read_bytes()
+    for file, format, source in claimed_files(folder, every):
         expected: Counter[str] | None
-        if claimed[0].name == "html":
-            expected, left_here = page_words(data)
+        if format.name == "html":
+            expected, left_here = page_words(source.read())
             left += left_here
-        elif shutil.which("pandoc") and found.location.suffix.lower() in (*PANDOC, ".xml"):
-            expected = pandoc_words(found.location, data)
+        elif shutil.which("pandoc") and file.location.suffix.lower() in (*PANDOC, ".xml"):
+            expected = pandoc_words(file.location, source.read())
         else:
             continue
         if expected is None:
             left["files that pandoc refuses"] += 1
             continue
         ours: Counter[str] = Counter()
-        for document in claimed[0].read(SourceFile(found.path, data, neighbours=neighbours), {}):
+        for document in format.read(source, {}):
             for section in document.sections():
                 ours.update(words_of(section.title))
                 ours.update(words_of(section.text))
@@ -133,7 +138,7 @@ def measure(folder: Path, every: int, worst: int) -> bool:
         pages += 1
         total += expected.total()
         lost += missing.total()
-        losses.append((missing.total(), found.path, [word for word, _ in missing.most_common(8)]))
+        losses.append((missing.total(), source.path, [word for word, _ in missing.most_common(8)]))
     with tempfile.TemporaryDirectory() as temporary:
         report = ingest(folder, temporary)
     references = [counts for kind, counts in report.links.items() if kind != "embed"]  # images are no documents
