@@ -2,8 +2,8 @@
 
     python benchmarks/runtimes.py SHARED [--sets prometheus npm ...] [--work DIR]
 
-SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Each runtime indexes each set anew in a
-process of its own; onnxruntime's has no torch to import. Prints a Markdown table: nDCG@10 of documents by the default
+SHARED holds corpora/NAME.tar.xz and eval/NAME/{queries.jsonl,qrels.tsv}. Each set is indexed anew for each runtime, in
+a separate process; torch is hidden from onnxruntime's. Prints a Markdown table: nDCG@10 of documents by the default
 search, CPU seconds of `index` for 1,000 passages (the static encoder and the vectors), the process's memory at its
 highest, and milliseconds a search (the median over the set's questions but the first)."""
 

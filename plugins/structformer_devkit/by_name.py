@@ -92,7 +92,7 @@ def _names(app: click.Command) -> dict[str, Collection[str]]:
 
 
 def _plugin(name: str, given: Sequence[str], known: Iterable[str]) -> list[Checked]:
-    """Return all that a plugin supplies. known: the names of what is no plugin."""
+    """Return all that a plugin supplies. known: names that are not plugins'."""
     plugins = load_plugins()
     plugin = next((each for each in plugins.installed if each.name == name), None)
     if plugin is None:

@@ -170,15 +170,15 @@ def log_queries(
     for query in queries:
         sample.add(plain(query), query, 0, None)
     asked = PseudoQueryScores([PseudoQuery(each.text, 0, LOG) for each in sample.in_order()], search)
-    found = []
+    answered = []
     for start in range(0, len(asked), _BATCH):
         numbers = list(range(start, min(start + _BATCH, len(asked))))
         cosines, _, words, *_ = asked.parts(asked.vectors[numbers], numbers)
         firsts = asked.owners[asked.totals(asked.vectors[numbers], numbers).argmax(1)].tolist()
         for row, (number, first) in enumerate(zip(numbers, firsts, strict=True)):
             if all(first in _best(asked, scores[row]) for scores in (cosines, words)):
-                found.append(PseudoQuery(asked.questions[number].text, first, LOG))
-    return found
+                answered.append(PseudoQuery(asked.questions[number].text, first, LOG))
+    return answered
 
 
 def _best(asked: PseudoQueryScores, scores: torch.Tensor) -> set[int]:

@@ -18,7 +18,7 @@ from structformer.cli import (
     watched,
 )
 
-SEARCH = "search"  # the teacher that is no model
+SEARCH = "search"  # names the whole search as the teacher, not a model
 
 
 @click.command(

@@ -531,8 +531,8 @@ def test_headings_of_tabs_are_labels_and_no_sections():
 
 
 def test_a_name_with_classes_is_a_link_if_it_is_defined():
-    found = page("See [knots]{#ident .big}, [sails]{.big}.\n\n[knots]: knots.md\n")
-    assert targets(found) == [("knots.md", "knots")]
+    document = page("See [knots]{#ident .big}, [sails]{.big}.\n\n[knots]: knots.md\n")
+    assert targets(document) == [("knots.md", "knots")]
 
 
 def test_classes_in_braces_are_no_text():

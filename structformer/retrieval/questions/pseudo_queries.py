@@ -290,18 +290,18 @@ def read_query_log(path: Path) -> list[str]:
     """Return the distinct queries of a log, in order: a query a line, `id<TAB>query`, or JSON lines with "query" or
     "text". Raises UsageError, naming the line, if unreadable, and on a log without queries.
     """
-    found: dict[str, str] = {}
+    queries: dict[str, str] = {}
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
             for number, line in enumerate(lines, 1):
                 text = _query(line.strip(), f"{path}, line {number}")
                 if any(map(str.isalnum, text)) and len(text) <= _LONGEST:
-                    found.setdefault(plain(text), text)
+                    queries.setdefault(plain(text), text)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    if not found:
+    if not queries:
         raise UsageError(f"{path} has no queries")
-    return list(found.values())
+    return list(queries.values())
 
 
 def _query(line: str, place: str) -> str:
