@@ -8,14 +8,13 @@ hold the question word for word take no part.
 from collections.abc import Sequence
 from random import Random
 
-import numpy as np
 import torch
 
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.kinds import Ranker
 from structformer.query_side.training_queries import Judge
 from structformer.retrieval.documents.units import Units
-from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores
+from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores, document_ranks
 from structformer.sampling import Example
 from structformer.training.data.batching import Prepared, in_order
 from structformer.training.judged.judging import Ranks
@@ -81,8 +80,7 @@ class DenseJudge(Judge):
     def __init__(self, lists: SearchLists, numbers: Sequence[int]) -> None:
         super().__init__(lists.asked, numbers[:_MOST_JUDGED])
         scores = lists.scores(self.numbers)
-        cosines = self.asked.vectors[self.numbers] @ self.asked.passages.T
-        near = cosines.masked_fill(scores < NOTHING / 2, NOTHING)
+        near = (self.asked.vectors[self.numbers] @ self.asked.passages.T).masked_fill(scores < NOTHING / 2, NOTHING)
         count = min(_JUDGED_OVER, scores.shape[1])
         self._places = torch.unique(torch.cat([torch.topk(each, count).indices.flatten() for each in (scores, near)]))
         self._texts = lists.texts(self._places.tolist())
@@ -94,8 +92,5 @@ class DenseJudge(Judge):
         texts = [self.asked.questions[number].text for number in self.numbers]
         cosines = torch.from_numpy(ranker.encode_queries(texts) @ ranker.encode_documents(self._texts).T)
         best = cosines.masked_fill(~self._right, NOTHING).amax(1)
-        owners = self.asked.owners[self._places]
-        others = torch.full((len(texts), int(self.asked.owners.max()) + 1), NOTHING)
         wrong = cosines.masked_fill(~self._wrong, NOTHING)
-        others = others.scatter_reduce(1, owners[None].expand(len(texts), -1), wrong, "amax")
-        return np.asarray(1 + ((others >= best[:, None]) & (others > NOTHING / 2)).sum(1), np.int64)
+        return document_ranks(best, wrong, self.asked.owners[self._places], len(self.asked.overviews))

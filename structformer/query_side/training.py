@@ -29,7 +29,6 @@ from structformer.retrieval.vector_making import made_vectors
 from structformer.retrieval.vectors.dense import DenseIndex
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.retrieval.vectors.encoder_places import base_place, load_untrained
-from structformer.retrieval.vectors.second_look import own_outlines
 from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.data.batching import Batching
@@ -48,7 +47,6 @@ _LISTS = 16  # questions of a step of distillation, each with four passages
 _LEARNING_RATE = 1e-4
 _SITE = 0.5  # of `own_outlines`: of 14 judged corpora, Ruff's site and eight manuals have 0, five sites 1
 _EPOCHS, _MOST_SEEN = 12.0, 40_000  # how often each question is seen, and how many in all
-_DEFAULT = TrainingOptions()
 Progress = Callable[[str, int, int], None]
 _IN_OPTIONS = {each.name: f"options=TrainingOptions({each.name}=...)" for each in fields(TrainingOptions)}
 
@@ -180,7 +178,7 @@ def _question_source(
         passages=drawn.search.encoder.passages or drawn.search.encoder,
         mix=drawn.samples.mix(options.mix),
         query_model=drawn.queries,
-        site=own_outlines(drawn.search.units) > _SITE,
+        site=drawn.search.own_outlines > _SITE,
     )
 
 
@@ -206,14 +204,12 @@ def distil_search(
         groups=options.groups or _LISTS,
         learning_rate=options.learning_rate or _LEARNING_RATE,
         query_log=None,
-        questions=_DEFAULT.questions,
+        questions=TrainingOptions().questions,
     )
     document_tokens = resolve(chosen, device_name()).document_tokens
+    batching = Batching(device_name(), options.batch_tokens)
     objective = ObjectiveOptions(
-        "infonce",
-        query_tokens=options.query_tokens,
-        document_tokens=document_tokens,
-        batching=Batching(device_name(), options.batch_tokens),
+        "infonce", query_tokens=options.query_tokens, document_tokens=document_tokens, batching=batching
     )
     source = Source(
         drawn.samples,

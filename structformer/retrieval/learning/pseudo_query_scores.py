@@ -11,7 +11,7 @@ import torch
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.learning.static_scores import CrossFitted, StaticScores
-from structformer.retrieval.questions.asked_questions import AskedQuestions, Progress
+from structformer.retrieval.questions.asked_questions import AskedQuestions, Numbers, Progress
 from structformer.retrieval.questions.pseudo_queries import OPENING, PseudoQuery
 from structformer.retrieval.rankings.hybrid_score import (
     PARTS,
@@ -30,7 +30,7 @@ _BATCH = 64
 _ASKED_PARTS = ("dense", "overview", "lexical", "structure", "structure_overview")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UntrainedSearch:
     """The hybrid that pseudo-queries are asked of."""
 
@@ -46,9 +46,13 @@ class UntrainedSearch:
     @property
     def weights(self) -> FusionWeights:
         """Those of the parts that there are."""
-        described = self.index.descriptions is not None
-        own = own_outlines(self.units)
+        own, described = self.own_outlines, self.index.descriptions is not None
         return fusion_weights(pretrained=True, structure=self.static is not None, described=described, own_outlines=own)
+
+    @cached_property
+    def own_outlines(self) -> float:
+        """How far documents have outlines of their own, see `own_outlines`."""
+        return own_outlines(self.units)
 
 
 class PseudoQueryScores(AskedQuestions):
@@ -173,8 +177,13 @@ class PseudoQueryScores(AskedQuestions):
 
     def ranks(self, vectors: torch.Tensor, numbers: Sequence[int]) -> npt.NDArray[np.int64]:
         """(questions,) rank from 1 of the document's best unit, ties against it; last if it has no other unit."""
-        best, wrong = self.best_and_wrong(vectors, numbers)
-        others = torch.full((len(numbers), len(self.overviews)), NOTHING)
-        others = others.scatter_reduce(1, self.owners[None].expand(len(numbers), -1), wrong, "amax")
-        found = 1 + ((others >= best[:, None]) & (others > NOTHING / 2)).sum(1)
-        return np.where((best < NOTHING / 2).numpy(), len(self.overviews) + 1, found.numpy())
+        return document_ranks(*self.best_and_wrong(vectors, numbers), self.owners, len(self.overviews))
+
+
+def document_ranks(best: torch.Tensor, wrong: torch.Tensor, owners: torch.Tensor, documents: int) -> Numbers:
+    """Return (questions,) ranks from 1 of the best right units among other documents' best, ties against them; the last
+    rank without a right unit. best: (questions,); wrong: (questions, units), NOTHING elsewhere; owners: (units,)."""
+    others = torch.full((len(best), documents), NOTHING)
+    others = others.scatter_reduce(1, owners[None].expand(len(best), -1), wrong, "amax")
+    ranks = 1 + ((others >= best[:, None]) & (others > NOTHING / 2)).sum(1)
+    return np.where((best < NOTHING / 2).numpy(), documents + 1, ranks.numpy())
