@@ -45,6 +45,6 @@ def test_it_is_a_command_that_a_query_log_adds_to(tmp_path, base, run):
     assert done.code == 0, done.err
     assert "questions drawn" in done.err
     assert (workspace / "models" / "bi-encoder-distilled").is_dir()
-    for wrong in (["--student", "cross-encoder"], ["--loss", "kl"]):
+    for wrong in (["--student", "cross-encoder"], ["--loss", "kl"], ["--base-model", "scratch"]):
         refused = run("distill", "--teacher", "search", "-w", workspace, *wrong)
         assert (refused.code, "--teacher search teaches a bi-encoder" in refused.err) == (2, True)

@@ -66,8 +66,8 @@ def command(
     from structformer.training import RunMode, train_ranker, training_options
 
     of_search = teacher == SEARCH
-    if of_search and (ranker != "bi-encoder" or chosen["loss"]):
-        raise click.UsageError("--teacher search teaches a bi-encoder, by a loss of its own")
+    if of_search and (ranker != "bi-encoder" or chosen["loss"] or chosen["base_model"] == "scratch"):
+        raise click.UsageError("--teacher search teaches a bi-encoder that is pretrained, by a loss of its own")
     chosen.update(ranker=ranker, mix=parse_mix(task_mix) if task_mix else None)
     if not of_search:
         chosen.update(teacher=teacher, loss=chosen["loss"] or "margin-mse")
