@@ -510,7 +510,7 @@ class Page:
         if self._row_is_lost:
             self._open_mark(MarkKind.ROW)
             self._row_is_lost = False
-        self._builder.open_cell(first=self._first_cell, as_lines=self._tables[-1].has_titles)
+        self._builder.open_cell(first=self._first_cell, as_words=self._tables[-1].has_titles)
         self._first_cell = False
         self._open_mark(MarkKind.CELL)
 

@@ -10,7 +10,7 @@ from structformer.formats import TreeBuilder
 class _Cell:
     """A cell being read, and the breaks asked for in it since its last text."""
 
-    as_lines: bool
+    as_words: bool
     has_text: bool = False
     line_ends: int = 0  # of code
     due: int = 0  # 1: a line, 2: a paragraph
@@ -24,10 +24,10 @@ class TableBuilder(TreeBuilder):
         super().__init__(slugs=slugs)
         self._cells: list[_Cell] = []
 
-    def open_cell(self, *, first: bool, as_lines: bool) -> None:
+    def open_cell(self, *, first: bool, as_words: bool) -> None:
         """A cell begins: in its row's line, unless it is the first one there.
 
-        as_lines: whether its paragraphs are lines, as in a table of data; else a cell of several ones ends the line.
+        as_words: whether spaces part its blocks, as in a table of data; else a cell of several ones ends the line.
         """
         if first:
             self.line()
@@ -35,7 +35,7 @@ class TableBuilder(TreeBuilder):
             self.text(" | ")
         else:
             super().text(" | ")
-        self._cells.append(_Cell(as_lines))
+        self._cells.append(_Cell(as_words))
 
     def close_cell(self) -> bool:
         """A cell ends; whether its row goes on in another line."""
@@ -43,16 +43,15 @@ class TableBuilder(TreeBuilder):
 
     def _break(self, due: int) -> None:
         cell = self._cells[-1]
-        cell.due = max(cell.due, 1 if cell.as_lines else due)
+        cell.due = max(cell.due, due)
 
     def _settle(self) -> None:
         """Before a text in a cell: the breaks that wait are some between two texts."""
         for cell in reversed(self._cells):
             if cell.has_text and (cell.due or cell.line_ends):
                 super().verbatim("\n" * cell.line_ends)
-                if cell.due:
-                    super().paragraph() if cell.due > 1 else super().line()
-                cell.ends_line = cell.ends_line or not cell.as_lines
+                self._body.separate(" " if cell.as_words and cell.due else ("", "\n", "\n\n")[cell.due])
+                cell.ends_line = cell.ends_line or not cell.as_words
             elif cell.has_text:
                 break
             cell.has_text, cell.due, cell.line_ends = True, 0, 0

@@ -155,8 +155,7 @@ class Environments:
             self._numbering.subequations(begin=False)
         if name == "document" and self._cursor.is_outermost:
             self._cursor.to_end()
-        if name != "minipage" or not self._tables.in_table:
-            self._output.paragraph()
+        self._output.paragraph()
 
     def _begin_own(self, name: str) -> None:
         macro, end = self._macros.environments[name]
@@ -255,8 +254,7 @@ class Environments:
 
     def _begin_float(self, name: str) -> None:
         """A figure, a table that floats, or an environment that nothing is known of."""
-        if name != "minipage" or not self._tables.in_table:  # a cell's box, as Pandoc writes them, tears no row
-            self._output.builder.paragraph()
+        self._output.builder.paragraph()
         if (block := _BLOCKS.get(name.rstrip("*"))) is not None:
             self._output.open_block(*block)
             if not name.startswith("sub"):

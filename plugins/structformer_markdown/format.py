@@ -419,10 +419,9 @@ class _Reader:
             elif kind == "fence" or kind == "code_block":
                 if self._extended and token.info[:1] == "{" and (self._html_fence(token) or self._directive(token)):
                     continue
-                in_cell = self._html.in_cell
-                (self._builder.line if in_cell else self._block)()
+                self._block()
                 self._code(token)
-                (self._builder.line if in_cell else self._block)()
+                self._block()
             elif kind != "lead":
                 self._structure(tokens, index)
 
@@ -676,13 +675,8 @@ class _Reader:
         self._builder.line()
 
     def _block(self) -> None:
-        """A break between blocks: a blank line, but in lists, whose items are lines, a line; in a cell a space."""
-        if self._html.in_cell:
-            self._builder.space()
-        elif self._list_depth:
-            self._builder.line()
-        else:
-            self._builder.paragraph()
+        """A break between blocks: a blank line, but in lists, whose items are lines, a line."""
+        self._builder.line() if self._list_depth else self._builder.paragraph()
 
     def _structure(self, tokens: list[Token], index: int) -> None:
         token = tokens[index]

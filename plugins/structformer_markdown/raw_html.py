@@ -16,8 +16,6 @@ _BLOCKS = frozenset(
     header hr html legend listing main nav ol option p pre search section select summary table ul xmp""".split()
 )
 _LINES = frozenset({"br", "li", "tr", "thead", "tbody", "tfoot"})
-# Other blocks in a cell leave its row one line.
-_LINES_OF_CELLS = _LINES | {"pre", "listing", "xmp", "table", "caption"}
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _SHOWN = frozenset({"img", "iframe", "video", "audio", "source", "embed"})
 _MARKS = {
@@ -167,11 +165,6 @@ class RawHtml:
         while len(self._open) > self._floor and self._open[-1] in INLINE:
             self._builder.close_mark(self._open.pop())
 
-    @property
-    def in_cell(self) -> bool:
-        """Whether a table's cell is open, and no part of the Markdown in it."""
-        return bool(self._open) and MarkKind.CELL in self._open[self._floor :]
-
     def _tag(self, tag: Tag) -> None:
         builder, name, closing = self._builder, tag.name, tag.closing
         if self.hidden:
@@ -189,10 +182,10 @@ class RawHtml:
             return
         if name == "a":
             self._anchor(tag)
-        elif name in (_LINES_OF_CELLS if (in_cell := self.in_cell) else _LINES):
+        elif name in _LINES:
             builder.line()
         elif name in _BLOCKS:
-            (builder.space if in_cell else builder.paragraph)()
+            builder.paragraph()
         elif name in ("td", "th") and not closing:
             builder.text(" ")
         elif (script := SCRIPTS.get(name)) is not None:

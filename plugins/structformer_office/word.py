@@ -28,8 +28,8 @@ _SCRIPTS = {
     **dict.fromkeys(("sSup/e", "sSub/e", "sSubSup/e", "rad/e"), Script.OPERAND),
 }
 _HEADING_TAG = re.compile(r"<(/?)h([1-6])(?=[ >])")
-# The only paragraph of a cell.
-_IN_CELL = re.compile(r"(<t[dh](?: [^>]*)?>)<p>((?:(?!</?p>).)*)</p>(?=</t[dh]>)", re.DOTALL)
+# A cell of paragraphs alone: they are one line.
+_IN_CELL = re.compile(r"(<t[dh](?: [^>]*)?>)<p>((?:(?!</?(?:p|t[dh]|[ou]l)[ >]).|</p><p>)*)</p>(?=</t[dh]>)", re.DOTALL)
 _TITLE = '<h1 class="structformer-title">'
 _STYLES = """
 p[style-name='Title'] => h1.structformer-title:fresh
@@ -62,7 +62,7 @@ def word_html(data: bytes) -> str:
         convert_image=mammoth.images.img_element(lambda image: {"src": ""}),
         external_file_access=False,
     ).value
-    made = _IN_CELL.sub(r"\1\2", made)
+    made = _IN_CELL.sub(lambda cell: cell[1] + cell[2].replace("</p><p>", " "), made)
     if _TITLE not in made:
         return made
     lowered = _HEADING_TAG.sub(lambda tag: f"<{tag[1]}h{min(6, int(tag[2]) + 1)}", made)

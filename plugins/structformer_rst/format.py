@@ -331,7 +331,7 @@ class _Reader:
             node.parent, (nodes.list_item, nodes.entry, nodes.definition, nodes.field_body, nodes.description)
         ):
             if node.parent.index(node):
-                (builder.space if isinstance(node.parent, nodes.entry) else builder.line)()
+                builder.line()
             self._children(node, depth)
         elif isinstance(node, nodes.container) and "seealso" in node.get("classes", ()):
             self._related += 1

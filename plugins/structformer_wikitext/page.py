@@ -61,8 +61,6 @@ _BLOCK_TAGS = frozenset(
     "p div blockquote center table ul ol dl section article aside figure header footer main nav "
     "details address hr pre caption tbody thead".split()
 )
-# Blocks that are a blank in the cell of a table, whose row stays one line.
-_BLANKS_IN_CELLS = _BLOCK_TAGS - frozenset("table ul ol dl caption tbody thead pre".split()) | {"br"}
 _LINE_TAGS = frozenset("br li tr dt dd summary figcaption".split())
 _CELL_ATTRIBUTES = re.compile(
     r"[^\[\]|{}<\x7f]*(?:\x7f\d+\x7f[^\[\]|{}<\x7f]*)*\|(?!\|)|[^\[\]|{}<\x7f]*(?=<span class=\"answer\">)"
@@ -489,9 +487,7 @@ class PageReader:
                 identifier = Tag(lower, False, tag[len(lower) + 1 : -1]).get("id")
                 builder.open_heading(int(lower[1]), (identifier,) if identifier else ())
             return
-        if lower in _BLANKS_IN_CELLS and builder.in_mark(MarkKind.CELL):
-            builder.space()
-        elif lower in _BLOCK_TAGS:
+        if lower in _BLOCK_TAGS:
             builder.paragraph()
         elif lower in _LINE_TAGS:
             builder.line()

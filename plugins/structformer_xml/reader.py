@@ -440,7 +440,7 @@ class XmlReader:
         if role == _LINE:
             builder.line()
         elif role == _CELL:
-            builder.open_cell(first=above is None or not above.has_text, as_lines=True)
+            builder.open_cell(first=above is None or not above.has_text, as_words=True)
         elif role != _PARAGRAPH or not starts or (above and above.has_text and ended not in self._vocabulary.labels):
             builder.paragraph()
 

@@ -254,18 +254,18 @@ class TreeBuilder:
         (self._heading or self._body).append_verbatim(text)
 
     def line(self) -> None:
-        """Begin a new line with what follows."""
-        if self._heading is not None:
-            self._heading.separate(" ")
+        """Begin a new line with what follows; in a heading and in a table's cell, a block is a space."""
+        if self._heading is not None or self._body.open_kinds.get(MarkKind.CELL):
+            self.space()
         elif self._body.due != "\n\n":
             self._body.due = "\n"
 
     def paragraph(self) -> None:
-        """Begin a paragraph with what follows."""
-        if self._heading is None:
-            self._body.due = "\n\n"
+        """Begin a paragraph with what follows; in a heading and in a table's cell, a block is a space."""
+        if self._heading is not None or self._body.open_kinds.get(MarkKind.CELL):
+            self.space()
         else:
-            self._heading.separate(" ")
+            self._body.due = "\n\n"
 
     def open_link(self, target: str, kind: LinkKind = LinkKind.HYPERLINK) -> None:
         (self._heading or self._body).open_links.append(_OpenLink(kind, target))

@@ -201,9 +201,9 @@ a,"b, c"
 ,===
 """
     )
-    assert document.root.text == "Ropes\nRope | Use\nHemp |\n\nmooring\ntowing\n\nnothing else\n\na | b, c"
+    assert document.root.text == "Ropes\nRope | Use\nHemp | mooring towing\nnothing else\n\na | b, c"
     rows = [(detail, text) for kind, detail, text in blocks(document) if kind == "row"]
-    assert rows == [("header", "Rope | Use"), ("", "Hemp |\n\nmooring\ntowing"), ("", "nothing else"), ("", "a | b, c")]
+    assert rows == [("header", "Rope | Use"), ("", "Hemp | mooring towing"), ("", "nothing else"), ("", "a | b, c")]
 
 
 def test_paragraphs_of_a_cell_are_on_its_line():
@@ -214,7 +214,7 @@ def test_a_blank_line_within_a_cell_parts_no_header_from_rows():
     document = read(
         '[cols="1a"]\n|===\n|*Ropes*\n\n* tie\n+\n----\na\n----\n\n|Sails\n|===\n\n|===\n|A |B\n\n|c\n|d\n|===\n'
     )
-    assert document.root.text == "Ropes\n\ntie\n\na\n\nSails\n\nA | B\nc | d"
+    assert document.root.text == "Ropes tie a\nSails\n\nA | B\nc | d"
     assert [detail for kind, detail, _ in blocks(document) if kind == "row"] == ["", "", "header", ""]
 
 

@@ -86,7 +86,7 @@ def test_html_tables():
             "1 | 2\n3 | 4",
         ),
         ("<tr><td><ul><li>1</li></ul></td><td><pre>2\n</pre></td><td></td><td><p>4</p></td></tr>", "1 | 2 | | 4"),
-        ("<tr><th>A</th></tr><tr><td><p>1</p><p>1b</p></td><td><p>2</p></td></tr>", "A\n1\n1b | 2"),
+        ("<tr><th>A</th></tr><tr><td><p>1</p><p>1b</p></td><td><p>2</p></td></tr>", "A\n1 1b | 2"),
         ("<tr><td><p>1</p><p>1b</p></td><td><p>2</p></td></tr>", "1\n\n1b\n2"),  # may be a layout
         ("<tr><td><pre>a\n b</pre></td><td>2</td></tr>", "a\n b\n2"),
         ("<tr><td>0</td><td><table><tr><td><p>1</p></td><td><p>2</p></td></tr></table></td></tr>", "0 | 1 | 2"),

@@ -193,16 +193,22 @@ def test_raw_html_has_the_same_parts():
         ("<th><p>a</p><p>b</p></th>\n<td><div>c</div></td>", "a b | c"),
         ("<td></td><td>b", "| b"),
         ("<td>\n\n`a`\n\n**b**\n\n</td>\n<td>\n\nc\n\n</td>", "a b | c"),
-        ("<td>a</td>\n<td><pre>b\n c</pre></td>", "a |\nb\n c"),
-        ("<td>a</td>\n<td>\n\n```\nb\n```\n\n- c\n- d\n\n</td>", "a |\nb\nc\nd"),
-        ("<td>a<ul><li>b</li><li>c</li></ul></td>", "a\nb\nc"),
-        ("<td><table><tr><td>a</td><td>b</td></tr></table></td><td>c</td>", "a | b\n| c"),
+        ("<td>a</td>\n<td><pre>b\n c</pre></td>", "a | b\n c"),
+        ("<td>a</td>\n<td>\n\n```\nb\n```\n\n- c\n- d\n\n</td>", "a | b c d"),
+        ("<td>a<ul><li>b</li><li>c</li></ul></td>", "a b c"),
+        ("<td>a</td><td><center>b<br>c</center></td>", "a | b c"),
+        ("<td><table><tr><td>a</td><td>b</td></tr></table></td><td>c</td>", "a | b | c"),
         ("<thead><tr><th>a</th><th>b</th></tr></thead>\n<tbody><tr><td>c</td></tr></tbody>", "a | b\nc"),
     ],
 )
 def test_the_cells_of_a_row_in_html_are_on_a_line_as_far_as_they_can(cells, row):
     text = section(f"Before.\n\n<table>\n<tr>{cells}</tr>\n<tr><td>x</td><td>y</td></tr>\n</table>\n\nAfter.\n").text
     assert text == f"Before.\n\n{row}\nx | y\n\nAfter."
+
+
+def test_a_block_in_a_cell_of_a_pipe_table_leaves_its_row_one_line():
+    table = "| Knot | Use |\n|---|---|\n| Bowline | <ul><li>tow</li><li>moor</li></ul> |\n| Hitch | <p>tie</p>up<br>well |\n"
+    assert section(table).text == "Knot | Use\nBowline | tow moor\nHitch | tie up well"
 
 
 def test_a_bar_in_a_formula_ends_no_cell():
