@@ -134,8 +134,7 @@ class Corpus:
     def document_ids(self) -> Iterator[str]:
         """Yield ids in number order, without reading the sections."""
         for shard in self.shards:
-            for row in self.rows(shard, "documents", ["id"]):
-                yield row["id"]
+            yield from (row["id"] for row in self.rows(shard, "documents", ["id"]))
 
     def document(self, document_id: str) -> Document:
         """Return one document by its id. Raises WorkspaceError when there is none of that id."""

@@ -110,5 +110,4 @@ def _jis_character(pair: str) -> str:
         return "\ufffd"
     row, cell = ord(pair[0]), ord(pair[1])
     first = (row + 1) // 2 + (0x70 if row <= 0x5E else 0xB0)
-    second = cell + (0x1F + (cell >= 0x60) if row % 2 else 0x7E)
-    return bytes((first, second)).decode("cp932", "replace")
+    return bytes((first, cell + (0x1F + (cell >= 0x60) if row % 2 else 0x7E))).decode("cp932", "replace")

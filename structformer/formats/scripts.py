@@ -46,9 +46,7 @@ def written(script: Script, before: str, content: str) -> tuple[str, str, str]:
         return (f"{space}(", content, ")") if _TERMS.search(content) else (space, content, "")
     if not joined or not content or "[" in content:
         return "", content, ""
-    if script is Script.RAISED:
-        return _raised(before, content)
-    return _lowered(before, content)
+    return (_raised if script is Script.RAISED else _lowered)(before, content)
 
 
 def script_text(script: Script, before: str, content: str) -> str:

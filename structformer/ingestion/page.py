@@ -103,8 +103,7 @@ def _shape(corpus: Corpus) -> tuple[Counter[int], list[tuple[str, int]]]:
             depths.update(dict(enumerate(at_depth.tolist())))
             lengths += of_length
     between = (f"{low}-{high - 1}" if high - low > 1 else str(low) for low, high in pairwise(_STEPS[1:]))
-    names = ["none", *between, f"{_STEPS[-1]}+"]
-    return depths, list(zip(names, lengths.tolist(), strict=True))
+    return depths, list(zip(["none", *between, f"{_STEPS[-1]}+"], lengths.tolist(), strict=True))
 
 
 def _shape_of(corpus: Corpus, shard: ShardInfo) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

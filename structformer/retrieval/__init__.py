@@ -67,8 +67,8 @@ if TYPE_CHECKING:
         trained_encoder,
     )
     from structformer.retrieval.vectors.second_look import EncodedQuery, SecondLook, encoded_queries
-    from structformer.retrieval.words.bm25 import idf, saturation
     from structformer.retrieval.words.lexical import FIELDS, Begun, document_text
+    from structformer.text.bm25 import idf, saturation
 
 __all__ = [
     "ENCODER", "FIELDS", "OF", "STATIC_WORDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "WHOLE", "Allowed",

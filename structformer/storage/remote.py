@@ -138,9 +138,7 @@ class RemoteFolder:
 
     def _known(self) -> dict[str, Any]:
         """The store's state that the copy last equalled: digests, sizes and times of files, and the log's entries."""
-        if not self._record.exists():
-            return {"files": {}, "log": []}
-        return dict(read_json(self._record))
+        return dict(read_json(self._record)) if self._record.exists() else {"files": {}, "log": []}
 
     def _remember(self, state: dict[str, str], log: list[str]) -> None:
         files = {}

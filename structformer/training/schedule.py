@@ -20,6 +20,4 @@ def learning_rate(
         return peak * left
     if schedule == "cosine":
         return peak * 0.5 * (1 - math.cos(math.pi * left))
-    if schedule == "step" and step >= step_at:
-        return peak * step_factor
-    return peak
+    return peak * step_factor if schedule == "step" and step >= step_at else peak

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
-from structformer.retrieval.words.bm25 import idf, saturation
+from structformer.text.bm25 import idf, saturation
 
 
 class NotThere(Exception):

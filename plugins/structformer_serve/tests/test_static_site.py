@@ -21,9 +21,9 @@ from structformer.ingestion import ingest
 from structformer.retrieval import STATIC_WORDS
 from structformer.retrieval.documents.units import Unit
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.words.bm25 import idf, saturation
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.words import words_of
+from structformer.text.bm25 import idf, saturation
 from structformer.workspace import Workspace
 
 from boats import boats

@@ -266,8 +266,7 @@ class Units(_Table):
         return _unit(self.row(number))
 
     def __iter__(self) -> Iterator[Unit]:
-        for row in self.rows():
-            yield _unit(row)
+        return map(_unit, self.rows())
 
     def ranker_texts(self, numbers: Sequence[int]) -> list[str]:
         """Return the texts of these units for rankers."""
@@ -281,5 +280,4 @@ class IndexedDocuments(_Table):
         return IndexedDocument(**self.row(number))
 
     def __iter__(self) -> Iterator[IndexedDocument]:
-        for row in self.rows():
-            yield IndexedDocument(**row)
+        return (IndexedDocument(**row) for row in self.rows())

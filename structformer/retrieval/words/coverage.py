@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import tantivy
 
-from structformer.retrieval.words.bm25 import idf
 from structformer.retrieval.words.names import Names
 from structformer.retrieval.words.rows import EXACT, LONGEST_PHRASE, NAMES, Rows, all_of, any_of, either
+from structformer.text.bm25 import idf
 from structformer.text.lexical_analysis import query_terms
 from structformer.text.words import RUN, WRITTEN, bare_words, names_of
 

@@ -12,10 +12,10 @@ from structformer.retrieval.documents.document_filter import Names as LinkNames
 from structformer.retrieval.documents.page_places import page_places
 from structformer.retrieval.documents.units import IndexedDocument, Unit
 from structformer.retrieval.rankings.ranking import in_order
-from structformer.retrieval.words.bm25 import idf
 from structformer.retrieval.words.coverage import Coverage
 from structformer.retrieval.words.names import Names
 from structformer.retrieval.words.rows import DOCUMENT_FIELDS, EXACT, FIELDS, INCOMING, NAMES, Begun, Rows, RowWriter
+from structformer.text.bm25 import idf
 from structformer.text.lexical_analysis import lone_characters, query_terms, weighed_terms
 from structformer.text.words import RUN, CutText, bare_words, cut_text, cut_together, spaced, written_words
 

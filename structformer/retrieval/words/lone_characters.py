@@ -12,7 +12,7 @@ from typing import Any
 
 import tantivy
 
-from structformer.retrieval.words.bm25 import idf, saturation
+from structformer.text.bm25 import idf, saturation
 from structformer.text.lexical_analysis import neighbours
 
 _PAIRS = 64  # that are asked for one by one

@@ -17,9 +17,9 @@ import tantivy
 from structformer.errors import WorkspaceError
 from structformer.retrieval.documents.document_filter import Allowed, Mask
 from structformer.retrieval.rankings.ranking import in_order
-from structformer.retrieval.words.bm25 import idf, saturation
 from structformer.retrieval.words.lone_characters import LoneCharacters
 from structformer.storage.files import read_errors
+from structformer.text.bm25 import idf, saturation
 from structformer.text.lexical_analysis import (
     Analyzer,
     Cut,

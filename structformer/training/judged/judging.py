@@ -8,18 +8,17 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.sparse import csr_array
 
 from structformer.models.held_out_verdict import Judged
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.sampling.held_out import DevelopmentSet
+from structformer.text.bm25 import idf, saturation
 from structformer.text.lexical_analysis import analyzer
 from structformer.text.words import spaced
 
 _CANDIDATES = 20  # of BM25's first passages of a query of held-out structure, which a cross-encoder puts in order
 _MAX_DEV_QUERIES = 60  # such queries that it is asked
 
-_K1, _B = 1.2, 0.75  # of BM25, as Lucene has them
 
 _TOP = 10
 _STANDARD_ERRORS = 1.96  # of a 95 % interval
@@ -183,22 +182,16 @@ def order_by_words(queries: Sequence[str], texts: Sequence[str]) -> npt.NDArray[
     """
     cut = analyzer("en")
     words = [Counter(cut.analyze(spaced(text))) for text in texts]
-    known = {word: number for number, word in enumerate(dict.fromkeys(word for each in words for word in each))}
-    rows = np.repeat(np.arange(len(texts)), [len(each) for each in words])
-    columns = np.fromiter((known[word] for each in words for word in each), np.int64, len(rows))
-    counts = np.fromiter((count for each in words for count in each.values()), np.float64, len(rows))
-    lengths = np.bincount(rows, counts, len(texts))
-    holding = np.bincount(columns, minlength=len(known))
-    rarity = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5))
-    relative = 1 - _B + _B * lengths / max(1e-9, lengths.mean())
-    weights = rarity[columns] * counts * (_K1 + 1) / (counts + _K1 * relative[rows])
-    table = csr_array((weights, (rows, columns)), shape=(len(texts), len(known)))
-    asked = np.zeros((len(known), len(queries)))
+    average = sum(each.total() for each in words) / max(1, len(texts))
+    weights: dict[str, dict[int, float]] = {}
+    for row, counts in enumerate(words):
+        for word, count in counts.items():
+            weights.setdefault(word, {})[row] = saturation(count, counts.total(), average)
+    scores = np.zeros((len(queries), len(texts)))
     for number, query in enumerate(queries):
         for word in cut.analyze(spaced(query)):
-            if word in known:
-                asked[known[word], number] += 1
-    scores = (table @ asked).T
+            found = weights.get(word, {})
+            scores[number, list(found)] += idf(len(found), len(texts)) * np.array([*found.values()])
     return np.argsort(-scores, axis=1, kind="stable")
 
 
