@@ -11,7 +11,6 @@ from random import Random
 from typing import Any
 
 import torch
-from structformer.errors import UsageError
 from structformer.models import BiEncoder, RankerOptions
 from structformer.sampling import Example
 from structformer.training import (
@@ -23,6 +22,7 @@ from structformer.training import (
     Prepared,
     Reading,
     TokenBatch,
+    fresh_bert,
 )
 from torch.nn.functional import gelu, linear, log_softmax, scaled_dot_product_attention
 from torch.nn.utils.rnn import pad_sequence
@@ -46,7 +46,33 @@ class MaskedAutoencoder(BiEncoder):
         return super().start(location, kind, replace(options, pooling=options.pooling or "cls"))
 
 
-class RetroMAEObjective(CondenserObjective):
+class DecoderObjective(CondenserObjective):
+    """A loss of a decoder that reads words at their places: as the encoder embeds them, or, if it has no embeddings of
+    places and kinds as BERT has, by fresh ones of these beside its words, which are saved beside the layers.
+    """
+
+    taught = MASKED_AUTOENCODER.name
+
+    def __init__(self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Any = None):
+        super().__init__(ranker, options, head=head, teacher=teacher)
+        self._masker = Masker(ranker.tokenizer, whole_words=options.whole_words, share=ENCODER_SHARE)
+        own = getattr(ranker.model, "embeddings", None)
+        self.places = None
+        if any(getattr(own, f"{each}_embeddings", None) is None for each in ("position", "token_type")):
+            self.places = fresh_bert(ranker.model.config).embeddings
+            del self.places.word_embeddings  # the encoder's words are read
+
+    @property
+    def embeddings(self) -> Any:
+        return self.places or self.model.embeddings
+
+    def embedded(self, ids: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        """(texts, tokens, width) in the type of `like`, without [CLS]. ids: (texts, tokens)."""
+        found: torch.Tensor = self.embeddings(inputs_embeds=self.model.get_input_embeddings()(ids))
+        return found[:, 1:].to(like.dtype)
+
+
+class RetroMAEObjective(DecoderObjective):
     """Every word of a text guessed by one layer of which each place asks with [CLS] and its position, and sees [CLS]
     and a random half of the text's tokens, another half for each place and never the token itself; and masked words
     guessed by the encoder, of whose tokens 30 % are masked.
@@ -63,21 +89,12 @@ class RetroMAEObjective(CondenserObjective):
     """
 
     file = "retromae_head.safetensors"
-    taught = MASKED_AUTOENCODER.name
 
     def __init__(self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Any = None):
-        """Raises UsageError as Condenser does, and where a layer's attention is not as BERT's."""
         super().__init__(ranker, options, head=head, teacher=teacher)
         self.layers = self.layers[:1]
         self.guessed = ENCODER_SHARE + (2 if self.loss == DUPMAE else 1)
-        if not hasattr(getattr(self._layer.attention, "self", None), "query"):
-            raise UsageError(f"the loss {options.loss} needs an encoder of BERT's form")
-        self._masker = Masker(ranker.tokenizer, whole_words=options.whole_words, share=ENCODER_SHARE)
         self._ends = torch.tensor([ranker.tokenizer.cls_token_id, ranker.tokenizer.sep_token_id])
-
-    @property
-    def _layer(self) -> Any:
-        return self.layers[0]
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         prepared = super().prepare(examples, rng)
@@ -108,8 +125,8 @@ class RetroMAEObjective(CondenserObjective):
         """(texts, tokens, width): what the decoder makes of each place. sentence: (texts, width), the encoder's [CLS];
         ids: (texts, tokens); visible: (texts, tokens, tokens) bool, what each place sees.
         """
-        embeddings, layer = self.model.embeddings, self._layer
-        context = torch.cat([sentence[:, None], embeddings(input_ids=ids)[:, 1:].to(sentence.dtype)], 1)
+        layer: Any = self.layers[0]
+        context = torch.cat([sentence[:, None], self.embedded(ids, sentence)], 1)
         asking = layer.attention.self
 
         def heads(vectors: torch.Tensor) -> torch.Tensor:
@@ -128,11 +145,10 @@ class RetroMAEObjective(CondenserObjective):
         return decoded
 
     def _queries(self, sentence: torch.Tensor, width: int) -> torch.Tensor:
-        embeddings = self.model.embeddings
         if self.loss == DUPMAE:
-            normed: torch.Tensor = embeddings(inputs_embeds=sentence[:, None].expand(-1, width, -1))
+            normed: torch.Tensor = self.embeddings(inputs_embeds=sentence[:, None].expand(-1, width, -1))
             return normed.to(sentence.dtype)
-        places = embeddings.position_embeddings
+        places = self.embeddings.position_embeddings
         first = 0 if places.padding_idx is None else places.padding_idx + 1  # RoBERTa counts from behind its padding
         at: torch.Tensor = places.weight[first : first + width]
         return sentence[:, None] + at.to(sentence.dtype)
@@ -150,7 +166,7 @@ class RetroMAEObjective(CondenserObjective):
         return -(weights * log_softmax(scores.amax(1), -1)).sum(1)
 
 
-class CoTMAEObjective(CondenserObjective):
+class CoTMAEObjective(DecoderObjective):
     """The masked words of a text guessed by two fresh layers that read the other text's [CLS] in the place of its own,
     both ways; and each text's own masked words by the encoder.
 
@@ -162,14 +178,10 @@ class CoTMAEObjective(CondenserObjective):
 
     file = "cotmae_head.safetensors"
     guessed = ENCODER_SHARE + DECODER_SHARE
-    taught = MASKED_AUTOENCODER.name
 
     def __init__(self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Any = None):
         super().__init__(ranker, options, head=head, teacher=teacher)
-        self._masker, self._masker_of_other = (
-            Masker(ranker.tokenizer, whole_words=options.whole_words, share=share)
-            for share in (ENCODER_SHARE, DECODER_SHARE)
-        )
+        self._masker_of_other = Masker(ranker.tokenizer, whole_words=options.whole_words, share=DECODER_SHARE)
 
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         prepared = super().prepare(examples, rng)
@@ -203,10 +215,7 @@ class CoTMAEObjective(CondenserObjective):
         own = {name: value for name, value in moved.features.items() if not name.startswith(_OF_OTHER)}
         ids, mask, labels = (moved.features[_OF_OTHER + each] for each in ("input_ids", "attention_mask", "labels"))
         last = self.model(**own).last_hidden_state
-        hidden = torch.cat([last[:, :1], self.model.embeddings(input_ids=ids)[:, 1:].to(last.dtype)], 1)
-        unseen = (1 - mask)[:, None, None].to(hidden.dtype) * torch.finfo(hidden.dtype).min
-        for layer in self.layers:
-            hidden = layer(hidden, attention_mask=unseen)
+        hidden = self.through_layers(torch.cat([last[:, :1], self.embedded(ids, last)], 1), mask)
         return self.head(hidden, labels)[:, None], self.head(last, moved.labels)
 
 

@@ -4,7 +4,7 @@ from structformer.training.data.batching import Prepared, Reading, TokenBatch, i
 from structformer.training.judged.candidates import JudgedCandidates, candidate_documents
 from structformer.training.judged.development import DocumentTexts, judged_candidates, relevant_documents
 from structformer.training.judged.judging import Judge
-from structformer.training.objectives.condenser import CondenserObjective
+from structformer.training.objectives.condenser import CondenserObjective, fresh_bert
 from structformer.training.objectives.gathering import and_others
 from structformer.training.objectives.losses import info_nce
 from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
@@ -26,7 +26,7 @@ __all__ = [
     "BOTH", "DEVELOPMENT", "IGNORED", "Checkpoints", "CondenserObjective", "DocumentTexts", "Judge",
     "JudgedCandidates", "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "Prepared",
     "Reading", "RunMode", "Source", "TokenBatch", "TrainingOptions", "TrainingPlan", "TrainingResult",
-    "TrainingStep", "and_others", "candidate_documents", "ended_with", "in_order", "info_nce",
+    "TrainingStep", "and_others", "candidate_documents", "ended_with", "fresh_bert", "in_order", "info_nce",
     "judged_candidates", "learning_rate", "made_by_first", "memory_errors", "read_log", "read_optimizer", "read_recipe",
     "read_state", "read_weights", "recipe_names", "relevant_documents", "scratch_model", "train_ranker",
     "training_options", "unfinished_options", "write_report",

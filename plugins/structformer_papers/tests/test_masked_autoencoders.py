@@ -24,13 +24,23 @@ from structformer.training import (
     TokenBatch,
     training_options,
 )
-from transformers import BertConfig, BertModel, BertTokenizer, RobertaConfig, RobertaModel
+from transformers import (
+    BertConfig,
+    BertModel,
+    BertTokenizer,
+    ModernBertConfig,
+    ModernBertModel,
+    PreTrainedModel,
+    RobertaConfig,
+    RobertaModel,
+)
 
 from conftest import PAGES, write_pages
 from structformer_devkit.rankers import check_ranker
 from structformer_papers.kinds import MASKED_AUTOENCODER
 from structformer_papers.masked_autoencoders import (
     CoTMAEObjective,
+    DecoderObjective,
     MaskedAutoencoder,
     RetroMAEObjective,
     original,
@@ -46,16 +56,29 @@ MADE = {"retromae": RetroMAEObjective, "dupmae": RetroMAEObjective, "cotmae": Co
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 
 
-def objective(folder: Path, loss: str, *, whole_words: bool = False) -> RetroMAEObjective | CoTMAEObjective:
-    """Of a bi-encoder of random weights, without dropout."""
+def encoder(base: str, words: int) -> PreTrainedModel:
+    """Random weights. ModernBERT's has no embeddings of places: its layers turn vectors by them."""
+    if base == "bert":
+        return BertModel(BertConfig(vocab_size=words, initializer_range=0.3, **SIZES))
+    special = {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
+    return ModernBertModel(ModernBertConfig(vocab_size=words, local_attention=8, **SIZES, **special))
+
+
+def tokenizer(folder: Path) -> BertTokenizer:
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in (*WORDS, "##s")))
+    return BertTokenizer(vocab=str(folder / "vocab.txt"))
+
+
+def objective(
+    folder: Path, loss: str, base: str = "bert", *, whole_words: bool = False
+) -> RetroMAEObjective | CoTMAEObjective:
+    """Of a bi-encoder of random weights, without dropout."""
     torch.manual_seed(1)
-    none = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    config = BertConfig(vocab_size=len(WORDS) + 1, initializer_range=0.3, **SIZES, **none)
-    ranker = BiEncoder(BertModel(config), BertTokenizer(vocab=str(folder / "vocab.txt")))
+    ranker = BiEncoder(encoder(base, len(WORDS) + 1), tokenizer(folder))
     head = MaskedHead(ranker.model.get_input_embeddings(), 16)
     torch.nn.init.normal_(head.bias)
-    return MADE[loss](ranker, ObjectiveOptions(loss, document_tokens=48, whole_words=whole_words), head=head)
+    made = MADE[loss](ranker, ObjectiveOptions(loss, document_tokens=48, whole_words=whole_words), head=head)
+    return made.eval()
 
 
 def text_of(batch: TokenBatch, row: int) -> dict[str, list]:
@@ -73,7 +96,7 @@ def logits(made: CondenserObjective, hidden: torch.Tensor) -> torch.Tensor:
     """(tokens, words) from (tokens, width)."""
     assert made.head is not None
     dense = torch.nn.functional.gelu(made.head.dense(hidden))
-    return made.head.norm(dense) @ made.model.embeddings.word_embeddings.weight.T + made.head.bias
+    return made.head.norm(dense) @ made.model.get_input_embeddings().weight.T + made.head.bias
 
 
 def mean_loss(made: CondenserObjective, hidden: torch.Tensor, labels: list[int]) -> float:
@@ -86,13 +109,20 @@ def mean_loss(made: CondenserObjective, hidden: torch.Tensor, labels: list[int])
     return sum(losses) / len(losses) if losses else 0.0
 
 
+def embedded_by_hand(made: DecoderObjective, ids: list[int]) -> list[torch.Tensor]:
+    """Each word's vector with those of its place and its kind, of which there is one."""
+    words, (places, kinds) = (
+        made.model.get_input_embeddings().weight,
+        (getattr(made.embeddings, f"{each}_embeddings").weight for each in ("position", "token_type")),
+    )
+    return [made.embeddings.LayerNorm(words[one] + places[at] + kinds[0]) for at, one in enumerate(ids)]
+
+
 def decoded_by_hand(made: RetroMAEObjective, cls: torch.Tensor, ids: list[int], visible: list[list[bool]]):
     """(tokens, width), one place and one head after another."""
-    embeddings, layer = made.model.embeddings, made.layers[0]
-    words, places, kinds = (
-        getattr(embeddings, f"{each}_embeddings").weight for each in ("word", "position", "token_type")
-    )
-    context = [cls] + [embeddings.LayerNorm(words[ids[at]] + places[at] + kinds[0]) for at in range(1, len(ids))]
+    embeddings, layer = made.embeddings, made.layers[0]
+    places, kinds = (getattr(embeddings, f"{each}_embeddings").weight for each in ("position", "token_type"))
+    context = [cls, *embedded_by_hand(made, ids)[1:]]
     found = []
     for place in range(len(ids)):
         asks = cls + places[place]
@@ -112,9 +142,10 @@ def decoded_by_hand(made: RetroMAEObjective, cls: torch.Tensor, ids: list[int], 
     return torch.stack(found)
 
 
+@pytest.mark.parametrize("base", ["bert", "modernbert"])
 @pytest.mark.parametrize("loss", ["retromae", "dupmae"])
-def test_retromaes_losses_are_those_that_are_computed_place_by_place(tmp_path, loss):
-    made = objective(tmp_path, loss)
+def test_retromaes_losses_are_those_that_are_computed_place_by_place(tmp_path, loss, base):
+    made = objective(tmp_path, loss, base)
     prepared = made.prepare(EXAMPLES, Random(3))
     read: dict[int, tuple[float, float]] = {}
     with torch.no_grad():
@@ -139,8 +170,9 @@ def test_retromaes_losses_are_those_that_are_computed_place_by_place(tmp_path, l
         assert found.tolist() == pytest.approx(expected, rel=1e-4)
 
 
-def test_cotmaes_losses_are_those_of_each_span_from_the_others_cls(tmp_path):
-    made = objective(tmp_path, "cotmae")
+@pytest.mark.parametrize("base", ["bert", "modernbert"])
+def test_cotmaes_losses_are_those_of_each_span_from_the_others_cls(tmp_path, base):
+    made = objective(tmp_path, "cotmae", base)
     prepared = made.prepare(EXAMPLES, Random(3))
     pairs = list(zip(prepared.places["queries"].tolist(), prepared.places["documents"].tolist(), strict=True))
     other = {one: two for pair in pairs for one, two in (pair, pair[::-1])}
@@ -161,8 +193,7 @@ def test_cotmaes_losses_are_those_of_each_span_from_the_others_cls(tmp_path):
                 whole = [one if label == IGNORED else label for one, label in zip(ids, labels, strict=True)]
                 assert whole[:length] == texts[other[number]]
                 last = made.model(input_ids=torch.tensor([text["ids"]])).last_hidden_state[0]
-                embedded = made.model.embeddings(input_ids=torch.tensor([ids[:length]]))[0]
-                hidden = torch.stack([last[0], *embedded[1:]])[None]
+                hidden = torch.stack([last[0], *embedded_by_hand(made, ids[:length])[1:]])[None]
                 for layer in made.layers:
                     hidden = layer(hidden)
                 read[number] = mean_loss(made, hidden[0], labels[:length]), mean_loss(made, last, text["labels"])
@@ -207,9 +238,10 @@ def test_the_papers_shares_of_the_tokens_are_masked(tmp_path, loss, share, whole
         assert sum(each.sum().item() for each in others) / 1600 == pytest.approx(share, abs=0.03)
 
 
+@pytest.mark.parametrize("base", ["bert", "modernbert"])
 @pytest.mark.parametrize("loss", MADE)
-def test_every_weight_learns(tmp_path, loss):
-    made = objective(tmp_path, loss)
+def test_every_weight_learns(tmp_path, loss, base):
+    made = objective(tmp_path, loss, base)
     losses, masked = made(made.prepare(EXAMPLES, Random(3)))
     assert masked is not None
     (losses + masked).sum().backward()
@@ -303,6 +335,30 @@ def test_dupmae_goes_on_with_retromaes_decoder(tmp_path):
     before, after = (load_file(each / "retromae_head.safetensors") for each in (first, second))
     assert {name.split(".")[0] for name in before} == {"layers", "head"}
     torch.testing.assert_close(after, before, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("recipe", [*MADE, "condenser", "cocondenser"])
+def test_a_recipe_trains_a_modernbert_and_goes_on_with_its_decoder(tmp_path, recipe):
+    ingest(write_pages(tmp_path / "pages", PAGES), tmp_path / "w", workers=1)
+    words = " ".join(PAGES.values()).lower().split()
+    pieces = sorted({each.strip(".,-#[]()*/") for each in words} - {""})
+    (tmp_path / "vocab.txt").write_text("".join(f"{word}\n" for word in dict.fromkeys([*WORDS, *pieces])))
+    its = BertTokenizer(vocab=str(tmp_path / "vocab.txt"))
+    for saved in (encoder("modernbert", len(its)), its):
+        saved.save_pretrained(tmp_path / "modern")
+    small = {**SMALL, "base_model": str(tmp_path / "modern"), "learning_rate": 1e-9}
+    del small["size"]
+    first = train(tmp_path / "w", training_options(recipe, small, SETTINGS)).folder
+    again = {**small, "base_model": str(first)}
+    second = train(tmp_path / "w", training_options(recipe, again, SETTINGS)).folder
+    [before] = (load_file(each) for each in first.glob("*_head.safetensors"))
+    [after] = (load_file(each) for each in second.glob("*_head.safetensors"))
+    places = set() if "condenser" in recipe else {"places"}
+    assert {name.split(".")[0] for name in before} == {"layers", "head"} | places
+    torch.testing.assert_close(after, before, atol=1e-6, rtol=0)
+    saved_model = BiEncoder.load(str(second))
+    assert saved_model.model.config.model_type == "modernbert"
+    assert saved_model.modules.pooling == ("cls",)
 
 
 def test_the_recipes_differ_in_loss_and_spans_alone():

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from transformers import BertConfig, BertModel
 
 from structformer.errors import ModelError, UsageError
 from structformer.models.sentence_modules import model_file
@@ -19,14 +20,19 @@ from structformer.training.objectives.objectives import BiEncoderObjective, Obje
 
 HEAD = "condenser_head.safetensors"
 _HEAD_LAYERS = 2
+_OF_A_LAYER = (
+    "hidden_size", "num_attention_heads", "intermediate_size", "hidden_act", "hidden_dropout_prob",
+    "attention_probs_dropout_prob", "layer_norm_eps", "initializer_range", "max_position_embeddings",
+)  # fmt: skip
 _ENCODER = "model."  # what the names of the encoder's weights begin with
 
 
 class CondenserObjective(BiEncoderObjective):
-    """Masked words guessed by two more layers that read the last [CLS] beside the other tokens of the middle layer, so
-    that what they lack must be in [CLS]; and by the last layer, whose loss comes as that of the masked words. These two
-    layers and the head for masked words are saved beside the encoder, which does not need them. A training from that
-    folder goes on with them, as coCondenser does from Condenser; from any other the layers are fresh.
+    """Masked words guessed by two more layers, whatever the encoder BERT's, that read the last [CLS] beside the other
+    tokens of the middle layer, so that what they lack must be in [CLS]; and by the last layer, whose loss comes as that
+    of the masked words. These two layers and the head for masked words are saved beside the encoder, which does not
+    need them. A training from that folder goes on with them, as coCondenser does from Condenser; from any other the
+    layers are fresh.
 
     coCondenser adds the contrast of an Example's two spans over all spans of the step, by inner products of [CLS];
     spans of the same document are not negatives."""
@@ -37,17 +43,16 @@ class CondenserObjective(BiEncoderObjective):
     def __init__(
         self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Teacher | None = None
     ) -> None:
-        """Raises UsageError without a head for masked words, and on an encoder that is not of BERT's form."""
+        """Raises UsageError without a head for masked words, and on an encoder of one layer."""
         super().__init__(ranker, options, head=head, teacher=teacher)
-        layers = getattr(getattr(ranker.model, "encoder", None), "layer", None)
-        if layers is None or len(layers) < 2:
-            raise UsageError(f"the loss {options.loss} needs an encoder of BERT's form, of at least two layers")
+        config = ranker.model.config
+        if config.num_hidden_layers < 2:
+            raise UsageError(f"the loss {options.loss} needs an encoder of at least two layers")
         if head is None:
             raise UsageError(f"the loss {options.loss} learns from masked words: it needs --mlm 1")
         self._masker = Masker(ranker.tokenizer, whole_words=options.whole_words, share=MASKED_SHARE)
-        self._middle = len(layers) // 2
-        self.layers = torch.nn.ModuleList(type(layers[0])(ranker.model.config) for _ in range(_HEAD_LAYERS))
-        self.layers.apply(ranker.model._init_weights)
+        self._middle = config.num_hidden_layers // 2
+        self.layers = fresh_bert(config).encoder.layer
 
     def take_up(self, location: str) -> None:
         path = model_file(location, self.file)
@@ -77,16 +82,20 @@ class CondenserObjective(BiEncoderObjective):
         moved = batch.to(self.model.device)
         assert self.head is not None
         assert moved.labels is not None
-        states = self.model(**moved.features, output_hidden_states=True).hidden_states
-        last, middle = states[-1], states[self._middle]
-        hidden = torch.cat([last[:, :1], middle[:, 1:]], 1)
-        unseen = (1 - moved.features["attention_mask"])[:, None, None].to(hidden.dtype) * torch.finfo(hidden.dtype).min
-        for layer in self.layers:
-            hidden = layer(hidden, attention_mask=unseen)
+        read = self.model(**moved.features, output_hidden_states=True)
+        last, middle = read.last_hidden_state, read.hidden_states[self._middle]
+        hidden = self.through_layers(torch.cat([last[:, :1], middle[:, 1:]], 1), moved.features["attention_mask"])
         row = self.head(hidden, moved.labels)[:, None]
         if self.minimised.compute:
             row = torch.cat([row, last[:, 0].float()], 1)
         return row, self.head(last, moved.labels)
+
+    def through_layers(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """(texts, tokens, width) after the two layers, of the same; mask: (texts, tokens), 0 at padding."""
+        unseen = (1 - mask)[:, None, None].to(hidden.dtype) * torch.finfo(hidden.dtype).min
+        for layer in self.layers:
+            hidden = layer(hidden, attention_mask=unseen)
+        return hidden
 
     def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
         found = in_order(prepared.batches["texts"], rows["texts"])
@@ -98,6 +107,13 @@ class CondenserObjective(BiEncoderObjective):
         sizes = torch.tensor(prepared.sizes, device=found.device)
         owners = torch.repeat_interleave(torch.arange(len(sizes), device=found.device), sizes)
         return torch.zeros(len(sizes), device=found.device).index_add(0, owners, losses) / sizes
+
+
+def fresh_bert(config: Any) -> BertModel:
+    """Return embeddings and two layers of BERT's form with random weights, as wide as an encoder with this config."""
+    known = {name: getattr(config, name) for name in _OF_A_LAYER if hasattr(config, name)}
+    small = BertConfig(vocab_size=1, num_hidden_layers=_HEAD_LAYERS, attn_implementation="sdpa", **known)
+    return BertModel(small, add_pooling_layer=False)
 
 
 def span_contrast(
