@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 from structformer.corpus import Corpus
-from structformer.errors import WorkspaceError
+from structformer.errors import ModelError, WorkspaceError
 from structformer.retrieval import Retriever, is_stale
 from structformer.sampling import Census, DocumentView, Example, Ground, Neighbourhood, Survey, Task
 from structformer.workspace import Workspace
@@ -33,12 +33,12 @@ Kept = dict[str, dict[str, tuple[list[str], dict[str, int]]]]
 def write_kept(ground: Ground, folder: Path) -> None:
     """Write the questions that find their document again, and that were not written for other sections too.
 
-    Raises WorkspaceError without written questions, and without an index of this corpus.
+    Raises ModelError without written questions, and WorkspaceError without an index of this corpus.
     """
     workspace = Workspace(ground.workspace)
     written: dict[str, list[str]] = journal(workspace.cache).answers()
     if not any(written.values()):
-        raise WorkspaceError("no questions have been written: structformer sample --tasks written --llm URL")
+        raise ModelError("no questions have been written: structformer sample --tasks written --llm URL")
     if not workspace.has("index") or is_stale(workspace):
         raise WorkspaceError(
             "written questions are asked of the search, and those that find their document are kept: run "

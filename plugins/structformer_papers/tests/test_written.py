@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from structformer import index, sample, train
 from structformer.document import Document, Section, Source
-from structformer.errors import WorkspaceError
+from structformer.errors import ModelError
 from structformer.ingestion import ingest
 from structformer.retrieval import Filter
 from structformer.sampling import Samples
@@ -171,6 +171,31 @@ def test_questions_in_other_words_count_if_the_search_finds_their_document(boat,
     assert drawn(boat) == {"rope for the owner of a boat": "A bowline makes a loop that never slips"}
 
 
+EXPERIMENT = (
+    "base_model=scratch size=tiny max_steps=1 max_seconds=none groups=2 document_tokens=48 precision=no".split()
+)
+
+
+def test_the_experiment_has_rows_of_written_questions_once_they_are_written(boat, write, writer, run, tmp_path):
+    write_pages(
+        tmp_path,
+        {"q.tsv": "1\tloop that holds\n2\tlitres of oil\n", "r.txt": "1 0 rope.md 1\n2 0 secret/engine.md 1\n"},
+    )
+    given = ["-w", boat, "--queries", tmp_path / "q.tsv", "--qrels", tmp_path / "r.txt", "--rows", "BM25,ICT,written"]
+    asked = [part for each in EXPERIMENT for part in ("--set", each)]
+    without = run("experiment", "written", *given, *asked)
+    assert without.code == 0, without.err
+    assert "written left out: no questions have been written: structformer sample --tasks written --llm URL" in (
+        without.out + without.err
+    )
+    assert (
+        write(writer(about({"Rope": '["loop that never slips", "ends are spliced"]', "Oil": '["sump oil"]'})))[0] == 0
+    )
+    ran = run("experiment", "written", *given, *asked, "--force", "--json")
+    assert ran.code == 0, ran.err
+    assert [row["label"] for row in ran.json[0]["rows"]] == ["BM25", "ICT", "written"]
+
+
 def test_a_round_trip_needs_an_index_of_this_corpus(boat, write, writer, tmp_path):
     ingest(write_pages(tmp_path / "pages", {"new.md": f"# New\n\n{FILLER}\n"}), boat, workers=1)
     code, output = write(writer(about({"Oil": '["litres of oil"]'})))
@@ -256,7 +281,7 @@ def test_a_filter_compares_as_a_search_does():
 
 
 def test_without_an_address_nothing_is_asked(boat, run):
-    with pytest.raises(WorkspaceError, match=r"no questions have been written: .* --llm URL"):
+    with pytest.raises(ModelError, match=r"no questions have been written: .* --llm URL"):
         sample(boat, ["written"], workers=1)
     for flags, said in (
         (["--tasks", "written", "--max-requests", "3"], "go with --llm URL"),
