@@ -24,6 +24,7 @@ _COMMANDS = {
     "report": "A page with a training run's curves and scores.",
     "judge": "Have a language model judge the first pages of several pipelines.",
     "experiment": "Train and compare variants that a TOML file describes.",
+    "benchmark": "Compare pipelines on all sets of NanoBEIR, and their mean.",
 }
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         table,
         threads_option,
     )
-    from structformer.cli.evaluate import judged, judged_option, show
+    from structformer.cli.evaluate import judged, judged_option, read_beir, show
     from structformer.cli.hits_view import show_hits, show_search
     from structformer.cli.ingest import base_url_option
     from structformer.cli.progress import PROGRESS_LINES
@@ -37,7 +37,8 @@ __all__ = [
     "PROGRESS_LINES", "BriefCommand", "Number", "Output", "OutputPath", "WorkspacePath", "as_text",
     "base_url_option", "check_corpus", "chosen_options", "common_options", "completed", "default_option",
     "force_option", "fresh_index", "judged", "judged_option", "named", "of_first_process", "opened", "path_option",
-    "print_result", "printable", "read_option_file", "save_config", "search_options", "seconds", "several_option",
-    "show", "show_hits", "show_search", "stale_option", "table", "threads_option", "training_flags", "watched",
+    "print_result", "printable", "read_beir", "read_option_file", "save_config", "search_options", "seconds",
+    "several_option", "show", "show_hits", "show_search", "stale_option", "table", "threads_option",
+    "training_flags", "watched",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

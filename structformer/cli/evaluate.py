@@ -148,7 +148,7 @@ def command(
     if folder or name:
         check_folder(folder or Workspace(workspace).evaluation(str(name)), workspace, force=force, own=folder is None)
     if beir and not Workspace(workspace).exists():
-        _read_beir(out, beir, Workspace(workspace))
+        read_beir(out, beir, Workspace(workspace))
     fresh_index(out, workspace, if_stale)
     with out.progress("evaluating") as progress:
         made = report(
@@ -166,7 +166,7 @@ def command(
     return 0 if made.passed else 1
 
 
-def _read_beir(out: Output, beir: Path, workspace: Workspace) -> None:
+def read_beir(out: Output, beir: Path, workspace: Workspace) -> None:
     """Read and index the documents of a BEIR folder or data set."""
     from structformer.evaluation.judgements import beir_dataset
     from structformer.ingestion import ingest

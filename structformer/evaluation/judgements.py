@@ -190,6 +190,8 @@ def beir_dataset(beir: Path) -> str:
     wanted = _plain(str(beir))
     for theirs, ours in _OTHER_NAMES.items():
         wanted = re.sub(f"{theirs}$", ours, wanted)
+    if wanted == "nanobeir":
+        raise UsageError("NanoBEIR is thirteen sets: `structformer benchmark NanoBEIR` judges on all, with the mean")
     if wanted not in sets:
         raise UsageError(f"BEIR has no set {str(beir)!r}; {did_you_mean(wanted, sets)}")
     of = sets[wanted]

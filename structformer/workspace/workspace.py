@@ -305,8 +305,7 @@ class Workspace:
     @property
     def title(self) -> str:
         """The names of what was read; "" before the first ingest."""
-        names = [_own_name(Path(source.path)) for source in self.sources()]
-        return ", ".join(dict.fromkeys(names))[:80]
+        return ", ".join(dict.fromkeys(_own_name(Path(source.path)) for source in self.sources()))[:80]
 
     def has(self, part: str) -> bool:
         """Whether a part was published."""

@@ -137,5 +137,4 @@ def _nearly_equal_rows(words: Sequence[frozenset[str]], count: int) -> npt.NDArr
     ends = np.concatenate([[0], np.cumsum(sizes)])
     held = csr_array((np.ones(len(columns), np.int32), columns, ends), shape=(len(words), max(1, len(known))))
     common = (held[:count] @ held.T).toarray()
-    either = sizes[:count, None] + sizes - common
-    return np.asarray(common >= NEARLY_EQUAL * either)
+    return np.asarray(common >= NEARLY_EQUAL * (sizes[:count, None] + sizes - common))

@@ -357,8 +357,7 @@ class LateInteractionObjective(Objective):
         return Prepared(list(examples), sizes, batches, places, len(queries))
 
     def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
-        moved = batch.to(self.model.device)
-        return self.ranker.normalised(self.model(**moved.features)), None
+        return self.ranker.normalised(self.model(**batch.to(self.model.device).features)), None
 
     def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
         queries, documents = (_token_vectors(prepared.batches[name], rows[name]) for name in ("queries", "documents"))
