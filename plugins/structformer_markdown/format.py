@@ -62,7 +62,6 @@ _UNNUMBERED = re.compile(r"\s*\{-\}\s*$")
 _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
 _MAN_TITLE = re.compile(r"(?P<name>[^\s()]+)(?:\s+|\s*\()(?P<section>[1-9][a-z]*|[nl])(?:\)|\s|$)")
 _LINE_BREAK = re.compile(r"(?<![ \t])[ \t]*\n[ \t]*")
-_TARGET = re.compile(r"\(([^()\s](?:[^()\n]*[^()\s])?)\)=")
 _TEX_LABEL = re.compile(r"\\label\{([^{}\s]+)\}")
 _CAPTION = re.compile(r"(?:Table)?:[ \t]+")
 _RAW_SPAN = re.compile(r"\{=(\w+)\}")  # behind what is code only for Markdown
@@ -179,7 +178,7 @@ class MarkdownFormat:
                 return
             names = syntaxes(body, source.path, options.get("dialect"))
             body = plain_markdown(body, source, names)
-            names |= {pandoc.OWN} if "pandoc" in names and source.path.lower().endswith(pandoc.SUFFIXES) else set()
+            names |= {pandoc.OWN.name} if "pandoc" in names and source.path.lower().endswith(pandoc.SUFFIXES) else set()
         builder = TreeBuilder()
         env: dict[str, Any] = {"references": {}} if strict else {EXTENDED: True, SYNTAXES: names, "references": {}}
         if source.path.lower().endswith(".mdx"):
@@ -383,14 +382,13 @@ class _Reader:
     def read(self, tokens: list[Token]) -> None:
         for index, token in enumerate(tokens):
             kind = token.type
-            if kind == "inline":
-                label = _TARGET.fullmatch(token.content) if self._extended and token.content[:1] == "(" else None
-                if label is not None:
-                    self._anchors.append(label[1])  # it names what comes next
-                    self.names.append(_label_name(label[1]))
-                elif token.content[:1] in (":", "T") and self._extended and self._caption(token, tokens, index):
+            if kind == "myst_target":
+                self._anchors.append(token.content)
+                self.names.append(_label_name(token.content))
+            elif kind == "inline":
+                if token.content[:1] in (":", "T") and self._extended and self._caption(token, tokens, index):
                     continue
-                elif token.content[:1] == "!" and _is_figure(token):
+                if token.content[:1] == "!" and _is_figure(token):
                     with self._builder.marked(MarkKind.FIGURE):
                         self._content(token.content, token.children)
                 else:

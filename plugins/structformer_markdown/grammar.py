@@ -17,8 +17,9 @@ from markdown_it.token import Token
 from mdit_py_plugins.attrs import attrs_block_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote.index import footnote_def
+from mdit_py_plugins.myst_blocks.index import target
 
-from structformer_markdown.dialects import attributes, containers, hints, pandoc, pymdown
+from structformer_markdown.dialects import DIALECTS, pandoc
 from structformer_markdown.dialects.containers import ENDS
 from structformer_markdown.dialects.page import LITERAL, SYNTAXES
 from structformer_markdown.dialects.shown import HEADING
@@ -54,9 +55,11 @@ def parse(text: str, env: dict[str, Any]) -> list[Token]:
     extra = tuple(name for name, (mark, pattern) in _EXTRA.items() if mark in text and pattern.search(text))
     if EXTENDED in env and any(mark in text for mark in FORMULA_MARKS):
         extra += ("formulas",)
+    if EXTENDED in env and ")=" in text:
+        extra += ("target",)
     names = set(env.get(SYNTAXES, ()))
     names.update(("containers",) if ":::{" in text and "myst" in names else ())
-    extra += tuple(name for name in dict.fromkeys((*_BLOCK_RULES, *_INLINE_RULES)) if name in names)
+    extra += tuple(name for name in _RULES if name in names)
     env[ENDS] = {}
     tokens = _grammar(unused, extra).parse(text, env)
     if any(token.level >= MAX_NESTING - 4 for token in tokens):
@@ -82,14 +85,7 @@ _EXTRA = {
 }
 
 
-# Of dialects.
-_BLOCK_RULES: dict[str, tuple[Callable[..., bool], ...]] = {
-    "containers": (containers.RULE,),
-    "hints": (hints.RULE,),
-    "pandoc": (pandoc.grid, pandoc.simple),
-    "pymdown": (pymdown.BLOCKS, pymdown.indented),
-}
-_INLINE_RULES = {"attributes": attributes.INLINE, "pandoc": pandoc.NOTES, pandoc.OWN: pandoc.INLINE}
+_RULES = {each.name: each for each in (*DIALECTS, pandoc.OWN) if each.blocks or each.inline}
 
 
 @cache
@@ -103,9 +99,11 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
     if "definition" in extra or "tilde" in extra:
         parser.use(deflist_plugin)
     ends = ["paragraph", "reference", "blockquote", "list"]  # what these rules may end
-    for name in extra:
-        for number, rule in enumerate(_BLOCK_RULES.get(name, ())):
-            parser.block.ruler.before("code", f"{name} {number}", rule, {"alt": ends})
+    dialects = [_RULES[name] for name in extra if name in _RULES]
+    for number, rule in enumerate(rule for dialect in dialects for rule in dialect.blocks):
+        parser.block.ruler.before("code", f"block {number}", rule, {"alt": ends})
+    if "target" in extra:
+        parser.block.ruler.before("code", "target", target, {"alt": ends})
     if "attribute line" in extra:
         parser.use(attrs_block_plugin)
     if "formulas" in extra:
@@ -123,7 +121,7 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
 
     if "formulas" in extra:
         inline.inline.ruler.before("escape", "formula", formula_span)
-    shown = [rule for name in extra for rule in _INLINE_RULES.get(name, ())]
+    shown = [rule for dialect in dialects for rule in dialect.inline]
     for number, rule in enumerate(shown):
         inline.inline.ruler.before("escape", f"shown {number}", rule)
     inline_marks = _MORE_INLINE_MARKS if shown or "formulas" in extra else _INLINE_MARKS

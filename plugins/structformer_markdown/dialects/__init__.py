@@ -37,7 +37,7 @@ def syntaxes(text: str, path: str, chosen: str | None = None) -> frozenset[str]:
 
 def plain_markdown(text: str, source: SourceFile, names: frozenset[str]) -> str:
     """Return the text without the marks of these dialects, but for those that the grammar reads."""
-    changes = [dialect.plain for dialect in DIALECTS if dialect.name in names]
+    changes = [dialect.plain for dialect in DIALECTS if dialect.plain is not None and dialect.name in names]
     if not changes:
         return text
     page = Page(source)

@@ -19,9 +19,6 @@ def _plain(text: str, page: Page) -> str:
     return _AT_END.sub(lambda match: match[1] + anchors(match[2]), text)
 
 
-INLINE = (Inline("[", _SPAN, lambda match: anchors(match[2]) + match[1]),)
-
-
 DIALECT = Dialect(
     "attributes",
     _plain,
@@ -31,4 +28,5 @@ DIALECT = Dialect(
         " =": _SIZE,
         "]{": _SPAN,
     },
+    inline=(Inline("[", _SPAN, lambda match: anchors(match[2]) + match[1]),),
 )

@@ -156,5 +156,5 @@ def _plain(text: str, page: Page) -> str:
     return _LINE.sub(lambda match: match[1] + page.keep(match[2]), text) if ":::" in text else text
 
 
-RULE = partial(fenced, Fence(":::", _words, _container))
-DIALECT = Dialect("containers", _plain, {":::": None, "@[": _VIDEO})
+_RULE = partial(fenced, Fence(":::", _words, _container))
+DIALECT = Dialect("containers", _plain, {":::": None, "@[": _VIDEO}, blocks=(_RULE,))

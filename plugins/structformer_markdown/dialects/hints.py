@@ -42,5 +42,9 @@ def _hint(words: str) -> Container:
     return Container(kind_of(arguments(words).get("style", "info")), "", True)
 
 
-RULE = partial(fenced, Fence("{%", _words, _hint))
-DIALECT = Dialect("hints", lambda text, page: _BLOCK.sub(partial(_block, page=page), text), {"{%": _ENDS})
+DIALECT = Dialect(
+    "hints",
+    lambda text, page: _BLOCK.sub(partial(_block, page=page), text),
+    {"{%": _ENDS},
+    blocks=(partial(fenced, Fence("{%", _words, _hint)),),
+)

@@ -2,10 +2,9 @@
 
 import re
 
-from structformer_markdown.dialects.page import Dialect, Page
+from structformer_markdown.dialects.page import Dialect
 
 _NOTHING = re.compile(r"^(?:%.*|\+\+\+(?:[ \t].*)?)$", re.MULTILINE)
-_TARGET = re.compile(r"^([ \t>]*)\((?! )[\w:. -]+\)=[ \t]*$", re.MULTILINE)
 # A directive, a target or a role, but no code that is run, which R Markdown has as well.
 _IS_MYST = re.compile(
     r"^[ \t>]*(?:```+|~~~+)\{(?!(?:r|python|julia|bash|sh|sql|ojs|dot|mermaid|rcpp|stan)\b)[A-Za-z][\w:-]*\}"
@@ -14,10 +13,8 @@ _IS_MYST = re.compile(
 )
 
 
-def _plain(text: str, page: Page) -> str:
-    return _TARGET.sub(r"\g<0>\n\1", _NOTHING.sub("", text))  # a paragraph may follow it on the next line
-
-
 DIALECT = Dialect(
-    "myst", _plain, {":::{": re.compile(r":::\{[A-Za-z][\w:-]*\}"), **dict.fromkeys(("\n%", "\n+++", ")=\n"), _IS_MYST)}
+    "myst",
+    lambda text, page: _NOTHING.sub("", text),
+    {":::{": re.compile(r":::\{[A-Za-z][\w:-]*\}"), **dict.fromkeys(("\n%", "\n+++", ")=\n"), _IS_MYST)},
 )

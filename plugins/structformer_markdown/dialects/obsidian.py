@@ -4,14 +4,13 @@ names of blocks (`^id`), code in links (``[[Note#`code`|words]]``); and of any s
 
 import re
 
-from structformer_markdown.dialects.page import Dialect, Page
+from structformer_markdown.dialects.page import Dialect, Inline, Page
 from structformer_markdown.dialects.shown import IMAGE_SUFFIXES, anchor, beside, image, link
 
-_EMBEDDED = re.compile(r"!\[\[([^\[\]\n|]{1,500}?)(?:\\?\|([^\[\]\n]{0,500}))?\]\]")  # `\|` in tables
+_LINK = re.compile(r"(!?)\[\[([^\[\]\n|]{1,500}?)(?:\\?\|([^\[\]\n]{0,500}))?\]\]")  # `\|` in tables
 _CALLOUT = re.compile(
     r"^([ \t]*>[ \t>]*)(\[!\w+)(?:\|[^\[\]\n]*\][-+]?|\][-+]|\](?=[ \t]+\S))([ \t]+\S[^\n]*)?", re.MULTILINE
 )
-_WITH_CODE = re.compile(r"\[\[(?=[^\[\]\n]*[`\0])([^\[\]\n|]{1,500}?)(?:\\?\|([^\[\]\n]{0,500}))?\]\]")
 _COMMENT = re.compile(r"%%(?!%)(?:[^%]|%(?!%))++%%")
 _WITH_SPACE = re.compile(rf"[ \t]?{_COMMENT.pattern}")
 _BLOCK_NAME = re.compile(r"\^(?<![^\s>]\^)(?=[0-9-]*[A-Za-z])([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
@@ -30,19 +29,13 @@ def _plain(text: str, page: Page) -> str:
     if "%%" in text:
         # Elsewhere one beside words may be what a manual writes about.
         text = _WITH_SPACE.sub(lambda found: found[0] if "".join(beside(found)).strip() and not of_vault else "", text)
-    text = _EMBEDDED.sub(_embedded, text)
-    text = _WITH_CODE.sub(lambda found: _with_code(found, page), text)
-    text = _BLOCK_NAME.sub(lambda found: anchor(f"^{found[1]}"), text)
-    if "**" in text and _EAST_ASIAN_STRONG.search(text):
-        text = _STRONG.sub(_strong, text)
     return _CALLOUT.sub(_callout, text)
 
 
-def _strong(found: re.Match[str]) -> str:
-    """Strong text as HTML has it, where letters outside are beside signs within."""
-    before, after = found.string[found.start() - 1 : found.start()], found.string[found.end() : found.end() + 1]
-    is_beside = (before.isalnum() and not found[1][0].isalnum()) or (after.isalnum() and not found[1][-1].isalnum())
-    return f"<strong>{found[1]}</strong>" if is_beside and _EAST_ASIAN.search(before + found[1] + after) else found[0]
+def _strong(match: re.Match[str]) -> str | None:
+    """Return strong text as HTML has it, whatever letters and signs are beside its marks."""
+    is_east_asian = _EAST_ASIAN.search(match.string, max(0, match.start() - 1), match.end() + 1)
+    return f"<strong>{match[1]}</strong>" if is_east_asian else None
 
 
 def _callout(found: re.Match[str]) -> str:
@@ -51,20 +44,30 @@ def _callout(found: re.Match[str]) -> str:
     return f"{quoted}{kind}]{title}\n{quoted.rstrip()}" if title else f"{quoted}{kind}]"
 
 
-def _embedded(found: re.Match[str]) -> str:
-    target, shown = found[1].strip(), (found[2] or "").rpartition("|")[2].strip()
-    if target.partition("#")[0].lower().endswith(_FILES):
+def _link(match: re.Match[str]) -> str | None:
+    """Return what a note embeds, or a link with code in it; other links are found in plain text."""
+    target, shown = match[2].strip(), (match[3] or "").rpartition("|")[2].strip()
+    if match[1] and target.partition("#")[0].lower().endswith(_FILES):
         return image("" if _SIZE.fullmatch(shown) else shown, target)
-    return found[0][1:]
-
-
-def _with_code(found: re.Match[str], page: Page) -> str:
-    target = page.restored(found[1])
-    return link(page.restored(found[2] or found[1]), target.replace("`", ""))
+    if "`" in match[0]:
+        return link(match[3] or match[2], match[2].replace("`", ""))
+    return match[0][1:] if match[1] else None
 
 
 DIALECT = Dialect(
     "obsidian",
     _plain,
-    {"![[": None, "[!": _CALLOUT, "%": _COMMENT, "[[": _WITH_CODE, "^": _BLOCK_NAME, "**": _EAST_ASIAN_STRONG},
+    {
+        "![[": None,
+        "[!": _CALLOUT,
+        "%": _COMMENT,
+        "[[": re.compile(r"\[\[[^\[\]\n]*`"),
+        "^": _BLOCK_NAME,
+        "**": _EAST_ASIAN_STRONG,
+    },
+    inline=(
+        Inline("![", _LINK, _link),
+        Inline("^", _BLOCK_NAME, lambda match: anchor(f"^{match[1]}")),
+        Inline("*", _STRONG, _strong),
+    ),
 )

@@ -184,12 +184,14 @@ class Inline:
     first: str
     """Characters, with one of which it begins; markdown-it's rule for text stops at them."""
     pattern: re.Pattern[str]
-    shown: Callable[[re.Match[str]], str]
+    shown: Callable[[re.Match[str]], str | None]
+    """Return the Markdown in place of a match; None where the match stays as it is."""
 
     def __call__(self, state: StateInline, silent: bool) -> bool:
         if state.src[state.pos] not in self.first or not (match := self.pattern.match(state.src, state.pos)):
             return False
-        shown = self.shown(match)
+        if (shown := self.shown(match)) is None:
+            return False
         if match[0][0] == "[" and normalizeReference(match[1]) in state.env.get("references", ()):
             shown = shown.replace(match[1], f"[{match[1]}]", 1)  # what is a link by its name alone
         if match.end() > state.posMax or match[0].count("`") % 2 or (state.linkLevel and shown[:1] == "["):
@@ -208,13 +210,16 @@ class Dialect:
     """Syntax that some sites add to Markdown."""
 
     name: str
-    plain: Callable[[str, Page], str]
-    """Gives the text in plain Markdown. It gets the text without code, and takes linear time."""
+    plain: Callable[[str, Page], str] | None
+    """Return the text in plain Markdown; it gets the text without code, and takes linear time. None: only rules."""
     marks: Mapping[str, re.Pattern[str] | None]
     """Every page that needs the dialect has one of these literals. Where a literal alone does not tell, it comes
     with a pattern that must be found too; a literal is found much faster than a pattern."""
     suffixes: tuple[str, ...] = ()
     """Suffixes of files that are always of the dialect."""
+    blocks: tuple[Callable[..., bool], ...] = ()
+    """Block rules for markdown-it."""
+    inline: tuple[Inline, ...] = ()
 
     def recognised(self, text: str, path: str) -> bool:
         """Whether a page is of this dialect."""

@@ -16,7 +16,6 @@ from structformer_markdown.dialects.shown import HEADING
 from structformer_markdown.formulas import NEXT, line_of
 from structformer_markdown.tables import push_rows
 
-OWN = "r markdown"  # among the names of a page's dialects: whether it is Pandoc's own, by its suffix
 SUFFIXES = (".qmd", ".rmd")
 _DRAWN = "drawn"  # key of the environment: the line up to which lines of a grid are a drawing
 _PLACES = "fig tbl lst sec eq thm lem cor prp cnj def exm exr sol rem alg tip nte wrn imp cau".split()
@@ -96,7 +95,7 @@ def grid(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         # A heading in a cell is none of the page's.
         rows += [[[HEADING.sub("", first), *rest] for first, *rest in zip(*cells, strict=True)]] if cells else []
     headed = len(rules) > 1 and "=" in table[rules[1]]
-    if not rows or rules[-1] != len(table) - 1 or not (headed or OWN in state.env[SYNTAXES]):
+    if not rows or rules[-1] != len(table) - 1 or not (headed or OWN.name in state.env[SYNTAXES]):
         state.env[_DRAWN] = last
         return False
     if not silent:
@@ -142,7 +141,9 @@ def simple(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return state.getLines(number, number + 1, state.blkIndent, False) if is_inside else ""
 
     full = _FULL_RULE.fullmatch(at(start)) is not None
-    if not (_RULES.fullmatch(at(start + 1)) or (OWN in state.env[SYNTAXES] and (full or _RULES.fullmatch(at(start))))):
+    if not (
+        _RULES.fullmatch(at(start + 1)) or (OWN.name in state.env[SYNTAXES] and (full or _RULES.fullmatch(at(start))))
+    ):
         return False
     first = start
     while not _RULES.fullmatch(at(first)):
@@ -200,8 +201,7 @@ def _noted(match: re.Match[str]) -> str:
     return f"{' ' * (match.string[match.start() - 1 : match.start()] != ' ')}({match[1]})"
 
 
-NOTES = (Inline("^", _NOTE, _noted),)
-INLINE = (
+_INLINE = (
     Inline("^", re.compile(_IN_NOTE), _noted),
     Inline("^~", _SCRIPT, lambda match: f"<sup>{match[1]}</sup>" if match[1] else f"<sub>{match[2]}</sub>"),
     Inline("\\", _COMMAND, _shown),
@@ -218,4 +218,7 @@ DIALECT = Dialect(
         "^[": _NOTE,
     },
     suffixes=SUFFIXES,
+    blocks=(grid, simple),
+    inline=(Inline("^", _NOTE, _noted),),
 )
+OWN = Dialect("r markdown", None, {}, inline=_INLINE)  # what is Pandoc's alone: of a page with its suffix

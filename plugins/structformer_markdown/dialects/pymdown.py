@@ -93,10 +93,7 @@ def _block(words: str) -> Container:
     return Container(kind_of(kind), HEADING.sub("", title.strip()), kind.strip() not in _NO_NOTES)
 
 
-BLOCKS = partial(fenced, Fence("///", _words, _block))
-
-
-def indented(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _indented(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A block rule for markdown-it: an admonition or a tab, whose blocks are four columns further in."""
     begin = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith(("!!!", "???", "==="), begin) or _is_code(state, start):
@@ -147,4 +144,5 @@ DIALECT = Dialect(
         "][]": None,
         "][": re.compile(r"\]\[[A-Za-z_]\w*\.[\w.]+\]"),
     },
+    blocks=(partial(fenced, Fence("///", _words, _block)), _indented),
 )
