@@ -27,8 +27,7 @@ _ITEM = re.compile(
     r"[ \t]+(?P<text>\S.*)"
 )
 _TERM = re.compile(r"[ \t]*(?!//)(?P<term>\S.*?)(?P<colons>:{2,4}|;;)(?:[ \t]+(?P<text>.*))?")
-_CHECKBOX = re.compile(r"\[[ xX*]\][ \t]+")
-_ADMONITION = re.compile(r"(NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+")
+_CHECKBOX = re.compile(r"\A\[[ xX*]\][ \t]+")
 _ADMONITIONS = frozenset("NOTE TIP IMPORTANT WARNING CAUTION".split())
 _CODE = frozenset("source listing literal".split())
 _FORMULAS = frozenset("stem latexmath asciimath".split())
@@ -173,7 +172,7 @@ class Blocks:
         heading = _HEADING.fullmatch(line)
         if heading is not None:
             level, title, after = len(heading[1]), heading[2], number + 1
-            title = re.sub(rf"[ \t]+{heading[1]}\Z", "", title) if title.endswith(heading[1]) else title
+            title = title.removesuffix(heading[1]).rstrip() if title.endswith(f" {heading[1]}") else title
         elif self._is_underlined(number):
             level, title, after = _UNDERLINES[self._lines[number + 1][0]], line.strip(), number + 2
         else:
@@ -255,7 +254,7 @@ class Blocks:
                 return number + 1
         else:
             builder.open_mark(MarkKind.ITEM)
-            text = _CHECKBOX.sub("", text, count=1)
+            text = _CHECKBOX.sub("", text)
         lines, after = self._gathered(number + 1, end)
         self._inline.write("\n".join((text, *lines)))
         builder.line()
@@ -327,9 +326,9 @@ class Blocks:
         if style in _CODE or style in _FORMULAS or style == "pass":
             self._verbatim(lines, element)
             return
-        admonition = _ADMONITION.match(lines[0])
-        if admonition is not None:
-            lines[0], style = lines[0][admonition.end() :], admonition[1]
+        label, colon, text = lines[0].partition(": ")
+        if colon and label in _ADMONITIONS:
+            lines[0], style = text.lstrip(), label
         kind = MarkKind.NOTE if style in _ADMONITIONS else MarkKind.QUOTE if style in ("quote", "verse") else None
         (builder.line if self._lists and kind is None else builder.paragraph)()
         self._add_anchors(element)

@@ -17,13 +17,11 @@ from structformer_html.elements import FURNITURE, HEADINGS, MAYBE_FURNITURE, SPA
 from structformer_html.rules import CONTENTS_CLASSES, Rules
 from structformer_html.tables import TableBuilder
 
-_LEVEL = re.compile("[1-9][0-9]?")
 # of a class
 _SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES, _MAY_BE_MENU, _IS_LINK_OF_FURNITURE = 1, 2, 4, 8, 16
 _LAYOUT_ROLES = frozenset({"presentation", "none"})
 # By what a table is, what its rows are.
 _ROWS: dict[MarkKind | None, MarkKind] = {MarkKind.TABLE: MarkKind.ROW, MarkKind.LIST: MarkKind.ITEM}
-_NUMBER = re.compile(r"\s*([+-]?[0-9]{1,9})\s*")
 # Of a note, which stands before its title or in its place.
 _ICON = re.compile(r"(?:.*/)?(?:note|tip|warning|caution|important)\.(?:png|svg|gif)", re.IGNORECASE)
 # Texts of links to where they stand, or back from a note; and of a heading's links to itself.
@@ -269,7 +267,7 @@ class Page:
             self._zone(name, classes, role)
         if role == "heading" and name not in HEADINGS and "alert-heading" not in classes.split():
             level = element.get("aria-level") or ""
-            self._open_heading(int(level) if _LEVEL.fullmatch(level) else 2)
+            self._open_heading((int(level) if level.isdecimal() and len(level) < 3 else 0) or 2)
             self.heading_element = name
         elif (handler := self.starts.get(name)) is not None:
             handler(name, element)
@@ -455,8 +453,8 @@ class Page:
 
     def _ordered(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()
-        first = _NUMBER.fullmatch(element.get("start") or "") if element else None
-        self._open_mark(MarkKind.LIST, str(int(first[1])) if first is not None else "1")
+        start = (element.get("start") or "1").strip()[:9] if element else "1"
+        self._open_mark(MarkKind.LIST, str(int(start)) if start.removeprefix("-").isdecimal() else "1")
 
     def _details(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()

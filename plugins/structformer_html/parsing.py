@@ -3,9 +3,10 @@
 import re
 from bisect import bisect
 from collections import Counter
-from functools import cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from structformer_html.tags import end_of
 
 MAX_DEPTH = 2000  # the standard's scope rules cost time with depth; no page written by people comes near this
 _ANY_DEPTH = 20_000  # tags that a page may have whatever their nesting: half a second at worst
@@ -129,7 +130,7 @@ def _missing_ends(text: str) -> list[tuple[int, str]]:
             elif is_open.get(name):
                 is_open[name].pop()
         elif not match["close"]:
-            end = None if name in exhausted else _end_of(name).search(text, start + 2)
+            end = None if name in exhausted else end_of(name).search(text, start + 2)
             if end is None:
                 exhausted.add(name)
                 if (heading := _HEADING.search(text, position)) is None:
@@ -144,11 +145,6 @@ def _missing_ends(text: str) -> list[tuple[int, str]]:
             if after < len(headings):
                 ends.append((headings[after], -start, name))
     return [(place, name) for place, _, name in sorted(ends)]
-
-
-@cache
-def _end_of(name: str) -> re.Pattern[str]:
-    return re.compile("-->" if name == "!--" else rf"</{name}(?=[\s/>])", re.IGNORECASE)
 
 
 def parse(text: str) -> LexborNode:

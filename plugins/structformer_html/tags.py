@@ -6,6 +6,7 @@ For markup inside other formats (Markdown, wikitext) and for HTML that no tree b
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from html import unescape
 
 from structformer.document import MarkKind, word_count
@@ -67,8 +68,7 @@ def tokens(text: str, *, raw_text: frozenset[str] = RAW_TEXT) -> Iterator[str | 
 
     raw_text: elements whose content is given as one text, without looking for tags.
     """
-    position = 0
-    plain_from = 0
+    position = plain_from = 0
     exhausted: set[str] = set()  # closing marks that don't come any more, so that none is sought twice
     while (opening := _OPENING.search(text, position)) is not None:
         start = opening.start()
@@ -92,7 +92,7 @@ def tokens(text: str, *, raw_text: frozenset[str] = RAW_TEXT) -> Iterator[str | 
         yield tag
         position = plain_from = found.end()
         if name in raw_text and not tag.closing and not tag.empty and name not in exhausted:
-            closing = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(text, position)
+            closing = end_of(name).search(text, position)
             if closing is None:
                 exhausted.add(name)
             else:
@@ -101,6 +101,12 @@ def tokens(text: str, *, raw_text: frozenset[str] = RAW_TEXT) -> Iterator[str | 
                 position = plain_from = end
     if plain_from < len(text):
         yield unescape(text[plain_from:])
+
+
+@cache
+def end_of(name: str) -> re.Pattern[str]:
+    """Return the pattern of an element's end tag; of "!--", of a comment's end."""
+    return re.compile("-->" if name == "!--" else rf"</{name}(?=[\s/>])", re.IGNORECASE)
 
 
 def _skip_declaration(text: str, start: int, exhausted: set[str]) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from structformer.formats import SourceFile, normalize, split_fragment
 from structformer.text import github_slug
 
-from structformer_markdown.front_matter import split_front_matter
+from structformer_markdown.front_matter import split_front_matter, titles
 from structformer_rst import UNSEEN, VERSIONS
 
 # What shows nothing where it stands, or only what a generator makes.
@@ -30,7 +30,6 @@ PROJECT = re.compile(r"^(?:(?:project|path|doc):(?!//)|@(?=/))")
 ELSEWHERE = ("inv:", "wiki:", "rrid:", "ror:")
 _CARD_RULE = re.compile(r"^[ \t]*(?:\+{3,}|\^{3,})[ \t]*$", re.MULTILINE)  # between a card's head, body and foot
 CITATION_ROLES = re.compile(r"(?:foot)?cite(?:[:.]\w+)?|citep|citet")
-_OPTION = re.compile(r"[ \t]*:[\w-]+:.*")
 _ENTRY = re.compile(r"[ \t]*:?([\w-]+):[ \t]*(.*)")
 
 # Their argument is the first line of their text.
@@ -41,8 +40,6 @@ _TITLED = frozenset(
     "remark observation property assumption algorithm example exercise solution proof".split()
 )
 _TITLE_WITHIN = 65536  # bytes
-_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]*)", re.MULTILINE)
-_HEADING_ENDS = re.compile(r"\{[^{}]*\}$|[ \t]#+$")
 
 
 def split_options(content: str) -> tuple[dict[str, str], str]:
@@ -51,7 +48,10 @@ def split_options(content: str) -> tuple[dict[str, str], str]:
     if lines[0].strip() == "---":
         end = next((number for number, line in enumerate(lines[1:], 1) if line.strip() == "---"), -1) + 1
     else:
-        end = next((number for number, line in enumerate(lines) if _OPTION.fullmatch(line) is None), len(lines))
+        end = next(
+            (number for number, line in enumerate(lines) if line.lstrip()[:1] != ":" or not _ENTRY.match(line)),
+            len(lines),
+        )
     found = (_ENTRY.match(line) for line in lines[:end])
     return {each[1]: each[2].strip(" \t\"'") for each in found if each is not None}, "\n".join(lines[end:])
 
@@ -113,5 +113,4 @@ def title_there(target: str, source: SourceFile) -> str:
         return title
     if fragment and (named := text.find(f"({fragment})=\n")) >= 0:
         start, fragment = named, ""
-    titles = (_HEADING_ENDS.sub("", found[1].rstrip()).rstrip() for found in _HEADING.finditer(text, start))
-    return next((title for title in titles if not fragment or github_slug(title) == fragment), "")
+    return next((title for title in titles(text[start:]) if not fragment or github_slug(title) == fragment), "")

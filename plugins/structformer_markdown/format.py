@@ -58,7 +58,6 @@ from structformer_rst import (
 )
 from structformer_sites import published_paths, settings_above
 
-_UNNUMBERED = re.compile(r"\s*\{-\}\s*$")
 _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
 _MAN_TITLE = re.compile(r"(?P<name>[^\s()]+)(?:\s+|\s*\()(?P<section>[1-9][a-z]*|[nl])(?:\)|\s|$)")
 _LINE_BREAK = re.compile(r"(?<![ \t])[ \t]*\n[ \t]*")
@@ -74,7 +73,6 @@ _CODE_OF = re.compile(r"\A#![a-z][\w+-]* (?=\S)|(?<=\S)\{:[a-z]+\}\Z")
 _ROLE = re.compile(r"\{([\w:+-]+)\}$")
 _NAMED = re.compile(r"(.*?)<([^<>]+)>", re.DOTALL)
 _MYST = frozenset({"myst"})
-_KEYS = re.compile(r"[,;\s]+")
 _MARKED_ROLES = {
     "math": MarkKind.FORMULA_SPAN,
     **dict.fromkeys("code command envvar file kbd option program samp".split(), MarkKind.CODE_SPAN),
@@ -143,7 +141,7 @@ class MarkdownFormat:
         if stem_dot[1] and f".{stem_dot[2].lower()}" not in _PROSE_SUFFIXES:
             return 0.0
         text = head.decode("utf-8", "replace")
-        if re.match(r"\ufeff?\s*<(?:!doctype|html|\?xml)", text, re.IGNORECASE) or "\x00" in text:
+        if text.lstrip("\ufeff \t\r\n").lower().startswith(("<!doctype", "<html", "<?xml")) or "\x00" in text:
             return 0.0
         if _ASCIIDOC.search(text) or not (stem_dot[1] or has_prose(text)):
             return 0.0
@@ -634,7 +632,7 @@ class _Reader:
         shown, target = (named[1].strip(), named[2].strip()) if named else (content, content)
         builder = self._builder
         if directives.CITATION_ROLES.fullmatch(name) is not None and not builder.in_link:
-            for number, key in enumerate(filter(None, _KEYS.split(target))):
+            for number, key in enumerate(target.replace(",", " ").replace(";", " ").split()):
                 builder.text(", " * (number > 0))
                 builder.link_text(key, shown if named else key, LinkKind.CITATION)
             return
@@ -863,7 +861,7 @@ def _heading_attributes(inline: Token) -> list[str]:
     last = (inline.children or [inline])[-1]
     if last.type not in ("text", "inline"):
         return []
-    last.content = _UNNUMBERED.sub("", last.content)
+    last.content = last.content.rstrip().removesuffix("{-}")
     if (match := HEADING_ATTRIBUTES.search(last.content)) is None:
         return []
     last.content = last.content[: match.start()]
@@ -906,6 +904,6 @@ def _closes_soon(tokens: list[Token], start: int) -> bool:
         if token.type == "heading_open":
             return False
         parts = (each.content for each in token.children or [token] if each.type in ("html_inline", "html_block"))
-        if any(re.search(r"</h[1-6]\s*>", part, re.IGNORECASE) for part in parts):
+        if any(f"</h{level}" in part.lower() for part in parts for level in "123456"):
             return True
     return False

@@ -1,7 +1,7 @@
 """Front matter: the YAML (---), TOML (+++) or JSON ({) block of metadata that may open a Markdown file."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from structformer_sites import parse_lines, parse_toml, parse_yaml
@@ -16,6 +16,7 @@ _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.
 _LINES = re.compile(
     r"((?i:(?:(?:sub)?title|authors?|date|modified|category|tags|slug|lang|template):[ \t]+\S.*\n)+)(?:[ \t]*\n|\Z)"
 )
+_TITLE = re.compile(r"^#{1,6}[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*(?:\{[^{}\n]*\})?[ \t]*$|^(?=\S)(.*)\n=+$", re.MULTILINE)
 _MAX_CHARACTERS = 200_000
 _MOST_BITS = 10_000
 _HOME = ("name", "title", "text", "tagline", "details", "description")
@@ -41,6 +42,11 @@ def shown(value: object) -> str:
     if not isinstance(value, str | int | float) or (isinstance(value, int) and value.bit_length() > _MOST_BITS):
         return ""
     return str(value)
+
+
+def titles(text: str) -> Iterator[str]:
+    """Yield the headings of a text."""
+    return (match[1] or match[2] for match in _TITLE.finditer(text))
 
 
 def home_page(metadata: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from structformer.errors import ReadError
 from structformer.formats import SourceFile, decode
 
 from structformer_markdown.dialects.page import FENCE
-from structformer_markdown.front_matter import shown, split_front_matter
+from structformer_markdown.front_matter import shown, split_front_matter, titles
 
 _MOST = 2000  # directives that a document follows,
 _MOST_CHARACTERS = 4_000_000  # and what they may add up to
@@ -70,7 +70,6 @@ _HEADED = re.compile(  # what begins with a heading of the first level, behind c
     r"(?:\s|<!--(?:(?!-->).)*-->|\([\w-]+\)=|\[//\]:[^\n]*|\[?!\[[^\n]*)*+(?:# \S|<h1\b|[^\n#]+\n=+[ \t]*(?:\n|\Z))",
     re.DOTALL,
 )
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t#]*(?:\{[^{}]*\})?$|^(?=\S)(.*)\n=+$", re.MULTILINE)
 _ALTERNATIVES = re.compile(r"<<([^|<>\n]*)\|([^<>\n]*)>>")
 _CONDITION = re.compile(r"\s*<<\s*(?:(?P<if>if)(?P<not>\s+not)?\s+is_quadlet|(?P<else>else)|endif)\s*>>\s*")
 _CHOICE = re.compile(r"<<\s*'(?P<yes>[^'\n]*)'\s+if\s+is_quadlet\s+else\s+'(?P<no>[^'\n]*)'\s*>>")
@@ -204,7 +203,7 @@ class _Includes:
             metadata, start, _ = split_front_matter(text)
             is_part = directive.is_option or not _is_page(opened.path, text[start:], "title" in metadata)
             if not is_part:
-                title = shown(metadata.get("title")) or _heading(text[start:])
+                title = shown(metadata.get("title")) or next(titles(text[start:]), "")
                 target = posixpath.relpath(opened.path, self._folder or ".")
                 return f"{indent[:_WIDEST]}[{title.strip() or posixpath.basename(target)}](<{target}>)"
             text = _part(text[start:])
@@ -285,12 +284,6 @@ def _opened(path: str, source: SourceFile) -> SourceFile | None:
             if (opened := source.open(target)) is not None:
                 return opened
     return None
-
-
-def _heading(text: str) -> str:
-    """Return the words of the first heading of a text; "" if it has none."""
-    match = _HEADING.search(text)
-    return (match[1] or match[2] or "") if match is not None else ""
 
 
 def _is_page(path: str, body: str, titled: bool) -> bool:

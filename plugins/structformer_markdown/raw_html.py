@@ -7,7 +7,7 @@ from structformer.formats import Script, TreeBuilder
 
 from structformer_html import PARTS, Tag, tokens
 from structformer_markdown.fence_info import language
-from structformer_markdown.inline_text import ATTRIBUTES, names_in
+from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, names_in
 
 _NO_RAW_TEXT: frozenset[str] = frozenset()
 _HIDDEN = frozenset({"script", "style", "template", "noscript"})
@@ -54,7 +54,6 @@ _WRITTEN = re.compile(
     re.DOTALL,
 )
 _HEADING_LINE = re.compile(r"(?:\A|(?<=\n))[ \t]*(#{2,6})[ \t]+(?=\S|\Z)")
-_HEADING_ID = re.compile(r"[ \t]*\{#([\w:.-]+)\}[ \t]*\Z")
 
 
 class RawHtml:
@@ -96,9 +95,10 @@ class RawHtml:
         while text:
             if self._in_line:
                 line, end, text = text.partition("\n")
-                if (named := _HEADING_ID.search(line)) is not None:
-                    self._builder.add_anchor(named[1])
-                    line = line[: named.start()]
+                if (attributes := HEADING_ATTRIBUTES.search(line)) is not None:
+                    for name in names_in(attributes[0]):
+                        self._builder.add_anchor(name)
+                    line = line[: attributes.start()]
                 self._inline(line)
                 if end:
                     self._end_line()

@@ -9,7 +9,6 @@ from structformer_markdown.inline_text import spliced
 
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _CODE = re.compile(r"`[^`]*`")
-BAR = re.compile(r"(?<!\\)\|")
 _CELL_END = re.compile(r"\\.|\|")
 _MAX_CELLS = 65_536
 LOOSE = "loose"  # key of the environment: whether a delimiter row may have any cells, and a bar in code ends none
@@ -81,7 +80,7 @@ def _plain_bars(state: StateBlock, text: str) -> str:
     """Return the text with the bars in its code escaped where they end no cell."""
     if "`" not in text or LOOSE not in state.env:
         return text
-    return _CODE.sub(lambda code: BAR.sub(r"\\|", code[0]), text)
+    return _CODE.sub(lambda code: code[0].replace("\\|", "|").replace("|", "\\|"), text)
 
 
 def _cells(text: str) -> list[str]:

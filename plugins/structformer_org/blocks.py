@@ -11,7 +11,7 @@ from structformer.formats import TreeBuilder
 
 from structformer_org.inline import Inline
 
-_HEADLINE = re.compile(r"(\*+)[ \t]+(.*)")
+HEADLINE = re.compile(r"(\*+)[ \t]+(.*)")
 _TAGS = re.compile(r"(?:\A|[ \t]+):([\w@#%:]+):\Z")
 _PRIORITY = re.compile(r"\[#\w{1,2}\][ \t]*")
 _COOKIE = re.compile(r"[ \t]*\[(?:\d{0,6}/\d{0,6}|\d{0,3}%)\]")
@@ -29,8 +29,7 @@ _FOOTNOTE = re.compile(r"\[fn:[\w-]+\][ \t]*")
 _ITEM = re.compile(
     r"(?P<indent>[ \t]*)(?:(?P<bullet>[-+]|(?<=[ \t])\*)|(?P<number>\d+|[a-zA-Z])[.)])(?:[ \t]+(?P<text>.*))?"
 )
-_COUNTER = re.compile(r"\[@\w+\][ \t]*")
-_CHECKBOX = re.compile(r"\[[ xX-]\](?:[ \t]+|\Z)")
+_COUNTER = re.compile(r"\A(?:\[@\w+\][ \t]*)?(?:\[[ xX-]\](?:[ \t]+|\Z))?")  # and a check box
 _TERM = re.compile(r"(.*?)[ \t]+::(?:[ \t]+(.*))?")
 _ROW = re.compile(r"[ \t]*\|.*")
 _ALIGNMENT = re.compile(r"\|(?=[^<>]*[<>])(?:[ \t]*+(?:<[lrc]?\d{0,3}>|[/<>])?+[ \t]*+\|)++")  # what only Emacs heeds
@@ -66,7 +65,7 @@ class Blocks:
         self._lines = lines
         headlines = []
         for number, line in enumerate(lines):
-            if line.startswith("*") and _HEADLINE.match(line):
+            if line.startswith("*") and HEADLINE.match(line):
                 headlines.append(number)
             elif (closing := _END.fullmatch(line)) is not None:
                 self._ends.setdefault((closing[1] or closing[2] or f"\\{closing[3]}").lower(), []).append(number)
@@ -243,7 +242,7 @@ class Blocks:
         builder = self._builder
         while self._lists and self._lists[-1][0] > indent:
             self._end_list()
-        text = _CHECKBOX.sub("", _COUNTER.sub("", item["text"] or "", count=1), count=1)
+        text = _COUNTER.sub("", item["text"] or "")
         term = _TERM.fullmatch(text) if item["bullet"] and "::" in text else None
         kind = MarkKind.LIST if term is None else MarkKind.DEFINITIONS
         if self._lists and self._lists[-1][0] == indent and self._lists[-1][1] is not kind:

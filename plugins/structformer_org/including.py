@@ -6,12 +6,13 @@ from posixpath import relpath
 
 from structformer.formats import SourceFile, decode, included_files
 
+from structformer_org.blocks import HEADLINE
+
 _INCLUDE = re.compile(
     r"[ \t]*#\+include:[ \t]*(?:\"([^\"\n]+)\"|(\S+))((?:[ \t]+[^\s:]\S*)*)((?:[ \t]+:.*)?)", re.IGNORECASE
 )
 _OPTION = re.compile(r":([\w-]+)[ \t]+(\"[^\"]*\"|[^\s:]\S*)")
 _TITLED = re.compile(rb"^[ \t]*#\+title:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
-_HEADLINE = re.compile(r"(\*+)[ \t]")
 _MOST_NESTED = 20
 
 
@@ -29,9 +30,9 @@ def lines_of(source: SourceFile) -> Iterator[str]:
         if include is None:
             if len(open_files) > 1 and _TITLED.match(line.encode()):
                 continue
-            if shift and line.startswith("*") and _HEADLINE.match(line):
+            if shift and line.startswith("*") and HEADLINE.match(line):
                 line = "*" * shift + line
-            elif not shift and (headline := _HEADLINE.match(line)) is not None:
+            elif not shift and (headline := HEADLINE.match(line)) is not None:
                 level = len(headline[1])
             yield line
             continue
@@ -49,7 +50,7 @@ def lines_of(source: SourceFile) -> Iterator[str]:
             yield f"[[file:{relpath(opened.path, source.path.rpartition('/')[0] or '.')}][{title or opened.path}]]"
         else:
             taken = _piece(opened, options)
-            least = min((len(found[1]) for each in taken if (found := _HEADLINE.match(each))), default=1)
+            least = min((len(found[1]) for each in taken if (found := HEADLINE.match(each))), default=1)
             wanted = int(options["minlevel"]) if re.fullmatch("[0-9]{1,2}", options.get("minlevel", "")) else level + 1
             open_files.append((opened, iter(taken), shift + max(0, wanted - least)))
 

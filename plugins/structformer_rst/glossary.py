@@ -1,6 +1,5 @@
 """Glossaries: lists of terms, several for one definition too, each with a place that `:term:` leads to."""
 
-import re
 from typing import Any
 
 from docutils import nodes
@@ -8,8 +7,6 @@ from docutils.parsers.rst import Directive
 
 from structformer_rst.including import without_options
 from structformer_rst.objects import NOT_IN_ID
-
-_KEY = re.compile(r"\s+:\s+.*")  # what the index lists a term under
 
 
 def term_anchor(term: str) -> str:
@@ -48,7 +45,7 @@ class Glossary(Directive):  # type: ignore[misc]
                 if item is None or isinstance(item.children[-1], nodes.definition):
                     item = nodes.definition_list_item()
                     listed += item
-                item += self._term(_KEY.sub("", line).strip(), place)
+                item += self._term(line.partition(" : ")[0].strip(), place)
                 place += 1
         return [listed] if len(listed) else []
 

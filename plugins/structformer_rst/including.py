@@ -44,7 +44,8 @@ def _options(directive: re.Match[str]) -> dict[str, str]:
 def _piece(text: str, options: Mapping[str, str]) -> str:
     """Return the piece of a text that an `include` directive asks for. Source: docutils' reference of directives."""
     lines = text.split("\n")
-    bounds = [int(value) if re.fullmatch(r"-?\d{1,9}", value := options.get(name, "")) else None for name in _LINES]
+    given = [options.get(name, "") for name in _LINES]
+    bounds = [int(value) if value.removeprefix("-").isdecimal() and len(value) < 10 else None for value in given]
     text = "\n".join(lines[bounds[0] : bounds[1]])
     if (after := options.get("start-after")) and after in text:
         text = text.partition(after)[2]

@@ -32,7 +32,6 @@ from structformer_wikitext.markup import take_apart
 from structformer_wikitext.page import PageReader
 from structformer_wikitext.site import REDIRECT, Site, read_site
 
-_NUMBER = re.compile("-?[0-9]{1,9}")
 _TEMPLATES = ("known", "text", "drop")
 
 
@@ -113,11 +112,10 @@ class WikitextFormat:
         if "<!ENTITY" in head:
             raise ReadError("refused: a dump that declares entities", "line 1")
         site = read_site(head)
-        wanted = str(options.get("namespaces", "0")).replace(" ", "")
-        numbers = None if wanted == "all" else {int(each) for each in wanted.split(",") if _NUMBER.fullmatch(each)}
+        wanted = str(options.get("namespaces", "0")).replace(" ", "").split(",")
         used: dict[str, int] = {}
         for page in dump_pages(text):
-            if not page.title or (numbers is not None and page.namespace not in numbers):
+            if not page.title or ("all" not in wanted and str(page.namespace) not in wanted):
                 continue
             if page.redirect:
                 _alias(source, page.title, page.redirect, site)

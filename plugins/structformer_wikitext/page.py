@@ -77,7 +77,7 @@ _SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 _FORMULAS = frozenset({MarkKind.FORMULA, MarkKind.FORMULA_SPAN})
 _LONG_LINE = 200  # characters
 _TAG_NAMES = re.compile(r"</?([a-zA-Z]+)")
-_HTML_HEADING = re.compile(r"h[1-6]")
+_HTML_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
 class PageReader:
@@ -479,7 +479,7 @@ class PageReader:
         assert name is not None
         lower = name[1].lower()
         closing = tag[1] == "/"
-        if _HTML_HEADING.fullmatch(lower):
+        if lower in _HTML_HEADINGS:
             if closing:
                 builder.close_heading()
             else:

@@ -65,7 +65,6 @@ _SETTINGS = re.compile(  # elements that are documents of other vocabularies too
 _MAPS = frozenset({"map", "bookmap"})  # of DITA: their references are what they say
 _HEAD = 4096
 _NAMESPACE = re.compile(rf"<[^<>]*[\"'](?:{'|'.join(map(re.escape, NAMESPACES))})[\"']".encode())
-_DOCBOOK = re.compile(rb"DocBook|docbook\.org/ns")
 _TITLED = re.compile(  # and an empty title is none
     rb"(?>\s+|<!--.*?-->)*+<(?:[\w.-]+:)?(?:title\b[^>/]*>\s*(?!</)\S|(?:\w*info|refmeta|refnamediv)\b)", re.DOTALL
 )
@@ -276,7 +275,7 @@ def _includes(data: bytes, declared: dict[bytes, str]) -> list[str]:
 def _is_fragment(data: bytes) -> bool:
     """Whether a file holds something of DocBook that is neither a document nor a section with a title."""
     name = _first_element(data[:_HEAD])
-    if not name or document_rank(name) or not _DOCBOOK.search(data[:_HEAD]):
+    if not name or document_rank(name) or not (b"DocBook" in data[:_HEAD] or b"docbook.org/ns" in data[:_HEAD]):
         return False
     if name.decode("ascii", "replace") not in DOCBOOK.sections:
         return True

@@ -21,8 +21,7 @@ _REFUSED = {
     etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE,
 }
 BIG = 8_000_000  # bytes from which a file is parsed as a stream, its elements forgotten as they are read
-_DECLARED = re.compile(r"""<\?xml[^>]*?encoding\s*=\s*["']([^"']+)["']""")
-_ENCODING = re.compile(r"""(<\?xml[^>]*?)\s+encoding\s*=\s*["'][^"']*["']""")
+_ENCODING = re.compile(r"""(<\?xml[^>]*?)\s+encoding\s*=\s*["']([^"']*)["']""")
 _XLINK = "prefix xlink for"  # in what the parser says of one that is not declared
 _LIMITS = ("huge", "buffer", "excessive depth")  # of what the parser takes, in what it says of them
 _UTF_16 = {"utf-16-le": ("utf-16", "utf-16le"), "utf-16-be": ("utf-16", "utf-16be")}
@@ -49,10 +48,10 @@ def content(source: SourceFile) -> tuple[bytes, bool]:
 def _in_bytes_of_ascii(data: bytes) -> bytes:
     """The bytes, or UTF-8 in place of UTF-16 and ISO 2022: entities and names are looked for as bytes of ASCII."""
     mark, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", ""))
-    declared = _DECLARED.match(data[len(mark) : 400].decode(encoding, "replace")) if mark else None
-    if declared and declared[1].lower() not in _UTF_16.get(encoding, ("utf-8",)):
+    declared = _ENCODING.match(data[len(mark) : 400].decode(encoding, "replace")) if mark else None
+    if declared and declared[2] and declared[2].lower() not in _UTF_16.get(encoding, ("utf-8",)):
         raise ReadError(
-            f"not well-formed (its byte-order mark says {encoding}, its declaration {declared[1]})", "line 1"
+            f"not well-formed (its byte-order mark says {encoding}, its declaration {declared[2]})", "line 1"
         )
     encoding = encoding or shown_encoding(data) or "utf-8"
     if encoding == "utf-8":

@@ -171,6 +171,10 @@ def test_what_a_plus_attaches_belongs_to_the_item():
     assert document.root.text.endswith("other\n\nAfter.")
 
 
+def test_a_check_box_begins_an_item():
+    assert read("= T\n\n* [x] done\n* press [x] to close\n").root.text == "done\npress [x] to close"
+
+
 def test_terms_share_a_definition_that_begins_below_them():
     document = read("-q::\n--quiet::\n\n\tSay nothing.\n+\nReally.\n\n-v:: Say all.\n")
     assert [(kind, text) for kind, _, text in blocks(document) if kind in ("term", "definition")] == [

@@ -3,14 +3,11 @@
 import re
 
 from structformer_markdown.dialects.page import Dialect, Page, between
-from structformer_markdown.dialects.shown import anchor, anchors
+from structformer_markdown.dialects.shown import HEADING, anchor, anchors
 from structformer_markdown.inline_text import names_in, spliced
 
 _OWN_LINE = re.compile(r"([ \t]*(?:>[ \t]*)*)((?:\{:[^:{}\n][^{}\n]*\}[ \t]*)++)")
 _SPAN = re.compile(r"(?<=[^\s{}])\{:[^:{}\n][^{}\n]*\}")
-_HEADING = re.compile(r" {0,3}#{1,6}[ \t]")
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 # HTML ends with its tag, where CommonMark goes on up to a blank line.
 _HTML = re.compile(
     r"^( {0,3}(?:<[a-z]\w*(?=[^<>\n]*\smarkdown\b)[^<>\n]*+|</(?:div|section|details|figure|aside|table))>[ \t]*\n)"
@@ -31,21 +28,21 @@ def _plain(text: str, page: Page) -> str:
                 names = []
             continue
         if (found := _OWN_LINE.fullmatch(line)) is None:
-            line = _SPAN.sub(lambda list_: anchors(list_[0]), line) if not _HEADING.match(line) else line
+            line = _SPAN.sub(lambda list_: anchors(list_[0]), line) if not HEADING.match(line.lstrip(" ")) else line
             lines[index] = _EXTENSION.sub("", line)
             continue
         before = lines[index - 1] if index else ""
         lines[index] = found[1].rstrip()
-        if re.match(r"\{:\s*toc\b", found[2]):
-            if _ITEM.match(before):
+        if found[2][2:].lstrip().startswith("toc"):
+            if before.lstrip().startswith(("* ", "- ", "+ ", "1. ")):
                 lines[index - 1] = ""
             continue
         ids = names_in(found[2])
         if ids and not before.strip():
             names += ids
-        elif ids and _HEADING.match(before):
+        elif ids and HEADING.match(before.lstrip(" ")):
             lines[index - 1] = _with_ids(before, ids)
-        elif ids and index > 1 and _UNDERLINE.fullmatch(before) and lines[index - 2].strip():
+        elif ids and index > 1 and set(before.strip()) in ({"="}, {"-"}) and lines[index - 2].strip():
             lines[index - 2] = _with_ids(lines[index - 2], ids)
         else:
             lines[index] = found[1] + anchors(found[2])
@@ -54,7 +51,7 @@ def _plain(text: str, page: Page) -> str:
 
 def _name(lines: list[str], index: int, names: list[str]) -> None:
     """Give a block's first line names."""
-    if _HEADING.match(lines[index]):
+    if HEADING.match(lines[index].lstrip(" ")):
         lines[index] = _with_ids(lines[index], names)
     else:
         # On the line before, which is the list's own or a blank one.

@@ -15,11 +15,9 @@ _STATEMENT = re.compile(r"^(?:import|export)\b", re.MULTILINE)
 _CERTAIN = re.compile(r";$|\.mdx?['\"]$|['\"]@[\w-]+/")  # in imports that are no prose
 _ENDS = (";", "}", ")", "]", "'", '"', "\x00")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_MATH = re.compile(r"\$\$[^$]+\$\$|\$(?=[^\s$])[^$\n]*?[^\s$]\$(?!\d)")
 _SPECIAL = re.compile(r"\\.|\{|<(/?)([A-Za-z][\w.:-]*)(?=[\s/>{])|<(/?)>", re.DOTALL)
 _JSX = re.compile(r"\s[^<>{}]{0,300}=\{")  # goes on a tag whose attributes no HTML has
-_SPACE = re.compile(r"\s*")
-_ATTRIBUTE = re.compile(r"([\w:.@$-]+)([ \t]*=[ \t]*)?")
+_ATTRIBUTE = re.compile(r"\s*(?:([\w:.@$-]+)([ \t]*=[ \t]*)?)?")
 _BARE = re.compile(r"[^\s\"'<>{}=`]+")
 _STRING = re.compile(r"\(?\s*(?:\"([^\"]*)\"|'([^']*)'|`([^`$]*)`)\s*\)?")
 _ANY_STRING = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
@@ -68,8 +66,6 @@ def _plain(text: str, page: Page) -> str:
         comments = between(text, "{/*", "*/}")
         text = spliced(text, ((start, end, "\n" * comment.count("\n")) for start, end, comment in comments))
     whole = page.path.lower().endswith(".mdx")
-    if whole and "$" in text:
-        text = _MATH.sub(lambda found: page.keep(found[0]), text)
     if _STATEMENT.search(text):
         text, imports = _without_statements(text, whole)
         whole = whole or imports
@@ -124,8 +120,8 @@ def _statement_end(text: str, start: int, braces: dict[int, int], bounded: bool)
         if end >= len(text):
             break
         place = end + 1
-    blank = re.compile(r"\n[ \t]*(?:\n|\Z)").search(text, start)
-    return blank.start() if blank else len(text), True
+    blank = text.find("\n\n", start)
+    return blank if blank >= 0 else len(text), True
 
 
 def _depth(text: str, start: int, end: int) -> int:
@@ -208,23 +204,22 @@ class _Components:
         tag = _Tag(found[2], found.start(), -1, bool(found[1]))
         place = found.end()
         for _ in range(_MOST_ATTRIBUTES):
-            space = _SPACE.match(text, place)
-            place = space.end() if space else place
-            if text.startswith(("/>", ">"), place):
+            attribute = _ATTRIBUTE.match(text, place)
+            place = attribute.end() if attribute is not None else place
+            if attribute is not None and attribute[1]:
+                value, place = self._value(tag, place) if attribute[2] else ("", place)
+                if place < 0:
+                    break
+                tag.attributes.setdefault(attribute[1], value)
+            elif text.startswith(("/>", ">"), place):
                 tag.empty = text[place] == "/"
                 tag.end = place + 1 + tag.empty
                 return tag
-            if text.startswith("{", place) and place in self._braces:
+            elif place in self._braces:
                 place = self._braces[place] + 1
                 tag.expressions = True
-                continue
-            if (name := _ATTRIBUTE.match(text, place)) is None:
+            else:
                 break
-            place = name.end()
-            value, place = self._value(tag, place) if name[2] else ("", place)
-            if place < 0:
-                break
-            tag.attributes.setdefault(name[1], value)
         self._failures += 1
         return None
 

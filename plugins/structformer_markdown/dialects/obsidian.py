@@ -11,11 +11,9 @@ _LINK = re.compile(r"(!?)\[\[([^\[\]\n|]{1,500}?)(?:\\?\|([^\[\]\n]{0,500}))?\]\
 _CALLOUT = re.compile(
     r"^([ \t]*>[ \t>]*)(\[!\w+)(?:\|[^\[\]\n]*\][-+]?|\][-+]|\](?=[ \t]+\S))([ \t]+\S[^\n]*)?", re.MULTILINE
 )
-_COMMENT = re.compile(r"%%(?!%)(?:[^%]|%(?!%))++%%")
-_WITH_SPACE = re.compile(rf"[ \t]?{_COMMENT.pattern}")
+_COMMENT = re.compile(r"[ \t]?%%(?!%)(?:[^%]|%(?!%))++%%")
 _BLOCK_NAME = re.compile(r"\^(?<![^\s>]\^)(?=[0-9-]*[A-Za-z])([A-Za-z0-9-]+)[ \t]*$", re.MULTILINE)
 _OWN_SIGN = re.compile(r"\[\[|^[ \t]*>[ \t]*\[!", re.MULTILINE)
-_SIZE = re.compile(r"\d+(?:x\d+)?|")
 # Strong text that CommonMark does not take as such where a sign is within the asterisks and a letter outside; most
 # sites of languages without spaces show it as it is meant.
 _STRONG = re.compile(r"\*\*(?=[^\s*])([^*\n]*[^\s*])\*\*(?!\*)")
@@ -28,14 +26,14 @@ def _plain(text: str, page: Page) -> str:
     of_vault = _OWN_SIGN.search(text) is not None or _BLOCK_NAME.search(text) is not None
     if "%%" in text:
         # Elsewhere one beside words may be what a manual writes about.
-        text = _WITH_SPACE.sub(lambda found: found[0] if "".join(beside(found)).strip() and not of_vault else "", text)
+        text = _COMMENT.sub(lambda found: found[0] if "".join(beside(found)).strip() and not of_vault else "", text)
     return _CALLOUT.sub(_callout, text)
 
 
-def _strong(match: re.Match[str]) -> str | None:
+def _strong(match: re.Match[str]) -> str:
     """Return strong text as HTML has it, whatever letters and signs are beside its marks."""
     is_east_asian = _EAST_ASIAN.search(match.string, max(0, match.start() - 1), match.end() + 1)
-    return f"<strong>{match[1]}</strong>" if is_east_asian else None
+    return f"<strong>{match[1]}</strong>" if is_east_asian else match[0]
 
 
 def _callout(found: re.Match[str]) -> str:
@@ -44,14 +42,14 @@ def _callout(found: re.Match[str]) -> str:
     return f"{quoted}{kind}]{title}\n{quoted.rstrip()}" if title else f"{quoted}{kind}]"
 
 
-def _link(match: re.Match[str]) -> str | None:
+def _link(match: re.Match[str]) -> str:
     """Return what a note embeds, or a link with code in it; other links are found in plain text."""
     target, shown = match[2].strip(), (match[3] or "").rpartition("|")[2].strip()
     if match[1] and target.partition("#")[0].lower().endswith(_FILES):
-        return image("" if _SIZE.fullmatch(shown) else shown, target)
+        return image("" if shown.replace("x", "").isdecimal() else shown, target)
     if "`" in match[0]:
         return link(match[3] or match[2], match[2].replace("`", ""))
-    return match[0][1:] if match[1] else None
+    return match[0].removeprefix("!")
 
 
 DIALECT = Dialect(

@@ -184,13 +184,13 @@ class Inline:
     first: str
     """Characters, with one of which it begins; markdown-it's rule for text stops at them."""
     pattern: re.Pattern[str]
-    shown: Callable[[re.Match[str]], str | None]
-    """Return the Markdown in place of a match; None where the match stays as it is."""
+    shown: Callable[[re.Match[str]], str]
+    """Return the Markdown in place of a match; the match where that stays as it is."""
 
     def __call__(self, state: StateInline, silent: bool) -> bool:
         if state.src[state.pos] not in self.first or not (match := self.pattern.match(state.src, state.pos)):
             return False
-        if (shown := self.shown(match)) is None:
+        if (shown := self.shown(match)) == match[0]:
             return False
         if match[0][0] == "[" and normalizeReference(match[1]) in state.env.get("references", ()):
             shown = shown.replace(match[1], f"[{match[1]}]", 1)  # what is a link by its name alone

@@ -28,8 +28,9 @@ _IN_NOTE = r"\^\[((?:[^\[\]]|\[[^\[\]]*\])*+)\]"
 _NOTE = re.compile(rf"(?<=[\w.,;:!?)”\"* `])(?=\^\[[^\[\]]*[\s.。！？]){_IN_NOTE}")  # of one word, it may be none
 _SCRIPT = re.compile(r"(?<=[^\s^~])(?:\^([^\s^~\[\]]{1,100})\^|(?<!~)~([^\s^~\[\]]{1,100})~(?!~))")
 # Commands of LaTeX outside formulas. They show nothing, except those that style text or make links.
-_COMMAND = re.compile(r"(?<!\\)\\([a-zA-Z]+)\*?(?:\[[^\[\]\n]*\])*((?:\{(?:[^{}\n]|\{[^{}\n]*\})*\})+)")
-_BREAK = re.compile(r"^\\[a-zA-Z]+[ \t]*$", re.MULTILINE)
+_COMMAND = re.compile(
+    r"(?<!\\)\\([a-zA-Z]+)\*?(?:\[[^\[\]\n]*\])*((?:\{(?:[^{}\n]|\{[^{}\n]*\})*\})+)|^\\[a-zA-Z]+[ \t]*$", re.MULTILINE
+)
 _SHOWS = re.compile(r"emph|text\w+|underline|mbox|href|url|footnote")
 _LINE_BLOCK = re.compile(r"(?:\A|(?<=\n\n))(?:\|(?:[ \t][^\n]*[^\n|\s])?[ \t]*(?:\n(?=[|\n])|\n?\Z))+")
 _GRID_LINE = re.compile(r"\+(?:[-=:]{3,}\+)+[ \t]*")
@@ -46,8 +47,8 @@ def _plain(text: str, page: Page) -> str:
     return _with_examples(text) if "(@" in text else text
 
 
-def _shown(found: re.Match[str]) -> str:
-    return found[2][1:-1].rpartition("}{")[2] if _SHOWS.fullmatch(found[1]) else ""
+def _shown(command: re.Match[str]) -> str:
+    return command[2][1:-1].rpartition("}{")[2] if _SHOWS.fullmatch(command[1] or "") else ""
 
 
 def _reference(found: re.Match[str]) -> str:
@@ -205,7 +206,6 @@ _INLINE = (
     Inline("^", re.compile(_IN_NOTE), _noted),
     Inline("^~", _SCRIPT, lambda match: f"<sup>{match[1]}</sup>" if match[1] else f"<sub>{match[2]}</sub>"),
     Inline("\\", _COMMAND, _shown),
-    Inline("\\", _BREAK, lambda match: ""),
     Inline("[", _CITED, lambda match: match[1]),
     Inline("@\\", _REFERENCE, _reference),
 )

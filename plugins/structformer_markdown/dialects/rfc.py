@@ -7,6 +7,7 @@ Source: kramdown-rfc's README and its examples (cabo/kramdown-rfc).
 import re
 
 from structformer_markdown.dialects.page import Dialect, Page
+from structformer_markdown.front_matter import titles
 from structformer_markdown.inline_text import names_in
 
 _BORDER = re.compile(r"^---[ \t]+(abstract|middle|back|fluff|note_\S+)[ \t]*$", re.MULTILINE)
@@ -15,13 +16,12 @@ _REFERENCE = re.compile(
     r"\{\{(?P<part>[\w. -]{1,80}? of )?[!?<*-]{0,2}(?P<name>[\w.:/+-]{1,80})(?P<rest>[^{}\n]{0,80})\}\}"
 )
 _ATTRIBUTES = re.compile(r"\{[:#][^{}\n]*\}")
-_HEADING = re.compile(r"^#{1,6}[ \t]+([^\n{]+)", re.MULTILINE)
 _NOT_IN_SLUG = re.compile(r"[^\w]+")
 
 
 def _plain(text: str, page: Page) -> str:
     anchors = {name for attributes in _ATTRIBUTES.findall(text) for name in names_in(attributes)}
-    anchors |= {_NOT_IN_SLUG.sub("-", title.strip().lower()) for title in _HEADING.findall(text)}
+    anchors |= {_NOT_IN_SLUG.sub("-", title.lower()) for title in titles(text)}
 
     def reference(match: re.Match[str]) -> str:
         name = match["name"]
@@ -37,4 +37,4 @@ def _border(match: re.Match[str]) -> str:
     return f"\n# {name[5:].replace('_', ' ')}\n" if name.startswith("note_") else "\n"
 
 
-DIALECT = Dialect("rfc", _plain, {"\n--- ": re.compile(r"\n--- (?:abstract|middle|back)[ \t]*\n")})
+DIALECT = Dialect("rfc", _plain, {"\n--- ": _BORDER})

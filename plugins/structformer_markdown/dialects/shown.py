@@ -20,8 +20,8 @@ _ARGUMENT = re.compile(r"""(?<![\w:.-])([\w:.-]++)[ \t\n]*=[ \t\n]*(?:"([^"]*)"|
 def kind_of(kind: str) -> str:
     """Return the kind of an admonition in one word: "note" of `note inline end` and `{.callout-note}`; "" for none."""
     kind = kind if len(kind) <= _LONGEST_KIND else ""
-    found = _KIND.match(re.sub(r"[.#]?[\w:-]*=.*", "", kind))
-    return found[1].lower() if found is not None else ""
+    match = _KIND.match(kind) if "=" not in "".join(kind.split()[:1]) else None
+    return match[1].lower() if match is not None else ""
 
 
 def arguments(text: str) -> dict[str, str]:
@@ -34,7 +34,9 @@ def arguments(text: str) -> dict[str, str]:
 
 def code_block(content: str, arguments: str, page: Page) -> str:
     """Return a block of code in Markdown. arguments: of its tag, the first of which is the language."""
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", content)), default=0))
+    fence = "```"
+    while fence in content:
+        fence += "`"
     return f"{fence}{language_of(arguments)}\n{page.keep(content)}\n{fence}"
 
 
@@ -58,7 +60,7 @@ def image(text: str, target: str) -> str:
 def _target(target: str) -> str:
     """Return a link's target, between angles only where it must: in lines of HTML they would be a tag's."""
     target = " ".join(target.replace("<", "%3C").replace(">", "%3E").split())
-    return f"<{target}>" if not target or re.search(r"[\s()\\]", target) else target
+    return f"<{target}>" if not target or any(sign in target for sign in " ()\\") else target
 
 
 def beside(found: re.Match[str]) -> tuple[str, str]:

@@ -197,6 +197,11 @@ def test_a_changed_part_makes_its_page_be_read_again(tmp_path):
     assert Corpus.open(tmp_path / "w").document("index.md").root.text == "New."
 
 
+def test_a_page_that_is_taken_in_is_a_link_with_its_whole_title():
+    page, _ = read({"page.md": "# Page\n\n{{#include c.md}}\n", "c.md": "# Code in C#\n\nText.\n"})
+    assert page.root.text == "Code in C#"
+
+
 def test_a_missing_file_is_said_once_and_an_example_of_a_directive_stays_as_it_is():
     example = "```md\n{{#include path/to/file.md}}\n```\n"
     page, warnings = read({"page.md": f"# Page\n\n{example}\n{{{{#include gone.md}}}}\n\n{{{{#include gone.md}}}}\n"})

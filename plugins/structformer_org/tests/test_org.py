@@ -77,6 +77,10 @@ def test_conformance():
     assert check_format(OrgFormat(), [Sample("boats.org", BOATS.encode())]) == []
 
 
+def test_a_check_box_begins_an_item():
+    assert read("* T\n- [X] done\n- press [X] to close\n").root.text == "done\npress [X] to close"
+
+
 def test_a_page_with_all_that_is_common():
     document = read(BOATS)
     assert outline(document) == [(0, "Boats"), (1, "Reefing a sail"), (2, "Knots"), (1, "See also")]
