@@ -111,8 +111,8 @@ class CondenserObjective(BiEncoderObjective):
 
 def fresh_bert(config: Any) -> BertModel:
     """Return embeddings and two layers of BERT's form with random weights, as wide as an encoder with this config."""
-    known = {name: getattr(config, name) for name in _OF_A_LAYER if hasattr(config, name)}
-    small = BertConfig(vocab_size=1, num_hidden_layers=_HEAD_LAYERS, attn_implementation="sdpa", **known)
+    known: dict[str, Any] = {name: getattr(config, name) for name in _OF_A_LAYER if hasattr(config, name)}
+    small = BertConfig(vocab_size=1, num_hidden_layers=_HEAD_LAYERS, **known)
     return BertModel(small, add_pooling_layer=False)
 
 
