@@ -319,7 +319,7 @@ class Blocks:
         return after
 
     def _styled(self, lines: list[str], element: Element) -> None:
-        """A paragraph, read as its style says."""
+        """Read a paragraph as its style says."""
         builder, style = self._builder, element.style
         if style == "comment":
             return

@@ -91,7 +91,7 @@ class RawHtml:
             self._end_line()
 
     def _lines(self, text: str) -> None:
-        """Text with headings in Markdown, each of which ends with its line, whatever tags there are in it."""
+        """Read text with headings in Markdown, each of which ends with its line, whatever tags there are in it."""
         while text:
             if self._in_line:
                 line, end, text = text.partition("\n")

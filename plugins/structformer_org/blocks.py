@@ -117,7 +117,7 @@ class Blocks:
         return True
 
     def _properties(self, number: int) -> tuple[int, list[str]]:
-        """The number of the line after the drawer of properties that begins on a line, if one does, and its ids."""
+        """Return the number of the line after the drawer of properties that may begin on a line, and its ids."""
         lines = self._lines
         if number >= len(lines) or lines[number].strip().upper() != ":PROPERTIES:":
             return number, []

@@ -46,7 +46,7 @@ def content(source: SourceFile) -> tuple[bytes, bool]:
 
 
 def _in_bytes_of_ascii(data: bytes) -> bytes:
-    """The bytes, or UTF-8 in place of UTF-16 and ISO 2022: entities and names are looked for as bytes of ASCII."""
+    """Return the bytes, or UTF-8 for UTF-16 and ISO 2022: entities and names are looked for as bytes of ASCII."""
     mark, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", ""))
     declared = _ENCODING.match(data[len(mark) : 400].decode(encoding, "replace")) if mark else None
     if declared and declared[2] and declared[2].lower() not in _UTF_16.get(encoding, ("utf-8",)):

@@ -27,17 +27,17 @@ def _plain(text: str, page: Page) -> str:
                 _name(lines, index, names)
                 names = []
             continue
-        if (found := _OWN_LINE.fullmatch(line)) is None:
-            line = _SPAN.sub(lambda list_: anchors(list_[0]), line) if not HEADING.match(line.lstrip(" ")) else line
+        if (list_ := _OWN_LINE.fullmatch(line)) is None:
+            line = _SPAN.sub(lambda span: anchors(span[0]), line) if not HEADING.match(line.lstrip(" ")) else line
             lines[index] = _EXTENSION.sub("", line)
             continue
         before = lines[index - 1] if index else ""
-        lines[index] = found[1].rstrip()
-        if found[2][2:].lstrip().startswith("toc"):
+        lines[index] = list_[1].rstrip()
+        if list_[2][2:].lstrip().startswith("toc"):
             if before.lstrip().startswith(("* ", "- ", "+ ", "1. ")):
                 lines[index - 1] = ""
             continue
-        ids = names_in(found[2])
+        ids = names_in(list_[2])
         if ids and not before.strip():
             names += ids
         elif ids and HEADING.match(before.lstrip(" ")):
@@ -45,7 +45,7 @@ def _plain(text: str, page: Page) -> str:
         elif ids and index > 1 and set(before.strip()) in ({"="}, {"-"}) and lines[index - 2].strip():
             lines[index - 2] = _with_ids(lines[index - 2], ids)
         else:
-            lines[index] = found[1] + anchors(found[2])
+            lines[index] = list_[1] + anchors(list_[2])
     return "\n".join(lines)
 
 

@@ -196,13 +196,13 @@ class _Components:
         in_gap = not lines and self._text[start - 1 : start] == " " and self._text[end + 1 : end + 2] == " "
         return "\n" * lines, end + 1 + in_gap
 
-    def _tag(self, found: re.Match[str]) -> _Tag | None:
+    def _tag(self, opening: re.Match[str]) -> _Tag | None:
         """Return the tag that begins there; None when it has no end."""
         if self._failures > _MOST_FAILURES:
             return None
         text = self._text
-        tag = _Tag(found[2], found.start(), -1, bool(found[1]))
-        place = found.end()
+        tag = _Tag(opening[2], opening.start(), -1, bool(opening[1]))
+        place = opening.end()
         for _ in range(_MOST_ATTRIBUTES):
             attribute = _ATTRIBUTE.match(text, place)
             place = attribute.end() if attribute is not None else place

@@ -26,7 +26,7 @@ def _plain(text: str, page: Page) -> str:
     of_vault = _OWN_SIGN.search(text) is not None or _BLOCK_NAME.search(text) is not None
     if "%%" in text:
         # Elsewhere one beside words may be what a manual writes about.
-        text = _COMMENT.sub(lambda found: found[0] if "".join(beside(found)).strip() and not of_vault else "", text)
+        text = _COMMENT.sub(lambda match: match[0] if "".join(beside(match)).strip() and not of_vault else "", text)
     return _CALLOUT.sub(_callout, text)
 
 
@@ -36,9 +36,9 @@ def _strong(match: re.Match[str]) -> str:
     return f"<strong>{match[1]}</strong>" if is_east_asian else match[0]
 
 
-def _callout(found: re.Match[str]) -> str:
+def _callout(match: re.Match[str]) -> str:
     """Return a callout's first line; a title is a paragraph of its own."""
-    quoted, kind, title = found.groups()
+    quoted, kind, title = match.groups()
     return f"{quoted}{kind}]{title}\n{quoted.rstrip()}" if title else f"{quoted}{kind}]"
 
 
