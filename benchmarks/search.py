@@ -154,7 +154,9 @@ def reranking(workspace: Path, folder: Path, asked: list[str]) -> None:
     from structformer.models.base import packaged_minilm
     from structformer.models.cross_encoder import CrossEncoder
     from structformer.models.kinds import ranker_kind
-    from structformer.models.onnx_encoder import OnnxCrossEncoder, export_in, export_onnx
+    from structformer.models.onnx_encoder import OnnxCrossEncoder, export_in
+
+    from structformer_exports.onnx_models import export_onnx
 
     plain = folder.with_name("cross-encoder-plain")
     for target in (folder, plain):

@@ -5,7 +5,26 @@ import shutil
 from pathlib import Path
 
 from structformer.errors import ModelError
-from structformer.models import checked_model, export_encoder, export_onnx, ranker_kind, ranker_kinds, read_record
+from structformer.extras import TORCH, require
+from structformer.models import (
+    EXPORTS,
+    WEIGHTS,
+    Dense,
+    OtherForm,
+    RankerKind,
+    checked_model,
+    dense_folders,
+    load_tokenizer,
+    model_file,
+    model_graph,
+    ranker_kind,
+    ranker_kinds,
+    read_model_json,
+    read_modules,
+    read_record,
+    settings_of,
+    write_modules,
+)
 from structformer.retrieval import UNTRAINED, encoder_place, query_encoder_folder
 from structformer.storage import seal, seal_of, writing_errors
 from structformer.workspace import Workspace
@@ -50,3 +69,44 @@ def _export_base(workspace: Workspace, int8: bool) -> Path:
         finally:
             shutil.rmtree(making, ignore_errors=True)
     return final / path.relative_to(making)
+
+
+def export_onnx(kind: RankerKind, location: str, folder: Path, *, int8: bool = False) -> Path:
+    """Write a saved model's `onnx/model.onnx` into a folder, with `int8` its `onnx/model_int8.onnx` with 8-bit weights;
+    return the file, which the search will use. Raises MissingPackage where a form other than BERT's needs torch.
+    """
+    try:
+        body = "" if kind.joint else read_modules(location).body
+        data = model_graph(location, body, classifier=kind.joint, inside=True, int8=int8).data
+    except OtherForm as form:
+        require(f"an export ({form})", *TORCH, "onnx", "onnxscript", "onnxruntime")
+        data = b""
+    small, plain = (folder / name for name in EXPORTS)
+    shutil.rmtree(plain.parent, ignore_errors=True)
+    plain.parent.mkdir()
+    made = small if int8 else plain
+    if data:
+        made.write_bytes(data)
+    else:
+        from structformer_exports.onnx_by_torch import export_by_torch
+
+        export_by_torch(kind.load(location), plain, small if int8 else None)
+    return made
+
+
+def export_encoder(location: str, folder: Path, *, int8: bool = False) -> Path:
+    """`export_onnx` of a sentence encoder with all files OnnxEncoder reads; without tokenizer.json by torch."""
+    modules = read_modules(location)
+    inside = f"{modules.body}/" if modules.body else ""
+    config = settings_of(location, f"{inside}config.json")
+    write_modules(folder, modules, int((read_model_json(config, f"{inside}config.json") or {}).get("hidden_size", 0)))
+    steps = [step.path for step in modules.steps if isinstance(step, Dense)]
+    copies = {f"{own}/{WEIGHTS}": f"{path}/{WEIGHTS}" for own, path in zip(dense_folders(modules), steps, strict=True)}
+    copies |= {name: f"{inside}{name}" for name in ("config.json", "tokenizer.json")}
+    for own, name in copies.items():
+        if (path := model_file(settings_of(location, name), name)) is not None:
+            shutil.copyfile(path, folder / own)
+    if not (folder / "tokenizer.json").exists():
+        require(f"an export of {location}", *TORCH)
+        load_tokenizer(location, body=modules.body).save_pretrained(folder)
+    return export_onnx(ranker_kind("bi-encoder"), location, folder, int8=int8)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from structformer.models.adapters import settings_of
     from structformer.models.base import (
         MINILM_HUB,
         MINILM_LICENCE,
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         pretrained_offer,
         resolve_base_model,
     )
+    from structformer.models.bert_graph import bert_graph as model_graph
     from structformer.models.bi_encoder import BiEncoder
     from structformer.models.chosen_base import base_for, usable_base, usable_pair
     from structformer.models.cross_encoder import CrossEncoder
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from structformer.models.length_batches import length_buckets
     from structformer.models.loading import load_encoder, load_tokenizer
     from structformer.models.losses import LOSSES, Loss, Takes
-    from structformer.models.onnx_encoder import export_encoder, export_onnx, exported, why_not
+    from structformer.models.onnx_encoder import EXPORTS, exported, why_not
     from structformer.models.registry import (
         RECORD,
         ModelRecord,
@@ -45,16 +47,25 @@ if TYPE_CHECKING:
         write_record,
     )
     from structformer.models.scratch import make_scratch_model
-    from structformer.models.sentence_modules import model_file, write_modules
+    from structformer.models.sentence_modules import (
+        WEIGHTS,
+        Dense,
+        OtherForm,
+        dense_folders,
+        model_file,
+        read_model_json,
+        read_modules,
+        write_modules,
+    )
 
 __all__ = [
-    "KNOWN", "LOSSES", "MINILM_HUB", "MINILM_LICENCE", "MINILM_RELEASE", "MINILM_SIZE", "MULTILINGUAL", "PAIRS",
-    "RECORD", "RERANKERS", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Loss",
-    "ModelRecord", "Ranker", "RankerKind", "RankerOptions", "Takes", "another_encoder", "base_for",
-    "checked_model", "compare_minilm", "export_encoder", "export_onnx", "exported", "imported",
-    "length_buckets", "load_encoder", "load_tokenizer", "make_scratch_model", "model_file",
-    "model_folder", "model_kind", "own_models", "packaged_minilm", "pretrained_offer", "ranker_kind",
-    "ranker_kinds", "read_record", "resolve_base_model", "trained_models", "usable_base",
-    "usable_pair", "why_not", "write_modules", "write_record",
+    "EXPORTS", "KNOWN", "LOSSES", "MINILM_HUB", "MINILM_LICENCE", "MINILM_RELEASE", "MINILM_SIZE", "MULTILINGUAL",
+    "PAIRS", "RECORD", "RERANKERS", "WEIGHTS", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Dense", "Loss",
+    "ModelRecord", "OtherForm", "Ranker", "RankerKind", "RankerOptions", "Takes", "another_encoder", "base_for",
+    "checked_model", "compare_minilm", "dense_folders", "exported", "imported", "length_buckets", "load_encoder",
+    "load_tokenizer", "make_scratch_model", "model_file", "model_folder", "model_graph", "model_kind", "own_models",
+    "packaged_minilm", "pretrained_offer", "ranker_kind", "ranker_kinds", "read_model_json", "read_modules",
+    "read_record", "resolve_base_model", "settings_of", "trained_models", "usable_base", "usable_pair", "why_not",
+    "write_modules", "write_record",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

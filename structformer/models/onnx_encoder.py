@@ -5,7 +5,6 @@ files (bert_graph.py), of other forms an exported file is run.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,31 +13,21 @@ from typing import Any
 import numpy as np
 
 from structformer.errors import ModelError
-from structformer.extras import TORCH, are_installed, require
+from structformer.extras import TORCH, are_installed
 from structformer.models.adapters import settings_of
 from structformer.models.base import check_packaged
 from structformer.models.bert_graph import BertGraph, bert_graph
 from structformer.models.first_tokens import Frame, PairTokens, first_tokens
-from structformer.models.kinds import RankerKind, ranker_kind
 from structformer.models.length_batches import length_buckets
 from structformer.models.plain_tokenizer import PlainTokenizer, Prompt
 from structformer.models.pooling import SentenceHead, steps_fit
 from structformer.models.precision import fast_bf16
 from structformer.models.registry import PASSAGE_ENCODER
 from structformer.models.sentence_encoder import SeeTokens, SentenceEncoder, Vectors
-from structformer.models.sentence_modules import (
-    WEIGHTS,
-    Dense,
-    OtherForm,
-    dense_folders,
-    model_file,
-    read_model_json,
-    read_modules,
-    write_modules,
-)
+from structformer.models.sentence_modules import OtherForm, read_model_json, read_modules
 
-FOLDER = "onnx"
-PLAIN, QUANTIZED = "model.onnx", "model_int8.onnx"
+# Files of a model's folder that hold its graph, the one with 8-bit weights and the plain one; the first is taken.
+EXPORTS = ("onnx/model_int8.onnx", "onnx/model.onnx")
 _RUNTIME = "onnxruntime"
 _TOKENIZED = 1024  # texts tokenized together
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
@@ -53,7 +42,7 @@ def exported(folder: Path) -> Path | None:
 
 def export_in(folder: Path) -> Path | None:
     """Return the exported file of a folder, whatever can read it here."""
-    return next((folder / FOLDER / name for name in (QUANTIZED, PLAIN) if (folder / FOLDER / name).exists()), None)
+    return next((folder / name for name in EXPORTS if (folder / name).exists()), None)
 
 
 def why_not(location: str, *, classifier: bool = False) -> str:
@@ -103,48 +92,6 @@ def _session(graph: BertGraph | Path) -> Any:
     except Exception as error:  # onnxruntime has no common error of its own; it refuses files outside of the folder
         why = " ".join(str(error).split())
         raise ModelError(f"{place} cannot be read ({why}): export it again, or delete it") from error
-
-
-def export_onnx(kind: RankerKind, location: str, folder: Path, *, int8: bool = False) -> Path:
-    """Write a saved model's `onnx/model.onnx` into a folder, with `int8` its `onnx/model_int8.onnx` with 8-bit weights;
-    return the file, which the search will use. Raises MissingPackage where a form other than BERT's needs torch.
-    """
-    try:
-        body = "" if kind.joint else read_modules(location).body
-        data = bert_graph(location, body, classifier=kind.joint, inside=True, int8=int8).data
-    except OtherForm as form:
-        require(f"an export ({form})", *TORCH, "onnx", "onnxscript", _RUNTIME)
-        data = b""
-    shutil.rmtree(folder / FOLDER, ignore_errors=True)
-    (folder / FOLDER).mkdir()
-    plain, small = folder / FOLDER / PLAIN, folder / FOLDER / QUANTIZED if int8 else None
-    if data:
-        (small or plain).write_bytes(data)
-    else:
-        from structformer.models.onnx import export_by_torch
-
-        export_by_torch(kind.load(location), plain, small)
-    return small or plain
-
-
-def export_encoder(location: str, folder: Path, *, int8: bool = False) -> Path:
-    """`export_onnx` of a sentence encoder with all files OnnxEncoder reads; without tokenizer.json by torch."""
-    modules = read_modules(location)
-    inside = f"{modules.body}/" if modules.body else ""
-    config = settings_of(location, f"{inside}config.json")
-    write_modules(folder, modules, int((read_model_json(config, f"{inside}config.json") or {}).get("hidden_size", 0)))
-    steps = [step.path for step in modules.steps if isinstance(step, Dense)]
-    copies = {f"{own}/{WEIGHTS}": f"{path}/{WEIGHTS}" for own, path in zip(dense_folders(modules), steps, strict=True)}
-    copies |= {name: f"{inside}{name}" for name in ("config.json", "tokenizer.json")}
-    for own, name in copies.items():
-        if (path := model_file(settings_of(location, name), name)) is not None:
-            shutil.copyfile(path, folder / own)
-    if not (folder / "tokenizer.json").exists():
-        require(f"an export of {location}", *TORCH)
-        from structformer.models.loading import load_tokenizer
-
-        load_tokenizer(location, body=modules.body).save_pretrained(folder)
-    return export_onnx(ranker_kind("bi-encoder"), location, folder, int8=int8)
 
 
 class _Network:

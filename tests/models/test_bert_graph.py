@@ -15,12 +15,13 @@ from structformer.errors import ModelError
 from structformer.models.bert_graph import bert_graph
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
-from structformer.models.onnx_encoder import OnnxCrossEncoder, OnnxEncoder, export_encoder, why_not
+from structformer.models.onnx_encoder import OnnxCrossEncoder, OnnxEncoder, why_not
 from structformer.models.onnx_wire import FLOAT, model, node, outer_tensor
 from structformer.models.scratch import make_scratch_model
 from structformer.retrieval.indexing import build_index
 
 from conftest import write_pages
+from structformer_exports.onnx_models import export_encoder
 
 TEXTS = ["a loop that does not slip", "", "Rope, " * 300, "the knot [PAD] of a sailor", "oar"]
 

@@ -21,7 +21,7 @@ from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.kinds import ranker_kind
 from structformer.models.known_encoders import KNOWN
-from structformer.models.onnx_encoder import OnnxEncoder, export_onnx
+from structformer.models.onnx_encoder import OnnxEncoder
 from structformer.models.scratch import train_wordpiece
 from structformer.models.sentence_modules import PLAIN, modules_mark, read_modules
 from structformer.retrieval.index import Index
@@ -34,7 +34,7 @@ from structformer.workspace import Workspace
 
 from boats import boats
 from conftest import write_pages
-from structformer_exports.onnx_models import export_model
+from structformer_exports.onnx_models import export_model, export_onnx
 
 models = pytest.importorskip("sentence_transformers", reason="these tests compare with sentence-transformers")
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-
-from structformer.models.kinds import Ranker, ranker_kind
+from structformer.models import Ranker, ranker_kind
 
 _BLOCK = 64
 _LARGE = 1_000_000  # numbers of a table
@@ -64,7 +63,7 @@ def export_by_torch(ranker: Ranker, target: Path, int8: Path | None) -> None:
 
     for name in ("onnxruntime.quantization", "onnxruntime.quantization.matmul_nbits_quantizer"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    # By blocks, as bert_graph.py says.
+    # By blocks, as structformer.models.bert_graph says.
     quantizer = MatMulNBitsQuantizer(
         onnx.load(str(target)), bits=8, block_size=_BLOCK, is_symmetric=True, accuracy_level=_IN_8_BITS
     )
