@@ -11,8 +11,8 @@ from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
 from structformer.training.objectives.objectives import Objective, ObjectiveOptions
 from structformer.training.options import BOTH, Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
 from structformer.training.recipes import read_recipe, recipe_names, training_options
-from structformer.training.report.logs import ended_with, read_log
-from structformer.training.report.page import write_report
+from structformer.training.report.logs import ended_with, losses_of, read_log
+from structformer.training.report.page import run_verdict
 from structformer.training.request import RunMode, Source
 from structformer.training.run.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
 from structformer.training.run.memory import memory_errors
@@ -24,10 +24,10 @@ from structformer.training.schedule import learning_rate
 
 __all__ = [
     "BOTH", "DEVELOPMENT", "IGNORED", "Checkpoints", "CondenserObjective", "DocumentTexts", "Judge",
-    "JudgedCandidates", "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "Prepared",
-    "Reading", "RunMode", "Source", "TokenBatch", "TrainingOptions", "TrainingPlan", "TrainingResult",
-    "TrainingStep", "and_others", "candidate_documents", "ended_with", "fresh_bert", "in_order", "info_nce",
-    "judged_candidates", "learning_rate", "made_by_first", "memory_errors", "read_log", "read_optimizer", "read_recipe",
-    "read_state", "read_weights", "recipe_names", "relevant_documents", "scratch_model", "train_ranker",
-    "training_options", "unfinished_options", "write_report",
+    "JudgedCandidates", "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "Prepared", "Reading",
+    "RunMode", "Source", "TokenBatch", "TrainingOptions", "TrainingPlan", "TrainingResult", "TrainingStep",
+    "and_others", "candidate_documents", "ended_with", "fresh_bert", "in_order", "info_nce", "judged_candidates",
+    "learning_rate", "losses_of", "made_by_first", "memory_errors", "read_log", "read_optimizer", "read_recipe",
+    "read_state", "read_weights", "recipe_names", "relevant_documents", "run_verdict", "scratch_model",
+    "train_ranker", "training_options", "unfinished_options",
 ]  # fmt: skip

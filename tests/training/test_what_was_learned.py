@@ -15,12 +15,13 @@ from structformer.ingestion import ingest
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record
 from structformer.sampling import DevelopmentSet, SamplingOptions
-from structformer.training import TrainingOptions, TrainingPlan, TrainingResult, write_report
+from structformer.training import TrainingOptions, TrainingPlan, TrainingResult
 from structformer.training.judged.judging import given_ranks, order_by_words, ranks_on
 from structformer.training.report.logs import ended_with, last_losses, read_log
 
 from boats import TINY, boats
 from conftest import write_pages
+from structformer_lab.run_page import write_report
 
 
 def log(losses: list[float], chance: float | None = 1.386) -> list[dict]:

@@ -18,7 +18,7 @@ def command(model: str, target: Path | None, force: bool, workspace: Path, out: 
 
     Of a run that goes on or was stopped, its checkpoints' record so far.
     """
-    from structformer.training import write_report
+    from structformer_lab.run_page import write_report
 
     path = write_report(workspace, model, target, force=force)
     out.json({"page": str(path)})

@@ -1,163 +1,28 @@
-"""A training run as one self-contained page: losses by task, the held-out score, speed, what was chosen."""
+"""A training run in a notebook: its verdict, the held-out score and the losses by task."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-from structformer.errors import ModelError
-from structformer.models.kinds import ranker_kind
-from structformer.models.registry import RECORD, ModelRecord, model_folder
+from structformer.models.registry import RECORD, ModelRecord
 from structformer.notebook import box, note
-from structformer.pages import curve, render
-from structformer.sampling import tasks
-from structformer.storage.files import read_json, write_bytes
+from structformer.pages import curve
+from structformer.storage.files import read_json
 from structformer.training.report.logs import ended_with, losses_of, read_log
-from structformer.workspace import Workspace, new_file
-
-_WINDOW = 0.05  # of the run, over which the line is a mean
-
-
-def write_report(
-    workspace: str | Path | Workspace, model: str, target: Path | None = None, *, force: bool = False
-) -> Path:
-    """Write the page of a trained model, or of a run that is not finished; gives its path. target: in the place of
-    report.html in the model's folder; force: also over a file that is there. Raises ModelError when there is neither,
-    UsageError where the target must not be written (workspace/user_outputs.py).
-    """
-    workspace = Workspace(workspace)
-    folder = model_folder(workspace, model)
-    finished = (folder / RECORD).exists()
-    place = folder if finished else workspace.checkpoints(model)
-    if not finished and not (place / "training.jsonl").exists():
-        raise ModelError(f"no model {model!r} in {workspace}, finished or not")
-    page = _page(model, read_log(place / "training.jsonl"), read_json(folder / RECORD) if finished else None)
-    if target is None:
-        write_bytes(place / "report.html", page)
-        return place / "report.html"
-    with new_file(target, workspace, force=force) as made:
-        made.write_bytes(page)
-    return target
 
 
 def run_html(folder: Path, measure: str) -> str:
     """Return the run in a model's folder. measure: of the held-out score."""
     log = read_log(folder / "training.jsonl")
     record = folder / RECORD
-    verdict = _said(read_json(record) if record.exists() else None, log)
+    verdict = run_verdict(read_json(record) if record.exists() else None, log)
     scored = [(line["step"], line["development"]) for line in log if "development" in line]
     parts = [str(curve(scored, scored, "step", f"held-out {measure}"))] if scored else []
     parts += [str(curve(points, points, "step", f"loss, {name}")) for name, points in losses_of(log).items()]
     return box(f"Training run {folder.name}", note(verdict), *parts)
 
 
-def _said(record: dict[str, Any] | None, log: list[dict[str, Any]]) -> str:
+def run_verdict(record: dict[str, Any] | None, log: list[dict[str, Any]]) -> str:
     """Return the verdict on a run, and the losses that it ended with."""
     verdict = "This run is not finished." if record is None else ModelRecord(**record).verdict
     last = ended_with(log)
     return f"{verdict} {last[0].upper()}{last[1:]}." if last else verdict
-
-
-def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) -> bytes:
-    if record and ranker_kind(record["kind"]).trainer:
-        return _page_without_steps(model, record)
-    training = record["training"] if record else None
-    sections: list[tuple[str, list[tuple[str, str, Any]]]] = []
-    scored = [(line["step"], line["development"]) for line in log if "development" in line]
-    if scored:
-        measure = _measure(training)
-        sections.append((f"Held-out {measure}", [("", "", curve(scored, scored, "step", measure))]))
-    losses = losses_of(log).items()
-    if losses:
-        curves = [(name, _about(name), curve(points, _smooth(points), "step", "loss")) for name, points in losses]
-        sections.append(("Loss by task", curves))
-    if log:
-        speed = [(line["step"], line["pairs"] / max(line["seconds"], 1e-6)) for line in log]
-        rate = [(line["step"], line["learning_rate"]) for line in log]
-        sections.append(("Speed", [("", "", curve(speed, _smooth(speed), "step", "pairs a second"))]))
-        sections.append(("Learning rate", [("", "", curve(rate, rate, "step", "learning rate"))]))
-    chosen: dict[str, Any] = {}
-    if training:
-        beside = {name: training[name] for name in ("steps", "kept", "best_step", "corpus")}
-        chosen = {**training["options"], **training["settings"], **beside}
-    return render(
-        "training.html",
-        title=f"Training run: {model}",
-        about="Thin: each step. Bold: the mean of a twentieth of the run.",
-        verdict=_said(record, log),
-        figures=_figures(log, training),
-        sections=sections,
-        options=_shown(chosen),
-    )
-
-
-def _page_without_steps(model: str, record: dict[str, Any]) -> bytes:
-    """Return the page of a model that was learned without training's loop, which has no curves and was not judged."""
-    training = record["training"]
-    counts = {"passages": training.get("passages"), "words and n-grams": training.get("features")}
-    counts |= {f"pairs: {source}": count for source, count in training.get("pairs", {}).items()}
-    figures = [(f"{count:,}", name) for name, count in counts.items() if count is not None]
-    return render(
-        "training.html",
-        title=f"Training run: {model}",
-        about="",
-        verdict=f"A {record['kind']}, learned from the corpus alone; nothing was held out to judge it by.",
-        figures=figures,
-        sections=[],
-        options=_shown({**training.get("options", {}), "corpus": training.get("corpus")}),
-    )
-
-
-def _about(task: str) -> str:
-    """Return a task's short name in words: its sampler's name."""
-    if task == "mlm":
-        return "masked words"
-    known = tasks().get(task)
-    return known.draw.__name__.replace("_", " ") if known is not None and hasattr(known.draw, "__name__") else ""
-
-
-def _figures(log: list[dict[str, Any]], training: dict[str, Any] | None) -> list[tuple[str, str]]:
-    pairs, tokens, padded, seconds, idle = (
-        sum(line[each] for line in log) for each in ("pairs", "tokens", "padded", "seconds", "idle")
-    )
-    found = [(f"{len(log):,}", "steps"), (f"{pairs:,}", "pairs"), (f"{tokens:,}", "tokens")]
-    if seconds:
-        found += [
-            (f"{pairs / seconds:,.1f}", "pairs a second"),
-            (f"{1 - tokens / padded:.0%}" if padded else "0 %", "of the tokens are padding"),
-            (f"{idle / seconds:.1%}", "of the time waiting for input"),
-        ]
-    if training:
-        found += [
-            (
-                f"{score:.3f}",
-                f"held-out {_measure(training)}, {'untrained' if share == '0' else f'{float(share):.0%} trained'}",
-            )
-            for share, score in training["development"].items()
-        ]
-    return found
-
-
-def _measure(training: dict[str, Any] | None) -> str:
-    """Return the name of the held-out score; it is not known of an unfinished run."""
-    return str(training["plan"].get("measure", "nDCG@10")) if training else "score"
-
-
-def _smooth(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Return the mean of each point and those before it, over a window of the run."""
-    window = max(1, int(_WINDOW * len(points)))
-    found: list[tuple[int, float]] = []
-    total = 0.0
-    for number, (step, value) in enumerate(points):
-        total += value
-        if number >= window:
-            total -= points[number - window][1]
-        found.append((step, total / min(number + 1, window)))
-    return found
-
-
-def _shown(chosen: dict[str, Any]) -> list[tuple[str, str]]:
-    return [
-        (name, json.dumps(value, ensure_ascii=False))
-        for name, value in sorted(chosen.items())
-        if value not in (None, {}, [])
-    ]
