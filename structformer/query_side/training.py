@@ -15,7 +15,6 @@ from structformer.models.chosen_base import base_for, query_model_for
 from structformer.models.known_encoders import training_advice
 from structformer.notebook import Bars, in_notebook, notebook_progress
 from structformer.query_side.objective import QuerySideObjective
-from structformer.query_side.search_distillation import DenseJudge, SearchLists, SearchObjective
 from structformer.query_side.training_queries import ROUND_TRIP, Judge, TrainingQueries, training_queries
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments, Units
@@ -33,18 +32,16 @@ from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.sampling.held_out import DevelopmentSet
 from structformer.training.data.batching import Batching
 from structformer.training.judged import judging
-from structformer.training.objectives.objectives import ObjectiveOptions
 from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult, TrainingStep
 from structformer.training.request import RunMode, Source
-from structformer.training.run.option_defaults import device_name, resolve
+from structformer.training.run.option_defaults import device_name
 from structformer.training.run.option_rules import asks_for_both_sides, refuse_meaningless
 from structformer.training.run.trainer import train_ranker
 from structformer.training.run.unfinished import begun_with
 from structformer.workspace import Workspace
 
 _GROUPS = 128
-_LISTS = 16  # questions of a step of distillation, each with four passages
-_LEARNING_RATE = 1e-4
+LEARNING_RATE = 1e-4
 _SITE = 0.5  # of `own_outlines`: of 14 judged corpora, Ruff's site and eight manuals have 0, five sites 1
 _EPOCHS, _MOST_SEEN = 12.0, 40_000  # how often each question is seen, and how many in all
 Progress = Callable[[str, int, int], None]
@@ -84,7 +81,7 @@ def train(
         options,
         side=QUERY,
         groups=options.groups or _GROUPS,
-        learning_rate=options.learning_rate or _LEARNING_RATE,
+        learning_rate=options.learning_rate or LEARNING_RATE,
         max_epochs=options.max_epochs or seen,
         train_words=False,
     )
@@ -105,7 +102,7 @@ def _listener() -> Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class _Questions:
+class Questions:
     """The questions of a run, and the search that answers them."""
 
     search: UntrainedSearch
@@ -117,9 +114,9 @@ class _Questions:
     """The query encoder to start from; None: the base."""
 
 
-def _questions(
+def drawn_questions(
     workspace: Workspace, options: TrainingOptions, mode: RunMode, sources: Sequence[str], progress: Progress | None
-) -> _Questions:
+) -> Questions:
     """Draw questions and ask the untrained search, which is indexed first if need be. Raises ModelError without any."""
     corpus = Corpus.open(workspace)
     log = read_query_log(Path(options.query_log)) if options.query_log else ()
@@ -161,14 +158,14 @@ def _questions(
             "no sentence of this corpus reads like a question that the rest of its document answers: "
             "`structformer train --side both` learns from its structure instead"
         )
-    return _Questions(search, asked, samples, held, queries)
+    return Questions(search, asked, samples, held, queries)
 
 
 def _question_source(
     workspace: Workspace, options: TrainingOptions, mode: RunMode, progress: Progress | None
 ) -> Source:
     """Return questions to learn from and to be judged by, with the objective that learns from them."""
-    drawn = _questions(workspace, options, mode, SOURCES, progress)
+    drawn = drawn_questions(workspace, options, mode, SOURCES, progress)
     batching = Batching(device_name(), options.batch_tokens)
     return Source(
         drawn.samples,
@@ -180,46 +177,6 @@ def _question_source(
         query_model=drawn.queries,
         site=drawn.search.own_outlines > _SITE,
     )
-
-
-def distil_search(
-    workspace: str | Path | Workspace = ".structformer",
-    options: TrainingOptions | None = None,
-    mode: RunMode | None = None,
-    *,
-    progress: Progress | None = None,
-) -> TrainingResult:
-    """Train both sides of a bi-encoder to find by its vectors alone what the search finds, on questions drawn from the
-    corpus, from its headings and anchors too, and on those of a query log. For stores of vectors that hold no words.
-
-    Makes an index with the untrained encoder's vectors first if it is missing. mode: see `train_ranker`; progress:
-    reports that work. Raises what `train_ranker` raises, and ModelError if no question can be drawn.
-    """
-    workspace, options, mode = Workspace(workspace), options or TrainingOptions(), mode or RunMode()
-    drawn = _questions(workspace, options, mode, ALL_SOURCES, notebook_progress(progress))
-    lists = SearchLists(drawn.asked, drawn.search.units)
-    chosen = replace(
-        options,
-        side=BOTH,
-        groups=options.groups or _LISTS,
-        learning_rate=options.learning_rate or _LEARNING_RATE,
-        query_log=None,
-        questions=TrainingOptions().questions,
-    )
-    document_tokens = resolve(chosen, device_name()).document_tokens
-    batching = Batching(device_name(), options.batch_tokens)
-    objective = ObjectiveOptions(
-        "infonce", query_tokens=options.query_tokens, document_tokens=document_tokens, batching=batching
-    )
-    source = Source(
-        drawn.samples,
-        DenseJudge(lists, drawn.held) if drawn.held else None,
-        "held-out questions, by vectors alone",
-        objective=partial(SearchObjective, lists=lists, options=objective),
-        mix=drawn.samples.mix(options.mix),
-        shares=(0.5, 1.0),
-    )
-    return train_ranker(workspace, chosen, mode, source=source)
 
 
 def _asked_of(asked: PseudoQueryScores, units: Units, documents: IndexedDocuments) -> str:

@@ -1,14 +1,14 @@
 """Training: Examples to rankers."""
 
-from structformer.training.data.batching import Prepared, Reading, TokenBatch, in_order
+from structformer.training.data.batching import Batching, Prepared, Reading, TokenBatch, in_order
 from structformer.training.judged.candidates import JudgedCandidates, candidate_documents
 from structformer.training.judged.development import DocumentTexts, judged_candidates, relevant_documents
-from structformer.training.judged.judging import Judge
+from structformer.training.judged.judging import Judge, Ranks
 from structformer.training.objectives.condenser import CondenserObjective, fresh_bert
 from structformer.training.objectives.gathering import and_others
 from structformer.training.objectives.losses import info_nce
 from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
-from structformer.training.objectives.objectives import Objective, ObjectiveOptions
+from structformer.training.objectives.objectives import SCALE, BiEncoderObjective, Objective, ObjectiveOptions
 from structformer.training.options import BOTH, Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
 from structformer.training.recipes import read_recipe, recipe_names, training_options
 from structformer.training.report.logs import ended_with, losses_of, read_log
@@ -16,6 +16,7 @@ from structformer.training.report.page import run_verdict
 from structformer.training.request import RunMode, Source
 from structformer.training.run.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
 from structformer.training.run.memory import memory_errors
+from structformer.training.run.option_defaults import device_name, resolve
 from structformer.training.run.option_rules import DEVELOPMENT
 from structformer.training.run.process_turns import made_by_first
 from structformer.training.run.trainer import scratch_model, train_ranker
@@ -23,11 +24,12 @@ from structformer.training.run.unfinished import unfinished_options
 from structformer.training.schedule import learning_rate
 
 __all__ = [
-    "BOTH", "DEVELOPMENT", "IGNORED", "Checkpoints", "CondenserObjective", "DocumentTexts", "Judge",
-    "JudgedCandidates", "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions", "Prepared", "Reading",
-    "RunMode", "Source", "TokenBatch", "TrainingOptions", "TrainingPlan", "TrainingResult", "TrainingStep",
-    "and_others", "candidate_documents", "ended_with", "fresh_bert", "in_order", "info_nce", "judged_candidates",
-    "learning_rate", "losses_of", "made_by_first", "memory_errors", "read_log", "read_optimizer", "read_recipe",
-    "read_state", "read_weights", "recipe_names", "relevant_documents", "run_verdict", "scratch_model",
-    "train_ranker", "training_options", "unfinished_options",
+    "BOTH", "DEVELOPMENT", "IGNORED", "SCALE", "Batching", "BiEncoderObjective", "Checkpoints",
+    "CondenserObjective", "DocumentTexts", "Judge", "JudgedCandidates", "Listener", "MaskedHead", "Masker",
+    "Objective", "ObjectiveOptions", "Prepared", "Ranks", "Reading", "RunMode", "Source", "TokenBatch",
+    "TrainingOptions", "TrainingPlan", "TrainingResult", "TrainingStep", "and_others", "candidate_documents",
+    "device_name", "ended_with", "fresh_bert", "in_order", "info_nce", "judged_candidates", "learning_rate",
+    "losses_of", "made_by_first", "memory_errors", "read_log", "read_optimizer", "read_recipe", "read_state",
+    "read_weights", "recipe_names", "relevant_documents", "resolve", "run_verdict", "scratch_model", "train_ranker",
+    "training_options", "unfinished_options",
 ]  # fmt: skip

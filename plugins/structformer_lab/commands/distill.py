@@ -61,9 +61,10 @@ def command(
     vectors that holds no words; it learns from questions of the corpus, and of --set query_log=FILE."""
     chosen, settings = chosen_options(flags)
     check_corpus(workspace, settings, resume=resume)
-    from structformer.query_side import distil_search
     from structformer.sampling import parse_mix
     from structformer.training import RunMode, train_ranker, training_options
+
+    from structformer_lab.search_distillation import distil_search
 
     of_search = teacher == SEARCH
     if of_search and (ranker != "bi-encoder" or chosen["loss"] or chosen["base_model"] == "scratch"):

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from structformer import Retriever, train
-from structformer.query_side import distil_search
 from structformer.retrieval.indexing import build_index
 from structformer.training import TrainingOptions, read_log
 from test_query_side import made
 
 from boats import TINY, boats
+from structformer_lab.search_distillation import distil_search
 
 DISTILLED = TrainingOptions(
     max_steps=60, max_seconds=None, groups=8, document_tokens=64, learning_rate=1e-3, precision="no", name="alone"

@@ -6,25 +6,80 @@ hold the question word for word take no part.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from random import Random
 
 import torch
-
-from structformer.models.bi_encoder import BiEncoder
-from structformer.models.kinds import Ranker
-from structformer.query_side.training_queries import Judge
-from structformer.retrieval.documents.units import Units
-from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores, document_ranks
+from structformer.models import BiEncoder, Ranker
+from structformer.notebook import notebook_progress
+from structformer.query_side import LEARNING_RATE, Judge, drawn_questions
+from structformer.retrieval import ALL_SOURCES, NOTHING, PseudoQueryScores, Units, document_ranks
 from structformer.sampling import Example
-from structformer.training.data.batching import Prepared, in_order
-from structformer.training.judged.judging import Ranks
-from structformer.training.objectives.objectives import SCALE, BiEncoderObjective, ObjectiveOptions
+from structformer.training import (
+    BOTH,
+    SCALE,
+    Batching,
+    BiEncoderObjective,
+    ObjectiveOptions,
+    Prepared,
+    Ranks,
+    RunMode,
+    Source,
+    TrainingOptions,
+    TrainingResult,
+    device_name,
+    in_order,
+    resolve,
+    train_ranker,
+)
+from structformer.workspace import Workspace
 
+_LISTS = 16  # questions of a step, each with four passages
 _FIRST = 50  # passages of the search's list that a question learns from
 _TAKEN = 4  # of them in a step: the first one and others at random
 _SHARPNESS = 1.3  # the search's scores, in standard deviations, are multiplied by this before the softmax
 _MOST_JUDGED = 60  # held-out questions: each brings the passages that the encoder is judged over
 _JUDGED_OVER = 10  # first passages of the search, and as many of the base's vectors, for each of them
+
+
+def distil_search(
+    workspace: str | Path | Workspace = ".structformer",
+    options: TrainingOptions | None = None,
+    mode: RunMode | None = None,
+) -> TrainingResult:
+    """Train both sides of a bi-encoder to find by its vectors alone what the search finds, on questions drawn from the
+    corpus, from its headings and anchors too, and on those of a query log. For stores of vectors that hold no words.
+
+    Makes an index with the untrained encoder's vectors first if it is missing. mode: see `train_ranker`. Raises what
+    `train_ranker` raises, and ModelError if no question can be drawn.
+    """
+    workspace, options, mode = Workspace(workspace), options or TrainingOptions(), mode or RunMode()
+    drawn = drawn_questions(workspace, options, mode, ALL_SOURCES, notebook_progress(None))
+    lists = SearchLists(drawn.asked, drawn.search.units)
+    chosen = replace(
+        options,
+        side=BOTH,
+        groups=options.groups or _LISTS,
+        learning_rate=options.learning_rate or LEARNING_RATE,
+        query_log=None,
+        questions=TrainingOptions().questions,
+    )
+    document_tokens = resolve(chosen, device_name()).document_tokens
+    batching = Batching(device_name(), options.batch_tokens)
+    objective = ObjectiveOptions(
+        "infonce", query_tokens=options.query_tokens, document_tokens=document_tokens, batching=batching
+    )
+    source = Source(
+        drawn.samples,
+        DenseJudge(lists, drawn.held) if drawn.held else None,
+        "held-out questions, by vectors alone",
+        objective=partial(SearchObjective, lists=lists, options=objective),
+        mix=drawn.samples.mix(options.mix),
+        shares=(0.5, 1.0),
+    )
+    return train_ranker(workspace, chosen, mode, source=source)
 
 
 class SearchLists:
