@@ -99,28 +99,21 @@ class Source:
 
 def _wrong_state(value: Mapping[str, Any]) -> str | None:
     """Return what is wrong with a marker, None if nothing: its names become paths, and its digest is not secret."""
-    current, kept, sources = value.get("current"), value.get("kept"), value.get("sources", [])
-    beside = value.get("beside", {})  # not there before sets of Examples stood side by side
-    pair = value.get("indexed", {})  # nor this before indexes named their corpus
-    if not isinstance(pair, dict):
-        return f"has {pair!r} as the generations that the index was made of"
-    if not isinstance(current, dict) or not isinstance(kept, dict) or not isinstance(sources, list):
+    named = {key: value.get(key, {}) for key in ("current", "kept", "beside", "indexed")}
+    sources = value.get("sources", [])
+    if not {"current", "kept"} <= value.keys() or not isinstance(sources, list):
         return "lacks `current`, `kept` or `sources`"
-    if not isinstance(beside, dict):
-        return f"has {beside!r} as the generations that stand side by side"
-    for part, names in [
-        *((part, [name]) for part, name in current.items()),
-        *kept.items(),
-        *beside.items(),
-        *((part, [name]) for part, name in pair.items()),
-    ]:
-        if part not in ADVICE:
-            return f"names {part!r} as a part, where only {', '.join(ADVICE)} may be"
-        if not isinstance(names, list):
-            return f"has {names!r} as the generations of {part}"
-        for name in names:
-            if not isinstance(name, str) or not _GENERATION.fullmatch(name):
-                return f"names {name!r} as a generation of {part}, which is a number of six digits"
+    for key, generations in named.items():
+        if not isinstance(generations, dict):
+            return f"has {generations!r} as generations ({key})"
+        for part, names in generations.items():
+            if part not in ADVICE:
+                return f"names {part!r} as a part, where only {', '.join(ADVICE)} may be"
+            for name in names if isinstance(names, list) else [names]:
+                if not isinstance(name, str) or not _GENERATION.fullmatch(name):
+                    return f"names {name!r} as a generation of {part}, which is a number of six digits"
+            if isinstance(names, list) != (key in ("kept", "beside")):
+                return f"has {names!r} as the generations of {part}"
     for source in sources:
         if not isinstance(source, dict) or not all(isinstance(source.get(key), str) for key in ("label", "path")):
             return f"has {source!r} as a source, which is a label and a path"
