@@ -1,7 +1,7 @@
 """An engine maps a function over tasks and returns the results in order, whatever happens to its workers."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 Task = TypeVar("Task")
@@ -24,6 +24,11 @@ class Work:
     """Gives the task to run instead when a worker was killed, or died, at an item; an error from it ends everything."""
     keep: bool = True
     """Whether workers may wait for other work afterwards: not those that hold a model."""
+
+
+def passing_over(task: Task, item: Any, reason: str) -> Task:
+    """Return a task, a dataclass with `lost`, that passes over an item at which a worker ended, and says why."""
+    return replace(task, lost=(*task.lost, (str(item), f"{reason}: skipped")))  # type: ignore[type-var,attr-defined]
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from structformer.corpus.rows import Row, document_rows, rows_document
 from structformer.corpus.site import Navigation
 from structformer.document import Document
-from structformer.engines import Work
+from structformer.engines import Work, passing_over
 from structformer.engines.pool import perform
 from structformer.errors import ReadError, UsageError
 from structformer.formats.limits import Limits
@@ -84,7 +84,7 @@ def read_rows(task: ReadTask, started: Started) -> list[tuple[Row, list[Row]]]:
 def _without_lost(task: ReadTask, path: Any, reason: str) -> ReadTask:
     if isinstance(task.source, bytes):
         raise ReadError(reason)
-    return replace(task, lost=(*task.lost, (str(path), f"{reason}: skipped")))
+    return passing_over(task, path, reason)
 
 
 def _documents(task: ReadTask, clock: Clock, started: Started = lambda path: None) -> Iterator[Document]:

@@ -19,7 +19,7 @@ from structformer.corpus import Corpus, manifest_value, write_other_files
 from structformer.corpus.shards import ShardInfo, is_shard_name, path_order
 from structformer.corpus.site import GIVEN, Navigation, Site, read_site, write_site
 from structformer.did_you_mean import checked_options
-from structformer.engines import Engine, Work, get_engine
+from structformer.engines import Engine, Work, get_engine, passing_over
 from structformer.engines.job_parts import WHOLE, Part
 from structformer.errors import ReadError, WorkspaceError
 from structformer.formats.limits import Limits
@@ -32,7 +32,7 @@ from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.report import IngestReport, complete, report_lines, without_document
 from structformer.ingestion.request import Execution, IngestRequest, Progress
-from structformer.ingestion.shard import ShardResult, ShardTask, without_lost
+from structformer.ingestion.shard import ShardResult, ShardTask
 from structformer.ingestion.site_finding import Found
 from structformer.ingestion.slow_files import Slow, noticing
 from structformer.ingestion.sources import folder_of
@@ -169,7 +169,7 @@ def made_shards(
         workers=count if any(file.stream for file in files) else min(count, max(1, len(files))),
         seconds=request.limits.seconds,
         memory_bytes=request.limits.memory_bytes,
-        lost=without_lost,
+        lost=passing_over,
     )
     total = sum(file.size for file in files) // part.of
     shards: list[ShardInfo] = []

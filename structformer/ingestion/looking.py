@@ -12,7 +12,7 @@ from typing import Any
 from structformer.corpus import Corpus
 from structformer.corpus.shards import ShardInfo
 from structformer.corpus.site import Navigation, Site
-from structformer.engines import Work, get_engine
+from structformer.engines import Work, get_engine, passing_over
 from structformer.engines.pool import perform
 from structformer.formats.file_names import holds_queries
 from structformer.formats.limits import Limits
@@ -148,9 +148,7 @@ def _takes(file: SurveyedFile, neighbours: SourceFiles, plugins: Plugins, limits
 
 
 def _without_lost(task: LookTask, path: Any, reason: str) -> LookTask:
-    if task.together:
-        return replace(task, together=False)
-    return replace(task, lost=(*task.lost, (str(path), f"{reason}: skipped")))
+    return replace(task, together=False) if task.together else passing_over(task, path, reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -333,8 +333,3 @@ def _digest(task: ShardTask, file: SurveyedFile) -> tuple[str, int]:
             return hashlib.file_digest(content, "sha256").hexdigest(), size
     except OSError as error:
         raise ReadError(f"cannot be read ({error.strerror or error}): skipped") from error
-
-
-def without_lost(task: ShardTask, path: Any, reason: str) -> ShardTask:
-    """Return the task to run when the worker died while it was at `path`."""
-    return replace(task, lost=(*task.lost, (str(path), f"{reason}: skipped")))
