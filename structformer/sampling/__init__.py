@@ -35,10 +35,8 @@ from structformer.sampling.word_sets import (
     word_set_examples,
 )
 
-CollectionModel = CollectionCounts  # as signatures of tasks had it
-
 __all__ = [
-    "DEFAULT_TASKS", "MEAN_SIZE", "Census", "CollectionCounts", "CollectionModel",
+    "DEFAULT_TASKS", "MEAN_SIZE", "Census", "CollectionCounts",
     "DevelopmentSet", "DocumentModel", "DocumentView", "Example", "Form", "Ground", "Need",
     "Neighbourhood", "PageTable", "PageTexts", "PassageTable", "Reference", "Samples",
     "SamplingOptions", "SetOptions", "ShardCounts", "Survey", "Task", "TextWriter", "Texts",
