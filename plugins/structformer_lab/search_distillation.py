@@ -13,7 +13,6 @@ from random import Random
 
 import torch
 from structformer.models import BiEncoder, Ranker
-from structformer.notebook import notebook_progress
 from structformer.query_side import LEARNING_RATE, Judge, drawn_questions
 from structformer.retrieval import ALL_SOURCES, NOTHING, PseudoQueryScores, Units, document_ranks
 from structformer.sampling import Example
@@ -44,19 +43,15 @@ _MOST_JUDGED = 60  # held-out questions: each brings the passages that the encod
 _JUDGED_OVER = 10  # first passages of the search, and as many of the base's vectors, for each of them
 
 
-def distil_search(
-    workspace: str | Path | Workspace = ".structformer",
-    options: TrainingOptions | None = None,
-    mode: RunMode | None = None,
-) -> TrainingResult:
+def distil_search(workspace: str | Path, options: TrainingOptions, mode: RunMode | None = None) -> TrainingResult:
     """Train both sides of a bi-encoder to find by its vectors alone what the search finds, on questions drawn from the
     corpus, from its headings and anchors too, and on those of a query log. For stores of vectors that hold no words.
 
     Makes an index with the untrained encoder's vectors first if it is missing. mode: see `train_ranker`. Raises what
     `train_ranker` raises, and ModelError if no question can be drawn.
     """
-    workspace, options, mode = Workspace(workspace), options or TrainingOptions(), mode or RunMode()
-    drawn = drawn_questions(workspace, options, mode, ALL_SOURCES, notebook_progress(None))
+    mode = mode or RunMode()
+    drawn = drawn_questions(Workspace(workspace), options, mode, ALL_SOURCES, None)
     lists = SearchLists(drawn.asked, drawn.search.units)
     chosen = replace(
         options,
