@@ -30,16 +30,6 @@ from structformer.workspace import Hold, Workspace
 FORMAT_VERSION = 3
 
 
-def build_graph(
-    workspace: str | Path | Workspace, *, workers: int | None = None, progress: Callable[[int, int], None] | None = None
-) -> ReferenceGraph:
-    """Resolve every link of the workspace's corpus again and publish the graph; `ingest` does so by itself."""
-    workspace = Workspace(workspace)
-    with workspace.publishing("building the reference graph") as publication:
-        write_graph(Corpus.open(workspace), publication.folder("graph"), workers=workers, progress=progress)
-    return ReferenceGraph.open(workspace)
-
-
 def write_graph(
     corpus: Corpus,
     folder: Path,

@@ -11,7 +11,7 @@ from structformer import Corpus
 from structformer.corpus.site import Site
 from structformer.document import Link, LinkKind
 from structformer.errors import WorkspaceError
-from structformer.graph import NameTables, ReferenceGraph, build_graph, resolve_link
+from structformer.graph import NameTables, ReferenceGraph, resolve_link
 from structformer.ingestion import ingest
 from structformer.text.headings import github_slug, letters_and_digits
 
@@ -22,7 +22,7 @@ def edges(tmp_path, pages: dict[str, str]) -> list[tuple[str, str, str]]:
     """(source document, target "document#section title", kind) of every edge."""
     write_pages(tmp_path / "pages", pages)
     ingest(tmp_path / "pages", tmp_path / "w", workers=1)
-    graph = build_graph(tmp_path / "w", workers=1)
+    graph = ReferenceGraph.open(tmp_path / "w")
     documents = list(Corpus.open(tmp_path / "w").documents())
     found = []
     for edge in graph.edges():
@@ -126,7 +126,7 @@ def test_what_does_not_resolve_is_counted_with_examples(tmp_path):
 def test_real_manuals_resolve(docker, npm, tmp_path):
     for name, corpus, see_also in (("docker", docker, 420), ("npm", npm, 400)):
         ingest(corpus, tmp_path / name, format="markdown")
-        graph = build_graph(tmp_path / name)
+        graph = ReferenceGraph.open(tmp_path / name)
         for counts in graph.statistics["links"].values():
             inside = counts["resolved"] + counts["unresolved"] + counts["ambiguous"]
             assert counts["resolved"] >= 0.99 * inside

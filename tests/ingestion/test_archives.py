@@ -17,7 +17,7 @@ from structformer import Corpus
 from structformer.errors import ReadError, UsageError
 from structformer.formats.limits import Limits
 from structformer.formats.source import SourceFile
-from structformer.graph import build_graph
+from structformer.graph import ReferenceGraph
 from structformer.ingestion import archives, ingest, read
 from structformer.ingestion.walk import FileFilter
 from structformer.ingestion.walk import _Rules as FolderRules
@@ -65,7 +65,7 @@ def test_an_archive_is_a_folder_of_its_members(tmp_path, name, data):
     pages.mkdir()
     (pages / name).write_bytes(data)
     report = ingest(pages, tmp_path / "w")
-    graph = build_graph(tmp_path / "w")
+    graph = ReferenceGraph.open(tmp_path / "w")
     assert (report.documents, dict(report.formats)) == (2, {"html": 1, "markdown": 1}), report.messages
     inside = f"{name}/site.tar.gz" if name == "outer.zip" else name
     assert list(Corpus.open(tmp_path / "w").document_ids()) == [f"{inside}/docs/index.md", f"{inside}/docs/knots.html"]

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structformer import sample, train
 from structformer.errors import ModelError, UsageError
-from structformer.graph import build_graph
 from structformer.ingestion import ingest
 from structformer.models.base import THREE_WAYS, packaged_minilm, resolve_base_model
 from structformer.models.bi_encoder import BiEncoder
@@ -285,7 +284,6 @@ def test_the_base_model_is_chosen_by_what_is_in_reach(tmp_path):
 def test_a_corpus_without_structure_is_no_traceback(tmp_path):
     write_pages(tmp_path / "pages", {"a.md": "one two\n"})
     ingest(tmp_path / "pages", tmp_path / "w")
-    build_graph(tmp_path / "w")
     with pytest.raises(ModelError, match="no structure to learn from"):
         train(tmp_path / "w", TINY)
 

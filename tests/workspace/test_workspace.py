@@ -18,7 +18,7 @@ import pytest
 from structformer import Corpus
 from structformer.corpus.checking import check_workspace
 from structformer.errors import UsageError, WorkspaceError
-from structformer.graph import ReferenceGraph, build_graph
+from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.retriever import Retriever
@@ -567,12 +567,6 @@ def test_a_workers_time_is_processor_time_and_it_keeps_the_limit_itself(tmp_path
     parent, _ = spinning(tmp_path, 1)
     assert parent.stderr is not None
     assert "took over 1 s of processor time" in parent.stderr.read()
-
-
-def test_the_graph_alone_can_be_built_again(workspace):
-    before = list(ReferenceGraph.open(workspace).edges())
-    build_graph(workspace, workers=1)
-    assert list(ReferenceGraph.open(workspace).edges()) == before
 
 
 HOSTILE = {

@@ -6,7 +6,7 @@ import cProfile
 
 import pytest
 from structformer import read
-from structformer.graph import build_graph
+from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 
 from reading import Folder, links, one, outline, text
@@ -141,7 +141,7 @@ def test_labels_of_other_documents_resolve(tmp_path):
     (pages / "b.tex").write_text("\\begin{document}\\section{B}\\label{s}\\end{document}")
     (pages / "c.tex").write_text("\\begin{document}\\section{C}\\label{only-in-c}\\end{document}")
     ingest(pages, tmp_path / "w")
-    graph = build_graph(tmp_path / "w")
+    graph = ReferenceGraph.open(tmp_path / "w")
     assert {(edge["source_document"], edge["target_document"], edge["target_section"]) for edge in graph.edges()} == {
         (0, 1, 1),
         (0, 2, 1),

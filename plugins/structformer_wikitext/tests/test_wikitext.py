@@ -12,7 +12,7 @@ import zstandard
 from structformer import Corpus
 from structformer.document import MarkKind
 from structformer.formats.source import SourceFile
-from structformer.graph import build_graph
+from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest, read
 
 from reading import links, one, outline, text
@@ -268,7 +268,7 @@ def test_multistream_dumps_and_redirects_in_a_corpus(tmp_path):
         bz2.compress(DUMP[:half].encode()) + bz2.compress(DUMP[half:].encode())
     )
     report = ingest(tmp_path / "pages", tmp_path / "w")
-    graph = build_graph(tmp_path / "w")
+    graph = ReferenceGraph.open(tmp_path / "w")
     assert (report.documents, report.formats) == (2, {"wikitext": 2})
     edges = {(edge["source_document"], edge["target_document"], edge["text"]) for edge in graph.edges()}
     assert (1, 0, "Palstek") in edges  # by the redirect
@@ -288,7 +288,7 @@ def test_redirects_over_redirects_are_names_of_what_they_lead_to(tmp_path):
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "dump.xml").write_text(DUMP.replace("</mediawiki>", f"{pages}</mediawiki>"))
     ingest(tmp_path / "pages", tmp_path / "w")
-    texts = build_graph(tmp_path / "w").incoming_texts()
+    texts = ReferenceGraph.open(tmp_path / "w").incoming_texts()
     assert {"Palstek", "Kreuzknoten", "Samariterknoten"} <= set(texts[0, 0])
     assert not any("Nichts" in each for each in texts.values())
 
@@ -457,7 +457,7 @@ def test_links_to_pages_below_and_beside(tmp_path):
     dump = "".join(f"<page><title>{title}</title><text>{page}</text></page>" for title, page in pages.items())
     (tmp_path / "d.xml").write_text(f"<mediawiki>{dump}</mediawiki>")
     ingest([tmp_path], workspace=tmp_path / "w")
-    edges = {(edge["source_document"], edge["target_document"]) for edge in build_graph(tmp_path / "w").edges()}
+    edges = {(edge["source_document"], edge["target_document"]) for edge in ReferenceGraph.open(tmp_path / "w").edges()}
     assert edges == {(0, 1), (0, 2), (0, 3)}
 
 
@@ -475,7 +475,7 @@ def test_pages_of_a_repository_link_to_files(tmp_path):
     (tmp_path / "img" / "sail_plan.wiki").write_text("Of all.\n== Jib ==\nSmall.")
     report = ingest([tmp_path], workspace=tmp_path / "w")
     assert report.documents == 3
-    graph = build_graph(tmp_path / "w")
+    graph = ReferenceGraph.open(tmp_path / "w")
     assert {edge["source_document"] for edge in graph.edges()} == {1}
     assert {(edge["target_document"], edge["target_section"]) for edge in graph.edges()} == {(0, 0), (2, 1)}
 
@@ -489,7 +489,7 @@ def test_pages_link_by_their_place_below_the_folders_of_their_namespaces(tmp_pat
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(page)
     ingest([tmp_path], workspace=tmp_path / "w")
-    edges = {(edge["source_document"], edge["target_document"]) for edge in build_graph(tmp_path / "w").edges()}
+    edges = {(edge["source_document"], edge["target_document"]) for edge in ReferenceGraph.open(tmp_path / "w").edges()}
     assert edges == {(0, 2), (1, 2), (1, 0)}
 
 
