@@ -11,8 +11,7 @@ from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
 from structformer.training.objectives.objectives import SCALE, BiEncoderObjective, Objective, ObjectiveOptions
 from structformer.training.options import BOTH, Listener, TrainingOptions, TrainingPlan, TrainingResult, TrainingStep
 from structformer.training.recipes import read_recipe, recipe_names, training_options
-from structformer.training.report.logs import ended_with, losses_of, read_log
-from structformer.training.report.page import run_verdict
+from structformer.training.report.logs import ended_with, losses_of, read_log, run_verdict
 from structformer.training.request import RunMode, Source
 from structformer.training.run.checkpoint import Checkpoints, read_optimizer, read_state, read_weights
 from structformer.training.run.memory import memory_errors

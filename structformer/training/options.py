@@ -265,7 +265,7 @@ class TrainingResult:
     """What of a bi-encoder was trained."""
 
     def _repr_html_(self) -> str:
-        from structformer.training.report.page import run_html
+        from structformer.training.report.logs import run_html
 
         return run_html(self.folder, str(self.plan.measure))
 

@@ -15,7 +15,7 @@ import structformer
 from structformer.document import Document, Link, LinkKind, Section, Source
 from structformer.evaluation.judgements import Judgements
 from structformer.notebook import in_notebook, tree
-from structformer.training.report.page import run_html
+from structformer.training.report.logs import run_html
 
 from conftest import PAGES, write_pages
 

@@ -1,1 +1,1 @@
-"""The records of a run that are kept and shown: its log, its card, its page."""
+"""The records of a run that are kept and shown: its log and its card."""

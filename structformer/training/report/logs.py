@@ -1,4 +1,4 @@
-"""The record of a run's steps, as JSON lines."""
+"""The record of a run's steps, as JSON lines, and what it says of the run."""
 
 import json
 import math
@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
+
+from structformer.models.registry import RECORD, ModelRecord
+from structformer.notebook import box, note
+from structformer.storage.files import read_json
 
 _END = 0.2  # of a run's steps, whose losses are its last ones
 _LEAST = 0.02  # of what chance loses, that learning takes away at least
@@ -93,3 +97,23 @@ def ended_with(log: list[dict[str, Any]]) -> str:
     if compared and len(unlearned) == len(compared):
         return f"learned nothing in {len(log)} steps; {said}"
     return said + (f"; nothing learned of {', '.join(unlearned)}" if unlearned else "")
+
+
+def run_html(folder: Path, measure: str) -> str:
+    """Return the run in a model's folder for a notebook. measure: of the held-out score."""
+    from structformer.pages import curve  # with its templates
+
+    log = read_log(folder / "training.jsonl")
+    record = folder / RECORD
+    verdict = run_verdict(read_json(record) if record.exists() else None, log)
+    scored = [(line["step"], line["development"]) for line in log if "development" in line]
+    parts = [str(curve(scored, scored, "step", f"held-out {measure}"))] if scored else []
+    parts += [str(curve(points, points, "step", f"loss, {name}")) for name, points in losses_of(log).items()]
+    return box(f"Training run {folder.name}", note(verdict), *parts)
+
+
+def run_verdict(record: dict[str, Any] | None, log: list[dict[str, Any]]) -> str:
+    """Return the verdict on a run, and the losses that it ended with."""
+    verdict = "This run is not finished." if record is None else ModelRecord(**record).verdict
+    last = ended_with(log)
+    return f"{verdict} {last[0].upper()}{last[1:]}." if last else verdict
