@@ -117,11 +117,9 @@ class KeptPages:
 
 
 def forget_others(folder: Path, used: Iterable[Path]) -> None:
-    """Delete files of earlier drawings that this one did not use, and the table that older versions kept."""
+    """Delete files of earlier drawings that this one did not use."""
     names = {path.name for path in used}
     remove_temporaries(folder)
     for path in folder.glob("*.arrow") if folder.is_dir() else ():
         if path.name not in names:
             remove(path)
-    for path in folder.parent.glob(f"{folder.name}.sqlite*"):
-        remove(path)

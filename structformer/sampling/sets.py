@@ -14,7 +14,7 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.errors import WorkspaceError
-from structformer.sampling.example import SamplingOptions, SetOptions
+from structformer.sampling.example import SetOptions
 from structformer.sampling.held_out import held_out_share
 from structformer.sampling.tasks import needs_attention
 from structformer.workspace import Workspace
@@ -45,24 +45,9 @@ def set_digest(corpus: Corpus, chosen: Mapping[str, Any]) -> str:
     """
     options = SetOptions(**chosen)
     share = held_out_share(corpus.document_count) if options.held_out is None else options.held_out
-    return _digest(corpus.fingerprint, {**asdict(options), "held_out": share})
-
-
-def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """Return the digest of the set of a manifest's Examples, worked out if they were drawn before sets had one."""
-    found = manifest.get("set")
-    if isinstance(found, str):
-        return found
-    defaults = asdict(SamplingOptions())
-    drawn = {name: manifest[name] for name in ("seed", "held_out")}
-    options = {**defaults, **manifest["options"], **drawn, "epoch": manifest.get("epoch", 0)}
-    return _digest(manifest["corpus"], options)
-
-
-def _digest(corpus: str, options: Mapping[str, Any]) -> str:
-    decided = {"corpus": corpus, **options}
-    if decided["stop_words"]:
-        decided["stop_words"] = _content(Path(decided["stop_words"]))
+    decided = {"corpus": corpus.fingerprint, **asdict(options), "held_out": share}
+    if options.stop_words:
+        decided["stop_words"] = _content(Path(options.stop_words))
     return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -82,7 +67,7 @@ def published(workspace: Workspace) -> list[Generation]:
 def _generation(workspace: Workspace, name: str) -> Generation:
     sealed, _ = workspace.sealed(_PART, name)
     manifest = sealed.json("manifest.json")
-    return Generation(name, manifest, manifest_digest(manifest))
+    return Generation(name, manifest, manifest["set"])
 
 
 def chosen_set(workspace: Workspace, chosen: Mapping[str, Any] | None = None) -> list[str]:
@@ -112,13 +97,13 @@ def other_flags(workspace: str | Path | Workspace, manifest: Mapping[str, Any]) 
     """Return what Examples of a manifest were drawn with, and the other sets of the workspace's corpus."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
-    return drawn_with(manifest, corpus), others(workspace, manifest_digest(manifest), corpus)
+    return drawn_with(manifest, corpus), others(workspace, manifest["set"], corpus)
 
 
 def drawn_with(manifest: Mapping[str, Any], corpus: Corpus) -> str:
     """Return the options of Examples that are not the defaults, as flags of `train`; "" for none."""
     share = held_out_share(corpus.document_count)
-    drawn = {**manifest["options"], "seed": manifest["seed"], "epoch": manifest.get("epoch", 0)}
+    drawn = {**manifest["options"], "seed": manifest["seed"], "epoch": manifest["epoch"]}
     drawn["held_out"] = None if manifest["held_out"] == share else manifest["held_out"]
     return as_flags(drawn)
 

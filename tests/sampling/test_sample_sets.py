@@ -25,8 +25,6 @@ from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import Samples, SamplingOptions, SetOptions
 from structformer.sampling.sets import MOST_SETS, published, set_digest
-from structformer.storage.files import read_json, write_json
-from structformer.storage.seal import seal
 from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
 from structformer.workspace import Workspace
 
@@ -113,22 +111,6 @@ def test_sets_of_an_earlier_corpus_go_and_others_do_not_pile_up(workspace, pages
     assert "the Examples are of an earlier corpus: drawing them again" in notes_of(workspace, ONE_STEP)
     (left,) = published(Workspace(workspace))
     assert left.manifest["corpus"] == Corpus.open(workspace).fingerprint
-
-
-def test_examples_that_an_earlier_version_drew_are_a_set(workspace):
-    sample(workspace, ["srr"])
-    place = Workspace(workspace)
-    folder = place.folder("samples")
-    manifest = read_json(folder / "manifest.json")
-    write_json(
-        folder / "manifest.json", {name: value for name, value in manifest.items() if name not in ("set", "epoch")}
-    )
-    seal(folder)
-    state = place.state()
-    assert "beside" not in state  # a lone set's marker is what it was before
-    (former,) = published(place)
-    assert former.digest == manifest["set"]
-    assert not [note for note in notes_of(workspace, ONE_STEP) if "drawing" in note]
 
 
 def test_sample_says_how_to_train_on_what_it_drew(workspace, run):
