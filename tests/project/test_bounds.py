@@ -19,7 +19,7 @@ LINES = {
     "agent": 532,
     "asciidoc": 1_454,
     "cluster": 113,
-    "core": 39_896,
+    "core": 39_879,
     "demo": 208,
     "devkit": 1_423,
     "engines": 1_167,
@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_558,
     "readers": 19_542,
     "research": 7_384,
-    "all": 85_216,
+    "all": 85_199,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
