@@ -13,6 +13,7 @@ from structformer.document import Document
 from structformer.engines import Work, passing_over
 from structformer.engines.pool import perform
 from structformer.errors import ReadError, UsageError
+from structformer.formats.builder import stem_title
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import SourceFile
@@ -128,7 +129,10 @@ def _documents(task: ReadTask, clock: Clock, started: Started = lambda path: Non
                     raise
             continue
         reading = reader.file(file.path, Path(file.location), file.format)
-        yield from map(navigation.titled, reading)
+        for document in map(navigation.titled, reading):
+            if site is not None and site.settings and document.title == stem_title(file.path):  # front matter's title
+                document = with_navigation(site, [(file.path, "", document.metadata)])[1].titled(document)
+            yield document
         own = reading.own
         if root.is_file() and own.status in (Status.FAILED, Status.SKIPPED, Status.OTHER):
             message = own.messages[-1] if own.messages else str(own.status)

@@ -62,6 +62,15 @@ def test_pages_read_without_a_corpus_have_the_titles_of_the_navigation(tmp_path)
     assert titles == {"index.md": "Home", "auth.md": "Logging in", "guide/tls.md": "Keys"}
 
 
+def test_pages_read_without_a_corpus_have_the_titles_of_their_front_matter(tmp_path):
+    for settings, text, page, key in (
+        ("docusaurus.config.js", "module.exports = {title: 'Boats'};", "docs/a.md", "sidebar_label"),
+        ("hugo.toml", "title = 'Boats'\nbaseURL = 'https://e.org/'\n", "content/a.md", "linkTitle"),
+    ):
+        write_pages(tmp_path / key, {settings: text, page: f"---\n{key}: Logging in\n---\nText.\n"})
+        assert [document.title for document in read((tmp_path / key / page).parent)] == ["Logging in"]
+
+
 def test_all_titles_of_a_navigation_are_shown_and_found(tmp_path):
     names = [f"page{number:02}" for number in range(40)]
     nav = "".join(f"  - Harbour {name.title()} (v{number}.x): {name}.md\n" for number, name in enumerate(names))
