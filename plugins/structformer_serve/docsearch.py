@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from structformer.errors import UsageError
 from structformer.notebook import set_off
 
-from structformer_serve.schemas import MAX_QUERY, Found, FoundDocument, SearchAnswer, SearchRequest
+from structformer_serve.schemas import MAX_QUERY, FoundDocument, SearchAnswer, SearchRequest
 
 _MOST = 10  # searches of one request
 _DEFAULT_HITS = 20
@@ -97,7 +97,9 @@ def _hit(found: FoundDocument, search: Search, base: str) -> dict[str, Any]:
     levels = {f"lvl{level}": titles[level] if level < len(titles) else None for level in range(_LEVELS)}
     kind = f"lvl{len(titles) - 1}" if not found.snippet else "content"
     url = found.url or base + found.read
-    marked = _marked(found, search.tags)
+    begin, end = search.tags
+    # As HTML: boxes put it into their page as it is.
+    marked = set_off(found.snippet, found.highlights, html.escape, lambda part: f"{begin}{html.escape(part)}{end}")
     shown = {
         "hierarchy": {name: _value(html.escape(title)) for name, title in levels.items() if title is not None},
         "content": _value(marked, bool(found.highlights)),
@@ -117,8 +119,3 @@ def _hit(found: FoundDocument, search: Search, base: str) -> dict[str, Any]:
 
 def _value(text: str, matches: bool = False) -> dict[str, Any]:
     return {"value": text, "matchLevel": "full" if matches else "none", "matchedWords": []}
-
-
-def _marked(found: Found, tags: tuple[str, str]) -> str:
-    """Return the snippet as HTML with the query's words between the tags: boxes put it into their page as it is."""
-    return set_off(found.snippet, found.highlights, html.escape, lambda part: f"{tags[0]}{html.escape(part)}{tags[1]}")

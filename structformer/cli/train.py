@@ -42,10 +42,6 @@ class RankersOption(click.Option):
         return super().get_help_record(ctx)
 
 
-def _losses(kinds: Mapping[str, RankerKind]) -> str:
-    return "; ".join(f"{name}: {', '.join(kind.losses)}" for name, kind in kinds.items()) + "."
-
-
 def training_flags(function: Any) -> Any:
     """Return the flags that training commands share; a flag that is not given leaves its key to the recipe."""
     docs = field_docs("training.options", "TrainingOptions")
@@ -64,7 +60,12 @@ def training_flags(function: Any) -> Any:
         option("--batch", "groups", type=whole),
         option("--accumulation", "accumulation", type=whole),
         option("--learning-rate", "learning_rate", type=positive),
-        option("--loss", "loss", cls=RankersOption, describe=_losses),
+        option(
+            "--loss",
+            "loss",
+            cls=RankersOption,
+            describe=lambda kinds: "; ".join(f"{name}: {', '.join(kind.losses)}" for name, kind in kinds.items()) + ".",
+        ),
         option("--mlm", "mlm", type=Number(0)),
         option("--max-tokens", "document_tokens", type=click.IntRange(8, 8192)),
         option("--batch-tokens", "batch_tokens", type=click.IntRange(8)),

@@ -159,7 +159,9 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
     if result.best_step not in (0, result.steps):
         out.result(f"the weights of step {result.best_step} did best on {result.judged_by} and were taken")
     if result.development:
-        scores = ", ".join(f"{_share(share)} {score:.3f}" for share, score in result.development.items())
+        ends = {0: "base", 1: "trained"}
+        development = result.development.items()
+        scores = ", ".join(f"{ends.get(share, f'{share:.0%} trained')} {score:.3f}" for share, score in development)
         out.result(f"{result.plan.measure} on {result.judged_by}: {scores}")
         out.result(_best(result))
     if last := ended_with(read_log(result.folder / "training.jsonl")):
@@ -198,7 +200,3 @@ def _best(result: TrainingResult) -> str:
     if base > best:
         return f"the base did best ({base:.3f}); saved: {kept} ({best:.3f}), the best of what was trained"
     return f"saved: {kept}, which did best ({best:.3f})"
-
-
-def _share(share: float) -> str:
-    return "base" if share == 0 else "trained" if share == 1 else f"{share:.0%} trained"

@@ -16,7 +16,7 @@ from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import bootstrap_intervals, holm, randomisation_test, t_test
 from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
-from structformer.models.kinds import RankerKind, ranker_kind
+from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.loading import searches_without_torch
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
@@ -242,19 +242,15 @@ def default_pipelines(workspace: Workspace) -> list[Pipeline]:
         pass
     kinds = {name: ranker_kind(read_record(workspace, name).kind) for name in models}
     alone: list[Stage] = []
+    by_vectors = [name for name, kind in kinds.items() if kind.first_stage and stage_kind(kind.first_stage).vectors]
     for name in sorted(models, key=lambda name: (name != ENCODER, name)):
-        if _by_vectors(kinds[name]):
+        if name in by_vectors:  # words can be added to it
             stages += [dense(name), hybrid(name)]
         elif kinds[name].first_stage:
             alone.append(make_stage(kinds[name].first_stage, name))
-    default = hybrid(ENCODER) if ENCODER in kinds and _by_vectors(kinds[ENCODER]) else stages[-1]
+    default = hybrid(ENCODER) if ENCODER in by_vectors else stages[-1]
     pipelines = [as_pipeline(stage) for stage in (*stages, *alone)]
     return pipelines + [default >> rerank(name) for name in models if kinds[name].joint and torch]
-
-
-def _by_vectors(kind: RankerKind) -> bool:
-    """Whether a ranker finds by comparing vectors, so that words can be added to it."""
-    return bool(kind.first_stage) and stage_kind(kind.first_stage).vectors
 
 
 def label(pipeline: Pipeline) -> str:

@@ -109,7 +109,8 @@ def _made(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
             return ShardResult(describe_shard(folder), 0, 0, len(task.files), size, first, 0.0)
     with building_folder(into) as building:
         parsed, copied, dependencies = _write_shard(building.folder, task, digests, problems, neighbours, started)
-        folder = building.become(f"{key}-{_short_digest(sorted(dependencies))}", replace=True)
+        digest = hashlib.sha256("\n".join(sorted(dependencies)).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+        folder = building.become(f"{key}-{digest if dependencies else '0'}", replace=True)
     seconds = time.process_time() - began + len(lost) * task.limits.seconds
     return ShardResult(describe_shard(folder), parsed, copied, 0, size, first, seconds)
 
@@ -133,10 +134,6 @@ def _recorded(ingest: str, folder: str) -> dict[str, tuple[str, ...]]:
     except WorkspaceError:
         return {}
     return {shard["key"]: tuple(shard["digests"]) for shard in shards}
-
-
-def _short_digest(lines: list[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()[:10] if lines else "0"
 
 
 def _dependencies_hold(folder: Path, neighbours: SourceFiles) -> bool:

@@ -75,7 +75,9 @@ def _by_pages(pages: Sequence[SitePage], text: Callable[[str], str]) -> SiteGene
     generators = load_plugins().site_generators.values()
 
     def placed(generator: SiteGenerator) -> int:
-        return sum(any(_is_number(page.metadata.get(key)) for key in generator.position_keys) for page in pages)
+        return sum(
+            any(type(page.metadata.get(key)) in (int, float) for key in generator.position_keys) for page in pages
+        )
 
     counts = [(placed(each), each) for each in generators if each.position_keys]
     best = max(counts, key=lambda counted: counted[0], default=(0, None))
@@ -84,7 +86,3 @@ def _by_pages(pages: Sequence[SitePage], text: Callable[[str], str]) -> SiteGene
     folders = list(dict.fromkeys(page.path.rpartition("/")[0] for page in pages))[:_MOST_FOLDERS]
     marks = ((each, f"{at}/{name}".lstrip("/")) for each in generators for name in each.markers for at in folders)
     return next((generator for generator, path in marks if text(path)), None)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

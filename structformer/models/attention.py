@@ -82,14 +82,12 @@ class LastAttention:
                 last: torch.Tensor = self._model(**encoded, output_attentions=True).attentions[-1]
                 return last.float().mean(1)
             hidden = self._model(**encoded).last_hidden_state
-            query, key = (self._heads(project(hidden)) for project in (self._last.query, self._last.key))
+            heads = (*hidden.shape[:-1], -1, self._last.attention_head_size)
+            query, key = (its(hidden).view(heads).transpose(1, 2) for its in (self._last.query, self._last.key))
         scores = query.float() @ key.float().transpose(2, 3) * self._last.attention_head_size**-0.5
         seen = encoded["attention_mask"][:, None, None].bool()
         weights: torch.Tensor = scores.masked_fill(~seen, float("-inf")).softmax(-1).mean(1)
         return weights
-
-    def _heads(self, projected: torch.Tensor) -> torch.Tensor:
-        return projected.view(*projected.shape[:-1], -1, self._last.attention_head_size).transpose(1, 2)
 
 
 _loaded = lru_cache(maxsize=1)(LastAttention)

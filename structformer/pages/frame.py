@@ -11,11 +11,6 @@ from structformer._version import __version__
 from structformer.text.visible_text import visible
 
 
-def _finalize(value: Any) -> Any:
-    """Return texts with their control and bidirectional characters made visible; markup of ours as it is."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 @cache
 def environment(package: str = "structformer", folder: str = "templates/pages") -> Environment:
     """Return the templates in a package's folder, and the frame that they may extend."""
@@ -23,7 +18,8 @@ def environment(package: str = "structformer", folder: str = "templates/pages") 
         loader=ChoiceLoader([PackageLoader(package, folder), PackageLoader("structformer", "templates/pages")]),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_finalize,
+        # Control and bidirectional characters of texts are made visible; markup of ours stays as it is.
+        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -39,7 +39,8 @@ def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> H
         return Help([name])
     unsaid = function_words(opened.languages.codes)
     words = dict.fromkeys(word for word in WRITTEN.findall(asked(query).text) if normal(word) not in unsaid)
-    missing = [word for word in list(words)[:_MOST_WORDS] if not _held(opened, word, allowed)]
+    unheld = [word for word in list(words)[:_MOST_WORDS] if not opened.lexical.holds(word, allowed)]
+    missing = [word for word in unheld if not opened.lexical.search(word, 1, allowed)]
     beside = [normal(word) for word in list(words)[:_MOST_WORDS] if word not in missing]
     nearest = {word: near for word in missing if (near := _nearest(opened, normal(word), beside, allowed))}
     if len(nearest) < len(missing) or not missing:
@@ -68,10 +69,6 @@ def why_none(opened: OpenedIndex, where: Filter | None) -> str:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_VALUES]) + (", ..." if len(names) > _MOST_VALUES else "") if names else "none"
-
-
-def _held(opened: OpenedIndex, word: str, allowed: Allowed | None) -> bool:
-    return opened.lexical.holds(word, allowed) or bool(opened.lexical.search(word, 1, allowed))
 
 
 def _nearest(opened: OpenedIndex, word: str, beside: Sequence[str], allowed: Allowed | None) -> str:

@@ -23,8 +23,8 @@ def starting_vectors(bags: Table, table: Table, dimensions: int, *, seed: int) -
     width = min(dimensions + _MORE, *bags.shape, table.shape[1])
     found = np.random.default_rng(seed).standard_normal((table.shape[1], width), np.float32)
     for _ in range(_ITERATIONS):
-        found = _basis(rows @ (table @ found))
-        found = _basis(table.T @ (rows.T @ found))
+        for seen in (lambda its: rows @ (table @ its), lambda its: table.T @ (rows.T @ its)):
+            found = np.linalg.qr(seen(found))[0].astype(np.float32)  # an orthonormal basis of the columns' space
     projected = (rows @ (table @ found)).astype(np.float64)
     _, directions = np.linalg.eigh(projected.T @ projected)
     vectors = (found @ directions[:, ::-1].astype(np.float32))[:, :dimensions]
@@ -46,8 +46,3 @@ def _lengths(bags: Table, table: Table) -> npt.NDArray[np.float32]:
         part = bags[start : start + _AT_ONCE] @ table
         found[start : start + _AT_ONCE] = np.sqrt(np.asarray(part.multiply(part).sum(1)).ravel())
     return found
-
-
-def _basis(columns: npt.NDArray[np.floating]) -> Vectors:
-    """Return an orthonormal basis of the columns' space."""
-    return np.linalg.qr(columns)[0].astype(np.float32)

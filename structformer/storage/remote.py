@@ -84,7 +84,8 @@ class RemoteFolder:
             with self._written(f"{self._root}/log/{entry}") as file:
                 file.write(json.dumps({"files": changed}, sort_keys=True).encode("utf-8", "backslashreplace"))
             state = {path: digests[0] for path, digests in known["files"].items()} | changed
-            self._remember(_there(state), sorted({*known["log"], entry}))
+            there = {path: digest for path, digest in state.items() if digest is not None}
+            self._remember(there, sorted({*known["log"], entry}))
         return len(changed)
 
     def _state(self) -> tuple[dict[str, str], list[str]]:
@@ -98,7 +99,7 @@ class RemoteFolder:
                     state |= json.loads(file.read())["files"]
                 except (ValueError, KeyError, TypeError) as error:
                     raise WorkspaceError(f"{self.name}: log/{name} cannot be read ({error!r})") from error
-        return _there(state), names
+        return {path: digest for path, digest in state.items() if digest is not None}, names
 
     def _fetch(self, path: str, digest: str) -> None:
         final = inside(self.local, path)
@@ -176,11 +177,6 @@ class RemoteFolder:
             yield
         except (pa.ArrowException, OSError) as error:
             raise WorkspaceError(f"{self.name}: {_reason(error)}") from error
-
-
-def _there(state: dict[str, str | None]) -> dict[str, str]:
-    """Return the digests of the files that are not gone."""
-    return {path: digest for path, digest in state.items() if digest is not None}
 
 
 def _reason(error: Exception) -> str:

@@ -146,18 +146,14 @@ def command(
         doing = service.doing
         improver.end()
         view.close()
-        view.say(f"Stopped while it was {_in_words(doing.step)}: {_KEPT}." if doing else "Stopped.")
+        step = (doing.step[:1].lower() + doing.step[1:]).partition(",")[0] if doing else ""  # without its limits
+        view.say(f"Stopped while it was {step}: {_KEPT}." if step else "Stopped.")
 
 
 def _import_the_server() -> None:
     """Import what a page needs. What is wrong with it is said by whoever asks for it."""
     with suppress(Exception):
         import_module("structformer_serve.app")
-
-
-def _in_words(step: str) -> str:
-    """Return a step in the midst of a sentence, without its limits."""
-    return (step[:1].lower() + step[1:]).partition(",")[0]
 
 
 def _first_index(

@@ -201,7 +201,9 @@ class Guard:
             return problem(421, "wrong_host", f"this server does not answer to {host[:100]!r}: see --host-name")
         if origin and not options.may_ask(origin, host):
             return problem(403, "wrong_origin", f"pages of {origin[:100]!r} may not ask: see --cors")
-        own = _is_our_pages(headers)
+        # From one of our own pages, the browser's user, or no browser. Browsers send no Origin with images, scripts and
+        # frames, but all of today's say whose page has something fetched.
+        own = headers.get("sec-fetch-site", "none") in ("same-origin", "none")
         declared = bool(origin) and options.may_ask(origin, host)
         if not (own or declared or path.startswith(_OPEN) or _opens_a_page(scope, headers)):
             return problem(403, "other_site", "a page of another site may not ask: see --cors")
@@ -256,13 +258,6 @@ class Guard:
         if self._options.log_queries:
             line["query"] = scope["query_string"].decode("latin-1")[:600]
         log.info(json.dumps(line))
-
-
-def _is_our_pages(headers: Headers) -> bool:
-    """Whether a request comes from one of our own pages, from the browser's user, or from no browser. Browsers send no
-    Origin with images, scripts and frames, but all of today's say whose page has something fetched.
-    """
-    return headers.get("sec-fetch-site", "none") in ("same-origin", "none")
 
 
 def _opens_a_page(scope: Scope, headers: Headers) -> bool:

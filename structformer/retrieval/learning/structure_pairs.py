@@ -152,7 +152,8 @@ class _Sentences:
     def read(self, text: str, document: int, passage: int) -> None:
         """Read a passage."""
         able = dict.fromkeys(each for each in sentences(text) if word_count(each) in _WORDS)
-        digests = sorted((self._digest(each), each) for each in able)
+        texts = {each: f"{self._seed}/{plain(each)}".encode("utf-8", "surrogatepass") for each in able}
+        digests = sorted((hashlib.blake2b(text, digest_size=8).digest(), each) for each, text in texts.items())
         for digest, _ in digests:
             if self._documents.setdefault(digest, document) != document:
                 self._documents[digest] = -1
@@ -164,9 +165,6 @@ class _Sentences:
             own = [text for digest, text in found if self._documents[digest] >= 0]
             for text in own[:_SENTENCES]:
                 yield _Pair(text, PASSAGE, document, own=passage)
-
-    def _digest(self, text: str) -> bytes:
-        return hashlib.blake2b(f"{self._seed}/{plain(text)}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 class _Owned:

@@ -121,11 +121,8 @@ class LexicalIndex:
     def _called(self, query: str, documents: Allowed, names: LinkNames) -> dict[int, float]:
         """Return what link texts with a word of the query, as far as the asker may see them, add to units' scores."""
         units = [unit for unit, _ in self._units.search(query, _CALLED, documents, {INCOMING: FIELDS[INCOMING]})]
-        scores = {unit: self._score_called(query, text) for unit, text in zip(units, names(units), strict=True)}
-        return {unit: score for unit, score in scores.items() if score > 0}
-
-    def _score_called(self, query: str, text: str) -> float:
-        return self._units.score(query, {INCOMING: text})
+        its = zip(units, names(units), strict=True)
+        return {unit: score for unit, text in its if (score := self._units.score(query, {INCOMING: text})) > 0}
 
     def holding(self, text: str, stored: Callable[[int], str]) -> list[int]:
         """The units that have a text as it is written, whatever its case and its marks of Unicode's. stored: the whole
@@ -192,7 +189,7 @@ class LexicalIndex:
         for unit, text in zip(others, documents.names(others), strict=True):
             # Without slips of the finger, and not where one word is the unit's own and the next one is in a link.
             if (all if every else any)(_has(text, begun) for begun in words):
-                found[unit] = FIELDS[INCOMING] + self._score_called(query, text)
+                found[unit] = FIELDS[INCOMING] + self._units.score(query, {INCOMING: text})
         return in_order(found.items())[:k]
 
     def holds(self, word: str, documents: Collection[int] | None = None) -> bool:

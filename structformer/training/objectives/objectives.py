@@ -135,11 +135,6 @@ class Objective(torch.nn.Module, ABC):
         """The tokens that texts are cut to."""
         return max(self._query_tokens, self._document_tokens)
 
-    @property
-    def by_batches(self) -> bool:
-        """Whether it can learn from a chunk batch by batch."""
-        return type(self).forward is Objective.forward
-
     def _batches(self, encoded: Any, rng: Random) -> list[TokenBatch]:
         return token_batches(encoded, self.ranker.tokenizer, self.batching, self._masker, rng)
 

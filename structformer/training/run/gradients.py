@@ -38,7 +38,8 @@ def learn(learning: Learning, prepared: Prepared, exchanged: Callable[[], Abstra
     `alone`, or does nothing where this chunk's last gradients go to the other processes.
     """
     objective = learning.objective
-    twice = read_twice(prepared, objective.batching.kept_tokens) if objective.by_batches else 0
+    by_batches = type(objective).forward is Objective.forward
+    twice = read_twice(prepared, objective.batching.kept_tokens) if by_batches else 0
     device = objective.model.device
     states: list[list[torch.Tensor]] = []
     known: list[Reading] = []

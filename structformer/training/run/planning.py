@@ -64,7 +64,8 @@ def measure(
     """
     objective.train()
     autocast = partial(torch.autocast, device, torch.bfloat16, enabled=settings.precision == "bf16")
-    learning = Learning(objective, objective, _total, autocast, torch.autograd.backward, nullcontext)
+    total = lambda losses, masked: losses.mean() + (0.0 if masked is None else masked.mean())  # noqa: E731
+    learning = Learning(objective, objective, total, autocast, torch.autograd.backward, nullcontext)
     if device == "cuda":
         with memory_errors(_BEFORE):
             [example] = order.examples(order.places(0)[:1])
@@ -113,10 +114,6 @@ def measured_enough(seconds: Sequence[float], device: str, limit: float) -> bool
     kernels (16 s on an H200, whose second took 4): it says nothing of the others, so that there is always a second.
     """
     return sum(seconds[1:] if device == "cuda" else seconds) > _MEASURED_SHARE * limit
-
-
-def _total(losses: torch.Tensor, masked: torch.Tensor | None) -> torch.Tensor:
-    return losses.mean() + (0.0 if masked is None else masked.mean())
 
 
 def make_plan(
