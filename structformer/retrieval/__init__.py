@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from structformer.retrieval.documents.document_filter import Allowed, Mask
     from structformer.retrieval.documents.metadata import Facet, open_facets
     from structformer.retrieval.documents.page_places import page_places
+    from structformer.retrieval.documents.release_logs import ASKS_FOR_CHANGES
     from structformer.retrieval.documents.translations import asked_in
     from structformer.retrieval.documents.units import IndexedDocuments, Unit, Units
     from structformer.retrieval.hits import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from structformer.retrieval.pipeline import as_pipeline, hybrid, parse_pipeline
     from structformer.retrieval.questions.pseudo_queries import ALL_SOURCES, draw_pseudo_queries, read_query_log
     from structformer.retrieval.rankings.hybrid_score import (
+        RELEASE_LOG,
         STATIC_WORDS,
         FusionWeights,
         fusion_weights,
@@ -69,21 +71,22 @@ if TYPE_CHECKING:
     )
     from structformer.retrieval.vectors.second_look import EncodedQuery, SecondLook, encoded_queries
     from structformer.retrieval.words.lexical import FIELDS, Begun, document_text
+    from structformer.retrieval.words.names import REFERENCE
     from structformer.text.bm25 import idf, saturation
 
 __all__ = [
-    "ALL_SOURCES", "ENCODER", "FIELDS", "NOTHING", "OF", "STATIC_WORDS", "STRUCTURE", "UNTRAINED", "UNTRAINED_OF",
-    "WHOLE", "Allowed", "AnyPipeline", "Begun", "Copies", "EncodedQuery", "Facet", "Filter", "FusionWeights",
-    "Help", "Hit", "Hits", "Index", "IndexedDocuments", "Mask", "Matches", "OpenedIndex", "Pipeline", "Place",
-    "PseudoQueryScores", "QueryEncoder", "Ranked", "Ranking", "Retriever", "Run", "SecondLook", "Stage",
-    "StageKind", "TrainingVerdict", "Translation", "Unit", "Units", "as_pipeline", "asked_in", "build_index",
-    "checked_query", "choose_encoders", "curated_file", "default_encoders", "document_ranks", "document_text",
-    "draw_pseudo_queries", "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice", "fusion_weights",
-    "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident", "is_stale",
-    "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "page_places", "parse_filter",
+    "ALL_SOURCES", "ASKS_FOR_CHANGES", "ENCODER", "FIELDS", "NOTHING", "OF", "REFERENCE", "RELEASE_LOG", "STATIC_WORDS",
+    "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "WHOLE", "Allowed", "AnyPipeline", "Begun", "Copies", "EncodedQuery",
+    "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index", "IndexedDocuments", "Mask", "Matches",
+    "OpenedIndex", "Pipeline", "Place", "PseudoQueryScores", "QueryEncoder", "Ranked", "Ranking", "Retriever", "Run",
+    "SecondLook", "Stage", "StageKind", "TrainingVerdict", "Translation", "Unit", "Units", "as_pipeline", "asked_in",
+    "build_index", "checked_query", "choose_encoders", "curated_file", "default_encoders", "document_ranks",
+    "document_text", "draw_pseudo_queries", "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice",
+    "fusion_weights", "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident",
+    "is_stale", "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "page_places", "parse_filter",
     "parse_pipeline", "pretrained_here", "query_encoder_folder", "read_curated", "read_qrels", "read_query_log",
     "read_run", "rescore", "saturation", "scaled_weights", "searches_without_torch", "slips", "snippet_of",
-    "stage_kinds", "texts_of", "trained_encoder", "training_verdict", "unrepeatable", "web_address",
-    "what_parts_give", "with_anchor", "would_lose_vectors",
+    "stage_kinds", "texts_of", "trained_encoder", "training_verdict", "unrepeatable", "web_address", "what_parts_give",
+    "with_anchor", "would_lose_vectors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

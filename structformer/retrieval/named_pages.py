@@ -9,6 +9,7 @@ from structformer.retrieval.query_parts import Searched
 from structformer.retrieval.rankings.ranking import Ranking
 
 _LOOKED_AT = 10  # documents of a ranking whose titles are looked at; documents of one file name
+_SECTIONS = 30  # passages of a ranking that are looked through for those of its first document
 _IS_RIGHT = 0.9  # how likely a document is right whose name the query is
 _SITE_NAME = re.compile(r"\s(?:[—–|·:-]|::)\s")
 _JOINTS = str.maketrans("", "", " -")
@@ -31,6 +32,20 @@ def put_named_first(opened: Searched, ranking: Ranking, query: str, documents: A
         put_first(ranking, units)
         if ranking.likely is not None:
             ranking.likely = max(ranking.likely, _IS_RIGHT)
+    if ranking.likely is not None:  # a reranker has looked at sections itself
+        _put_section_first(opened, ranking, f" {comparable(query)} ")
+
+
+def _put_section_first(opened: Searched, ranking: Ranking, asked: str) -> None:
+    """Of the first document put the section first whose heading the query is; of a heading without text of its own,
+    which lists the headings below it, the section below it that the query names.
+    """
+    owner = opened.owners[ranking.ranked[0][0]] if ranking.ranked else -1
+    its = {unit: opened.units[unit] for unit, _ in ranking.ranked[:_SECTIONS] if opened.owners[unit] == owner}
+    below = [(*first.path, line) for first in [*its.values()][:1] for line in first.text.split("\n")]
+    called = [unit for unit, each in its.items() if each.section and f" {comparable(each.title)} " == asked]
+    named = [unit for unit, each in its.items() if each.path in below and f" {comparable(each.title)} " in asked]
+    put_first(ranking, [*called, *named][:1])
 
 
 def _unit_at(opened: Searched, document: int, anchor: str, best: dict[int, int]) -> int:

@@ -44,8 +44,8 @@ NASALS = "ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[
 DOT = "ं"
 _PLAIN, _SPELT, _LEFT_OUT = str.maketrans(PLAIN), str.maketrans(SPELT), re.compile(f"[{LEFT_OUT}]")
 _NASALS = re.compile(NASALS)
-# Arabic's article, with prepositions and "and" before it, or "and" alone, as Lucene's light stemmer takes them off.
-ARTICLE = "^(?:[وف]?[بك]?ال|[وف]?لل)(?=..)|^و(?=...)"
+# Arabic's article, with prepositions and "and" before it, or "and" alone, as Lucene's light stemmer has it; Hebrew's.
+ARTICLE = "^(?:[وف]?[بك]?ال|[وف]?لل)(?=..)|^و(?=...)|^ה(?=...)"
 _ARTICLE = re.compile(ARTICLE)
 # For the site's script.
 FOLDING = {"plain": PLAIN, "left": LEFT_OUT, "spelt": SPELT, "nasals": NASALS, "dot": DOT, "article": ARTICLE}
@@ -157,7 +157,7 @@ class CutText(NamedTuple):
     words: str
     """Its words, one after another."""
     forms: str
-    """Other forms of them: parts of camelCase, words without accents or Arabic's article."""
+    """Other forms of them: parts of camelCase, words without accents or an article."""
     names: str
     """Its names, whole and in pieces that are names, and its signs."""
 

@@ -17,6 +17,9 @@ PAGES = {
     "copies.md": "# Copies\n\nMake a backup of the ship.\n",
     "back.md": "# Back\n\nGo back, then up.\n",
     "disk.md": "# File system\n\nWhere files are.\n",
+    "deck log.md": "# Daily notes\n\nOf the deck.\n",
+    "part.md": "# Spare parts\n\nScrew AB-12/34-C, patch KB5001330; write to `help@ships.example`.\n",
+    "net.md": "# הרשת\n\nחיבור לרשת מהמחשב.\n",
     "mount.md": "# Mount\n\nMount a filesystem; a file system is a filesystem. The filesystem is mounted.\n",
 }
 
@@ -46,6 +49,10 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Retriever:
         ('"to be or not to be"', "be.md"),
         ("back-up", "copies.md"),
         ("filesystem", "disk.md"),
+        ("ships/set-up.md:12", "ships/set-up.md"),  # as tools print a line of it
+        ("deck log.md", "deck log.md"),
+        ("version 2.3.1", "log.md"),
+        ("רשת", "net.md"),  # without its article
     ],
 )
 def test_what_is_pasted_finds_its_page(retriever, query, first):
@@ -64,6 +71,25 @@ def test_the_neighbour_of_a_code_is_no_sure_answer(retriever):
     unknown = retriever.search("CVE-2031-1235")
     assert not unknown.confident
     assert unknown.absent_name == "CVE-2031-1235"
+    for query in ("KB5001331", "AB-12/34-D", "sales@ships.example", "how is CVE-2031-1235 mended?"):
+        unknown = retriever.search(query)
+        assert not unknown.confident, query
+        assert unknown.absent_name
+        assert unknown.absent_name in query
+    for query in ("KB5001330", "AB-12/34-C", "help@ships.example", "how is CVE-2031-1234 mended?"):
+        assert not retriever.search(query).absent_name, query
+
+
+def test_the_section_whose_heading_is_asked_for_comes_before_others_of_its_page(tmp_path):
+    text = "# Pump\n\n## Options\n\n`pumpSpeed`: how fast. Set pumpSpeed, or pumpSpeed again.\n\n"
+    text += "## pumpSpeed\n\nTurns in a minute.\n\n## v2.1\n\n### New\n\nA valve.\n\n### Bug fixes\n\nOf a leak.\n"
+    (tmp_path / "pump.md").write_text(text)
+    ingest([tmp_path / "pump.md"], tmp_path / "w")
+    index(tmp_path / "w", encoders=["structure"])
+    retriever = Retriever(tmp_path / "w")
+    assert retriever.search("pumpSpeed")[0].path[-1] == "pumpSpeed"
+    assert retriever.search("v2.1")[0].path[1] == "v2.1"
+    assert retriever.search("2.1 bug fixes")[0].path == ("Pump", "v2.1", "Bug fixes")
 
 
 def test_a_phrase_that_no_page_has_is_named(retriever):

@@ -65,7 +65,7 @@ def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces, unsaid: fr
     for number, unit in enumerate(units):
         texts = {"title": unit.title, "path": " ".join(unit.path), "text": unit.text, "incoming": unit.incoming}
         counts = {field: Counter(words(text)) for field, text in texts.items()}
-        counts[NAMES] = Counter(names_of(f"{unit.title}\n{unit.text}").split())
+        counts[NAMES] = Counter(names_of(unit.whole).split())
         for field, found in counts.items():
             found_in[field].update(found.keys())
             lengths[field] += found.total()
@@ -74,7 +74,7 @@ def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces, unsaid: fr
                 forms[form][term] += 1
         for name in counts[NAMES]:
             forms[name][name] += 1
-        for form in {*bare_words(f"{unit.title}\n{unit.text}").split(), *counts[NAMES]}:
+        for form in {*bare_words(unit.whole).split(), *counts[NAMES]}:
             written[form].add(number)
         for term in counts["incoming"]:
             called[term].add(unit.document)

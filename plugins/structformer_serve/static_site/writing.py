@@ -15,7 +15,10 @@ from structformer.corpus import Corpus
 from structformer.document import MARKS, UNSPACED
 from structformer.errors import UsageError
 from structformer.retrieval import (
+    ASKS_FOR_CHANGES,
     FIELDS,
+    REFERENCE,
+    RELEASE_LOG,
     STATIC_WORDS,
     STRUCTURE,
     OpenedIndex,
@@ -35,7 +38,7 @@ from structformer_serve.service import default_title
 from structformer_serve.static_site.vectors import Floats, ShortVectors, in_8_bits, short_vectors, word_rows
 from structformer_serve.static_site.words import NAMES, STEPS, Postings, postings, word_files
 
-_FORMAT = 9
+_FORMAT = 10
 _UNITS, _DOCUMENTS, _PLACES = 12, 200, 500  # of a file
 _WORDS = 32  # whose vectors are one file
 _VECTORS = 16
@@ -118,6 +121,12 @@ def export_site(
             "unsaid": sorted({each for word in unsaid for each in bare_words(word).split()} - found.forms.keys()),
             "step": found.highest / STEPS,
             "names": FIELDS[NAMES],
+            "logs": {
+                "documents": np.flatnonzero(opened.release_logs).tolist(),
+                "asked": ASKS_FOR_CHANGES.pattern,
+                "loss": RELEASE_LOG,
+            },
+            "reference": REFERENCE.pattern,
             "unspaced": UNSPACED,
             "folding": FOLDING,
             "curated": _curated(opened),

@@ -472,6 +472,39 @@ def test_quotes_minus_and_names_of_pages_are_read_as_on_the_server(page, run, tm
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
+def test_release_logs_versions_and_names_that_no_page_has_are_as_on_the_server(page, run, tmp_path):
+    notes = "".join(
+        f"## v{number}\n\n### Fixes\n\n- Reefing the main sail in strong wind.\n\n### New\n\n- Reef points.\n\n"
+        for number in ("1.2", "1.3", "1.4")
+    )
+    pages = {
+        "docs/CHANGELOG.md": f"# Changelog\n\n{notes}",
+        "docs/sails.md": "# Sails\n\nReefing the main sail takes in the reef, so that the ship heels less in wind.\n",
+        "docs/code.md": "# CVE-2031-1234\n\nMended in the anchor; `help@ships.example` knows.\n",
+        **{f"docs/fill{number}.md": f"# Rope {number}\n\nA rope of {number} strands.\n" for number in range(8)},
+    }
+    write_pages(tmp_path, pages)
+    for command in (["ingest", tmp_path / "docs"], ["index", "--encoder", "structure"]):
+        assert run(*command, "-w", tmp_path / "w").code == 0
+    export_site(tmp_path / "w", tmp_path / "site")
+    retriever = Retriever.open(tmp_path / "w")
+    search = """async (query) => {
+        const found = await window.structformer.search(query);
+        return [found.hits[0].document, found.missing, found.confident];
+    }"""
+    with hosted(tmp_path / "site") as address:
+        page.goto(f"{address}?q=CVE-2031-1235")
+        expect(page.locator("#summary")).to_contain_text("CVE-2031-1235")
+        for query in ("reefing the main sail", "main sail in v1.3", "v1.3", "changelog of the main sail"):
+            assert page.evaluate(search, query)[0] == retriever.search(query)[0].document_id, query
+        assert page.evaluate(search, "reefing the main sail")[0] == "sails.md"
+        for query in ("CVE-2031-1235", "how is CVE-2031-1235 mended", "sales@ships.example"):
+            assert page.evaluate(search, query)[1:] == [[retriever.search(query).absent_name], False], query
+        for query in ("CVE-2031-1234", "help@ships.example"):
+            assert page.evaluate(search, query) == ["code.md", [], True], query
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_words_as_they_are_typed_and_what_others_call_a_page_count_as_on_the_server(page, run, tmp_path):
     pages = {
         "docs/rope.md": "# Rope\n\nHoist sails with a rope, see [the halyard](line.md) and [hoist](winch.md).\n",

@@ -10,6 +10,7 @@ _LONGEST = 512  # characters of a place
 _FOLDERS = 8  # parts of a path that count
 _PAGE = re.compile(r"\.(?:html?|md|mdx|markdown|rst|txt|adoc|asciidoc|org|tex|xml|php|ipynb)$")
 _FOLDERS_PAGE = re.compile(r"(?:^|/)(?:index|readme|_index)$")
+_LINE = re.compile(r"(?<=\w)(?::\d+){1,2}$")  # of a file, as tools print it
 _QUOTED = "<>()[]`'\"“”.,;!"
 
 
@@ -20,10 +21,12 @@ def page_places(document_id: str, address: str) -> list[str]:
 
 
 def asked_places(query: str) -> tuple[list[str], str]:
-    """Return the places that a query may mean, if it is one word, the longest first, and the anchor in it."""
-    if len(query.split()) != 1:
+    """Return the places that a query may mean, if it is one word or ends with a page's suffix, the longest first, and
+    the anchor in it.
+    """
+    query = _LINE.sub("", query.strip(_QUOTED))
+    if len(query.split()) != 1 and not _PAGE.search(query):  # a file's name may have blanks
         return [], ""
-    query = query.strip(_QUOTED)
     is_address = query.startswith(("http://", "https://"))
     path, _, anchor = query.partition("#")
     if is_address:
@@ -34,7 +37,8 @@ def asked_places(query: str) -> tuple[list[str], str]:
     path = _path(path.partition("?")[0])
     whole = [path, _bare(path)]
     # Folders of the site or of a machine may stand before; what is left must still look like a path or a file.
-    shorter = [way for tail in _tails(path) for way in (tail, _bare(tail)) if "/" in tail or _PAGE.search(tail)]
+    tails = _tails(path) if " " not in path else ()
+    shorter = [way for tail in tails for way in (tail, _bare(tail)) if "/" in tail or _PAGE.search(tail)]
     named = not path.isalnum()  # one plain word is a word
     return [way for way in dict.fromkeys((*whole, *shorter)) if way and named], unquote(anchor)
 

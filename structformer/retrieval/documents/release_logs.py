@@ -20,7 +20,9 @@ RELEASE_LOGS = "release-logs.npy"  # in an index, (documents,) bool
 _FEWEST = 2  # headings that name a version
 # What files, folders and titles are called: "CHANGELOG.md", "release-notes/", "whatsnew/", "Release Notes".
 _NAME = re.compile(r"(?:change[-_ ]?log|changes|rel(?:ease)?[-_ ]?notes?|releases|what['’]?s?[-_ ]?new)s?(?![a-z])")
-_ASKED = re.compile(r"\b(?:breaking|change ?logs?|deprecat\w+|released?|what(?:['’]s| is) new)\b", re.I)
+ASKS_FOR_CHANGES = re.compile(
+    rf"{VERSION.pattern}|\b(?:breaking|change ?logs?|deprecat\w+|released?|what(?:['’]s| is) new)\b", re.I
+)
 
 
 def is_release_log(units: Sequence[Unit]) -> bool:
@@ -34,11 +36,6 @@ def is_release_log(units: Sequence[Unit]) -> bool:
     headings = {heading for unit in units for heading in unit.path}
     numbered = sum(VERSION.search(heading) is not None for heading in headings)
     return numbered >= _FEWEST or VERSION.search(name.replace("-", ".").replace("_", ".")) is not None
-
-
-def asks_for_changes(query: str) -> bool:
-    """Whether a query names a version, or asks for what a release has changed."""
-    return VERSION.search(query) is not None or _ASKED.search(query) is not None
 
 
 def release_logs(units: Units) -> npt.NDArray[np.bool_]:

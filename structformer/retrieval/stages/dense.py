@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.retrieval.documents.document_filter import Allowed
-from structformer.retrieval.documents.release_logs import asks_for_changes
+from structformer.retrieval.documents.release_logs import ASKS_FOR_CHANGES
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.rankings.doubt import likely_right
 from structformer.retrieval.rankings.hybrid_score import (
@@ -195,7 +195,7 @@ def _weighed(
     weights = weights.asked(ranking.query)
     totals = contributions(table, weights).sum(1)
     logs = opened.release_logs[owners]
-    if logs.any() and not asks_for_changes(ranking.query):
+    if logs.any() and not ASKS_FOR_CHANGES.search(ranking.query):
         totals = totals - RELEASE_LOG * logs
         ranking.scores["release_log"] = dict.fromkeys(numbers[logs].tolist(), 1.0)
     del parts["lexical"]  # the stage that found them says it

@@ -44,9 +44,10 @@ class Coverage:
     def presence(self, query: str, rows: Sequence[int]) -> dict[int, float]:
         """Return the share of a query, by idf, that rows have as it is written."""
         atoms: list[tuple[tantivy.Query, float]] = []
+        ways = self._names.whole_spellings(query)
         for chunk in list(dict.fromkeys(query.split()))[:LONGEST_PHRASE]:
-            atoms += self._atoms(chunk)
-        if ways := self._names.whole_spellings(query):
+            atoms += () if ways and self._names.hides_words(chunk) else self._atoms(chunk)
+        if ways:
             joined, parts = filter(None, map(self._names.literal, ways)), sum(weight for _, weight in atoms)
             atoms.append((either(joined), max(parts, idf(sum(ways.values()), self._rows.searcher.num_docs))))
         total = sum(weight for _, weight in atoms) or 1.0

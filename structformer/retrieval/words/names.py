@@ -9,6 +9,7 @@ from itertools import chain, product
 import tantivy
 
 from structformer.retrieval.words.rows import EXACT, LONGEST_PHRASE, NAMES, Rows, all_of, either
+from structformer.text.version_marks import VERSION
 from structformer.text.words import LONGEST, RUN, WRITTEN, bare_words, cut_text, names_of, normal, spaced
 
 _JOINING = ("", "_", "-", ":", ".", "/", "::", "->")  # what words of a name are joined by
@@ -19,9 +20,14 @@ _PART, _MOST_PARTS = re.compile(r"\w+(?:-\w+|\.\d+)*"), 16
 _BETWEEN = (re.compile(r"->|[^\w.-]+"), re.compile(r"->|[^\w-]+"))  # a file's suffix keeps its dot
 _MIXED = 3  # from so many gaps between words on, all have the same sign
 _RARE = 3  # rows that have a name which a question asks about
+_OF_A_RELEASE = 12  # rows that have a version: its heading and the parts below it
 # What cannot be hyphenated prose, "and/or", a number or a file's suffix.
 _NO_PROSE = re.compile(r"[^\w\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[^\W\d][\w-]*(?:[_=@:\\$%]|->|\.(?=[^\W\d]{2}))|[/$%#@~]\w")
 _CODE = re.compile("[a-z][A-Z]|[A-Za-z]{2}[0-9]|[A-Z][0-9]{2}")  # a word that cannot be prose either
+# A number by which something is referred to: CVE-2031-1234, KB5001330. A page with the next one answers nothing.
+REFERENCE = re.compile(r"(?<![\w-])(?:[A-Za-z]+[-_](?:\d+[-_])*\d{3,}|[A-Z]+\d{3,})(?![\w-])")
+_OF_RELEASES = re.compile("(?:versions?|releases?|notes|change[sd]?|changelog)[?:]?", re.I)
+_GOES_ON = re.compile(r"[-./\w]")  # after a part of a name that is not the end of it
 _WHOLE, _AMONG_WORDS = 12.0, 4.0  # what a query's only name counts beside its words; what those in a longer query do
 _PART_LETTERS = 3  # of each half of a word that others write in two
 _SENTENCE = 4  # words, function words apart, that hardly stand in this order by chance
@@ -51,13 +57,16 @@ class Names:
             words, (name, _) = bare_words(chunk), self.known(chunk)
             ways = [name] if name else [*self.whole_spellings(chunk), *self.whole_spellings(query), *codes]
             named = names_of(chunk) or spaced(chunk) != words or (" " in words and not RUN.search(chunk))
-            if (named or (len(chunks) > 1 and not ways)) and words != bare_words(name) and not self._hides_words(chunk):
+            if (named or (len(chunks) > 1 and not ways)) and words != bare_words(name) and not self.hides_words(chunk):
                 ways.append(chunk)  # the words in a longer name, with an apostrophe, or among function words
             ways += self._parted_word(chunk)
             its = [*filter(None, map(self.literal, ways))]
             return tantivy.Query.boost_query(tantivy.Query.disjunction_max_query(its), _WHOLE) if its else None
         known = [self.known(chunk) for chunk in chunks if len(chunk) <= LONGEST and _NO_PROSE.match(chunk)]
         names = [name for name, count in (*known, *codes.items()) if 0 < count <= _RARE]
+        names += [
+            name for name, count in map(self.known, filter(VERSION.fullmatch, chunks)) if 0 < count <= _OF_A_RELEASE
+        ]
         names += [*self.spellings(query), *self._sayings(query)]
         its = [*filter(None, map(self.literal, names))]
         return tantivy.Query.boost_query(either(its), _AMONG_WORDS) if its else None
@@ -92,7 +101,7 @@ class Names:
         many = _LOOKED_UP if self.has_small_words(text) else max(1, self._rows.searcher.num_docs)
         return [row for row, _ in self._rows.ranked(query, many)]
 
-    def _hides_words(self, chunk: str) -> bool:
+    def hides_words(self, chunk: str) -> bool:
         """Whether all but one word of a chunk are function words: `back-up` is no other way to say "back"."""
         return self.has_small_words(chunk) and len(self._rows.telling(chunk)) < 2
 
@@ -113,18 +122,25 @@ class Names:
         return len(words) > 1 and len(self._rows.telling(text)) < len(words[:LONGEST_PHRASE])
 
     def absent(self, query: str) -> str:
-        """The name that a query is, stop words ignored, if no row has it whole or a whole name in it; else ""."""
+        """The name that a query is, stop words ignored, or the only reference number in it, if no row has that whole,
+        or the name that it ends with or that stands before a value; else "".
+        """
         chunks = self._telling(query.split()[:LONGEST_PHRASE])
-        name = chunks[0].strip(_AROUND) if len(chunks) == 1 else ""
-        words = bare_words(name).split()
-        if len(words) < 2 or RUN.search(name) or not (_NO_PROSE.match(name) or any(map(str.isdigit, name))):
+        names = chunks if len(chunks) == 1 else REFERENCE.findall(" ".join(chunks))
+        name = names[0].strip(_AROUND) if len(names) == 1 else ""
+        written = _NO_PROSE.match(name) or name.isupper() or any(map(str.isdigit, name))
+        if RUN.search(name) or not (REFERENCE.fullmatch(name) or (written and len(bare_words(name).split()) > 1)):
             return ""
-        held = self._held(names_of(name).split()) or self.whole_spellings(name) or self._codes([name])
-        return "" if held or self.holding(name) else name
+        around = {part: normal(name).partition(part)[::2] for part in names_of(name).split()}
+        ends = [part for part, (at, rest) in around.items() if not (at.endswith("@") or _GOES_ON.match(rest))]
+        held = self._held(ends) or self.whole_spellings(name) or self._codes([name])
+        return "" if held or (not self.has_small_words(name) and self.holding(name)) else name
 
     def _telling(self, chunks: Iterable[str]) -> list[str]:
-        """Return those that are more than function words."""
-        return [chunk for chunk in chunks if names_of(chunk) or self._rows.telling(chunk)]
+        """Return those that are more than function words, or than "release notes" beside a version."""
+        telling = [chunk for chunk in chunks if names_of(chunk) or self._rows.telling(chunk)]
+        versions = any(map(VERSION.fullmatch, telling))
+        return [chunk for chunk in telling if not (versions and _OF_RELEASES.fullmatch(chunk))]
 
     def _codes(self, chunks: Iterable[str]) -> dict[str, int]:
         """Return the words of chunks that cannot be prose and that rows have, and how many do."""

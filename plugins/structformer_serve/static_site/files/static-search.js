@@ -8,7 +8,8 @@ const READ = 60; // passages whose beginnings are read for a phrase
 const OTHER_FORM = 0.3; // what a part of camelCase, or a word without its accents, counts
 const WHOLE = 12; // what a query's only name counts beside its words,
 const AMONG_WORDS = 4; // and one in a longer query
-const RARE = 3; // that at most so many passages have
+const RARE = 3; // that at most so many passages have,
+const OF_A_RELEASE = 12; // or a version
 const JOINING = ["", "_", "-", ".", "/", ":", "::", "->"]; // what words of a name are joined by
 const MIXED = 3; // from so many gaps between words on, all have the same sign
 const EVEN = 1.4; // doubt, as structformer/retrieval/rankings/doubt.py has it,
@@ -18,6 +19,7 @@ const [SHORT, LONG] = [6, 14];
 const DOUBTED = 0.38; // and ranking.py
 const SHARES = [1, 0.5, 0.25, 0.125]; // of a document's best passages by words
 const LOOKED_AT = 10; // documents whose titles are looked at; documents of one file name
+const PARTS_OF_A_NAME = 0.3; // what is left of that where no page has the whole name that is asked for
 const IS_RIGHT = 0.9; // how likely a document is right whose name the query is
 const TYPED = 64; // words of a query that are looked for as they are typed
 
@@ -53,6 +55,9 @@ class Search {
     this.common = new Set(meta.common); // words of most passages: of each the best are listed
     this.runs = new RegExp(`([${meta.unspaced}]+)`, "u"); // of scripts without spaces
     this.hidden = new Set(meta.curated.hide);
+    this.logs = new Set(meta.logs.documents); // of releases
+    this.changes = new RegExp(meta.logs.asked, "iu"); // what asks for them
+    this.reference = new RegExp(meta.reference, "g"); // numbers such as CVE-2031-1234
     this.nowhere = new Set(meta.unsaid); // function words that no passage has
     this.pages = new Map(meta.pages.flatMap((page) => page.map(([document]) => [document, page]))); // of documents with copies or versions
   }
@@ -88,7 +93,11 @@ class Search {
     const found = [...scores].filter(([unit]) => (typing || !asks.allowed || asks.allowed(unit)) && !this.hidden.has(this.owner(unit)));
     const sorted = found.sort(bestFirst);
     const [first, isNamed] = typing ? [sorted, false] : await this.named(query, sorted);
+    if (isNamed) doubt.missing = [];
     if (isNamed && doubt.likely !== undefined) Object.assign(doubt, { likely: Math.max(doubt.likely, IS_RIGHT), confident: true });
+    const absent = typing || isNamed ? "" : await this.absentName(asks.text);
+    if (absent) doubt.missing = [absent];
+    if (absent && doubt.likely !== undefined) doubt.confident = (doubt.likely *= PARTS_OF_A_NAME) >= DOUBTED;
     const ranked = this.pinned(query, first);
     const hits = await this.hits(query, ranked, words, k, typing);
     const searched = slips.size ? query.replace(WORD, (word) => slips.get(normal(word)) || word) : "";
@@ -320,19 +329,48 @@ class Search {
     return ["", []];
   }
 
-  /** The names that count much in a query: the one that it is, but for function words, or rare ones that cannot be prose. */
-  async asksFor(text) {
+  /** The chunks of a text between blanks, and those that are more than function words. */
+  async chunks(text) {
     const chunks = text.trim().split(/\s+/u).slice(0, TYPED);
-    const words = (chunk) => this.cut(chunk).words;
     const telling = [];
     for (const chunk of chunks) {
-      const said = await Promise.all(words(chunk).map((word) => this.unsaid(word)));
+      const said = await Promise.all(this.cut(chunk).words.map((word) => this.unsaid(word)));
       if (!said.length || said.includes(false)) telling.push(chunk);
     }
+    const rest = telling.some((chunk) => RELEASE.test(chunk)) ? telling.filter((chunk) => !OF_RELEASES.test(chunk)) : telling;
+    return [chunks, rest];
+  }
+
+  /**
+   * The name that a query is, function words ignored, or the only reference number in it, if no passage has that whole, or the name that it ends with
+   * or that stands before a value (structformer/retrieval/words/names.py); else "".
+   */
+  async absentName(text) {
+    const [, telling] = await this.chunks(text);
+    const all = telling.length === 1 ? telling : telling.join(" ").match(this.reference) || [];
+    const name = all.length === 1 ? all[0].replace(/^[?!.,;:()[\]'"`“”]+|[?!.,;:()[\]'"`“”]+$/gu, "") : "";
+    const { words, spaced, names } = this.cut(name);
+    const written = NO_PROSE.test(name) || (name !== name.toLowerCase() && name === name.toUpperCase()) || /\p{N}/u.test(name);
+    if (this.runs.test(name) || !((name.match(this.reference) || [])[0] === name || (written && words.length > 1))) return "";
+    const isEnd = (part) => {
+      const at = normal(name).indexOf(part);
+      return !normal(name).slice(0, Math.max(0, at)).endsWith("@") && !/^[-./\w]/.test(normal(name).slice(at + part.length));
+    };
+    const codes = (name.match(WORD) || []).filter((word) => CODE.test(word)).map(normal);
+    const ways = [...names.filter(isEnd), ...joined(words.length > 1 ? words : spaced.slice(words.length)), ...(await this.inTwo(words.length > 1 ? [] : words)), ...codes];
+    for (const way of ways) if ((await this.written(way)).length) return "";
+    const small = await Promise.all(words.map((word) => this.unsaid(word)));
+    return !small.includes(true) && (await this.holding(name)).units.length ? "" : name;
+  }
+
+  /** The names that count much in a query: the one that it is, but for function words, or rare ones that cannot be prose. */
+  async asksFor(text) {
+    const [chunks, telling] = await this.chunks(text);
     const one = chunks.length === 1 ? chunks[0] : telling.length === 1 && this.cut(telling[0]).names.length ? telling[0] : "";
     if (one) return { one, names: [(await this.known(one))[0]].filter(Boolean) };
-    const known = await Promise.all(chunks.filter((chunk) => chunk.length <= LONGEST && NO_PROSE.test(chunk)).map((chunk) => this.known(chunk)));
-    return { one, names: known.filter(([name, units]) => name && units.length <= RARE).map(([name]) => name) };
+    const asked = chunks.filter((chunk) => chunk.length <= LONGEST && (NO_PROSE.test(chunk) || RELEASE.test(chunk)));
+    const known = await Promise.all(asked.map(async (chunk) => [...(await this.known(chunk)), RELEASE.test(chunk) ? OF_A_RELEASE : RARE]));
+    return { one, names: known.filter(([name, units, most]) => name && units.length <= most).map(([name]) => name) };
   }
 
   /** By passage, how much of a query it has as it is typed: names as wholes, and words, more where it has all that a sign joins, by how rare they are. */
@@ -467,9 +505,10 @@ class Search {
     const weights = [counted.dense * share, counted.overview * share, counted.lexical, counted.document, counted.present ?? 0, counted.called ?? 0]; // a weight of zero is not listed
     const parts = new Map(); // of a passage: its cosine, its document's overview's, its words' score, its document's, its typed words, its document's links
     const part = (unit, document, cosine, overview) => parts.set(unit, [cosine, overview, byWords.get(unit) || 0, whole(document), present.get(unit) || 0, called.get(document) || 0]);
+    const behind = (scores) => (this.logs.size && !this.changes.test(text) ? new Map([...scores].map(([unit, score]) => [unit, score - (this.logs.has(this.owner(unit)) ? this.meta.logs.loss : 0)])) : scores);
     if (!vector) {
       for (const unit of byWords.keys()) part(unit, this.owner(unit), 0, 0);
-      return standardised(parts, weights);
+      return behind(standardised(parts, weights));
     }
     const overviews = cosines(await file(this.base, "o.bin"), vector);
     const compare = (first, found) => {
@@ -497,7 +536,7 @@ class Search {
     }
     const nearest = [...parts].sort((one, two) => two[1][0] + two[1][1] - one[1][0] - one[1][1] || one[0] - two[0]);
     const looked = new Set([...nearest.slice(0, CONSIDERED).map(([unit]) => unit), ...byWords.keys()]);
-    return standardised(new Map([...parts].filter(([unit]) => looked.has(unit))), weights);
+    return behind(standardised(new Map([...parts].filter(([unit]) => looked.has(unit))), weights));
   }
 
   /** What a document's copies and versions have in common: the page, or its own number. */
@@ -586,6 +625,9 @@ const BETWEEN_PIECES = [/[=&]/, /:?\\+/, /:?\/+/, /[:@]+/, /\.+/];
 const SIGNS = /[!#$%&*+\-/:<=>?@\\^|~]+/g;
 // What cannot be hyphenated prose, "and/or", a number or a file's suffix.
 const NO_PROSE = /^(?:[^\p{L}\p{N}_\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[\p{L}_][\p{L}\p{N}_-]*(?:[_=@:\\$%]|->|\.(?=[\p{L}_]{2}))|[/$%#@~][\p{L}\p{N}_])/u;
+const CODE = /[a-z][A-Z]|[A-Za-z]{2}[0-9]|[A-Z][0-9]{2}/; // a word that cannot be prose either
+const OF_RELEASES = /^(?:versions?|releases?|notes|change[sd]?|changelog)[?:]?$/i;
+const RELEASE = /^v?[0-9]+(?:\.[0-9]+)+$/;
 const PLAIN = /^\p{L}{3,}[?.!,]?$/u; // a word without signs and digits
 const MOST_PLAIN = 8; // words of a query in which a minus is meant
 const ONLY_BETWEEN = new Set(["-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"]);
@@ -640,9 +682,10 @@ export function cut(text, runs, folding) {
 const PAGE = /\.(?:html?|md|mdx|markdown|rst|txt|adoc|asciidoc|org|tex|xml|php|ipynb)$/;
 const FOLDERS_PAGE = /(?:^|\/)(?:index|readme|_index)$/;
 
-/** The places that a query may mean, if it is one word, the longest first, and the anchor in it. */
+/** The places that a query may mean, if it is one word or ends with a page's suffix, the longest first, and the anchor in it. */
 export function askedPlaces(query) {
-  const chunks = query.trim().split(/\s+/u);
+  const typed = query.trim().replace(/^[<>()[\]`'"“”.,;!]+|[<>()[\]`'"“”.,;!]+$/gu, "").replace(/(?<=\w)(?::\d+){1,2}$/, "");
+  const several = /\s/u.test(typed);
   const unquoted = (text) => {
     try {
       return decodeURIComponent(text);
@@ -650,12 +693,12 @@ export function askedPlaces(query) {
       return text;
     }
   };
-  const [path, anchor] = chunks[0].replace(/^[<>()[\]`'"“”.,;!]+|[<>()[\]`'"“”.,;!]+$/gu, "").split(/#(.*)/su);
+  const [path, anchor] = typed.split(/#(.*)/su);
   const local = /^https?:\/\//.test(path) ? path.replace(/^https?:\/\/[^/?]*/, "") : path;
   const whole = normal(unquoted(local.split("?")[0].slice(0, 512))).replaceAll("\\", "/").replace(/^\/+|\/+$/g, "").replace(/^(?:\.{1,2}\/)+/, "");
-  if (chunks.length > 1 || !whole || /^[\p{L}\p{N}]+$/u.test(whole)) return { places: [], anchor: "" }; // one plain word is a word
+  if ((several && !PAGE.test(typed)) || !whole || /^[\p{L}\p{N}]+$/u.test(whole)) return { places: [], anchor: "" }; // one plain word is a word
   const bare = (each) => each.replace(PAGE, "").replace(FOLDERS_PAGE, "");
-  const parts = whole.split("/").slice(-8);
+  const parts = several ? [] : whole.split("/").slice(-8);
   const tails = parts.map((_, at) => parts.slice(at).join("/")).flatMap((tail) => [tail, bare(tail)]);
   const places = [whole, bare(whole), ...tails.filter((tail) => tail.includes("/") || PAGE.test(tail))];
   return { places: [...new Set(places)].filter(Boolean), anchor: unquoted(anchor || "") };
