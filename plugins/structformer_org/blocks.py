@@ -33,7 +33,7 @@ _COUNTER = re.compile(r"\A(?:\[@\w+\][ \t]*)?(?:\[[ xX-]\](?:[ \t]+|\Z))?")  # a
 _TERM = re.compile(r"(.*?)[ \t]+::(?:[ \t]+(.*))?")
 _ROW = re.compile(r"[ \t]*\|.*")
 _ALIGNMENT = re.compile(r"\|(?=[^<>]*[<>])(?:[ \t]*+(?:<[lrc]?\d{0,3}>|[/<>])?+[ \t]*+\|)++")  # what only Emacs heeds
-_TAG = re.compile(r"<!--(?s:.*?)-->|<(script|style)\b(?s:.*?)</\1>|<[^<>]*>")
+_TAG = re.compile(r"<!--(?s:.*?)-->|<(script|style)\b(?s:.*?)</\1>|<(/?(?:[abiu]|code|em|span|strong)\b)?[^<>]*>")
 _LEFT_OUT = frozenset(("properties", "logbook", "comment"))
 _CODE = frozenset(("src", "example", "verbatim"))
 _NOTES = frozenset(
@@ -126,7 +126,7 @@ class Blocks:
         while number < len(lines) and (found := _PROPERTY.fullmatch(lines[number])) is not None:
             name, value = found[1].upper(), found[2].strip()
             ids = [value, *ids] if name == "CUSTOM_ID" else [*ids, value] if name == "ID" else ids
-            self.ids += [value] * (name == "ID")
+            self.ids += [f"{name.lower()}:{value}"] * (name in ("ID", "CUSTOM_ID"))
             number += 1
         return number + (number < len(lines) and lines[number].strip().upper() == ":END:"), ids
 
@@ -307,7 +307,7 @@ class Blocks:
     def _html(self, lines: list[str]) -> None:
         """The words of lines that are HTML."""
         self._gap()
-        self._builder.flow(unescape(_TAG.sub(" ", "\n".join(lines))))
+        self._builder.flow(unescape(_TAG.sub(lambda tag: "" if tag[2] else " ", "\n".join(lines))))
 
     def _nested(self, start: int, end: int) -> None:
         if self._depth >= _DEEPEST:

@@ -51,7 +51,7 @@ class OrgFormat:
             metadata={name: value for name, value in sorted(said.items()) if value},
         )
         _settle(document)
-        document.names = tuple(dict.fromkeys((*path_names(source.path), *(f"id:{id}" for id in reader.ids))))
+        document.names = tuple(dict.fromkeys((*path_names(source.path), *reader.ids)))
         yield document
 
     def parts(self, source: SourceFile) -> set[str]:
@@ -59,14 +59,15 @@ class OrgFormat:
         return parts(source)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """A place of this document, a section by its id, or a file, `[[notes.org]]` too; a cited work is outside."""
+        """A place of this document or another, by its id, or a file, `[[notes.org]]` too; a cited work is outside."""
         target = link.target
         if link.kind is LinkKind.CITATION or target.startswith("id:"):
             yield f"//{target}" if link.kind is LinkKind.CITATION else f"{target}#{target[3:]}"
             return
         yield from link_names(document.id, document.source.path, target)
-        if target.startswith("#") and not {".", "/"}.isdisjoint(target):
-            yield from link_names(document.id, document.source.path, target[1:])
+        if target.startswith("#"):
+            yield from link_names(document.id, document.source.path, target[1:]) if {".", "/"} & {*target} else ()
+            yield f"custom_id:{target[1:]}{target}"
 
 
 def _settle(document: Document) -> None:

@@ -199,9 +199,8 @@ class Inline:
             return f"https://doi.org/{written[4:]}"
         if scheme is not None and scheme[1] in _FOR_EMACS:
             return ""
-        if scheme is not None and (scheme[1] == "id" or is_external(written)):
-            return written
-        return "#" + written.removeprefix("#")
+        is_whole = scheme is not None and (scheme[1] == "id" or is_external(written))
+        return written if is_whole else "#" + written.removeprefix("#")
 
 
 def _find(text: str, end: str, place: int, dead: set[tuple[str, int]]) -> int:

@@ -282,6 +282,17 @@ def test_what_is_a_document_is_a_link_where_it_is_included():
     assert "Hemp." not in "".join(section.text for section in document.sections())
 
 
+def test_an_id_leads_to_another_chapter_of_the_book(tmp_path):
+    pages = {
+        "book.org": '#+TITLE: Knots\n#+INCLUDE: "one.org"\n#+INCLUDE: "two.org"\n',
+        "one.org": "#+TITLE: One\n\nSee [[#bends]].\n",
+        "two.org": "#+TITLE: Two\n\n* Joining ropes\n:PROPERTIES:\n:CUSTOM_ID: bends\n:END:\nTie them.\n",
+    }
+    write_pages(tmp_path / "pages", pages)
+    ingest(tmp_path / "pages", tmp_path / "w")
+    assert not [link for link in checked_links(tmp_path / "w") if link.outcome not in FOUND_BY]
+
+
 @pytest.mark.parametrize(
     "opened", ["#+begin_src sh", "#+begin_example", "#+begin_quote", "#+BEGIN_x", "\\begin{align}"]
 )
@@ -302,7 +313,8 @@ def test_a_name_between_colons_is_a_drawer_only_with_an_end():
 
 
 @pytest.mark.parametrize(
-    "lines", ["#+begin_export html\n<p>hot &amp; wet</p><!-- x -->\n#+end_export", "#+HTML: <p>hot &amp; wet</p>"]
+    "lines",
+    ["#+begin_export html\n<p>hot &amp; <b>we</b>t</p><!-- x -->\n#+end_export", "#+HTML: <p>hot &amp; wet</p>"],
 )
 def test_html_for_the_export_is_text(lines):
     assert one(f"* Pans\nOne.\n{lines}\nTwo.\n", "org").root.text == "One.\n\nhot & wet\n\nTwo."
