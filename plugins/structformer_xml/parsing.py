@@ -46,18 +46,18 @@ def content(source: SourceFile) -> tuple[bytes, bool]:
 
 
 def _in_bytes_of_ascii(data: bytes) -> bytes:
-    """Return the bytes, or UTF-8 for UTF-16 and ISO 2022: entities and names are looked for as bytes of ASCII."""
+    """Return the bytes, or UTF-8 for UTF-16, ISO 2022 and a wrong declaration: entities are looked for as ASCII."""
     mark, encoding = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", ""))
-    declared = _ENCODING.match(data[len(mark) : 400].decode(encoding, "replace")) if mark else None
-    if declared and declared[2] and declared[2].lower() not in _UTF_16.get(encoding, ("utf-8",)):
+    declared = _ENCODING.match(data[len(mark) : 400].decode(encoding or "latin-1", "replace"))
+    if mark and declared and declared[2] and declared[2].lower() not in _UTF_16.get(encoding, ("utf-8",)):
         raise ReadError(
             f"not well-formed (its byte-order mark says {encoding}, its declaration {declared[2]})", "line 1"
         )
     encoding = encoding or shown_encoding(data) or "utf-8"
-    if encoding == "utf-8":
+    if encoding == "utf-8" and (data.isascii() or not declared or (declared[2] or "utf-8").lower() == "utf-8"):
         return data
-    try:
-        text = data[len(mark) :].decode(encoding) if encoding in _UTF_16 else decoded(data, encoding)
+    try:  # what is UTF-8 beyond ASCII is none of what it is declared to be
+        text = decoded(data, encoding) if encoding.startswith("iso") else data[len(mark) :].decode(encoding)
     except UnicodeDecodeError:
         return data  # the parser says where it is damaged
     return _ENCODING.sub(r"\1", text, count=1).encode()

@@ -116,6 +116,11 @@ def test_entities_are_found_in_utf_16_with_a_mark_or_without(encoding, declared)
     assert "étai 結び方" in text(document)
 
 
+def test_utf_8_that_is_declared_as_latin_1_is_utf_8():
+    page = "<?xml version='1.0' encoding='ISO-8859-1'?><article><title>Größe</title><para>étai</para></article>"
+    assert [one(page.encode(encoding), "xml").title for encoding in ("utf-8", "latin-1")] == ["Größe", "Größe"]
+
+
 def test_entities_within_limits_and_from_files_of_the_folder_only():
     laughs = (
         '<!DOCTYPE a [<!ENTITY a0 "lol">'
