@@ -156,10 +156,10 @@ def _names(path: str, target: str) -> Iterator[str]:
     """Return where /docs/2.x/cli/build lies: versioned_docs/version-2.x/cli/build; and /docs/next/a: docs/a."""
     parts = target.strip("/").split("/") if target.startswith("/") else []
     for number in (number for number, part in enumerate(parts) if part[:1].isdigit() or part == "next"):
-        folder = "docs" if parts[number] == "next" else f"{_RELEASED}/version-{parts[number]}"
-        above = ["", *(f"{each}/" for each in prefixes(path.split("/")[:-1]))]
-        below = "/".join((folder, *parts[number + 1 :]))
-        yield from (f"{each}{below}" for each in above if not each.endswith(f"{_RELEASED}/"))
+        folders = [f"{plugin}{_RELEASED}/version-{parts[number]}" for plugin in ("", f"{parts[number - 1]}_")]
+        above = ["", *(f"{each}/" for each in prefixes(path.split("/")[:-1]) if not each.endswith(_RELEASED))]
+        for folder in ["docs"] if parts[number] == "next" else folders:
+            yield from ("/".join((each + folder, *parts[number + 1 :])) for each in above)
 
 
 def _languages(before: Sequence[str], after: Sequence[str]) -> Iterator[Sequence[str]]:

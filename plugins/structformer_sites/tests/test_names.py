@@ -90,6 +90,12 @@ def test_a_version_is_published_without_its_prefix(page, tmp_path):
     assert targets(tmp_path, page, pages) == ["versioned_docs/version-2.x/cli/build.md"]
 
 
+def test_a_version_of_a_second_set_of_pages_is_in_a_folder_of_its_own(tmp_path):
+    pages = {"api/b.md": "# B\n\nNew.\n", "api_versioned_docs/version-1.1/b.md": "# B\n\nOld.\n"}
+    pages["api/a.md"] = "# A\n\n[B](/api/1.1/b).\n"
+    assert targets(tmp_path, "api/a.md", pages) == ["api_versioned_docs/version-1.1/b.md"]
+
+
 def test_the_next_version_is_the_folder_without_a_version(tmp_path):
     page = "versioned_docs/version-2.x/a.md"
     pages = {"docs/cli/build.md": "# B\n\nText.\n", page: "# A\n\n[B](/docs/next/cli/build).\n"}
