@@ -172,7 +172,7 @@ class Page:
                 name in FURNITURE or (name in MAYBE_FURNITURE and not self._inside["article"])
             )
         classes = element.get("class")
-        if classes and self._flags(classes) & (_IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")):
+        if classes and name != "pre" and self._flags(classes) & (_IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")):
             # In code, classes are a highlighter's; but links that themes add have these.
             return name == "a" or (
                 self.without_furniture and (not self.in_code or not self.words.callouts.isdisjoint(classes.split()))

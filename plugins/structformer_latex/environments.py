@@ -38,7 +38,7 @@ _ARGUMENTS = by_value(
         "ooom": "minipage spacing subfigure subtable adjustbox turn rotate column",
         "om": """otherlanguage otherlanguage* hyphenrules addmargin addmargin* refsection foreigndisplayquote
         beamercolorbox floatingfigure floatingtable parcolumns varwidth""",
-        "mp": "textblock textblock*",
+        "mop": "textblock textblock*",
         "m": "lrbox",
         "momom": "wrapfloat",
         "mm": "adjustwidth adjustwidth* changemargin CJK CJK* overlayarea",

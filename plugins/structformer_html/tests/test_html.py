@@ -651,7 +651,13 @@ def test_what_a_sentence_links_to_is_text():
 
 
 @pytest.mark.parametrize(
-    "around", [("<pre><code>", "</code></pre>"), ("<p><code>", "</code></p>"), ("<pre>", "</pre>")]
+    "around",
+    [
+        ("<pre><code>", "</code></pre>"),
+        ("<p><code>", "</code></p>"),
+        ("<pre>", "</pre>"),
+        ("<pre class=toc>", "</pre>"),
+    ],
 )
 def test_in_code_no_class_is_furniture(around):
     words = "".join(

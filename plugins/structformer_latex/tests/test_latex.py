@@ -740,7 +740,7 @@ def test_a_file_that_is_not_there_is_told_with_its_line():
 
 
 def test_arguments_of_layout_are_no_text():
-    page = r"""\section{A}\begin{textblock*}{5cm}(1cm,2cm)Corner.\end{textblock*}\begin{floatingfigure}[r]{4cm}Side.
+    page = r"""\section{A}\begin{textblock*}{5cm}[0.5,1](1cm,2cm)Corner.\end{textblock*}\begin{floatingfigure}[r]{4cm}Side.
 \end{floatingfigure}\defcitealias{knuth}{Paper I}STRA\SS E \citetext{see \citealp{a}}"""
     assert one(page, "latex").root.children[0].text.split() == ["Corner.", "Side.", "STRASSE", "see"]
 
