@@ -25,7 +25,8 @@ PLACES = {
     "docs/docs-teams.md": "structformer-{}-py3-none-any.whl",
 }
 ALSO = {"deploy/server.json": "structformer[serve]=={}"}
-OWNED = ("README.md", "deploy/server.json")
+# Where the account on the forge stands, as OWNER until it is known.
+OWNED = {"pyproject.toml": "github.com/{}/", "deploy/server.json": "io.github.{}/"}
 VERSION = r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?"
 
 
@@ -45,8 +46,8 @@ def prepare(version: str, day: str, owner: str = "", root: Path = ROOT) -> None:
         pattern = re.escape(around).replace(r"\{\}", VERSION)
         replaced(root, name, pattern, around.format(version))
     replaced(root, "CHANGELOG.md", rf"(?m)^## {VERSION} \(unreleased\)$", f"## {version} ({day})")
-    for name in OWNED if owner else ():
-        replaced(root, name, r"io\.github\.OWNER/", f"io.github.{owner}/")
+    for name, around in OWNED.items() if owner else ():
+        replaced(root, name, re.escape(around.format("OWNER")), around.format(owner))
 
 
 def main() -> None:

@@ -263,14 +263,29 @@ def test_one_command_writes_the_next_version_everywhere(tmp_path):
         assert "OWNER" not in text, name
         assert not re.search(rf"(?<!minilm-l6-v2==){re.escape(__version__)}(?![\d.])", text), name
     assert texts["deploy/server.json"].count("7.8.9rc1") == 3
-    assert "<!-- mcp-name: io.github.acme/structformer -->" in texts["README.md"]
+    assert '"name": "io.github.acme/structformer"' in texts["deploy/server.json"]
+    assert 'Repository = "https://github.com/acme/structformer"' in texts["pyproject.toml"]
 
 
-def test_the_registry_of_mcp_servers_finds_its_name_in_the_readme():
-    """In a line of its own, since it reads the name up to the next space; it takes descriptions of 100 characters."""
+def test_a_package_index_shows_a_readme_whose_links_lead_to_this_version(wheel):
+    with zipfile.ZipFile(wheel) as opened:
+        metadata = message_from_string(opened.read(f"structformer-{__version__}.dist-info/METADATA").decode())
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    urls = dict(each.split(", ") for each in metadata.get_all("Project-URL"))
+    shown, repository = metadata.get_payload(), urls["Repository"]
+    assert "\npip install 'structformer[serve]'   # with Python 3.11 or newer\n" in shown
+    assert "'.[" not in shown
+    links = re.findall(r"\]\((.+?)\)", shown)
+    assert f"{repository}/raw/v{__version__}/docs/images/why.png" in links
+    assert f"{repository}/blob/v{__version__}/docs/benchmarks.md#does-training-help" in links
+    for link in links:
+        name = link.removeprefix(f"{repository}/").partition(f"/v{__version__}/")[2].partition("#")[0]
+        assert (ROOT / name).is_file(), link
+    assert set(urls) == {"Documentation", "Repository", "Changelog", "Issues"}
+    assert all(url.startswith(repository) for url in urls.values())
+    # The registry of MCP servers reads the name up to the next space; it takes descriptions of 100 characters.
     server = read_json(ROOT / "deploy" / "server.json")
-    assert f"<!-- mcp-name: {server['name']} -->" in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    assert re.fullmatch(r"io\.github\.[\w-]+/structformer", server["name"])
+    assert f"<!-- mcp-name: {server['name']} -->" in shown.splitlines()
     assert len(server["description"]) <= 100
 
 
