@@ -134,7 +134,7 @@ tags:
 
 A static encoder of {encoder.dimensions} dimensions, learned by structformer {record.training["tool_version"]} from the
 structure of a corpus alone (fingerprint `{record.training["corpus"]}`): no labels, no pretrained weights. Written by
-structformer {__version__}. The weights derive from the corpus, whose licence applies.
+structformer {__version__}. The weights derive from the corpus, whose license applies.
 
 ## Use
 

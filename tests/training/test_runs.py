@@ -765,7 +765,7 @@ def test_a_models_card_says_what_it_was_made_from(corpus):
         "| loss | infonce |",
         "## Curves",
         "## Scores",
-        "## Licence",
+        "## License",
         "SentenceTransformer",
     ):
         assert part in card

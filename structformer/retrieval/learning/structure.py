@@ -326,7 +326,7 @@ Pairs:
 {options["learning"]["temperature"]:g}, batches of {options["learning"]["batch"]}, learning rate
 {options["learning"]["learning_rate"]:g}, seed {options["learning"]["seed"]}; {training["seconds"]:.0f} s.
 
-The weights derive from the corpus, whose licence applies.
+The weights derive from the corpus, whose license applies.
 """,
         encoding="utf-8",
     )

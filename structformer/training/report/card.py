@@ -72,8 +72,8 @@ def write_card(folder: Path, record: ModelRecord, corpus: Corpus, title: str) ->
         _curves(folder / "training.jsonl"),
         "## Scores",
         _scores(record),
-        "## Licence",
-        "The weights derive from the base model and from the corpus; their licences apply. This page's metadata names "
+        "## License",
+        "The weights derive from the base model and from the corpus; their licenses apply. This page's metadata names "
         "the base model's if structformer knows it. structformer does not know the corpus's. "
         "structformer itself is under Apache-2.0.",
     ]
