@@ -192,7 +192,7 @@ class _Writer:
 
     def _code(self, block: Block) -> None:
         language = block.detail if _NAME.fullmatch(block.detail) else ""
-        with self._tag("div", ' class="code"'):
+        with self._tag("div", ' class="code" dir="ltr"'):
             with self._tag("pre"), self._tag("code", f' class="language-{language}"' if language else ""):
                 self._leaf(block)
             if language:

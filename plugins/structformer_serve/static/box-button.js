@@ -12,15 +12,19 @@ const ICON = "M21 21l-5.2-5.2M17 10.5a6.5 6.5 0 1 1-13 0 6.5 6.5 0 0 1 13 0z";
 /** Whether the site is dark at this moment: by what is painted, so that every theme's switch is followed. */
 function isDark() {
   const pixel = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  for (const each of [document.body, document.documentElement]) {
+  const luminance = (colour) => {
     pixel.clearRect(0, 0, 1, 1);
-    pixel.fillStyle = getComputedStyle(each).backgroundColor;
+    pixel.fillStyle = colour;
     pixel.fillRect(0, 0, 1, 1);
     const [red, green, blue, opaque] = pixel.getImageData(0, 0, 1, 1).data;
-    if (opaque > 127) return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128;
+    return opaque > 127 ? 0.2126 * red + 0.7152 * green + 0.0722 * blue : NaN;
+  };
+  for (const each of [document.body, document.documentElement]) {
+    const painted = luminance(getComputedStyle(each).backgroundColor);
+    if (!Number.isNaN(painted)) return painted < 128;
   }
-  const scheme = getComputedStyle(document.documentElement).colorScheme;
-  return scheme.includes("dark") && (!scheme.includes("light") || matchMedia("(prefers-color-scheme: dark)").matches);
+  // Nothing is painted: the browser's own text is light where its paper is dark.
+  return luminance(getComputedStyle(document.body).color) > 128;
 }
 
 function magnifier() {

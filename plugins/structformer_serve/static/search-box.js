@@ -142,7 +142,8 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     return link;
   }
 
-  function show(answer) {
+  /** typing: a word may be unfinished, so that nothing is said of doubt yet. */
+  function show(answer, typing) {
     const held = options()[active]?.getAttribute("href");
     list.replaceChildren();
     let found = 0;
@@ -159,8 +160,9 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     }
     if (found) list.append(all(input.value.trim(), `${list.id}-${found}`));
     const meant = (found && answer.searched) || "";
-    searched.textContent = say("for", { query: meant });
-    searched.hidden = !meant;
+    const notes = [meant && say("for", { query: meant }), !answer.confident && !typing && say("no_match", { query: input.value.trim() })];
+    searched.textContent = found ? notes.filter(Boolean).join(" · ") : "";
+    searched.hidden = !searched.textContent;
     live.textContent = found ? [say("found", { n: found }), meant && say("for", { query: meant }), !answer.confident && say("unsure")].filter(Boolean).join(", ") : say("no_results");
     if (!found) list.append(made("div", { class: "sf-group" }, say("no_results")));
     open(true);
@@ -194,7 +196,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
     const { signal } = asking;
     if (answer) {
       const found = await answer(query, typing);
-      if (!signal.aborted && input.value.trim() === query && input.matches(":focus")) show(found);
+      if (!signal.aborted && input.value.trim() === query && input.matches(":focus")) show(found, typing);
       return;
     }
     const parameters = new URLSearchParams([["q", query], ["k", "6"], ["partial", "true"], ...filters]);
@@ -204,7 +206,7 @@ export function attach(input, { endpoint, address, submit, chosen = () => {}, fi
       const response = await fetch(`${endpoint}/api/search?${parameters}`, { signal, headers });
       if (!response.ok) return;
       const found = await response.json();
-      if (!signal.aborted && input.value.trim() === query) show(found);
+      if (!signal.aborted && input.value.trim() === query) show(found, typing);
     } catch (error) {
       if (error.name !== "AbortError") open(false);
     }

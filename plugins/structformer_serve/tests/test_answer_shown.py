@@ -110,7 +110,7 @@ def test_it_can_be_copied_with_its_sections(context, page, address, model):
 def test_whether_it_helped_is_kept(page, address, model, folder):
     answer = asked(page, address, model, "Resin [1].")
     answer.get_by_role("button", name="Not helpful").click()
-    expect(answer.get_by_text("Thank you: it is noted.")).to_be_visible()
+    expect(answer.get_by_text("Thanks for your feedback.")).to_be_visible()
     expect(answer.get_by_role("button", name="Helpful")).to_have_count(0)
     page.wait_for_timeout(200)
     kept = [each for each in events(Workspace(folder)) if each["event"].startswith("answer")]
@@ -132,10 +132,19 @@ def test_a_follow_up_is_asked_with_the_question_before_it(page, address, model):
     answer = asked(page, address, model, "Resin [1].")
     expect(answer.get_by_role("button", name="Copy the answer")).to_be_visible()  # the model was asked by then
     model.asked.clear()
-    field = answer.get_by_role("textbox", name="Follow up")
+    field = answer.get_by_role("textbox", name="Ask a follow-up")
     field.fill("and how long")
     field.press("Enter")
     expect(answer.get_by_role("heading", name="and how long")).to_be_visible()
     expect(answer.last.get_by_role("button", name="Copy the answer")).to_be_visible()
     [(_, _, sent)] = model.asked
     assert json.dumps(sent).count("The question before: mend the mast") == 1
+
+
+def test_the_button_fits_on_a_phone(browser, address):
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto(address)
+    expect(page.get_by_role("button", name="Ask")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    context.close()

@@ -282,7 +282,7 @@ def test_the_page_has_lists_tables_and_code_as_such():
     assert section_html(section) == (
         '<ol start="3"><li>three</li><li>four</li></ol><div class="wide"><table><thead><tr><th scope="col">a</th>'
         "<td></td></tr></thead><tbody><tr><td><code>x</code></td><td>y</td></tr></tbody></table></div>"
-        '<div class="code"><pre><code class="language-sh">ls &lt;b&gt;</code></pre><div class="tools"><span>sh</span>'
+        '<div class="code" dir="ltr"><pre><code class="language-sh">ls &lt;b&gt;</code></pre><div class="tools"><span>sh</span>'
         "</div></div><dl><dt>Term</dt><dd>what</dd></dl><blockquote><p>said</p></blockquote>"
     )
 

@@ -218,6 +218,14 @@ def test_it_is_dark_where_the_site_is_and_follows_its_switch(browser, site):
     page.context.close()
 
 
+def test_it_is_dark_where_the_browser_paints_the_page(browser, site):
+    """A site with no colours of its own that lets the browser choose between light and dark."""
+    own = "<style>body { background: none !important; color: inherit !important }</style>"
+    page = opened(browser, site, f'<meta name="color-scheme" content="light dark">{own}', scheme="dark")
+    assert page.locator("[data-look]").first.evaluate("each => each.matches('[data-dark]')")
+    page.context.close()
+
+
 def test_a_header_that_is_made_again_gets_its_button_again(browser, site):
     page = opened(browser, site, THEMES["VitePress 1"])
     page.evaluate("document.querySelector('.VPNavBar').innerHTML = '<div class=VPNavBarSearch></div>'")

@@ -88,6 +88,14 @@ lang: ar
 
 - الخطوة الأولى
 
+```sh
+pip install fastapi
+```
+
+## `--reload`
+
+الخيار `--reload` للتطوير.
+
 > [!WARNING]
 > لا تنس تثبيت الحزمة.
 """
@@ -226,6 +234,16 @@ def test_a_page_from_right_to_left_is_laid_out_so_whatever_it_begins_with(page, 
     assert note.evaluate("each => getComputedStyle(each).borderRightWidth") == "4px"
     assert note.evaluate("each => getComputedStyle(each).borderLeftWidth") == "0px"
     assert page.locator("article li").evaluate("each => getComputedStyle(each.parentElement).paddingLeft") == "0px"
+    # A name that begins with signs keeps them in front.
+    code, heading = page.locator("article p code").last, page.locator("article h2 bdi").last
+    assert [each.inner_text() for each in (code, heading)] == ["--reload", "--reload"]
+    assert [each.evaluate("each => getComputedStyle(each).direction") for each in (code, heading)] == ["ltr", "ltr"]
+
+
+def test_what_nothing_surely_fits_is_said_once_one_has_stopped_typing(page, address):
+    page.goto(address)
+    page.get_by_role("combobox").type("zebra mast stripes quagga")
+    expect(page.locator(".sf-for")).to_have_text("No sure match for zebra mast stripes quagga. Closest pages:")
 
 
 def test_escape_closes_and_then_clears(page, address):
@@ -291,7 +309,7 @@ def test_it_works_without_javascript(browser, address):
     page.get_by_role("button", name="Search").click()
     expect(page.locator(".results h2").first).to_have_text("Stow the keel")
     page.get_by_text("Why this").first.click()
-    expect(page.get_by_text("nothing is learned").first).to_be_visible()
+    expect(page.get_by_text("nothing, words alone").first).to_be_visible()
     page.locator(".results h2 a").first.click()
     expect(page.get_by_role("navigation", name="Contents")).to_be_visible()
     page.go_back()
@@ -426,16 +444,16 @@ def test_what_does_not_fit_can_be_said(page, address):
     with page.expect_request("**/api/feedback") as told:
         page.get_by_role("button", name="None of these").click()
     assert told.value.method == "POST"
-    expect(page.get_by_text("Thank you: it is noted.")).to_be_visible()
+    expect(page.get_by_text("Thanks for your feedback.")).to_be_visible()
 
 
 def test_that_nothing_was_found_can_be_said_too(page, address):
     page.goto(f"{address}/?q=zzzz")
     expect(page.get_by_text("Nothing found for")).to_be_visible()
     with page.expect_request("**/api/feedback") as told:
-        page.get_by_role("button", name="Tell us that this is missing").click()
+        page.get_by_role("button", name="Report that this is missing").click()
     assert told.value.method == "POST"
-    expect(page.get_by_text("Thank you: it is noted.")).to_be_visible()
+    expect(page.get_by_text("Thanks for your feedback.")).to_be_visible()
 
 
 def test_what_is_searched_for_in_the_place_of_a_slip_is_said_while_one_types(page, address):

@@ -157,7 +157,7 @@ def test_a_heading_that_only_begins_like_a_question_is_no_example(tmp_path):
 
 def test_the_words_of_a_hit_end_with_a_stop(boats):
     page = boats.get("/?q=moor+the+boat").text
-    assert re.search(r"Words it has: (<mark>\w+</mark> )*<mark>\w+</mark>\.\s+Learned: ", page)
+    assert re.search(r"Contains: (<mark>\w+</mark> )*<mark>\w+</mark>\.\s+Learned: ", page)
 
 
 def test_the_first_result_is_shown_beside_the_results_and_others_are_to_be_had(boats):
@@ -274,7 +274,7 @@ def test_browsers_read_errors_as_pages_and_programs_as_json(boats, limited):
     assert (program.status_code, program.json()["error"]) == (404, "not_found")
     assert boats.get("/api/document/nobody.md", headers=BROWSER).json()["error"] == "not_found"
     refused = limited.get("/", headers={**BROWSER, "authorization": ""})
-    assert (refused.status_code, "A token is needed" in refused.text) == (401, True)
+    assert (refused.status_code, "Token required" in refused.text) == (401, True)
     assert refused.headers["www-authenticate"].startswith("Basic")
     hostile = boats.get("/?folder=<script>alert(1)</script>", headers=BROWSER)
     assert hostile.status_code == 404
@@ -322,7 +322,7 @@ def test_the_first_page_and_the_reader_follow_the_navigation_of_mkdocs(site):
     assert names.index("Rope") < names.index("Splice") < names.index("Knots") < names.index("Weigh")
     page = site.get("/read/rope/splice.md").text
     assert links(page)["Next Knots"] == "/read/rope/knots.md"
-    assert links(page.partition("Folders above")[2])["Rope"] == "/?folder=rope"
+    assert links(page.partition("Parent folders")[2])["Rope"] == "/?folder=rope"
     assert "Previous Splice" in links(site.get("/read/rope/knots.md").text)
 
 

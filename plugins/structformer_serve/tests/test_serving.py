@@ -909,7 +909,9 @@ def test_a_page_searches_by_what_the_documents_teach_alone(tmp_path):
         assert learned == "an encoder learned from this corpus alone, nothing pretrained"
         assert "words and meaning, learned from them alone" in found.get("/").text
         assert "nothing pretrained" in found.get("/?q=keel").text
-        assert "It has none of the words. By words alone (BM25) it is not found." in found.get("/?q=zzkeelzz").text
+        assert (
+            "Contains none of the words. By words alone (BM25) it would not be found." in found.get("/?q=zzkeelzz").text
+        )
     assert missing_exports(Workspace(folder)) == []
 
 
@@ -917,8 +919,8 @@ def test_what_the_documents_teach_is_said_beside_a_pretrained_encoder(tmp_path):
     folder = workspace(tmp_path, linked_pages(), encoders=["structure", "base"])
     with client(folder, pipelines={"static": "dense:structure"}) as found:
         labels, learned = parts_of(found, "keel")
-        assert labels["structure"] == "meaning of the passage, by what these documents teach"
-        assert labels["structure_overview"] == "what the document is about, by what these documents teach"
+        assert labels["structure"] == "meaning of the passage, learned from these documents"
+        assert labels["structure_overview"] == "what the document is about, learned from these documents"
         assert learned == "the untrained encoder"
         assert labels["structure"] in found.get("/?q=keel").text
         status = found.get("/api/status").json()

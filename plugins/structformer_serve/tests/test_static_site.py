@@ -560,6 +560,8 @@ def test_words_as_they_are_typed_and_what_others_call_a_page_count_as_on_the_ser
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_it_answers_as_one_types_also_with_slips(page, site):
     page.goto(site)
+    summary = page.locator("#summary")
+    expect(summary).to_have_text("Ask in your own words, or type the beginning of a name.")
     box = page.get_by_role("combobox")
     for typed in ("stow the kee", "stow the kele"):
         box.fill("")
@@ -576,6 +578,7 @@ def test_it_answers_as_one_types_also_with_slips(page, site):
     page.go_back()
     expect(box).to_have_value("")
     expect(page.locator(".results li")).to_have_count(0)
+    expect(summary).to_contain_text("Ask in your own words")
     expect(page).to_have_title("Boats")
 
 
@@ -584,7 +587,7 @@ def test_a_page_whose_files_cannot_be_read_says_so(browser, site):
     page = browser.new_context().new_page()
     page.route("**/w/*.json", lambda route: route.abort())
     page.goto(f"{site}?q=mast")
-    expect(page.locator("#summary")).to_contain_text("cannot be read")
+    expect(page.locator("#summary")).to_contain_text("could not be loaded")
     page.context.close()
 
 

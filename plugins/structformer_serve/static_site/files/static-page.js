@@ -6,6 +6,7 @@ await speak();
 const input = document.getElementById("q");
 const results = document.getElementById("results");
 const summary = document.getElementById("summary");
+const start = summary.textContent; // what to do, as long as nothing is asked
 for (const failure of ["error", "unhandledrejection"]) {
   addEventListener(failure, () => (summary.textContent = say("unreadable")));
 }
@@ -18,7 +19,7 @@ async function show(query) {
   shown = query;
   document.title = query ? `${query} · ${search.title}` : search.title;
   if (!query) {
-    summary.textContent = "";
+    summary.textContent = start;
     results.replaceChildren();
     return;
   }
@@ -26,7 +27,7 @@ async function show(query) {
   const answer = await search.search(query);
   if (shown !== query) return; // another search was begun meanwhile
   const n = answer.hits.length;
-  const parts = [n && answer.confident ? `${say("documents", { n })} · ${answer.milliseconds} ms` : say(n ? "no_match" : "nothing", { query })];
+  const parts = [n && answer.confident ? `${say("documents", { n })} · \u2068${answer.milliseconds} ms\u2069` : say(n ? "no_match" : "nothing", { query })];
   if (answer.searched) parts.push(say("for", { query: answer.searched }));
   if (answer.missing.length) parts.push(say("no_page", { words: answer.missing.join(", ") }));
   if (answer.absent_phrases.length) parts.push(say("no_phrase", { phrases: answer.absent_phrases.map((phrase) => `“${phrase}”`).join(", ") }));
