@@ -200,7 +200,7 @@ class SearchService:
             return []
         current = self.current
         pipeline = current.pipelines.get(request.pipeline)
-        asked = current.retriever.opened.curated.expanded(request.q)
+        asked = current.retriever.opened.expanded(request.q)
         return [encoder.submit(asked) for encoder in current.encoders(pipeline)] if pipeline else []
 
     def search(self, request: SearchRequest, access: Access) -> SearchAnswer:

@@ -1,7 +1,7 @@
 """Additions made to a search by hand, in a file beside the documents: synonyms, pinned pages, hidden ones."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -37,10 +37,14 @@ class Curated:
         added = (meaning for word, meaning in self.synonyms.items() if _has(small, word) and not _has(small, meaning))
         return list(dict.fromkeys(added))
 
-    def expanded(self, query: str) -> str:
-        """Return a query with what is searched for too, as far as a query may be long."""
+    def expanded(self, query: str, known: Callable[[str], bool] = bool) -> str:
+        """Return a query with what is searched for too, as far as a query may be long. Words that no page has (not
+        `known`) are replaced: they would only make good results look doubtful."""
         for each in self.added(query):
             query = f"{query} {each}" if len(query) + len(each) < _LONGEST else query
+        for word in self.synonyms:
+            if _has(query.lower(), word) and not known(word):
+                query = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", "", query, flags=re.IGNORECASE).strip()
         return query
 
     def pinned(self, query: str) -> str:

@@ -149,7 +149,7 @@ class OpenedIndex:
         for stage in pipeline.stages:
             if stage.kind.needs is not None:
                 stage.kind.needs(self, stage)
-        parts = [parts_of(self, self.curated.expanded(query), documents) for query in queries]
+        parts = [parts_of(self, self.expanded(query), documents) for query in queries]
         rankings = [
             Ranking(each.text, name=name, absent_phrases=each.absent)
             for each, name in zip(parts, names or [""] * len(parts), strict=True)
@@ -176,6 +176,10 @@ class OpenedIndex:
     def curated(self) -> Curated:
         """The corpus's `search.toml`, as it was when the index was opened. Raises UsageError."""
         return read_curated(curated_file(self.workspace))
+
+    def expanded(self, query: str) -> str:
+        """Return a query with the synonyms that `curated` has for its words."""
+        return self.curated.expanded(query, lambda words: all(map(self.lexical.holds, words.split())))
 
     @cached_property
     def _not_hidden(self) -> Mask:

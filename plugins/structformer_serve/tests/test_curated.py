@@ -47,6 +47,12 @@ def test_a_synonym_is_searched_for_too_and_the_reason_is_said(folder):
     assert search(folder, "kubernetes").hits[0].why.by_hand == ""  # type: ignore[union-attr]
 
 
+def test_a_word_that_only_a_synonym_explains_makes_no_result_doubtful(folder, run):
+    by_synonym, by_word = (search(folder, f"{word} containers") for word in ("K8s", "kubernetes"))
+    assert (by_synonym.likely, by_synonym.confident) == (by_word.likely, by_word.confident)
+    assert "no page has" not in run("search", "-w", folder / "w", "k8s containers").out
+
+
 def test_a_pinned_page_comes_first_whatever_it_says(folder):
     answer = search(folder, "reset  my Password?")
     assert [hit.document for hit in answer.hits] == ["login.md", "password.md"]
