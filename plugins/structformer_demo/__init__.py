@@ -7,4 +7,4 @@ from structformer.plugins import hookimpl
 
 @hookimpl
 def structformer_commands(app: Any) -> None:
-    app.add_lazy("demo", "structformer_demo.command:command", "Try it on documents that are here already.", "More")
+    app.add_lazy("demo", "structformer_demo.command:command", "Try it on documents that you already have.", "More")

@@ -41,11 +41,11 @@ class Page:
     "Folder for the documents, and for the workspace unless -w names another.",
     type=click.Path(path_type=Path, file_okay=False),
 )
-@default_option("--pages", 200, "How many pages to read at most.", type=click.IntRange(2))
+@default_option("--pages", 200, "Pages to read, at most.", type=click.IntRange(2))
 @common_options
 @click.pass_context
 def command(ctx: click.Context, folder: Path, pages: int, workspace: Path, out: Output) -> None:
-    """Try the search on documents that are here already: what installed Python packages say about themselves.
+    """Try the search on documents that you already have: the descriptions of installed Python packages.
 
     Reads them, learns from them, searches, and compares with BM25 on questions: the line that each package gives as its
     summary, whose answer is its page. Nothing is fetched, and nothing pretrained is used. `make demo` in the

@@ -15,5 +15,5 @@ __getattr__ = lazy_names(__name__)
 
 @hookimpl
 def structformer_commands(app: Any) -> None:
-    help_line = "The installed plugins; check one, or begin your own."
+    help_line = "List the installed plugins, check one, or start your own."
     app.add_lazy("plugins", "structformer_devkit.command:command", help_line, "More")

@@ -25,7 +25,7 @@ _COMMANDS = {
     "export": ("Share", "Export a model for onnxruntime, the Examples or the corpus."),
     "push": ("Share", "Send a model and its card to the hub."),
     "pull": ("Share", "Fetch a model from the hub into the workspace."),
-    "models": ("More", "Encoders that are known to serve well as --base-model."),
+    "models": ("More", "List encoders that work well as --base-model."),
 }
 
 

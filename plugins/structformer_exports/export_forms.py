@@ -145,7 +145,7 @@ FORMS = (
     _counted("--write-beir", "Write the corpus as a BEIR folder.", "documents", "judgements"),
     Form(
         "--site",
-        "Write a search page that needs no server: a folder for any web server of files.",
+        "Write a search page that needs no search server: a folder for any web host.",
         _site,
         ("base_url", "title", "language"),
     ),

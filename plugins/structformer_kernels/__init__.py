@@ -19,5 +19,5 @@ def structformer_rankers() -> list[RankerKind]:
 
 @hookimpl
 def structformer_commands(app: Any) -> None:
-    help_line = "Write the corpus's commonest n-graphs, which DUET reads."
+    help_line = "Write the corpus's most common n-graphs, which DUET reads."
     app.add_lazy("ngraphs", "structformer_kernels.command:command", help_line, "Research")

@@ -11,10 +11,10 @@ from structformer_kernels.ngraphs import NGRAPHS
 @click.command("ngraphs")
 @click.argument("target", metavar="FILE", type=OutputPath())
 @default_option("--size", NGRAPHS, "How many n-graphs to take, the most common first.", type=click.IntRange(1))
-@force_option("the file that is there")
+@force_option("an existing file")
 @common_options
 def command(target: Path, size: int, force: bool, workspace: Path, out: Output) -> int:
-    """Write the corpus's commonest n-graphs, which DUET reads.
+    """Write the corpus's most common n-graphs, which DUET reads.
 
     They go to FILE, for train --ranker duet --base-model FILE. An n-graph is one to five letters in a row of a word.
     The file is of the form of the list that DUET's authors have published."""

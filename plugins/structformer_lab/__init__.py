@@ -21,7 +21,7 @@ _COMMANDS = {
     "finetune": "Train on queries and judgements of your own.",
     "distill": "Teach a fast ranker what a trained cross-encoder knows.",
     "pretrain": "Teach an encoder the structure of many corpora, for use on any.",
-    "report": "A page with a training run's curves and scores.",
+    "report": "Write a page with a training run's curves and scores.",
     "judge": "Have a language model judge the first pages of several pipelines.",
     "experiment": "Train and compare variants that a TOML file describes.",
     "benchmark": "Compare pipelines on all sets of NanoBEIR, and their mean.",

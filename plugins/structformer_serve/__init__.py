@@ -15,7 +15,7 @@ __all__ = ["Served", "ServerOptions", "export_site", "serve", "up"]
 __getattr__ = lazy_names(__name__)
 
 _COMMANDS = {
-    "up": ("Serve", "From files to a search page, which gets better while it is used."),
+    "up": ("Serve", "Open a search page on your files; it improves while you use it."),
     "serve": ("Serve", "Serve the search: a page, an API, MCP, a box for other sites."),
     "mcp": ("Serve", "Serve the search to assistants over MCP (stdio)."),
     "ask": ("Search", "Answer a question from the documents, by a language model."),

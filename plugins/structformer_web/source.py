@@ -24,14 +24,14 @@ class Website:
             type=click.IntRange(1),
             default=10_000,
             show_default=True,
-            help="Of a website, ask for so many pages at most.",
+            help="Of a website, fetch this many pages at most.",
         ),
         click.Option(
             ["--max-hours"],
             type=Number(0, 1e6, min_open=True),
             default=12.0,
             show_default=True,
-            help="Of a website, ask for so long at most; the next run goes on.",
+            help="Of a website, fetch for this many hours at most; the next run continues.",
         ),
         click.Option(
             ["--crawl-delay"],
@@ -39,7 +39,7 @@ class Website:
             default=1.0,
             show_default=True,
             metavar="SECONDS",
-            help="Pause before each request to a website; longer where its robots.txt asks for it.",
+            help="Pause before each request to a website; longer if robots.txt asks for it.",
         ),
     )
 

@@ -10,15 +10,15 @@ from structformer.cli import Number, Output, OutputPath, common_options, default
 @click.command("webformer")
 @click.argument("target", metavar="FOLDER", type=OutputPath())
 @default_option("--base-model", "auto", "The model to start from: a folder or a name on the hub.")
-@default_option("--max-tokens", 256, "Tokens that a text may have.", type=click.IntRange(32, 512))
+@default_option("--max-tokens", 256, "Tokens per text, at most.", type=click.IntRange(32, 512))
 @default_option("--batch-tokens", 8192, "Tokens in a step's texts; fewer take less memory.", type=click.IntRange(1024))
 @default_option("--learning-rate", 5e-5, "The highest of the schedule.", type=Number(0, min_open=True))
 @default_option("--epochs", 1, "How often the corpus is read.", type=click.IntRange(1))
-@click.option("--max-steps", type=click.IntRange(1), help="End after so many steps.")
-@default_option("--seed", 0, "Seed of everything that is drawn at random.", type=int)
+@click.option("--max-steps", type=click.IntRange(1), help="Stop after this many steps.")
+@default_option("--seed", 0, "Seed for everything random.", type=int)
 @default_option("--save-seconds", 600.0, "Seconds between checkpoints.", type=Number(0))
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of a run with the same options.")
-@force_option("the folder that an earlier command wrote")
+@force_option("a folder that an earlier command wrote")
 @threads_option
 @common_options
 def command(target: Path, resume: bool, force: bool, workspace: Path, out: Output, **options: Any) -> int:

@@ -11,10 +11,9 @@ from structformer.errors import StructformerError
 @click.command("check")
 @common_options
 def command(workspace: Path, out: Output) -> int:
-    """Check that every file in the workspace is as it was written: corpus, graph, Examples, index, models,
-    checkpoints, caches.
+    """Check that no file in the workspace was damaged: corpus, graph, Examples, index, models, checkpoints, caches.
 
-    Exit code 1 when one differs.
+    Exit code 1 if one was.
     """
     from structformer.corpus import Corpus
     from structformer.corpus.checking import check_workspace

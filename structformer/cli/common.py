@@ -154,7 +154,7 @@ def with_options(function: Callable[..., Any], *decorators: Decorator) -> Callab
 
 def force_option(what: str) -> Decorator:
     """--force, as the commands have it that write where they are asked to. what: what it writes over."""
-    return click.option("--force", is_flag=True, help=f"Write over {what}.")
+    return click.option("--force", is_flag=True, help=f"Overwrite {what}.")
 
 
 def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,12 +170,12 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         path_option(
             "--config",
-            f"Options in TOML; flags win over them.  [default: {DEFAULT_CONFIG} when it is there]",
+            f"A TOML file of options; flags override them.  [default: {DEFAULT_CONFIG} if present]",
             is_eager=True,
             expose_value=False,
             callback=_load_config,
         ),
-        click.option("--quiet", "-q", is_flag=True, help="Print the result only."),
+        click.option("--quiet", "-q", is_flag=True, help="Print only the result."),
         click.option("--verbose", "-v", is_flag=True, help="Print more."),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     )
@@ -217,7 +217,7 @@ def part_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--part",
         metavar="I/N",
-        help="Do the Ith of N parts only, as each job of an array does; structformer merge puts them together.",
+        help="Do only part I of N, as each job of an array does; structformer merge joins the parts.",
     )(function)
 
 
@@ -228,7 +228,7 @@ def threads_option(function: Callable[..., Any]) -> Callable[..., Any]:
         type=click.IntRange(1),
         expose_value=False,
         callback=_use_threads,
-        help="Cores to compute with.  [default: all] Two commands that each take all run faster one after the other.",
+        help="Cores to use.  [default: all] Two commands that each take all run faster one after the other.",
     )(function)
 
 

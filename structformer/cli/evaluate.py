@@ -95,12 +95,12 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
 @default_option(
     "--tolerance",
     0.05,
-    "For --no-worse-than: how much lower the first measure may be if that may be chance.",
+    "With --no-worse-than: how much lower the first measure may be when the difference is not significant.",
     type=Number(0, 1),
 )
 @click.option("--output", "folder", type=OutputPath(), help="Another folder for runs and reports.")
-@click.option("--force", is_flag=True, help="Write over an earlier evaluation of that name or folder.")
-@default_option("--seed", 0, "Seed of the randomisation test.", type=int)
+@click.option("--force", is_flag=True, help="Overwrite an earlier evaluation of the same name or folder.")
+@default_option("--seed", 0, "Seed for the randomization test.", type=int)
 @partial(stale_option, default="refuse")
 @common_options
 @click.pass_context
@@ -123,9 +123,9 @@ def command(
 ) -> int:
     """Compare pipelines: BM25, untrained and trained, dense and hybrid, with significance tests.
 
-    Without judgements the openings of documents that training held out are asked for, each answered by the rest of its
-    document, from 20 openings on. Without a pretrained encoder's vectors BM25 and the encoder that the corpus taught
-    are compared, for which torch is not needed.
+    Without judgements the openings of documents that training held out are the queries, each answered by the rest of
+    its document, if there are at least 20. Without a pretrained encoder's vectors BM25 and the encoder learned from
+    the corpus are compared, which needs no torch.
 
     The qrels judge documents by their ids, or sections by id#anchor; then both are shown. In a workspace without a
     corpus --beir reads and indexes its corpus.jsonl first.

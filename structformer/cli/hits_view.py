@@ -69,7 +69,7 @@ def show_search(
         quoted = ", ".join(f'"{printable(phrase)}"' for phrase in phrases)
         out.result(f"no page has this phrase: {quoted}; pages with its words:\n")
     elif hits and not confident:
-        out.result("nothing found with confidence; the nearest:\n")
+        out.result("no sure match; closest pages:\n")
     scores = explain or out.verbose
     if scores and remark is None:
         remark = _witness(retriever, query, pipeline)

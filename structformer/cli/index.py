@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 @default_option(
     "--nearest",
     "auto",
-    "Look at every vector, or at those that an index of them names; auto: the latter from half a million passages "
-    "on, where structformer[approximate] is installed.",
+    "Search all vectors, or an approximate index of them; auto: approximate from half a million passages on, "
+    "if structformer[approximate] is installed.",
     type=click.Choice(["auto", "exact", "approximate"]),
 )
 @click.option(
@@ -66,8 +66,8 @@ def command(
     """Index the corpus's sections for search by words (BM25) and by meaning.
 
     The encoder `structure` is learned from the corpus itself, in seconds to a minute, with nothing pretrained; a
-    pretrained one's vectors come beside it, and count as much as the encoder reads of these documents. Texts that were
-    indexed before keep their vectors, and an interrupted run resumes."""
+    pretrained one's vectors are added, and count as much as that encoder understands these documents. Unchanged texts
+    keep their vectors, and an interrupted run resumes."""
     from structformer.engines.job_parts import Part
     from structformer.retrieval.curated import curated_file, read_curated
     from structformer.retrieval.indexing import build_index

@@ -28,7 +28,6 @@ from structformer.cli.common import (
     several_option,
 )
 from structformer.errors import UsageError
-from structformer.extras import TORCH, are_installed
 
 if TYPE_CHECKING:
     from structformer.corpus.site import Site
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
 base_url_option = click.option(
     "--base-url",
     metavar="URL",
-    help="Base URL of the published pages, so that hits carry links; none: no links.  [default: what a site "
-    "generator's settings say, in PATH or up to two folders above it]",
+    help="Base URL of the published pages, so that hits carry links; none: no links.  [default: from a site "
+    "generator's settings, in PATH or up to two folders above it]",
 )
 _NONE = "none"  # for --base-url
 _SHOWN = 20
@@ -65,41 +64,35 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     main="--add --replace --dry-run --format --include --exclude --theme --base-url --url-rule --fresh",
 )
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--add", is_flag=True, help="Read PATH beside what the corpus came from so far.")
-@click.option(
-    "--replace", "replace_sources", is_flag=True, help="Read PATH in place of what the corpus came from so far."
-)
-@click.option("--remove", is_flag=True, help="Take PATH out of what the corpus came from, and its documents with it.")
+@click.option("--add", is_flag=True, help="Add PATH to what the corpus comes from.")
+@click.option("--replace", "replace_sources", is_flag=True, help="Read PATH instead of what the corpus came from.")
+@click.option("--remove", is_flag=True, help="Remove PATH and its documents from the corpus.")
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="List what would be read, in which format and why, and what would not; write nothing.",
+    help="List what would be read, in which format and why, and what would be skipped; write nothing.",
 )
 @click.option(
     "--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]"
 )
 @click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: one per core]")
 @engine_option
-@default_option("--max-file-mb", 32.0, "Leave larger files out.", type=Number(0, 1e9, min_open=True))
-@default_option(
-    "--timeout", 60.0, "Seconds of processor time that one file may take.", type=Number(0, 1e9, min_open=True)
-)
+@default_option("--max-file-mb", 32.0, "Skip larger files.", type=Number(0, 1e9, min_open=True))
+@default_option("--timeout", 60.0, "Seconds of CPU time for one file, at most.", type=Number(0, 1e9, min_open=True))
 @several_option("--include", "GLOB", "Read only files that match, as in .gitignore; may be repeated.")
-@several_option(
-    "--exclude", "GLOB", "Leave out files and folders that match, also where pages include them; may be repeated."
-)
-@default_option("--gitignore/--no-gitignore", True, "Leave out what .gitignore files name.")
-@path_option("--theme", "What is content and order on your own site, and LaTeX commands, as TOML (docs/formats.md).")
-@path_option("--mapping", "A vocabulary of your own for XML, as TOML (see inspect --suggest-mapping).")
+@several_option("--exclude", "GLOB", "Skip files and folders that match, even if pages include them; may be repeated.")
+@default_option("--gitignore/--no-gitignore", True, "Skip what .gitignore files name.")
+@path_option("--theme", "What is content on your own site, its order, your LaTeX commands, in TOML (docs/formats.md).")
+@path_option("--mapping", "A TOML mapping for your own XML vocabulary (see inspect --suggest-mapping).")
 @click.option(
     "--option", "-O", "options", multiple=True, metavar="KEY=VALUE", help="An option of a format (docs/formats.md)."
 )
 @click.option(
     "--fields",
     metavar="PART=NAME,...",
-    help="What records' parts are called where the names are unusual: id=key,title=t,text=html,url=u.",
+    help="Names of the fields of records, if they are unusual: id=key,title=t,text=html,url=u.",
 )
-@click.option("--dataset", metavar="ID", help="Read the documents of an ir_datasets id, as PATHs are read.")
+@click.option("--dataset", metavar="ID", help="Read the documents of an ir_datasets id instead of a PATH.")
 @_options_of_sources
 @base_url_option
 @click.option(
@@ -108,7 +101,7 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     help="Address of x.md below --base-url: x/, x, x.html, or x.md; mirror: the folders at the top are hosts.  "
     "[default: folder, or what the folder says]",
 )
-@click.option("--fresh", is_flag=True, help="Read everything again, whatever an earlier ingest left.")
+@click.option("--fresh", is_flag=True, help="Read everything again, also what has not changed.")
 @part_option
 @common_options
 @click.pass_context
@@ -143,19 +136,19 @@ def command(
 ) -> int:
     """Read the documents under each PATH (a folder or a file) into the workspace's corpus and reference graph.
 
-    Documents of one folder are named by their place in it; of several folders, with the folder's name in front. Where
+    Documents of one folder are named by their path in it; those of several folders start with the folder's name. If
     files are among the PATHs (docs/*.md), ids are relative to their folder, whose other files are not
     read. Links between them resolve as they do on disk.
 
-    Run again after edits, with the same PATHs or none, only what changed is read; killed, it continues where it was. A
-    corpus that came from other PATHs is left alone unless --add or --replace is given.
+    Run again after edits, with the same PATHs or none, it reads only what changed; after a kill it continues where it
+    was. It leaves a corpus from other PATHs alone unless you give --add or --replace.
 
-    A PATH may be a website's address (https://example.org/docs/): its pages below there are fetched, as its robots.txt
-    allows, into the workspace, and read from there. Named again, only what changed is fetched.
+    A PATH may be a website's address (https://example.org/docs/): the pages below it are fetched into the workspace,
+    as robots.txt allows, and read from there. The next run fetches only what changed.
 
-    Nothing outside the PATHs is opened but what their pages include from a file's own folder, and, unless --base-url is
-    given, the settings of a site generator up to two folders above: those that were read are named. Exit code: 0 done,
-    warnings or not; 1 nothing could be read; 2 a usage error."""
+    Outside the PATHs it opens only what pages include from their own folder and, unless --base-url is given, a site
+    generator's settings up to two folders above; it names those that it read. Exit code: 0 done, with or without
+    warnings; 1 nothing could be read; 2 a usage error."""
     from structformer.corpus.site import Site
     from structformer.engines.job_parts import Part
     from structformer.formats.generators import FOLDER, MIRROR
@@ -269,7 +262,7 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
         out.result(f"{files} read, {report.unchanged} unchanged since the last time")
     if report.ignored:
         common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
-        out.result(f"{report.ignored} other files are {'not ' + only if only else 'no documents'} ({common})")
+        out.result(f"{report.ignored} other files {'are not ' + only if only else 'skipped'} ({common})")
         _hint(out, report, only)
     inside, nowhere = internal_links(report.links)
     outside, to_files = (sum(counts[each] for counts in report.links.values()) for each in ("external", "file"))
@@ -283,8 +276,7 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
         out.note(f"{files} may have been read in part; most of all {printable(path)}: {printable(message)}")
     _say_site(out, report.site, report.settings_above)
     out.say(f"report: {reports / 'report.html'}")
-    following = "train" if are_installed(*TORCH) else "index"
-    out.say(f"\nnext: structformer {following} -w {workspace}    (or look: structformer inspect -w {workspace} --tree)")
+    out.say(f"\nnext: structformer index -w {workspace}    (or look: structformer inspect -w {workspace} --tree)")
     return 0
 
 

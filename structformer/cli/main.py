@@ -28,7 +28,7 @@ COMMANDS = {
     "sample": ("Learn", "Draw training Examples from the corpus."),
     "evaluate": ("Measure", "Compare pipelines on judged queries or on held-out structure."),
     "merge": ("More", "Merge the results of --part runs."),
-    "check": ("More", "Compare every file of the workspace with what was written."),
+    "check": ("More", "Check that no file of the workspace was damaged."),
 }
 # Headings of `--help` in their order, plugins' own behind "Share"; those that it only lists the names of.
 _SECTIONS = ("Read", "Search", "Serve", "Learn", "Measure", "Share")

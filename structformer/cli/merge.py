@@ -8,8 +8,8 @@ from structformer.cli.common import Output, common_options, engine_option
 
 
 @click.command("merge")
-@click.option("--rest", is_flag=True, help="Do here what parts have not done, instead of only naming them.")
-@click.option("--drop", is_flag=True, help="Delete what the parts have made so far.")
+@click.option("--rest", is_flag=True, help="Do the missing parts here, instead of only naming them.")
+@click.option("--drop", is_flag=True, help="Delete the results of the parts so far.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: one per core]")
 @engine_option
 @common_options
@@ -17,9 +17,9 @@ from structformer.cli.common import Output, common_options, engine_option
 def command(
     ctx: click.Context, rest: bool, drop: bool, workers: int | None, engine: str, workspace: Path, out: Output
 ) -> int:
-    """Merge what --part runs of ingest, sample or index made.
+    """Merge the results of --part runs of ingest, sample or index.
 
-    The result is what the command gives that does all at once, byte for byte but for the last bits of vectors."""
+    The result is the same as that of a single run, byte for byte except for the last bits of vectors."""
     from structformer.cli.index import show_index
     from structformer.cli.ingest import show_report
     from structformer.cli.sample import show_samples

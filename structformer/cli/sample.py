@@ -66,7 +66,7 @@ def listed_tasks() -> dict[str, list[tuple[str, str]]]:
 @click.option(
     "--held-out",
     type=Number(0, 0.9),
-    help="Share of documents kept out for evaluation.  [default: 0.1, less in big corpora]",
+    help="Share of documents held out for evaluation.  [default: 0.1, less in big corpora]",
 )
 @click.option(
     "--negatives-from",
@@ -79,14 +79,14 @@ def listed_tasks() -> dict[str, list[tuple[str, str]]]:
     "--llm",
     metavar="URL",
     help="written: have the language model at this OpenAI-compatible address write questions. Sections and their paths "
-    "are sent there, and nothing without it. Its key: STRUCTFORMER_ASK_KEY.",
+    "are sent there, and nothing is sent otherwise. Its key: STRUCTFORMER_ASK_KEY.",
 )
-@click.option("--llm-model", metavar="NAME", help="For --llm: which of its models.  [default: the only one]")
-@click.option("--max-requests", type=click.IntRange(1), help="For --llm: sections to send at most.  [default: 1000]")
-@click.option("--at-once", type=click.IntRange(1), help="For --llm: requests at the same time.  [default: 4]")
-@click.option("--patience", type=Number(1), help="For --llm: seconds without a word that end it.  [default: 300]")
-@several_option("--path", "GLOB", "For --llm: send only documents of such ids.", name="paths")
-@several_option("--where", "KEY=VALUE", "For --llm: send only documents with it.", name="settings")
+@click.option("--llm-model", metavar="NAME", help="With --llm: which of its models.  [default: the only one]")
+@click.option("--max-requests", type=click.IntRange(1), help="With --llm: sections to send, at most.  [default: 1000]")
+@click.option("--at-once", type=click.IntRange(1), help="With --llm: requests at the same time.  [default: 4]")
+@click.option("--patience", type=Number(1), help="With --llm: stop after this many seconds of silence.  [default: 300]")
+@several_option("--path", "GLOB", "With --llm: send only documents with these ids.", name="paths")
+@several_option("--where", "KEY=VALUE", "With --llm: send only documents with this metadata.", name="settings")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
 @engine_option
 @click.option("--seed", type=int, default=0, show_default=True)

@@ -54,7 +54,7 @@ def command(
 ) -> int:
     """Search the index for QUERY and show the best sections. A QUERY of "-" is read from standard input.
 
-    Says so when nothing is found with confidence: gibberish, another language, what the corpus is not about."""
+    Says so if there is no sure match: gibberish, another language, a topic that the corpus does not cover."""
     from structformer.retrieval.hits import parse_filter
     from structformer.retrieval.pipeline import parse_pipeline
 

@@ -114,7 +114,7 @@ def check_corpus(workspace: Path, settings: Sequence[str], *, recipe: str | None
 
 
 _SIDE = (
-    "What of a bi-encoder is trained. query: on questions drawn from the corpus; nothing is indexed again. both: "
+    "Which side of a bi-encoder to train. query: on questions drawn from the corpus; nothing is indexed again. both: "
     "passages too, on Examples.  [default: query on a CPU, both with --recipe, --task-mix and the like]"
 )
 
@@ -164,7 +164,7 @@ def _recipes_and_tasks() -> dict[str, list[tuple[str, str]]]:
 )
 @path_option(
     "--query-log",
-    "People's queries without judgements, one a line: questions take their lengths, and a query is trained on if "
+    "People's queries without judgements, one per line: questions take their lengths, and a query is trained on if "
     "three searches agree on its answer.",
 )
 @path_option(
@@ -185,7 +185,7 @@ def _recipes_and_tasks() -> dict[str, list[tuple[str, str]]]:
 )
 @click.option("--resume", is_flag=True, help="Continue from the newest checkpoint of an unfinished run.")
 @click.option(
-    "--dry-run", is_flag=True, help="Measure and say what would be done, then stop; the workspace is not written."
+    "--dry-run", is_flag=True, help="Measure, say what would be done, and stop without writing to the workspace."
 )
 @training_flags
 @common_options
@@ -203,16 +203,15 @@ def command(
     out: Output,
     **flags: Any,
 ) -> None:
-    """Train a ranker on what the corpus itself says, within the time given, and save it in the workspace.
+    """Train a ranker on the corpus itself, within the time given, and save it in the workspace.
 
     By default the query side of a bi-encoder learns from questions drawn from the corpus; whole rankers learn from
-    Examples of its structure. What is held out judges them, and the search uses a trained bi-encoder where held-out
-    questions show no loss. They are a weak judge of people's queries: only questions of your own, with `evaluate`,
-    decide.
+    Examples of its structure. Held-out ones judge the result, and the search uses a trained bi-encoder if they show
+    no loss. They say little about people's queries: to decide, use your own questions with `evaluate`.
 
-    Measures this machine first and says what it will do. An index is made, or Examples are drawn, when there are none
-    yet. A run that was stopped continues with `--resume`, alone or with the flags it was begun with. A model of the
-    same name is kept in models/earlier."""
+    It first measures this machine and says what it will do. It makes an index, or draws Examples, if there are none
+    yet. A run that was stopped continues with `--resume`, alone or with its original flags. A model of the same name
+    is kept in models/earlier."""
     chosen, settings = chosen_options(flags)
     if ranker and (trainer := ranker_kind(ranker).trainer):  # which needs none of training's loop
         asked = {**chosen, "recipe": recipe, "side": side, "settings": settings or None}

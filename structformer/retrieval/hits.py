@@ -146,7 +146,7 @@ class Hits(list[Hit]):
         ]
         return notebook.box(
             f"Hits for: {self.query}",
-            "" if self.confident else notebook.note("nothing found with confidence; the nearest:"),
+            "" if self.confident else notebook.note("no sure match; closest pages:"),
             notebook.table(["", "section", "text"], rows),
             notebook.more(len(self) - notebook.ROWS, "hits"),
         )

@@ -40,11 +40,11 @@ class SamplingOptions:
     """Options common to all tasks."""
 
     min_words: int = 20
-    """Texts with fewer words take no part, as positive or negative."""
+    """Leave out texts with fewer words, as positives and negatives."""
     min_document_words: int = 0
     """Documents with fewer words take no part (HARP: 100)."""
     negatives: int | None = DEFAULT_NEGATIVES
-    """Negatives wanted in a group (one at least); all takes all there are."""
+    """Negatives per group (at least one), or all."""
     inner: str = "auto"
     """An inner section's content: its own text, its whole subtree, or auto: its own where it has min_words."""
     separator: str = " "
@@ -52,7 +52,7 @@ class SamplingOptions:
     every_child: bool = True
     """SRR: an Example for every child; otherwise for one random child of each parent."""
     draws: int = 1
-    """How many times each document is drawn from, with new random choices; equal Examples are kept once."""
+    """How many times each document is drawn from, with new random choices; duplicate Examples are dropped."""
     stop_words: str | None = None
     """HARP's, PROP's and ARES's tasks: a file of words, one a line, that are not drawn, or a language's code; else the
     function words of the corpus's language."""

@@ -30,7 +30,7 @@ def field_docs(module: str, name: str) -> dict[str, FieldDoc]:
     """Return the fields of a dataclass of the package, by its module ("training.options") and its name, in their order.
 
     >>> field_docs("sampling.example", "SamplingOptions")["min_words"].help
-    'Texts with fewer words take no part, as positive or negative.  [default: 20]'
+    'Leave out texts with fewer words, as positives and negatives.  [default: 20]'
     """
     path = files("structformer").joinpath(*f"{module.replace('.', '/')}.py".split("/"))
     tree = ast.parse(path.read_text(encoding="utf-8"))

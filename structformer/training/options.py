@@ -70,9 +70,9 @@ class TrainingOptions:
     max_pairs: int | None = _with(None, side=BOTH)
     """Query-document pairs to train on; the step in which they are reached is the last."""
     max_epochs: float | None = None
-    """How often Examples are seen at most, on average: 6 times, questions of query-side training 12 times."""
+    """How often Examples are seen on average, at most: 6 times, questions of query-side training 12 times."""
     seed: int = 0
-    """Seed of all that is random."""
+    """Seed for everything random."""
     groups: int | None = None
     """Examples that a device sees at once; a step has groups x accumulation x devices of them. By ranker and device."""
     accumulation: int = 1
@@ -97,7 +97,7 @@ class TrainingOptions:
     document_tokens: int | None = _with(None, side=BOTH)
     """Tokens of documents; by ranker and device."""
     hard_negatives: int = _with(0, side=BOTH)
-    """Negatives of each group beside the batch's documents."""
+    """Negatives for each group, in addition to the batch's documents."""
     gather: bool = _with(False, side=BOTH)
     """Negatives of the batch come from all devices, not from a query's own alone (bi-encoder with infonce, insent)."""
     group_size: int = _with(8, side=BOTH)
@@ -107,11 +107,11 @@ class TrainingOptions:
     train_words: bool | None = _with(None, side=BOTH)
     """Whether a bi-encoder's word vectors are trained too: on a GPU, from scratch and with MLM, but not on a CPU."""
     gradient_checkpointing: bool = False
-    """Less memory for a third more time."""
+    """Use less memory, for a third more time."""
     compile: bool = False
     """Compile the model with torch.compile."""
     batch_tokens: int | None = None
-    """Padded tokens of one pass through the model; by device."""
+    """Padded tokens in one pass through the model; by device."""
     eval_steps: int | None = None
     """Steps between held-out scores; the best is kept."""
     select_after: int = _with(0, eval_steps=...)
@@ -147,7 +147,7 @@ class TrainingOptions:
     train_from: str | None = _with(None, side=BOTH, drawn=True)
     """Another workspace, whose Examples are learned from."""
     report_to: tuple[str, ...] = ()
-    """Trackers beside training.jsonl: tensorboard, trackio, wandb."""
+    """Trackers in addition to training.jsonl: tensorboard, trackio, wandb."""
     threads: int | None = None
     """Cores to compute with; all."""
     recipe: str | None = None

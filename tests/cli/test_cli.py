@@ -15,8 +15,7 @@ from structformer.cli.main import app, main
 from structformer.workspace import Workspace
 
 
-def test_ingest_names_a_next_command_that_runs_here(run, pages, monkeypatch):
-    monkeypatch.setattr("structformer.cli.ingest.are_installed", lambda *packages: False)
+def test_ingest_names_the_next_command_and_reads_what_is_new(run, pages):
     assert "next: structformer index" in run("ingest", pages).out
     (pages / "more.md").write_text("# More\n\nOne page more.\n")
     assert "1 file read, 3 unchanged since the last time" in run("ingest", pages).out
@@ -27,7 +26,7 @@ def test_the_whole_way_from_a_folder_to_a_search_result(run, pages):
     assert ingested.code == 0
     assert "3 documents, 9 sections from 3 files (3 markdown)" in ingested.out
     assert "4 internal links, 0 lead nowhere" in ingested.out
-    assert "next: structformer train" in ingested.out
+    assert "next: structformer index" in ingested.out
     sampled = run("sample", "--tasks", "srr,ict", "--min-words", 8, "--show", 1)
     assert sampled.code == 0
     assert "srr from knots.md\n + query    Knots Bowline" in sampled.out

@@ -232,7 +232,7 @@ def test_a_search_by_words_alone_is_in_doubt_too(run, tmp_path):
         found = run("search", query, "-w", tmp_path / "w", *options)
         as_json = run("search", query, "-w", tmp_path / "w", "--json", *options).json
         assert as_json["hits"]
-        return "nothing found with confidence" not in found.out, as_json["confident"]
+        return "no sure match" not in found.out, as_json["confident"]
 
     assert said("how do I tie the bowline") == said("keel") == (True, True)
     assert said("bake a chocolate cake with the keel") == (False, False)

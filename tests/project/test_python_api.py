@@ -132,7 +132,7 @@ def test_arguments_of_another_type_are_named(workspace, arguments, said):
 
 def test_hits_without_confidence_are_shown_as_the_nearest():
     hit = structformer.Hit("a.md", "A", ("A",), "", "what it says", "what it says", 0.1)
-    assert "nothing found with confidence; the nearest:" in shown(structformer.Hits([hit], query="b", likely=0.1))
+    assert "no sure match; closest pages:" in shown(structformer.Hits([hit], query="b", likely=0.1))
     assert "and 15 more hits" in shown(structformer.Hits([hit] * 25, query="b"))
 
 

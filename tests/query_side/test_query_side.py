@@ -567,7 +567,7 @@ def test_gibberish_and_foreign_questions_are_not_found_with_confidence(manual, c
     assert retriever.search("pizza network", pipeline="dense").likely is None
     with pytest.raises(SystemExit):
         main(["search", "-w", str(manual), "zxqvwk"])
-    assert capsys.readouterr().out.startswith("nothing found with confidence; the nearest:")
+    assert capsys.readouterr().out.startswith("no sure match; closest pages:")
 
 
 def test_the_command_says_what_it_draws_and_that_the_search_is_ready(manual, base, capsys):

@@ -28,18 +28,18 @@ def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @path_option("--queries", "With --write-beir: queries to write there too, as BEIR and TREC have them.")
 @path_option("--qrels", "With --write-beir: their judgements.")
 @click.option(
-    "--base-url", default="", help="With --docsearch and --site: where the site is.  [default: what its settings say]"
+    "--base-url", default="", help="With --docsearch and --site: the site's address.  [default: from its settings]"
 )
 @click.option("--title", default="", help="With --site: the page's title.  [default: the site's name]")
 @click.option(
-    "--language", default="", metavar="CODE", help="With --site: its language, as de.  [default: most documents' own]"
+    "--language", default="", metavar="CODE", help="With --site: its language.  [default: that of most documents]"
 )
 @click.option(
     "--engine",
     metavar="NAME:PLACE",
     help="Write the index to a search engine; `structformer plugins list` shows the engines and their addresses.",
 )
-@force_option("what an earlier export wrote, or over the file that is there")
+@force_option("an earlier export, or an existing file")
 @common_options
 def command(
     model: str | None,

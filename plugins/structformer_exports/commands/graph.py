@@ -24,7 +24,7 @@ _DEAD = {"dead_anchor": "no such anchor", "ambiguous": "more than one page of th
 
 @click.group("graph", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """The reference graph: what became of links, where they are dead, and the graph as a file."""
+    """Show how links were resolved, find dead ones, and write the graph to a file."""
 
 
 @command.command("stats")
@@ -58,8 +58,8 @@ def stats(workspace: Path, out: Output) -> None:
 @default_option("--limit", _SHOWN, "Links shown.", type=click.IntRange(1))
 @common_options
 def check(limit: int, workspace: Path, out: Output) -> int:
-    """Dead links within the corpus, each with its page and section, and how many others only a rule found (--verbose
-    names these). Exit code 1 when there are dead ones."""
+    """List dead links within the corpus with their page and section, and count links that only a rule resolved
+    (--verbose names them). Exit code 1 if there are dead links."""
     from structformer.graph import FOUND_BY, ReferenceGraph, internal_links
 
     from structformer_exports.graph_views import checked_links
@@ -89,11 +89,11 @@ def check(limit: int, workspace: Path, out: Output) -> int:
 @command.command("export")
 @click.argument("target", metavar="FILE", type=OutputPath())
 @several_option("--kind", "KIND", "Only links of this kind; may be repeated.", name="kinds")
-@force_option("the file that is there")
+@force_option("an existing file")
 @common_options
 def export(target: Path, kinds: tuple[str, ...], force: bool, workspace: Path, out: Output) -> None:
-    """Write the graph: FILE.html a page with a picture of it, its dead links and pages without links, FILE.parquet an
-    edge list of sections, FILE.graphml documents and their references."""
+    """Write the graph as FILE.html (a page with a picture, dead links and pages without links), FILE.parquet (an edge
+    list of sections) or FILE.graphml (documents and their references)."""
     from structformer.errors import UsageError
 
     from structformer_exports.graph_picture import export_page

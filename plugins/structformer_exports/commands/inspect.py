@@ -21,10 +21,10 @@ _SHOWN = 60  # characters of a block
 @click.option("--links", is_flag=True, help="Links with kind, anchor text and target.")
 @click.option("--text", is_flag=True, help="The sections' texts.")
 @click.option("--blocks", is_flag=True, help="The parts of the texts: paragraphs, lists, tables, code, notes.")
-@click.option("--losses", is_flag=True, help="Regions of a file whose words are in no document.")
+@click.option("--losses", is_flag=True, help="Regions of a file whose words are missing from its document.")
 @click.option("--format", "format_", metavar="NAME", help="Read files as this format.  [default: detected]")
 @click.option("--suggest-mapping", is_flag=True, help="Propose a mapping (TOML) for the vocabulary of an XML file.")
-@path_option("--mapping", "A vocabulary of your own for XML, as TOML.")
+@path_option("--mapping", "A TOML mapping for your own XML vocabulary.")
 @default_option("--limit", _DOCUMENTS, "Documents shown.", type=click.IntRange(1))
 @common_options
 def command(
@@ -41,8 +41,8 @@ def command(
     workspace: Path,
     out: Output,
 ) -> None:
-    """Show what is read of PATH: a file or folder, read now, or the id of a document in the corpus. Without PATH, the
-    corpus.
+    """Show what structformer reads from PATH, a file or folder, or from a document in the corpus, named by its id.
+    Without PATH, show the corpus.
     """
     if suggest_mapping:
         click.echo(_suggested_mapping(source, format_ or "xml"), nl=False)

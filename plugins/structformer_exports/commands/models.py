@@ -11,10 +11,10 @@ from structformer.cli import Output, common_options
 @click.command("models")
 @common_options
 def command(workspace: Path, out: Output) -> None:
-    """Sentence encoders that are known to serve well as `--base-model NAME`, from the hub: megabytes of weights,
-    dimensions, languages, licence, a figure with its source where one is known, and the prompts that go before texts.
-    Figures of other sources are of other tests. Any other that sentence-transformers loads
-    will do too. Then pairs: a query model that encodes queries into the vector space of a larger base; and rerankers,
+    """List sentence encoders on the hub that work well as `--base-model NAME`: megabytes of weights, dimensions,
+    languages, license, a figure with its source if there is one, and the prompts that go before texts. Figures of
+    different sources are of different tests. Any other that sentence-transformers loads works too. Then pairs: a
+    query model that encodes queries into the vector space of a larger base; and rerankers,
     for `--pipeline "hybrid >> rerank:NAME"`. "no torch": onnxruntime runs it; "measured": here, in docs/benchmarks.md.
     """
     from structformer.models import KNOWN, PAIRS, RERANKERS

@@ -15,8 +15,8 @@ from structformer.cli import Output, common_options
 def command(model: str, repo: str, public: bool, evaluation: str, workspace: Path, out: Output) -> None:
     """Send MODEL (a name in the workspace) and its card to a hub: huggingface.co, or the one that HF_ENDPOINT names.
 
-    The card says what the model learned from, how, and what it scored. Weights remember texts that they were
-    trained on: look at whose documents these are before you make a model public.
+    The card says what the model learned from, how, and what it scored. Weights can reveal texts that they were
+    trained on: check whose documents these are before you make a model public.
     """
     from structformer_exports.model_hub import push_model
 

@@ -54,7 +54,7 @@ def command(
     out: Output,
     **flags: Any,
 ) -> None:
-    """Train a ranker to score as a trained cross-encoder does, on the corpus's Examples.
+    """Train a ranker to score like a trained cross-encoder, on the corpus's Examples.
 
     --loss margin-mse (the default) takes its margins between positive and negatives, kl its distribution over each
     group. With --teacher search a bi-encoder learns to find by its vectors alone what the search finds, for a store of

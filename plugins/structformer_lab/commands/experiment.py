@@ -28,21 +28,21 @@ from structformer.did_you_mean import did_you_mean
 @click.command("experiment")
 @click.argument("experiments", nargs=-1, required=True, metavar="NAME_OR_FILE...")
 @judged_option
-@click.option("--max-time", metavar="TIME", help="Time for each training, as 2m, or none.  [default: the experiment's]")
+@click.option("--max-time", metavar="TIME", help="Time per training run: 2m, none.  [default: the experiment's]")
 @several_option(
-    "--set", "KEY=VALUE", "A key of docs/options.md for all trainings; LABEL.KEY=VALUE for a row's.", name="settings"
+    "--set", "KEY=VALUE", "Set a key of docs/options.md for all rows, or with LABEL.KEY=VALUE for one.", name="settings"
 )
-@click.option("--rows", default="", metavar="LABELS", help="Only the rows of these labels, between commas.")
-@click.option("--measures", default="", metavar="LIST", help="Measures between commas, instead of the experiment's.")
-@click.option("--train-from", type=WorkspacePath(), help="Whose Examples rows learn from.  [default: what is judged]")
-@path_option("--train-queries", "Judged queries to fine-tune on; else half of all.")
+@click.option("--rows", default="", metavar="LABELS", help="Only the rows with these comma-separated labels.")
+@click.option("--measures", default="", metavar="LIST", help="Comma-separated measures, instead of the experiment's.")
+@click.option("--train-from", type=WorkspacePath(), help="Workspace to learn from.  [default: the one judged]")
+@path_option("--train-queries", "Judged queries to fine-tune on, instead of half of all.")
 @path_option("--train-qrels", "The judgements of --train-queries.")
-@path_option("--train-candidates", "A TREC run file of --train-queries to draw negatives from; else BM25's.")
-@path_option("--candidates", "A TREC run file whose documents the rows put in order, instead of BM25's.")
+@path_option("--train-candidates", "A TREC run file for --train-queries to draw negatives from, instead of BM25's.")
+@path_option("--candidates", "A TREC run file whose documents the rows rerank, instead of BM25's.")
 @several_option("--file", "NAME=PATH", "A file that rows need, by its name in their pipelines.", name="given")
 @click.option("--output", "folder", type=OutputPath(), help="Where tables go.  [default: WORKSPACE/experiments]")
 @force_option("an earlier experiment of that name in --output")
-@default_option("--seed", 0, "Seed of training, of halving the queries, and of the test.", type=int)
+@default_option("--seed", 0, "Seed for training, for splitting the queries, and for the test.", type=int)
 @common_options
 @click.pass_context
 def command(
@@ -67,13 +67,13 @@ def command(
     out: Output,
     **judging: Any,
 ) -> None:
-    """Train and compare the variants of one experiment or more; each gets a table as Markdown, JSON and a page.
+    """Train and compare the variants of one or more experiments; each gets a table in Markdown, JSON and HTML.
 
     Wikiformer's: zero-shot and finetuned (table 2, and with --candidates table 3), long-texts (table 4), ablation and
     ablation-finetuned (table 5), sizes (figure 4). HARP's: harp (table 2), harp-ensemble (table 3), harp-ablation
     (table 4), few-shot and many-queries (figure 3). fandom: ColBERT re-ranking and retrieving. agent: the
-    section-title agent (figures 2 and 3). Others': seal, links, autoencoders, insent. A FILE of your own is TOML, see
-    docs/reference/experiments.md. A killed experiment resumes with the row where it was, after its last checkpoint.
+    section-title agent (figures 2 and 3). Others': seal, links, autoencoders, insent. Your own FILE is TOML: see
+    docs/reference/experiments.md. A killed experiment resumes at its row's last checkpoint.
     `torchrun -m structformer experiment` trains each row on several devices."""
     from structformer.evaluation import write_page
     from structformer.workspace import Workspace, check_folder, new_folder

@@ -64,7 +64,7 @@ def command(
     out: Output,
     **flags: Any,
 ) -> None:
-    """Train a model further on queries and judgements of your own, the papers' second setting.
+    """Train a model further on your own queries and judgements, the papers' second setting.
 
     A fifth of the queries, at most 500, is kept out to judge by, where there are twenty or more; of triples nothing is.
     Exit code 1 when judgements name documents that the corpus does not have."""

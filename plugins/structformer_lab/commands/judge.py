@@ -32,7 +32,7 @@ from structformer.cli import (
 if TYPE_CHECKING:
     from structformer.evaluation import Judgements
 
-_URL_HELP = "A language model at an OpenAI-compatible address, as http://localhost:11434/v1. Key: STRUCTFORMER_ASK_KEY."
+_URL_HELP = "OpenAI-compatible address of a model, such as http://localhost:11434/v1. Its key: STRUCTFORMER_ASK_KEY."
 _MAIN = "--llm --llm-model --queries --qrels --beir --query-log --written --pipeline --depth --max-queries --dry-run"
 
 
@@ -44,13 +44,13 @@ _MAIN = "--llm --llm-model --queries --qrels --beir --query-log --written --pipe
 @click.option("--written", is_flag=True, help="The questions that `sample --tasks written` keeps.")
 @several_option("--pipeline", "SPEC", "A pipeline to judge; may be repeated.  [default: all]", name="pipelines")
 @default_option("--depth", 10, "First documents of a query that are judged.", type=click.IntRange(1, 100))
-@click.option("--max-queries", type=click.IntRange(1), help="Judge only so many queries, drawn by their ids.")
+@click.option("--max-queries", type=click.IntRange(1), help="Judge only this many queries, chosen by their ids.")
 @default_option("--characters", 3000, "Of a page's best passages that are sent.", type=click.IntRange(100))
 @path_option("--prompt", "A TOML file with the prompt's texts `system` and `user`, instead of the package's.")
 @click.option("--at-once", type=click.IntRange(1), help="Requests at the same time.  [default: 4]")
 @click.option("--patience", type=Number(1), help="Seconds without a word that end a request.  [default: 300]")
 @click.option("--allow-remote", is_flag=True, help="Send queries and passages to another machine than this one.")
-@click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what would be sent, but send nothing.")
 @click.option("--output", "folder", type=OutputPath(), help="Another folder than WORKSPACE/evaluation/judged-by-model.")
 @force_option("earlier judgements in --output")
 @partial(stale_option, default="refuse")
@@ -59,7 +59,7 @@ _MAIN = "--llm --llm-model --queries --qrels --beir --query-log --written --pipe
 def command(
     ctx: click.Context, /, folder: Path | None, force: bool, if_stale: str, workspace: Path, out: Output, **asked: Any
 ) -> None:
-    """Have a language model of yours judge the first documents of several pipelines, as people judge them in TREC.
+    """Have your language model judge the first documents of several pipelines, as people do for TREC.
 
     Grades are 0 (about something else), 1 (does not answer), 2 (answers in part), 3 (answers). Before anything is
     sent, it says how many requests and about how many tokens that are. Answers are kept in the workspace's cache: a

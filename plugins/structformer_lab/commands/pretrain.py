@@ -15,11 +15,11 @@ _SHOWN = 20  # steps of a line, which has the means of their losses
 @default_option(
     "--cache",
     Path("pretraining"),
-    "Where documents, workspaces, pairs and checkpoints are kept: a later run goes on from there.",
+    "Where documents, workspaces, pairs and checkpoints are kept: a later run continues there.",
     type=click.Path(file_okay=False, path_type=Path),
 )
 @several_option(
-    "--apart", "WORKSPACE", "Workspace of a corpus that is kept for judging: near copies of its passages teach nothing."
+    "--apart", "WORKSPACE", "Workspace kept for evaluation: near copies of its passages are not learned from."
 )
 @default_option("--base-model", "minilm", "The encoder to adapt: a folder, or a hub name.")
 @click.option("--max-time", help="Time to learn in this run: 90s, 5m, 1h.  [default: until --steps]")
@@ -29,7 +29,7 @@ _SHOWN = 20  # steps of a line, which has the means of their losses
 @click.option("--learning-rate", type=click.FloatRange(0, min_open=True), default=5e-4, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @default_option(
-    "--share", 0.5, "Of what was learned, the rest is the base.", type=click.FloatRange(0, 1, min_open=True)
+    "--share", 0.5, "Share of what was learned; the rest is the base.", type=click.FloatRange(0, 1, min_open=True)
 )
 @common_options
 def command(

@@ -12,13 +12,14 @@ from structformer_serve.commands.serve import ask_options, check_packages
 
 @click.command("ask")
 @click.argument("question")
-@click.option("--anyway", is_flag=True, help="Ask the model too if nothing found is confident.")
+@click.option("--anyway", is_flag=True, help="Ask the model even if there is no sure match.")
 @ask_options
 @common_options
 def command(question: str, anyway: bool, ask: str, ask_model: str, workspace: Path, out: Output) -> int:
-    """Answer QUESTION from the documents by the language model at --ask, citing the sections it read.
+    """Answer QUESTION from the documents with the language model at --ask, citing the sections that it read.
 
-    Exit code 1 if nothing found is confident, so that no model is asked without --anyway, or if it cannot be asked."""
+    Exit code 1 if there is no sure match, so that without --anyway no model is asked, or if the model cannot be
+    reached."""
     check_packages()
     from pydantic import ValidationError
 

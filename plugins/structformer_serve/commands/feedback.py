@@ -33,15 +33,16 @@ def kept_searches(out: Output, workspace: Path) -> tuple[list[Searches], int]:
     help="Write what was opened as judgements, a folder for `evaluate --beir` and `finetune`.",
 )
 @default_option(
-    "--least", 1, "For --judgements: how often a document must have been opened for a query.", type=click.IntRange(1)
+    "--least", 1, "With --judgements: how often a document must have been opened for a query.", type=click.IntRange(1)
 )
 @click.option("--write-query-log", type=OutputPath(), help="Write the queries, one a line, for `train --query-log`.")
-@force_option("the file that is there, and over judgements that an earlier run wrote")
+@force_option("an existing file, and judgements that an earlier run wrote")
 @common_options
 def command(
     judgements: Path | None, least: int, write_query_log: Path | None, force: bool, workspace: Path, out: Output
 ) -> None:
-    """Searches of people on the page (`serve --feedback`): what is asked most, finds nothing, or is never opened.
+    """Show what people search for (`serve --feedback`): the most frequent searches, those that find nothing, and
+    those whose results nobody opens.
 
     People open what comes first, so judgements of what they opened tell which of the documents shown is better, and
     nothing of those that were never shown."""

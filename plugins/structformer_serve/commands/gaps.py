@@ -23,20 +23,20 @@ _SHOWN_VERBOSE = 100
 
 
 @click.command("gaps")
-@click.option("--output", "target", type=OutputPath(), help="Write a page with all of them, for a browser.")
+@click.option("--output", "target", type=OutputPath(), help="Write all of them as an HTML page.")
 @default_option(
     "--least",
     1,
-    "Fewest searches in a group. 2 leaves out what was asked only once, so by one person.",
+    "Searches in a group, at least. 2 leaves out what was asked only once.",
     type=click.IntRange(1),
 )
 @default_option(
     "--alike",
     0.5,
-    "The least cosine of two questions of one group: higher for more and smaller groups.",
+    "Least cosine similarity within a group: higher gives more and smaller groups.",
     type=Number(0, 1),
 )
-@force_option("the file that --output names")
+@force_option("the file named by --output")
 @common_options
 def command(target: Path | None, least: int, alike: float, force: bool, workspace: Path, out: Output) -> None:
     """Show what people ask and the documents do not answer, grouped by meaning, with the nearest page.

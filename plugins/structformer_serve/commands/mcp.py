@@ -9,10 +9,10 @@ from structformer_serve.commands.serve import check_packages, export_encoder
 
 
 @click.command("mcp")
-@click.option("--title", default="", help="What the documents are called.  [default: the folder's name]")
+@click.option("--title", default="", help="Name of the documentation.  [default: the folder's name]")
 @common_options
 def command(title: str, workspace: Path, out: Output) -> None:
-    """Serve the search to assistants over MCP, by standard input and output: search, read, outline.
+    """Serve the search to assistants over MCP on standard input and output, as the tools search, read and outline.
 
     \b
     {"mcpServers": {"docs": {"command": "structformer", "args": ["mcp", "-w", "/path/to/workspace"]}}}

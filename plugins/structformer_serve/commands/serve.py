@@ -32,14 +32,14 @@ _PACKAGES = ("starlette", "uvicorn", "mcp", "prometheus_client")
 def ask_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--ask and --ask-model, of the commands that answer questions."""
     model = click.option(
-        "--ask-model", default="", metavar="NAME", help="For --ask: which of its models.  [default: the only one]"
+        "--ask-model", default="", metavar="NAME", help="With --ask: which of its models.  [default: the only one]"
     )
     address = click.option(
         "--ask",
         default="",
         metavar="URL",
-        help="Answer questions by the language model at this OpenAI-compatible address, as http://localhost:11434/v1. "
-        "Questions and the sections found are sent there, and nothing without it. Its key: STRUCTFORMER_ASK_KEY.",
+        help="Answer questions with the model at this OpenAI-compatible address, such as http://localhost:11434/v1. "
+        "Only questions and the sections found are sent, and only there. Its key: STRUCTFORMER_ASK_KEY.",
     )
     return address(model(function))
 
@@ -49,47 +49,46 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
     decorators = (
         default_option("--host", "127.0.0.1", "Address to listen on; 0.0.0.0 for all."),
         default_option("--port", 8765, "0: any free one.", type=click.IntRange(0, 65535)),
-        click.option("--title", default="", help="What the page is headed with.  [default: the folder's name]"),
+        click.option("--title", default="", help="Title of the page.  [default: the folder's name]"),
         click.option(
-            "--language",
-            default="",
-            metavar="CODE",
-            help="Language of the page, as de.  [default: most documents' own]",
+            "--language", default="", metavar="CODE", help="Language of the page.  [default: that of most documents]"
         ),
         several_option(
             "--host-name",
             "NAME",
-            "Another host name that the server answers to, or * for any; it refuses others. May be repeated.",
+            "Another host name for the server to answer to, or * for any; others are refused. May be repeated.",
             name="hosts",
         ),
         several_option(
-            "--cors", "ORIGIN", "A site whose pages may ask, as https://docs.example.org, or *. May be repeated."
+            "--cors",
+            "ORIGIN",
+            "A site whose pages may send searches, such as https://docs.example.org, or * for any. May be repeated.",
         ),
         path_option("--tokens", "A TOML file of [[tokens]], each with the documents that it may see."),
-        default_option(
-            "--rate", 20.0, "Requests a second for each client, 0 for any number; not on loopback.", type=Number(0, 1e9)
-        ),
+        default_option("--rate", 20.0, "Requests per second and client; 0: no limit.", type=Number(0, 1e9)),
         click.option(
             "--connections",
             type=click.IntRange(0),
-            help="Connections of one client at once, 0 for any number.  [default: 64; from this machine any number]",
+            help="Connections per client at the same time; 0: no limit.  [default: 64; no limit from this machine]",
         ),
-        click.option("--root", default="", metavar="PATH", help="What a proxy puts in front of all paths, as /search."),
+        click.option(
+            "--root", default="", metavar="PATH", help="Prefix that a proxy puts before all paths, such as /search."
+        ),
         several_option(
             "--proxy",
             "ADDRESS",
-            "A proxy, as 127.0.0.1 or 10.0.0.0/8, whose X-Forwarded-For is believed. May be repeated.",
+            "A proxy whose X-Forwarded-For is trusted, such as 127.0.0.1 or 10.0.0.0/8. May be repeated.",
             name="proxies",
         ),
         click.option(
             "--feedback",
             is_flag=True,
-            help="Keep searches and clicks in the workspace, without who asked; the page says so.",
+            help="Record searches and clicks in the workspace, without who asked. The page says so.",
         ),
-        default_option("--feedback-mb", 50, "For --feedback: most megabytes a month.", type=click.IntRange(1)),
-        default_option("--feedback-months", 12, "For --feedback: past months kept.", type=click.IntRange(0)),
-        click.option("--log", "logs", is_flag=True, help="A JSON line for each request, without its query."),
-        click.option("--log-queries", is_flag=True, help="With the texts of queries in the log."),
+        default_option("--feedback-mb", 50, "With --feedback: megabytes per month, at most.", type=click.IntRange(1)),
+        default_option("--feedback-months", 12, "With --feedback: months to keep.", type=click.IntRange(0)),
+        click.option("--log", "logs", is_flag=True, help="Log a JSON line for each request, without its query."),
+        click.option("--log-queries", is_flag=True, help="Log queries too."),
     )
     for decorate in reversed(decorators):
         function = decorate(function)
@@ -98,7 +97,7 @@ def serving_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def server_threads_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """--threads of a command that serves. what: they are for."""
-    return click.option("--threads", type=click.IntRange(1, 256), help=f"{what}  [default: one a core]")
+    return click.option("--threads", type=click.IntRange(1, 256), help=f"{what}  [default: one per core]")
 
 
 def server_options(values: dict[str, Any]) -> ServerOptions:
@@ -141,12 +140,12 @@ def log_requests(wanted: bool) -> None:
     "pipelines",
     multiple=True,
     metavar="NAME=SPEC",
-    help='A pipeline that requests may name beside "best" and "words". May be repeated.',
+    help='A pipeline that requests may name besides "best" and "words". May be repeated.',
 )
 @default_option(
     "--export/--no-export",
     True,
-    "First export an encoder that onnxruntime cannot run as it is, so that no torch is loaded.",
+    "First export an encoder that onnxruntime cannot run as is, so that torch is not loaded.",
 )
 @default_option("--open/--no-open", False, "Open the page in a browser.", name="open_page")
 @common_options

@@ -38,13 +38,13 @@ _KEPT = "what is done is kept, and the same command goes on from there"
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @default_option("--train", "5m", "How long to train on the documents: 90s, 5m, none.", name="train_time")
-@click.option("--watch", is_flag=True, help="Read again what changes, and search it at once.")
+@click.option("--watch", is_flag=True, help="Reread files that change; searches find the changes right away.")
 @default_option("--open/--no-open", True, "Open the page in a browser.", name="open_page")
 @click.option(
     "--base-model",
     metavar="NAME",
     default="",
-    help="The pretrained encoder that follows: a folder, a name on the hub (`structformer models` lists some) or auto.",
+    help="The pretrained encoder to add: a folder, a name on the hub (`structformer models` lists some) or auto.",
 )
 @click.option(
     "--query-model",
@@ -74,8 +74,7 @@ def command(
     out: Output,
     **values: Any,
 ) -> None:
-    """From files to a search page: read each PATH as `ingest` does, serve them, and make the search better while it is
-    used.
+    """Read each PATH as `ingest` does, open a search page, and improve the search while you use it.
 
     A PATH may be a website's address, as for `ingest`: begun again, only what changed is fetched.
 
