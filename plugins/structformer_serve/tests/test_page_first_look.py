@@ -233,7 +233,7 @@ def test_the_first_page_says_what_was_read(tmp_path):
         assert said.startswith("Documents: 19 Sections: 21 Files: 22 Files read: 19 Files skipped: 2 (")
         assert "empty: no document" in said
         assert "Files that failed: 1 (" in said
-        assert said.endswith("lead somewhere: 3 / 4")
+        assert said.endswith("Resolved links between documents: 3 / 4")
         assert "tide" not in said  # reasons, without the names of files that nobody can open here
         assert "What was read" not in found.get("/?q=anchor").text
         status = found.get("/api/status").json()["what_was_read"]
@@ -268,7 +268,7 @@ def test_nothing_is_told_of_what_may_not_be_seen(limited):
 def test_browsers_read_errors_as_pages_and_programs_as_json(boats, limited):
     page = boats.get("/nosuch", headers=BROWSER)
     assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
-    assert "There is no such page: it may" in page.text
+    assert "This page does not exist. It may" in page.text
     assert links(page.text) == {"Go to the search": "/"}
     program = boats.get("/nosuch")
     assert (program.status_code, program.json()["error"]) == (404, "not_found")
