@@ -23,8 +23,8 @@ def starting_vectors(bags: Table, table: Table, dimensions: int, *, seed: int) -
     width = min(dimensions + _MORE, *bags.shape, table.shape[1])
     found = np.random.default_rng(seed).standard_normal((table.shape[1], width), np.float32)
     for _ in range(_ITERATIONS):
-        for seen in (lambda its: rows @ (table @ its), lambda its: table.T @ (rows.T @ its)):
-            found = np.linalg.qr(seen(found))[0].astype(np.float32)  # an orthonormal basis of the columns' space
+        found = np.linalg.qr(rows @ (table @ found))[0].astype(np.float32)  # a basis of the columns' space
+        found = np.linalg.qr(table.T @ (rows.T @ found))[0].astype(np.float32)
     projected = (rows @ (table @ found)).astype(np.float64)
     _, directions = np.linalg.eigh(projected.T @ projected)
     vectors = (found @ directions[:, ::-1].astype(np.float32))[:, :dimensions]
