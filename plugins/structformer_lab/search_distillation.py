@@ -73,6 +73,7 @@ def distil_search(workspace: str | Path, options: TrainingOptions, mode: RunMode
         objective=partial(SearchObjective, lists=lists, options=objective),
         mix=drawn.samples.mix(options.mix),
         shares=(0.5, 1.0),
+        taught=DenseJudge(lists, drawn.taught) if drawn.taught else None,
     )
     return train_ranker(workspace, chosen, mode, source=source)
 

@@ -29,6 +29,8 @@ class Judged:
     """Lower end of its gain's 95 % interval."""
     first_high: float
     measure: str = field(default="nDCG@10", kw_only=True)
+    taught: tuple[int, float, float] | None = field(default=None, kw_only=True)
+    """Held-out questions of documents that other questions taught: how many, `measure` untrained and trained."""
     site: bool = field(default=False, kw_only=True)
     """Whether pages have outlines of their own, as a site's: a trained query side is used on a shown gain alone."""
 
@@ -49,15 +51,22 @@ class Judged:
 
     @property
     def is_loss(self) -> bool:
-        """Whether the trained weights did worse by 0.01 or more, or by more than chance explains."""
-        return self.gain <= -_TOLERATED or self.high < 0 or self.first_high < 0
+        """Whether the trained weights did worse by 0.01 or more, or by more than chance explains; or by 0.01 or more on
+        questions of documents that they were taught."""
+        _, untrained, trained = self.taught or (0, 0.0, 0.0)
+        gain = min(self.gain, trained - untrained)
+        return gain <= -_TOLERATED or self.high < 0 or self.first_high < 0
 
     def in_words(self) -> str:
-        """Return the figures, in a sentence."""
+        """Return the figures, in a sentence or two."""
+        taught = ""
+        if self.taught:
+            count, untrained, trained = self.taught
+            taught = f" On {count} others, of documents it learned from, {trained:.3f} ({trained - untrained:+.3f})."
         return (
             f"On {self.questions} {self.by} {self.measure} is {self.trained:.3f}, where {self.against} has "
             f"{self.untrained:.3f} ({self.gain:+.3f}, 95 % interval {self.low:+.3f} to {self.high:+.3f}); the right "
-            f"document comes first for {self.first_trained:.0%}, where it did for {self.first_untrained:.0%}."
+            f"document comes first for {self.first_trained:.0%}, where it did for {self.first_untrained:.0%}.{taught}"
         )
 
 

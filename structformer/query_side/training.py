@@ -110,6 +110,8 @@ class Questions:
     samples: TrainingQueries
     held: list[int]
     """The questions that are held out to judge by; none of a corpus with too few."""
+    taught: list[int]
+    """Questions held out of documents that others teach."""
     queries: BaseModel | None
     """The query encoder to start from; None: the base."""
 
@@ -138,7 +140,7 @@ def drawn_questions(
         untrained,
         CrossFitted(halves) if halves else None,
     )
-    asked, samples, held, drawn = training_queries(
+    asked, samples, held, taught, drawn = training_queries(
         corpus,
         ReferenceGraph.open(workspace, corpus),
         search,
@@ -148,7 +150,7 @@ def drawn_questions(
         log=log,
         progress=(lambda done, total: progress("questions", done, total)) if progress else None,
     )
-    kept = sum(samples.counts.values()) + len(held)
+    kept = sum(samples.counts.values()) + len(held) + len(taught)
     mode.listener.say(
         f"{drawn} questions drawn, of {_asked_of(asked, units, documents)}; the untrained search finds {kept} of their "
         f"documents in the first {ROUND_TRIP}"
@@ -158,7 +160,7 @@ def drawn_questions(
             "no sentence of this corpus reads like a question that the rest of its document answers: "
             "`structformer train --side both` learns from its structure instead"
         )
-    return Questions(search, asked, samples, held, queries)
+    return Questions(search, asked, samples, held, taught, queries)
 
 
 def _question_source(
@@ -175,6 +177,7 @@ def _question_source(
         passages=drawn.search.encoder.passages or drawn.search.encoder,
         mix=drawn.samples.mix(options.mix),
         query_model=drawn.queries,
+        taught=Judge(drawn.asked, drawn.taught) if drawn.taught else None,
         site=drawn.search.own_outlines > _SITE,
     )
 

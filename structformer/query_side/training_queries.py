@@ -34,6 +34,7 @@ from structformer.training.judged.judging import NDCG, Floats, Ranks
 ROUND_TRIP = 11  # a question is kept if the untrained hybrid finds its document among the first so many
 _MOST_HELD_OUT = 300
 _FEWEST_HELD_OUT = 20
+_TAUGHT_SHARE = 4  # of taught documents with several questions, one in so many keeps one back to judge by
 _MOST_SHARES = 3  # times the usual share of documents, that are held out where these have too few questions
 _OPENING_WEIGHT = 3.0  # openings are drawn so much more often than other questions
 _BATCH = 128
@@ -120,8 +121,9 @@ def training_queries(
     most: int = MOST_PSEUDO_QUERIES,
     log: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[PseudoQueryScores, TrainingQueries, list[int], int]:
-    """Return what is learned from, the numbers of the questions that are held out, and how many were drawn.
+) -> tuple[PseudoQueryScores, TrainingQueries, list[int], list[int], int]:
+    """Return what is learned from, the numbers of the questions that are held out with their documents and of those
+    held out of documents that are taught by others, and how many were drawn.
 
     Nothing is held out if three tenths of the documents have fewer than 20 questions, or there are under 40 documents.
     log: people's queries, whose lengths the questions take; those that have an agreed answer are learned from.
@@ -148,9 +150,18 @@ def training_queries(
         held = []
     judged = {asked.questions[number].document for number in held}
     learned = [number for number in kept if asked.questions[number].document not in judged]
-    held = held[:_MOST_HELD_OUT]
+    taught = kept_back(asked, learned)[:_MOST_HELD_OUT] if held else []
+    learned = sorted({*learned}.difference(taught))
     samples = TrainingQueries(asked, learned, documents, corpus.fingerprint)
-    return asked, samples, held, len(drawn)
+    return asked, samples, held[:_MOST_HELD_OUT], taught, len(drawn)
+
+
+def kept_back(asked: PseudoQueryScores, learned: Sequence[int]) -> list[int]:
+    """Return the last question of every fourth document that has several of these questions."""
+    by_document: dict[int, list[int]] = {}
+    for number in learned:
+        by_document.setdefault(asked.questions[number].document, []).append(number)
+    return [numbers[-1] for numbers in by_document.values() if len(numbers) > 1][::_TAUGHT_SHARE]
 
 
 def query_lengths(queries: Sequence[str]) -> tuple[int, int] | None:

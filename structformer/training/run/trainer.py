@@ -27,7 +27,7 @@ from structformer.storage.files import replacing_folder
 from structformer.storage.seal import Sealed, seal
 from structformer.training.data.drawing import Wanted, current_samples, nothing_to_learn, without_negatives
 from structformer.training.data.example_order import ExampleOrder, ExampleSource
-from structformer.training.judged.judging import Judge, Weights, set_weights, weights_of
+from structformer.training.judged.judging import Judge, Weights, ranks_on, set_weights, weights_of
 from structformer.training.objectives.objectives import Objective
 from structformer.training.objectives.teacher import CrossEncoderTeacher
 from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
@@ -287,8 +287,12 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
         ground.accelerator.num_processes,
         one_example=request.mode.dry_run,
     )
-    weights, site = weights_of(start.ranker.model), bool(source and source.site)
-    return Judging(development, judged_by, shares, measured.base_ranks, weights, site), measured
+    weights = weights_of(start.ranker.model)
+    taught = source.taught if source and judged is None else None
+    taught_base = taught and ranks_on(start.ranker, taught)
+    site = bool(source and source.site)
+    judging = Judging(development, judged_by, shares, measured.base_ranks, weights, taught, taught_base, site)
+    return judging, measured
 
 
 def _plan(request: _Request, ground: _Ground, start: _Start, measured: Measured, reserve: float) -> TrainingPlan:

@@ -43,6 +43,10 @@ class Judging:
     """Shares of trained weights to try."""
     base_ranks: Ranks | None
     base_weights: Weights
+    taught: Judge | None = None
+    """Held-out questions of documents that other questions taught."""
+    taught_base: Ranks | None = None
+    """Their ranks by the untrained ranker."""
     site: bool = False
     """Whether pages have outlines of their own."""
 
@@ -83,6 +87,7 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
     scores = {share: mean_gain(its, development) for share, its in ranks.items()}
     kept = max(scores, key=lambda share: (scores[share], share))
     mix_weights(ranker.model, before, trained, kept)
+    taught = _taught(ranker, judging)
     scores = {0.0: mean_gain(judging.base_ranks, development), **scores}
     without, against = judging.base_ranks, "the untrained model"
     if ranker_kind(ranker.kind).joint and (given := given_ranks(development)) is not None:
@@ -100,7 +105,16 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
         measure=measure_of(development),
         groups=groups_of(without, development),
     )
-    return Verdict(scores, kept, replace(judged, site=judging.site))
+    return Verdict(scores, kept, replace(judged, taught=taught, site=judging.site))
+
+
+def _taught(ranker: Ranker, judging: Judging) -> tuple[int, float, float] | None:
+    """Return how many held-out questions of taught documents there are, and their means before and after."""
+    if judging.taught is None or judging.taught_base is None:
+        return None
+    ranks = ranks_on(ranker, judging.taught)
+    untrained, trained = (round(mean_gain(each, judging.taught), 4) for each in (judging.taught_base, ranks))
+    return len(ranks), untrained, trained
 
 
 def _encoder_without(ranker: Ranker, base: BaseModel) -> Ranker | None:
