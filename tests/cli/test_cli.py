@@ -320,7 +320,7 @@ def test_help_groups_the_commands_and_lists_recipes_and_tasks_with_their_sources
     assert re.findall(r"^(\w+):", shown, re.MULTILINE) == [
         "Usage", "Options", "Read", "Search", "Serve", "Learn", "Measure", "Share", "More", "Research",
     ]  # fmt: skip
-    assert re.search(r"^Research: agent, distill, experiment", shown, re.MULTILINE)
+    assert re.search(r"^Research: agent, benchmark, distill, experiment", shown, re.MULTILINE)
     for command in ("train", "sample"):
         assert re.search(r"^  srr +Su et al., Wikiformer", run(command, "--help", "--all").out, re.MULTILINE)
 
