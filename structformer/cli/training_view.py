@@ -10,6 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from structformer.cli.common import Output
 from structformer.cli.progress import duration
 
@@ -170,7 +172,9 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
     out.result(verdict(result.judged, by_itself=by_itself, query_side=result.side == "query"))
     if result.steps == result.plan.steps:
         out.say(f"to repeat this exactly: --max-steps {result.steps} --seed {seed}")
-    out.say(f"curves: structformer report {result.folder.name} -w {workspace}")
+    context = click.get_current_context().find_root()
+    if isinstance(context.command, click.Group) and "report" in context.command.list_commands(context):
+        out.say(f"curves: structformer report {result.folder.name} -w {workspace}")
     out.say(f"\nnext: {_next(result, workspace)}")
 
 
