@@ -161,7 +161,7 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
     if result.best_step not in (0, result.steps):
         out.result(f"the weights of step {result.best_step} did best on {result.judged_by} and were taken")
     if result.development:
-        ends = {0: "base", 1: "trained"}
+        ends = {0.0: "base", 1.0: "trained"}
         development = result.development.items()
         scores = ", ".join(f"{ends.get(share, f'{share:.0%} trained')} {score:.3f}" for share, score in development)
         out.result(f"{result.plan.measure} on {result.judged_by}: {scores}")

@@ -289,7 +289,7 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
     )
     weights = weights_of(start.ranker.model)
     taught = source.taught if source and judged is None else None
-    taught_base = taught and ranks_on(start.ranker, taught)
+    taught_base = None if taught is None else ranks_on(start.ranker, taught)
     site = bool(source and source.site)
     judging = Judging(development, judged_by, shares, measured.base_ranks, weights, taught, taught_base, site)
     return judging, measured
