@@ -7,11 +7,13 @@ from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.documents.page_places import asked_places
 from structformer.retrieval.query_parts import Searched
 from structformer.retrieval.rankings.ranking import Ranking
+from structformer.text.version_marks import VERSION
 
 _LOOKED_AT = 10  # documents of a ranking whose titles are looked at; documents of one file name
 _SECTIONS = 30  # passages of a ranking that are looked through for those of its first document
 _IS_RIGHT = 0.9  # how likely a document is right whose name the query is
 _SITE_NAME = re.compile(r"\s(?:[—–|·:-]|::)\s")
+_BESIDE_VERSION = re.compile(r"^ ?(?:version|release) | v(?=[0-9])| ")  # what may stand before or around a version
 _JOINTS = str.maketrans("", "", " -")
 
 
@@ -37,15 +39,23 @@ def put_named_first(opened: Searched, ranking: Ranking, query: str, documents: A
 
 
 def _put_section_first(opened: Searched, ranking: Ranking, asked: str) -> None:
-    """Of the first document put the section first whose heading the query is; of a heading without text of its own,
-    which lists the headings below it, the section below it that the query names.
+    """Of the first document put the section first whose heading the query is, or the shortest with its version; of a
+    heading without text of its own, which lists the headings below it, the section below it that the query names.
     """
     owner = opened.owners[ranking.ranked[0][0]] if ranking.ranked else -1
-    its = {unit: opened.units[unit] for unit, _ in ranking.ranked[:_SECTIONS] if opened.owners[unit] == owner}
-    below = [(*first.path, line) for first in [*its.values()][:1] for line in first.text.split("\n")]
-    called = [unit for unit, each in its.items() if each.section and f" {comparable(each.title)} " == asked]
-    named = [unit for unit, each in its.items() if each.path in below and f" {comparable(each.title)} " in asked]
-    put_first(ranking, [*called, *named][:1])
+    sections = {unit: opened.units[unit] for unit, _ in ranking.ranked[:_SECTIONS] if opened.owners[unit] == owner}
+    below = [(*first.path, line) for first in [*sections.values()][:1] for line in first.text.split("\n")]
+    titles = {unit: f" {comparable(each.title)} " for unit, each in sections.items()}
+    called = [unit for unit, each in sections.items() if each.section and titles[unit] == asked]
+    version = _BESIDE_VERSION.sub("", asked)
+    of_version = [unit for unit, title in titles.items() if sections[unit].section and _first_version(title) == version]
+    named = [unit for unit, each in sections.items() if each.path in below and titles[unit] in asked]
+    put_first(ranking, [*called, *sorted(of_version, key=lambda unit: len(titles[unit])), *named][:1])
+
+
+def _first_version(title: str) -> str | None:
+    """Return the first version that a heading names, without its v."""
+    return next((found[0].removeprefix("v") for found in VERSION.finditer(title)), None)
 
 
 def _unit_at(opened: Searched, document: int, anchor: str, best: dict[int, int]) -> int:

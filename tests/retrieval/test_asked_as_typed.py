@@ -9,6 +9,10 @@ PAGES = {
     "errors.md": "# Errors\n\nThere is no reader mapped for the id: check the registration of the reader.\n",
     "json.md": "# JSON\n\nA json file holds json values. Files of json are small.\n",
     "log.md": "# Log\n\n## v2.3.1\n\n### Fixes\n\nThe rack was mended.\n\n## v2.3.10\n\n### Fixes\n\nThe rack was mended.\n",
+    "history.md": (
+        "# History\n\n## 3.6.13 (2031-07-23)\n\nThe 3.6.13 sail is new.\n\n### Mended\n\nSee 3.6.13 of the sail, 3.6.13.\n\n"
+        "## 3.6.12 (2031-06-02)\n\nUpdate to 3.6.13 at once: 3.6.12, unlike 3.6.13, leaks.\n"
+    ),
     "code.md": "# CVE-2031-1234\n\nMended in the anchor.\n",
     "ships/set-up.md": "# Before you sail\n\nHoist the sail.\n",
     "other.md": "# Links\n\nRead `ships/set-up.md`, set up the file.\n",
@@ -64,6 +68,11 @@ def test_a_heading_without_text_is_a_result_and_a_version_is_not_another(retriev
     assert hits[0].path == ("Log", "v2.3.1")
     assert hits[0].text == "Fixes"
     assert hits.confident
+
+
+@pytest.mark.parametrize("query", ["3.6.13", "v3.6.13", "version 3.6.13"])
+def test_a_version_finds_its_own_heading_whatever_else_that_says(retriever, query):
+    assert retriever.search(query)[0].path == ("History", "3.6.13 (2031-07-23)")
 
 
 def test_the_neighbour_of_a_code_is_no_sure_answer(retriever):
