@@ -102,7 +102,7 @@ class Names:
         return [row for row, _ in self._rows.ranked(query, many)]
 
     def hides_words(self, chunk: str) -> bool:
-        """Whether all but one word of a chunk are function words: `back-up` is no other way to say "back"."""
+        """Whether all but one word of a chunk are function words: `back-up` is not a way to write "back"."""
         return self.has_small_words(chunk) and len(self._rows.telling(chunk)) < 2
 
     def _parted_word(self, word: str) -> list[str]:
@@ -122,8 +122,8 @@ class Names:
         return len(words) > 1 and len(self._rows.telling(text)) < len(words[:LONGEST_PHRASE])
 
     def absent(self, query: str) -> str:
-        """The name that a query is, stop words ignored, or the only reference number in it, if no row has that whole,
-        or the name that it ends with or that stands before a value; else "".
+        """Return the name that a query is, stop words ignored, or the only reference number in it, if no row has all of
+        it, or the name at its end or before a value; else "".
         """
         chunks = self._telling(query.split()[:LONGEST_PHRASE])
         names = chunks if len(chunks) == 1 else REFERENCE.findall(" ".join(chunks))
