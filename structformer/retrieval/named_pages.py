@@ -46,16 +46,14 @@ def _put_section_first(opened: Searched, ranking: Ranking, asked: str) -> None:
     sections = {unit: opened.units[unit] for unit, _ in ranking.ranked[:_SECTIONS] if opened.owners[unit] == owner}
     below = [(*first.path, line) for first in [*sections.values()][:1] for line in first.text.split("\n")]
     titles = {unit: f" {comparable(each.title)} " for unit, each in sections.items()}
-    called = [unit for unit, each in sections.items() if each.section and titles[unit] == asked]
     version = _BESIDE_VERSION.sub("", asked)
-    of_version = [unit for unit, title in titles.items() if sections[unit].section and _first_version(title) == version]
+    versions = {unit: [each.removeprefix("v") for each in VERSION.findall(title)][:1] for unit, title in titles.items()}
+    called = [unit for unit, title in titles.items() if title == asked or versions[unit] == [version]]
+    called = sorted((unit for unit in called if sections[unit].section), key=lambda unit: len(titles[unit]))
     named = [unit for unit, each in sections.items() if each.path in below and titles[unit] in asked]
-    put_first(ranking, [*called, *sorted(of_version, key=lambda unit: len(titles[unit])), *named][:1])
-
-
-def _first_version(title: str) -> str | None:
-    """Return the first version that a heading names, without its v."""
-    return next((found[0].removeprefix("v") for found in VERSION.finditer(title)), None)
+    first = next(iter([*called, *named]), None)
+    if first is not None and first != ranking.ranked[0][0]:
+        put_first(ranking, [first])
 
 
 def _unit_at(opened: Searched, document: int, anchor: str, best: dict[int, int]) -> int:

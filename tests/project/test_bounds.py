@@ -19,7 +19,7 @@ LINES = {
     "agent": 532,
     "asciidoc": 1_454,
     "cluster": 113,
-    "core": 39_934,
+    "core": 39_932,
     "demo": 208,
     "devkit": 1_423,
     "engines": 1_167,
@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_558,
     "readers": 19_542,
     "research": 7_385,
-    "all": 85_252,
+    "all": 85_250,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
