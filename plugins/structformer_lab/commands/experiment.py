@@ -72,8 +72,8 @@ def command(
     Wikiformer's: zero-shot and finetuned (table 2, and with --candidates table 3), long-texts (table 4), ablation and
     ablation-finetuned (table 5), sizes (figure 4). HARP's: harp (table 2), harp-ensemble (table 3), harp-ablation
     (table 4), few-shot and many-queries (figure 3). fandom: ColBERT re-ranking and retrieving. agent: the
-    section-title agent (figures 2 and 3). Others': seal, links, autoencoders, insent. Your own FILE is TOML: see
-    docs/reference/experiments.md. A killed experiment resumes at its row's last checkpoint.
+    section-title agent (figures 2 and 3). Others': seal, links, autoencoders, insent, written. Your own FILE is TOML:
+    see docs/reference/experiments.md. A killed experiment resumes at its row's last checkpoint.
     `torchrun -m structformer experiment` trains each row on several devices."""
     from structformer.evaluation import write_page
     from structformer.workspace import Workspace, check_folder, new_folder
