@@ -54,7 +54,7 @@ def test_what_one_machine_makes_another_one_searches(run, bucket, machine, tmp_p
     folder = write_pages(tmp_path / "pages", PAGES)
     machine("a")
     ingested = run("ingest", folder, "-w", bucket)
-    assert (ingested.code, f"structformer train -w {bucket}" in ingested.out) == (0, True)
+    assert (ingested.code, f"structformer index -w {bucket}" in ingested.out) == (0, True)
     assert run("index", "-w", bucket, "--encoder", "none").code == 0
     copy = machine("b")
     assert found(run, bucket) == "reef.md"
