@@ -68,8 +68,8 @@ class DecoderObjective(CondenserObjective):
 
     def embedded(self, ids: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
         """(texts, tokens, width) in the type of `like`, without [CLS]. ids: (texts, tokens)."""
-        found: torch.Tensor = self.embeddings(inputs_embeds=self.model.get_input_embeddings()(ids))
-        return found[:, 1:].to(like.dtype)
+        vectors: torch.Tensor = self.embeddings(inputs_embeds=self.model.get_input_embeddings()(ids))
+        return vectors[:, 1:].to(like.dtype)
 
 
 class RetroMAEObjective(DecoderObjective):

@@ -35,7 +35,7 @@ LINES = {
     "papers": 2_101,
     "records": 539,
     "rst": 1_377,
-    "serve": 8_446,
+    "serve": 8_445,
     "sites": 1_919,
     "web": 1_189,
     "webformer": 807,
@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_558,
     "readers": 19_542,
     "research": 7_385,
-    "all": 85_250,
+    "all": 85_249,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {

@@ -52,13 +52,13 @@ def command(sets: Path, pipelines: tuple[str, ...], measures: str, workspace: Pa
 def _sets(named: Path) -> list[Path]:
     """Return the sets of a benchmark. Raises UsageError if it has none."""
     if named.is_dir():
-        found = sorted(path.parent for path in named.glob("*/queries.jsonl"))
+        sets = sorted(path.parent for path in named.glob("*/queries.jsonl"))
     elif str(named).lower() == "nanobeir":
         with needed_for("an id of ir_datasets"):
             from ir_datasets import registry
-        found = sorted(Path(name) for name in registry if name.startswith("nano-beir/"))
+        sets = sorted(Path(name) for name in registry if name.startswith("nano-beir/"))
     else:
-        found = []
-    if not found:
+        sets = []
+    if not sets:
         raise UsageError(f"{named} is neither NanoBEIR nor a folder that holds BEIR folders, each with queries.jsonl")
-    return found
+    return sets

@@ -12,14 +12,13 @@ from structformer_serve.commands.serve import ask_options, check_packages
 
 @click.command("ask")
 @click.argument("question")
-@click.option("--anyway", is_flag=True, help="Ask the model even if there is no sure match.")
+@click.option("--anyway", is_flag=True, help="Ask the model even without a sure match.")
 @ask_options
 @common_options
 def command(question: str, anyway: bool, ask: str, ask_model: str, workspace: Path, out: Output) -> int:
     """Answer QUESTION from the documents with the language model at --ask, citing the sections that it read.
 
-    Exit code 1 if there is no sure match, so that without --anyway no model is asked, or if the model cannot be
-    reached."""
+    Exit code 1 if the model cannot be reached, or without a sure match: the model is asked then only with --anyway."""
     check_packages()
     from pydantic import ValidationError
 

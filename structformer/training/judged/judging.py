@@ -184,14 +184,14 @@ def order_by_words(queries: Sequence[str], texts: Sequence[str]) -> npt.NDArray[
     words = [Counter(cut.analyze(spaced(text))) for text in texts]
     average = sum(each.total() for each in words) / max(1, len(texts))
     weights: dict[str, dict[int, float]] = {}
-    for row, counts in enumerate(words):
+    for row, (counts, length) in enumerate((each, each.total()) for each in words):
         for word, count in counts.items():
-            weights.setdefault(word, {})[row] = saturation(count, counts.total(), average)
+            weights.setdefault(word, {})[row] = saturation(count, length, average)
     scores = np.zeros((len(queries), len(texts)))
     for number, query in enumerate(queries):
         for word in cut.analyze(spaced(query)):
-            found = weights.get(word, {})
-            scores[number, list(found)] += idf(len(found), len(texts)) * np.array([*found.values()])
+            holding = weights.get(word, {})
+            scores[number, list(holding)] += idf(len(holding), len(texts)) * np.array([*holding.values()])
     return np.argsort(-scores, axis=1, kind="stable")
 
 

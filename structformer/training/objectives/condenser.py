@@ -28,7 +28,7 @@ _ENCODER = "model."  # what the names of the encoder's weights begin with
 
 
 class CondenserObjective(BiEncoderObjective):
-    """Masked words guessed by two more layers, whatever the encoder BERT's, that read the last [CLS] beside the other
+    """Masked words guessed by two more BERT layers, whatever the encoder, that read the last [CLS] beside the other
     tokens of the middle layer, so that what they lack must be in [CLS]; and by the last layer, whose loss comes as that
     of the masked words. These two layers and the head for masked words are saved beside the encoder, which does not
     need them. A training from that folder goes on with them, as coCondenser does from Condenser; from any other the
