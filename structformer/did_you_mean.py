@@ -18,8 +18,8 @@ def nearest(word: str, names: Iterable[str]) -> str:
     plain: dict[str, str] = {}
     for name in names:
         plain.setdefault(_plain(name), name)
-    found = get_close_matches(_plain(word), plain, 1, _ALIKE)
-    return plain[found[0]] if found else ""
+    matches = get_close_matches(_plain(word), plain, 1, _ALIKE)
+    return plain[matches[0]] if matches else ""
 
 
 def did_you_mean(words: str | Iterable[str], names: Iterable[str], *, between: str = ", ", more: str = "") -> str:

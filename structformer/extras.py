@@ -86,10 +86,10 @@ def install_command(*extras: str) -> str:
 def _came_from() -> dict[str, Any]:
     """Return pip's record of where structformer came from; empty if from an index."""
     try:
-        found = json.loads(distribution("structformer").read_text("direct_url.json") or "{}")
+        origin = json.loads(distribution("structformer").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return origin if isinstance(origin, dict) else {}
 
 
 @contextmanager

@@ -73,9 +73,9 @@ def box(title: str, *parts: str) -> str:
     return f'<div class="structformer">{_STYLE}<p><strong>{text(title)}</strong></p>{"".join(parts)}</div>'
 
 
-def note(said: object) -> str:
+def note(message: object) -> str:
     """Return a line in a quieter tone."""
-    return f'<p class="quiet">{text(said, 400)}</p>'
+    return f'<p class="quiet">{text(message, 400)}</p>'
 
 
 def more(count: int, what: str) -> str:
@@ -136,12 +136,12 @@ class Bars:
         self._drawn = now
         self.show(stage, done, total)
 
-    def show(self, stage: str, done: int, total: int, said: str = "") -> None:
-        """Draw a stage's bar, with what is said beside it in the place of its share."""
+    def show(self, stage: str, done: int, total: int, more: str = "") -> None:
+        """Draw a stage's bar, with more words beside it in the place of its share."""
         share = 1.0 if total <= 0 else min(1.0, done / total)
         ipython = import_module("IPython.display")
         shown = ipython.HTML(
-            f'<div><progress max="1" value="{share:.3f}"></progress> {text(stage)} {text(said or f"{share:.0%}")}</div>'
+            f'<div><progress max="1" value="{share:.3f}"></progress> {text(stage)} {text(more or f"{share:.0%}")}</div>'
         )
         if stage in self._bars:
             self._bars[stage].update(shown)

@@ -164,7 +164,7 @@ class Plugins:
         asked = (hook, frozenset(taken))
         if asked in self._supplied:
             return self._supplied[asked]
-        found: dict[str, tuple[T, str]] = {}
+        supplied: dict[str, tuple[T, str]] = {}
         for plugin in list(self.installed):
             module = self.manager.get_plugin(plugin.name)
             if plugin.error or not hasattr(module, hook):
@@ -174,22 +174,22 @@ class Plugins:
                 for name, item in items.items():
                     if not isinstance(item, kind):
                         raise TypeError(f"{item!r} is not a {kind.__name__}")
-                    if name in taken or name in found:
+                    if name in taken or name in supplied:
                         raise ValueError(f"there is a {what} {name!r} already")
             except Exception as failure:
                 self._failed(plugin, failure)
                 continue
-            found.update({name: (item, plugin.name) for name, item in items.items()})
+            supplied.update({name: (item, plugin.name) for name, item in items.items()})
             plugin.supplies[what] = list(items)
-        self._supplied[asked] = found
-        return found
+        self._supplied[asked] = supplied
+        return supplied
 
     @cached_property
     def _formats(self) -> dict[str, tuple[Format, str]]:
         """The formats with their plugins' names, asked for when the first is needed: parsers are slow to import."""
-        found = self.supplied("structformer_formats", "format", Format)  # type: ignore[type-abstract]
-        add_page_suffixes(suffix for format, _ in found.values() for suffix in format.suffixes)
-        return found
+        formats = self.supplied("structformer_formats", "format", Format)  # type: ignore[type-abstract]
+        add_page_suffixes(suffix for format, _ in formats.values() for suffix in format.suffixes)
+        return formats
 
     @property
     def site_generators(self) -> dict[str, SiteGenerator]:
@@ -243,8 +243,8 @@ class Plugins:
         if self._is_copied_source(path):
             return []
         for lower in dict.fromkeys((path.lower(), without_template(path).lower())):
-            if found := [format for format in self.formats.values() if lower.endswith(format.suffixes)]:
-                return found
+            if formats := [format for format in self.formats.values() if lower.endswith(format.suffixes)]:
+                return formats
         return []
 
     def detect(self, path: str, head: bytes) -> tuple[Format | None, str]:

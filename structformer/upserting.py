@@ -45,5 +45,5 @@ def _changed(workspace: Workspace, rows: Mapping[str, Rows], ids: Sequence[str],
     with workspace.writing("structformer upsert" if rows else "structformer delete"):
         changed = change_given(workspace, rows, ids)
         if index and workspace.has("index") and is_stale(workspace) and Corpus.open(workspace).document_count:
-            build_index(workspace, say=lambda said: None)  # it was said of this index before
+            build_index(workspace, say=lambda message: None)  # it was said of this index before
     return changed

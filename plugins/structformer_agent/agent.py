@@ -100,7 +100,7 @@ class NaiveBayes:
         if not all(sizes.values()):
             return None
         vocabulary = sorted(counts[True] | counts[False])
-        totals = {label: found.total() + len(vocabulary) for label, found in counts.items()}
+        totals = {label: words_of_label.total() + len(vocabulary) for label, words_of_label in counts.items()}
         weights = {
             word: math.log((counts[True][word] + 1) / totals[True])
             - math.log((counts[False][word] + 1) / totals[False])
@@ -221,8 +221,8 @@ class SearchAgent:
         chosen = self._retriever.pipeline(pipeline)
         first = self._retriever.opened.run([query], chosen, documents, [name])[0]
         queries = [f"{query} {title}" for title in self.titles(query, first, name)]
-        found = [first, *self._retriever.opened.run(queries, chosen, documents, [name] * len(queries))]
-        return self._relevant(found, name) if self._judged else found
+        rankings = [first, *self._retriever.opened.run(queries, chosen, documents, [name] * len(queries))]
+        return self._relevant(rankings, name) if self._judged else rankings
 
     def titles(self, query: str, ranking: Ranking, name: str = "") -> list[str]:
         """Return the section titles that a query is searched with next. ranking: the query's own."""
@@ -234,11 +234,11 @@ class SearchAgent:
             ranking = source.opened.run([query], source.pipeline("lexical"))[0]
         else:
             source = self._retriever
-        found = self._sections(source, ranking)
-        if self._choose == "first" or not found:
-            return list(found)[:TITLES]
-        likeness = self._likeness(self._descriptions.get(name, query), found)
-        nearest = sorted(found, key=lambda title: -likeness[title])[:TITLES]
+        sections = self._sections(source, ranking)
+        if self._choose == "first" or not sections:
+            return list(sections)[:TITLES]
+        likeness = self._likeness(self._descriptions.get(name, query), sections)
+        nearest = sorted(sections, key=lambda title: -likeness[title])[:TITLES]
         if self._choose != "classifier":
             return nearest
         if self._classifier is None:
@@ -251,28 +251,28 @@ class SearchAgent:
         asked, *means = self._means([query, *texts])
         return [-1.0 if asked is None or mean is None else float(asked @ mean) for mean in means]
 
-    def _likeness(self, query: str, found: Mapping[str, str]) -> dict[str, float]:
-        texts = list(found.values() if self._choose == "texts" else found)
-        return dict(zip(found, self.likeness(query, texts), strict=True))
+    def _likeness(self, query: str, titles: Mapping[str, str]) -> dict[str, float]:
+        texts = list(titles.values() if self._choose == "texts" else titles)
+        return dict(zip(titles, self.likeness(query, texts), strict=True))
 
     def _means(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32] | None]:
         """Return the mean of each text's word vectors, None where it has none."""
         if self._vectors is not None:
-            return [found.mean(0) if len(found := self._vectors.of(text)) else None for text in texts]
+            return [those.mean(0) if len(those := self._vectors.of(text)) else None for text in texts]
         words = [_WORD.findall(text) for text in texts]
-        distinct = list(dict.fromkeys(word for found in words for word in found))
+        distinct = list(dict.fromkeys(word for those in words for word in those))
         vectors = dict(zip(distinct, self._encode(distinct), strict=True)) if distinct else {}
-        return [np.mean([vectors[word] for word in found], axis=0) if found else None for found in words]
+        return [np.mean([vectors[word] for word in those], axis=0) if those else None for those in words]
 
     def _sections(self, source: Retriever, ranking: Ranking) -> dict[str, str]:
         """Return the titles of the first documents' sections, with their texts."""
         owners = source.opened.owners
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for document in list(dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked))[: self._documents]:
             for unit in (source.units[number] for number in range(*source.opened.units_of(document))):
                 if unit.section and not is_see_also(unit.title):
-                    found[unit.title] = f"{found[unit.title]}\n{unit.text}" if unit.title in found else unit.text
-        return found
+                    texts[unit.title] = f"{texts[unit.title]}\n{unit.text}" if unit.title in texts else unit.text
+        return texts
 
     def _relevant(self, rankings: Sequence[Ranking], name: str) -> list[Ranking]:
         """Return the rankings without the documents that the classifier of judged documents takes for irrelevant."""

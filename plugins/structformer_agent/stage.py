@@ -52,13 +52,13 @@ def read_titles(path: Path) -> list[str] | dict[str, list[str]]:
 
 def read_descriptions(path: Path) -> dict[str, str]:
     """Return descriptions by query id of a file whose every line is `query id<TAB>description`. Raises UsageError."""
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for number, line in enumerate(lines_of(path), 1):
         name, tab, text = line.partition("\t")
         if line.strip() and not tab:
             raise UsageError(f"{path}, line {number}: not `query id<TAB>description`")
-        found[name.strip()] = text.strip()
-    return found
+        descriptions[name.strip()] = text.strip()
+    return descriptions
 
 
 AGENT = StageKind(

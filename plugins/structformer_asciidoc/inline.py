@@ -279,12 +279,12 @@ def _shown(text: str) -> str:
 
 def _find(text: str, end: str, place: int, dead: set[str]) -> int:
     """Return where a mark's end is, none within brackets that are escaped; -1 where there is none."""
-    found = -1 if end in dead else text.find(end, place)
-    while end == "]" and found > 0 and text[found - 1] == "\\":
-        found = text.find(end, found + 1)
-    if found < 0:
+    at = -1 if end in dead else text.find(end, place)
+    while end == "]" and at > 0 and text[at - 1] == "\\":
+        at = text.find(end, at + 1)
+    if at < 0:
         dead.add(end)
-    return found
+    return at
 
 
 def _balanced(text: str, place: int, dead: set[str]) -> int:

@@ -44,10 +44,10 @@ def _data(source: SourceFile | None) -> bytes:
 def _site(components: bytes, component: bytes) -> tuple[dict[str, str], dict[str, str]]:
     """Return the attributes that no page changes, and those that a page may: their values end with @."""
     spelt, soft = Attributes({}), set[str]()
-    for said in map(_loaded, (components, component)):
-        asciidoc = said.get("asciidoc")
+    for settings in map(_loaded, (components, component)):
+        asciidoc = settings.get("asciidoc")
         named = asciidoc.get("attributes") if isinstance(asciidoc, dict) else None
-        own = {key: said[name] for name, key in _CALLED.items() if isinstance(said.get(name), str)}
+        own = {key: settings[name] for name, key in _CALLED.items() if isinstance(settings.get(name), str)}
         for name, value in [*own.items(), *(named.items() if isinstance(named, dict) else ())][:_MOST]:
             if value is False or value is None:
                 spelt.enter(f":!{name}:")

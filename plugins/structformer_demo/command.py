@@ -58,17 +58,17 @@ def command(ctx: click.Context, folder: Path, pages: int, workspace: Path, out: 
 
     if ctx.get_parameter_source("workspace") is ParameterSource.DEFAULT:
         workspace = folder / "workspace"
-    found = list(installed_pages(pages))
-    if len(found) < 2:
+    named = list(installed_pages(pages))
+    if len(named) < 2:
         raise UsageError("none of the packages installed here has pages to read")
     documents = folder / "documents"
     with new_folder(documents, force=True) as made:
-        for page in found:
+        for page in named:
             (made / page.path).write_text(page.text, encoding="utf-8")
-    queries = {page.name: page.summary for page in found if _asks(page)}
-    judged = judged_files(folder, queries, {page.name: [page.path] for page in found})
+    queries = {page.name: page.summary for page in named if _asks(page)}
+    judged = judged_files(folder, queries, {page.name: [page.path] for page in named})
     out.say(
-        f"{len(found)} pages are in {documents}: what the installed Python packages say about themselves.\n"
+        f"{len(named)} pages are in {documents}: what the installed Python packages say about themselves.\n"
         f"{len(queries)} of the packages' one-line summaries are the questions: those that their pages do not repeat.\n"
         "Only the last command reads them."
     )
@@ -84,7 +84,7 @@ def command(ctx: click.Context, folder: Path, pages: int, workspace: Path, out: 
     compared = ["--pipeline", "lexical", "--pipeline", "hybrid:structure", "--against", "lexical"]
     report = step("evaluate", *judged, *compared, "--json", output=False)
     seconds = time.monotonic() - begun
-    out.json({"pages": len(found), "queries": len(queries), "seconds": round(seconds, 1), "report": json.loads(report)})
+    out.json({"pages": len(named), "queries": len(queries), "seconds": round(seconds, 1), "report": json.loads(report)})
     out.result(f"\n{len(queries)} questions, each to find its package's page:\n\n{score_table(report)}")
     out.say(
         f"\nAll of it took {seconds:.0f} s. On your own documents, with a page to search on:\n\n"

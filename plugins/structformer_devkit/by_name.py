@@ -65,9 +65,9 @@ def check(name: str, given: Sequence[str], app: click.Command) -> list[Checked]:
     no such thing, the plugin is disabled, or what is given is not there.
     """
     names = _names(app)
-    kinds = [kind for kind, its in names.items() if name in its]
+    kinds = [kind for kind, names_of_kind in names.items() if name in names_of_kind]
     if not kinds:
-        known = (each for its in names.values() for each in its)
+        known = (each for names_of_kind in names.values() for each in names_of_kind)
         return _plugin(name, given, known)
     if given and not {"format", "search engine"}.intersection(kinds):
         raise UsageError(f"{name} is a {kinds[0]}: a format is checked with files, and a search engine in a place")

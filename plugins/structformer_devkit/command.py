@@ -91,13 +91,13 @@ def check_command(ctx: click.Context, name: str, given: tuple[str, ...], workspa
         out.note(printable(remark))
     results = [_as_json(each) for each in checked]
     out.json(results[0] if [each.name for each in checked] == [name] else {"name": name, "checked": results})
-    broken = [each for its in checked for each in its.broken]
+    broken = [each for case in checked for each in case.broken]
     for each in broken:
         out.result(printable(str(each)))
-    for its in checked:
-        if its.rules and not its.broken:
-            on = {"format": f"{its.samples} samples", "search engine": "ten pages"}.get(its.kind, "a small corpus")
-            out.result(f"{its.name} keeps all {len(its.rules)} rules on {on}")
+    for case in checked:
+        if case.rules and not case.broken:
+            on = {"format": f"{case.samples} samples", "search engine": "ten pages"}.get(case.kind, "a small corpus")
+            out.result(f"{case.name} keeps all {len(case.rules)} rules on {on}")
     if broken:
         out.note(f"{len(broken)} rules broken")
     return 1 if broken else 0

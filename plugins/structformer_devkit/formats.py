@@ -55,11 +55,11 @@ class Broken:
         return f"{self.rule}: {self.sample}: {self.detail}"
 
 
-def carried_out(name: str, found: Iterator[Broken]) -> list[Broken]:
+def carried_out(name: str, problems: Iterator[Broken]) -> list[Broken]:
     """Return what a check of `name` finds; one that fails is itself a broken rule. Raises UsageError."""
     broken: list[Broken] = []
     try:
-        broken.extend(found)
+        broken.extend(problems)
     except UsageError:
         raise
     except Exception as error:
@@ -219,8 +219,8 @@ def hostile_bytes_are_refused_in_words(
             continue
         except Exception as error:
             line = traceback.extract_tb(error.__traceback__)[-1].lineno or 0
-            said = f"raises {type(error).__name__} ({error}) on {data[:40]!r}"
-            raised.setdefault((type(error).__name__, line), []).append(said)
+            what_came = f"raises {type(error).__name__} ({error}) on {data[:40]!r}"
+            raised.setdefault((type(error).__name__, line), []).append(what_came)
     for first, *others in raised.values():
         more = f" and {len(others)} other inputs" if others else ""
         yield f"{first}{more}; ReadError is the only error to raise"

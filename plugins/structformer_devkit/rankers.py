@@ -41,8 +41,8 @@ def _broken(kind: RankerKind, folder: Path) -> Iterator[Broken]:
     scores = ranker.score(_QUERIES, _DOCUMENTS)
     if scores.shape != (2,) or not np.isfinite(scores).all():
         yield Broken("it scores pairs", kind.name, f"two pairs gave {scores!r}")
-    if not kind.joint and (found := ranker.score_all(_QUERIES, _DOCUMENTS)).shape != (2, 2):
-        yield Broken("it scores all with all", kind.name, f"two queries and two documents gave the shape {found.shape}")
+    if not kind.joint and (table := ranker.score_all(_QUERIES, _DOCUMENTS)).shape != (2, 2):
+        yield Broken("it scores all with all", kind.name, f"two queries and two documents gave the shape {table.shape}")
     yield from _broken_traits(kind, ranker)
     saved = folder / "saved"
     saved.mkdir()

@@ -44,8 +44,8 @@ def _broken(engine: SearchEngine, place: str) -> Iterator[Broken]:
             yield from _without_an_index(index)
         _write(index, units, documents)
     with closing(engine.open(place)) as index:
-        if (found := index.facts()) != (wanted := ten_pages.facts(units, documents)):
-            yield Broken("facts come back", engine.name, f"{found}, not {wanted}")
+        if (facts := index.facts()) != (wanted := ten_pages.facts(units, documents)):
+            yield Broken("facts come back", engine.name, f"{facts}, not {wanted}")
         yield from _units(index, units)
         yield from _nearest(index, units)
         yield from _by_words(index, units, documents)
@@ -99,13 +99,13 @@ def _without_an_index(index: EngineIndex) -> Iterator[Broken]:
 
 def _units(index: EngineIndex, units: Sequence[EngineUnit]) -> Iterator[Broken]:
     rule = "units come back whole"
-    found = index.units([_MANY, *(unit.number for unit in units)])
-    if set(found) != {unit.number for unit in units}:
-        yield Broken(rule, "numbers", f"{sorted(found)} of {len(units)} units and {_MANY}, which there is not")
+    kept = index.units([_MANY, *(unit.number for unit in units)])
+    if set(kept) != {unit.number for unit in units}:
+        yield Broken(rule, "numbers", f"{sorted(kept)} of {len(units)} units and {_MANY}, which there is not")
     if index.units([]):
         yield Broken(rule, "numbers", "units where none was asked for")
     for unit in units:
-        document, vector, fields = found.get(unit.number, (unit.document, unit.vector, dict(unit.fields)))
+        document, vector, fields = kept.get(unit.number, (unit.document, unit.vector, dict(unit.fields)))
         if document != unit.document or fields != unit.fields:
             yield Broken(rule, f"unit {unit.number}", f"{document} {fields}, not {unit.document} {unit.fields}")
         if vector.dtype != np.float32 or vector.shape != unit.vector.shape or not np.allclose(vector, unit.vector):
@@ -116,9 +116,9 @@ def _nearest(index: EngineIndex, units: Sequence[EngineUnit]) -> Iterator[Broken
     for number, vector in enumerate(ten_pages.vectors()):
         wanted = ten_pages.nearest(units, vector)
         for k, rule in ((_MANY, "the nearest are those of an exact search"), (_FEW, "k is the most that is found")):
-            found = index.nearest(vector, k)
-            if [unit for unit, _ in found] != [unit for unit, _ in wanted[:k]] or _differ(found, wanted[:k]):
-                yield Broken(rule, f"vector {number}, k {k}", f"{_shown(found)}, not {_shown(wanted[:k])}")
+            ranked = index.nearest(vector, k)
+            if [unit for unit, _ in ranked] != [unit for unit, _ in wanted[:k]] or _differ(ranked, wanted[:k]):
+                yield Broken(rule, f"vector {number}, k {k}", f"{_shown(ranked)}, not {_shown(wanted[:k])}")
 
 
 def _by_words(index: EngineIndex, units: Sequence[EngineUnit], documents: Sequence[EngineDocument]) -> Iterator[Broken]:
@@ -126,13 +126,13 @@ def _by_words(index: EngineIndex, units: Sequence[EngineUnit], documents: Sequen
         for terms in (*ten_pages.QUERIES, ("submarine",), ()):
             sample = f"{what} with {' '.join(terms) or 'no word'}"
             wanted = ten_pages.by_words(texts, terms)
-            found = index.by_words(terms, _MANY, documents=what == "documents")
-            if _differ(_shares(found), _shares(wanted)):
-                yield Broken("words are ranked by BM25", sample, f"{_shown(found)}, not {_shown(wanted)}")
+            ranked = index.by_words(terms, _MANY, documents=what == "documents")
+            if _differ(_shares(ranked), _shares(wanted)):
+                yield Broken("words are ranked by BM25", sample, f"{_shown(ranked)}, not {_shown(wanted)}")
             few = index.by_words(terms, _FEW, documents=what == "documents")
             # Which of several equal ones are cut off is left open.
-            if not np.allclose([score for _, score in few], [score for _, score in found[:_FEW]]):
-                yield Broken("k is the most that is found", sample, f"{_shown(few)}, not {_shown(found[:_FEW])}")
+            if not np.allclose([score for _, score in few], [score for _, score in ranked[:_FEW]]):
+                yield Broken("k is the most that is found", sample, f"{_shown(few)}, not {_shown(ranked[:_FEW])}")
 
 
 def _replaced(index: EngineIndex, units: Sequence[EngineUnit], documents: Sequence[EngineDocument]) -> Iterator[Broken]:
@@ -147,9 +147,9 @@ def _replaced(index: EngineIndex, units: Sequence[EngineUnit], documents: Sequen
         "units": set(index.units([unit.number for unit in units])),
         "nearest": {unit for unit, _ in index.nearest(ten_pages.vectors()[0], _MANY)},
     }
-    for what, found in left.items():
-        if found != numbers:
-            yield Broken(rule, what, f"{sorted(found)}, not {sorted(numbers)}")
+    for what, rows in left.items():
+        if rows != numbers:
+            yield Broken(rule, what, f"{sorted(rows)}, not {sorted(numbers)}")
     for whole in (False, True):
         if found_by_words := index.by_words(units[-1].terms, _MANY, documents=whole):
             wanted = ten_pages.by_words(half if whole else kept, units[-1].terms)
@@ -170,13 +170,13 @@ def _shares(ranked: Ranked) -> Ranked:
     return [(number, score / best) for number, score in ranked]
 
 
-def _differ(found: Ranked, wanted: Ranked) -> bool:
+def _differ(ranked: Ranked, wanted: Ranked) -> bool:
     """Whether two rankings have other numbers, or scores that are apart, or the first is not in order."""
-    scores, known = dict(found), dict(wanted)
+    scores, known = dict(ranked), dict(wanted)
     return (
-        len(found) != len(wanted)
+        len(ranked) != len(wanted)
         or scores.keys() != known.keys()
-        or found != sorted(found, key=lambda each: (-each[1], each[0]))
+        or ranked != sorted(ranked, key=lambda each: (-each[1], each[0]))
         or not np.allclose([scores[each] for each in known], list(known.values()), rtol=_CLOSE, atol=_CLOSE)
     )
 

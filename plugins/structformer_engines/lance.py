@@ -68,8 +68,8 @@ class LanceIndex:
                 .distance_type("dot")
             )
             # LanceDB's distance is one less the inner product.
-            found = asked.limit(k).select(["number", "_distance"]).to_arrow().to_pylist()
-        return in_order((row["number"], 1.0 - row["_distance"]) for row in found)
+            rows = asked.limit(k).select(["number", "_distance"]).to_arrow().to_pylist()
+        return in_order((row["number"], 1.0 - row["_distance"]) for row in rows)
 
     def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
         if not terms:
@@ -81,8 +81,8 @@ class LanceIndex:
             asked = self._database.open_table(_DOCUMENTS if documents else _UNITS).search(
                 any_term(" ".join(terms), "terms"), query_type="fts"
             )
-            found = asked.limit(k).select(["number", "_score"]).to_arrow().to_pylist()
-        return in_order((row["number"], row["_score"]) for row in found)
+            rows = asked.limit(k).select(["number", "_score"]).to_arrow().to_pylist()
+        return in_order((row["number"], row["_score"]) for row in rows)
 
     def units(self, numbers: Sequence[int]) -> dict[int, Kept]:
         if not numbers:
@@ -90,10 +90,10 @@ class LanceIndex:
         listed = ", ".join(str(int(number)) for number in numbers)
         with self._errors():
             asked = self._database.open_table(_UNITS).search().where(f"number IN ({listed})").limit(len(numbers))
-            found = asked.select(["number", "document", "vector", "fields"]).to_arrow().to_pylist()
+            rows = asked.select(["number", "document", "vector", "fields"]).to_arrow().to_pylist()
         return {
             row["number"]: (row["document"], np.array(row["vector"], np.float32), json.loads(row["fields"]))
-            for row in found
+            for row in rows
         }
 
     def close(self) -> None:

@@ -82,9 +82,9 @@ class _RestIndex(ABC):
         return dict(next(iter(answer.values()))["mappings"]["_meta"]["facts"])
 
     def nearest(self, vector: Vector, k: int) -> Ranked:
-        found = self._search("units", self._nearest_query(vector.tolist(), k))
+        rows = self._search("units", self._nearest_query(vector.tolist(), k))
         # Both give 1 + x for an inner product x that is not negative, else 1 / (1 - x).
-        return in_order((number, score - 1 if score >= 1 else 1 - 1 / score) for number, score in found)
+        return in_order((number, score - 1 if score >= 1 else 1 - 1 / score) for number, score in rows)
 
     def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
         if not terms:

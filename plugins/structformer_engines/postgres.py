@@ -92,18 +92,18 @@ class PostgresIndex:
         with self._errors(), self._connection().transaction():
             # Its index finds no more than it looks at.
             self._run("SELECT set_config('hnsw.ef_search', %s, true)", str(min(_MOST_LOOKED_AT, max(40, 2 * k))))
-            found = self._run(
+            rows = self._run(
                 "SELECT number, -(vector <#> %s::vector) FROM {schema}.units ORDER BY vector <#> %s::vector LIMIT %s",
                 *(_literal(vector), _literal(vector), k),
             )
-        return in_order((number, float(score)) for number, score in found)
+        return in_order((number, float(score)) for number, score in rows)
 
     def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
         if not terms:
             return []
         what = "document" if documents else "unit"
         with self._errors():
-            found = self._run(
+            rows = self._run(
                 "SELECT number, sum(weight * idf) AS score FROM ("
                 "  SELECT idf, unnest(numbers) AS number, unnest(weights) AS weight"
                 "  FROM {schema}.{words} JOIN {schema}.{idf} USING (term) WHERE term = ANY(%s)"
@@ -112,17 +112,17 @@ class PostgresIndex:
                 words=f"{what}_words",
                 idf=f"{what}_idf",
             )
-        return in_order((number, float(score)) for number, score in found)
+        return in_order((number, float(score)) for number, score in rows)
 
     def units(self, numbers: Sequence[int]) -> dict[int, Kept]:
         with self._errors():
-            found = self._run(
+            rows = self._run(
                 "SELECT number, document, vector::text, fields FROM {schema}.units WHERE number = ANY(%s)",
                 [int(number) for number in numbers],
             )
         return {
             number: (document, np.array(json.loads(vector), np.float32), json.loads(fields))
-            for number, document, vector, fields in found
+            for number, document, vector, fields in rows
         }
 
     def close(self) -> None:

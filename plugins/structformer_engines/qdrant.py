@@ -79,10 +79,10 @@ class QdrantIndex:
 
     def facts(self) -> dict[str, Any]:
         with self._errors():
-            found = self._client.retrieve(f"{self._name}-facts", [0])
-            if not found:
+            points = self._client.retrieve(f"{self._name}-facts", [0])
+            if not points:
                 raise ValueError("no index of ours")
-        return dict(found[0].payload)
+        return dict(points[0].payload)
 
     def nearest(self, vector: Vector, k: int) -> Ranked:
         return self._ranked("units", vector.tolist(), _MEANING, k)
@@ -96,12 +96,12 @@ class QdrantIndex:
 
     def _ranked(self, what: str, query: Any, using: str, k: int) -> Ranked:
         with self._errors():
-            found = self._client.query_points(f"{self._name}-{what}", query=query, using=using, limit=k).points
-        return in_order((int(point.id), float(point.score)) for point in found)
+            points = self._client.query_points(f"{self._name}-{what}", query=query, using=using, limit=k).points
+        return in_order((int(point.id), float(point.score)) for point in points)
 
     def units(self, numbers: Sequence[int]) -> dict[int, Kept]:
         with self._errors():
-            found = self._client.retrieve(
+            points = self._client.retrieve(
                 f"{self._name}-units", [int(each) for each in numbers], with_vectors=[_MEANING]
             )
         return {
@@ -110,7 +110,7 @@ class QdrantIndex:
                 np.array(point.vector[_MEANING], np.float32),
                 point.payload["fields"],
             )
-            for point in found
+            for point in points
         }
 
     def close(self) -> None:

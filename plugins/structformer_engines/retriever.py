@@ -58,9 +58,9 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
     def units() -> Iterator[EngineUnit]:
         for number, (unit, terms) in enumerate(zip(opened.units, _unit_terms(opened), strict=True)):
             parts = [
-                np.asarray(its.vectors[number], np.float32)
-                + np.float32(whole) * np.asarray(its.overviews[unit.document], np.float32)
-                for its, whole in encoders.values()
+                np.asarray(dense.vectors[number], np.float32)
+                + np.float32(whole) * np.asarray(dense.overviews[unit.document], np.float32)
+                for dense, whole in encoders.values()
             ]
             fields = {
                 "document_id": unit.document_id,
@@ -83,7 +83,7 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
         "terms_of_a_unit": sum(of_units) / max(1, len(of_units)),
         "terms_of_a_document": sum(of_documents) / max(1, len(of_documents)),
     }
-    dimensions = sum(its.vectors.shape[1] for its, _ in encoders.values())
+    dimensions = sum(dense.vectors.shape[1] for dense, _ in encoders.values())
     engine.write(_batches(units()), _batches(documents), dimensions, facts)
     return len(of_units)
 
@@ -100,8 +100,8 @@ def _unit_terms(opened: OpenedIndex) -> Iterator[list[str]]:
 
 def _document_terms(opened: OpenedIndex) -> Iterator[list[str]]:
     for number, document in enumerate(opened.documents):
-        its = [opened.units[unit] for unit in range(*opened.units_of(number))]
-        yield opened.lexical.words(document_text(document.title, its))
+        units = [opened.units[unit] for unit in range(*opened.units_of(number))]
+        yield opened.lexical.words(document_text(document.title, units))
 
 
 class EngineRetriever:
@@ -147,9 +147,9 @@ class EngineRetriever:
         scores: dict[int, dict[str, float]] = {}
         for unit, (document, of_unit, _) in kept.items():
             meant = zip(vectors, np.split(of_unit, ends), strict=True)
-            scores[unit] = dict(zip(_PARTS, (float(vector @ its) for vector, its in meant), strict=False))
+            scores[unit] = dict(zip(_PARTS, (float(vector @ part) for vector, part in meant), strict=False))
             scores[unit] |= {"lexical": by_words.get(unit, 0.0), "document": whole.get(document, 0.0)}
-        table = np.array([[its.get(name, 0.0) for name in _PARTS] for its in scores.values()]).reshape(-1, len(_PARTS))
+        table = np.array([[row.get(name, 0.0) for name in _PARTS] for row in scores.values()]).reshape(-1, len(_PARTS))
         scaled = scaled_weights(table, np.array([*counted, weights.lexical, weights.document]))
         totals = dict(zip(scores, (table @ scaled).tolist(), strict=True))
         matches = Matches(terms, lambda word: self._analyzer.analyze(spaced(word)))
@@ -168,9 +168,9 @@ class EngineRetriever:
         kept = self.engine.units(sorted({unit for ranked in rankings for unit, _ in ranked}))
         if not self.curated.hide:
             return kept
-        seen = {unit: its for unit, its in kept.items() if not self._hides(its[2]["document_id"])}
+        seen = {unit: hit for unit, hit in kept.items() if not self._hides(hit[2]["document_id"])}
         first = {unit for ranked in rankings for unit in [unit for unit, _ in ranked if unit in seen][:_FOUND]}
-        return {unit: its for unit, its in seen.items() if unit in first}
+        return {unit: hit for unit, hit in seen.items() if unit in first}
 
     def _hides(self, document: str) -> bool:
         name = unicodedata.normalize("NFC", document)
@@ -182,7 +182,7 @@ class EngineRetriever:
         if first is None and not self._hides(document) and (opened := self._opened) is not None:
             number = opened.document_number(document)
             units = self.engine.units([] if number is None else [opened.units_of(number)[0]])
-            kept |= {unit: its for unit, its in units.items() if its[2]["document_id"] == document}
+            kept |= {unit: hit for unit, hit in units.items() if hit[2]["document_id"] == document}
             first = next((unit for unit in units if unit in kept), None)
         if first is None:
             return ranked

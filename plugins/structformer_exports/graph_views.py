@@ -128,7 +128,7 @@ def _rows(graph: ReferenceGraph, kinds: Kinds) -> Iterator[dict[str, str]]:
     def titles(shard: int) -> list[list[str]]:
         documents = corpus.shard_documents(shard)
         return [
-            [" > ".join(each.title for each in path) for _, path in found.root.walk_with_path()] for found in documents
+            [" > ".join(each.title for each in path) for _, path in page.root.walk_with_path()] for page in documents
         ]
 
     def path(document: int, section: int) -> str:

@@ -72,12 +72,12 @@ def _equal(filters: dict[str, Any] | None) -> dict[str, Any]:
     if not filters:
         return {}
     if filters.get("operator") == "AND":
-        found: dict[str, Any] = {}
+        equal: dict[str, Any] = {}
         for each in filters.get("conditions", ()):
             for key, value in _equal(each).items():
-                if found.setdefault(key, value) != value:
+                if equal.setdefault(key, value) != value:
                     raise ValueError(f"{key}: a workspace's filter takes one value of each field")
-        return found
+        return equal
     if filters.get("operator") != "==" or "field" not in filters:
         raise ValueError(f"{filters.get('operator')!r}: a workspace's filter takes == and AND")
     return {filters["field"].removeprefix("meta."): filters.get("value")}

@@ -72,10 +72,10 @@ def pull_model(workspace: str | Path | Workspace, repo: str, name: str = "") -> 
         name = name or repo.rpartition("/")[2]
         with workspace.replacing_model(name) as folder, tempfile.TemporaryDirectory(dir=folder) as cache:
             for each in wanted:
-                found = api.hf_hub_download(repo, each, revision=info.sha, cache_dir=cache)
+                path = api.hf_hub_download(repo, each, revision=info.sha, cache_dir=cache)
                 target = folder / each
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(found, target)
+                shutil.copyfile(path, target)
             ranker_kind(read_record(workspace, str(folder.resolve())).kind)  # a plugin may be missing
     return name, str(info.sha)
 

@@ -66,8 +66,8 @@ def _lead_to_search(app: Any, page: str, template: str, context: dict[str, Any],
     pathto = context["pathto"]
 
     def to(name: str, *given: Any, **named: Any) -> str:
-        found: str = pathto(f"{FOLDER}/index.html", 1) if name == "search" else pathto(name, *given, **named)
-        return found
+        address: str = pathto(f"{FOLDER}/index.html", 1) if name == "search" else pathto(name, *given, **named)
+        return address
 
     context["pathto"] = to
 

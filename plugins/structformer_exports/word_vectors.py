@@ -26,8 +26,8 @@ class WordVectors:
 
     def of(self, text: str) -> npt.NDArray[np.float32]:
         """Return (words, dimensions) float32: unit vectors of the text's words, without those that have none."""
-        found = [self.numbers[word] for word in tokens(text) if word in self.numbers]
-        vectors = self.matrix[found]
+        numbers = [self.numbers[word] for word in tokens(text) if word in self.numbers]
+        vectors = self.matrix[numbers]
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 

@@ -109,9 +109,9 @@ def _fits(data: bytes, name: str) -> bool:
 
 
 def _codec(name: str) -> codecs.CodecInfo:
-    found = webencodings.lookup(name)
-    assert found is not None
-    codec: codecs.CodecInfo = found.codec_info
+    encoding = webencodings.lookup(name)
+    assert encoding is not None
+    codec: codecs.CodecInfo = encoding.codec_info
     return codec
 
 
@@ -135,23 +135,23 @@ codecs.register_error("structformer_c1", _as_control)
 
 def _undeclared(source: SourceFile, data: bytes, place: int) -> tuple[str, str]:
     guessed = guess_encoding(data) or _DEFAULT
-    found = webencodings.lookup(_WEB_NAMES.get(guessed, guessed.replace("_", "-")))
-    name = found.name if found is not None else _DEFAULT
+    encoding = webencodings.lookup(_WEB_NAMES.get(guessed, guessed.replace("_", "-")))
+    name = encoding.name if encoding is not None else _DEFAULT
     source.warn(f"byte {place}: not UTF-8 and no encoding declared; read as {name}")
     return _decode(source, data, name), name
 
 
 def _label(label: bytes) -> str | None:
     wanted = label.decode("ascii", "replace")
-    found = webencodings.lookup(wanted)
-    if found is None:
+    encoding = webencodings.lookup(wanted)
+    if encoding is None:
         return None
-    if found.name == "replacement":
+    if encoding.name == "replacement":
         return _REPLACED.get(wanted.strip().lower())
     # A page whose meta can be read as ASCII is not in UTF-16, whatever it says.
-    if found.name in ("utf-16be", "utf-16le"):
+    if encoding.name in ("utf-16be", "utf-16le"):
         return "utf-8"
-    return _DEFAULT if found.name == "x-user-defined" else str(found.name)
+    return _DEFAULT if encoding.name == "x-user-defined" else str(encoding.name)
 
 
 def _xml_declaration(head: bytes) -> str | None:

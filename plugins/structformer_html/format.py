@@ -182,9 +182,9 @@ def _joined(base: str, target: str) -> str:
 
 def _is_redirect(document: Document, target: str) -> bool:
     """Whether a page that leads to another one at once says little more than that, and links to nothing else."""
-    said = sum(len(section.text) + len(section.title) for section in document.sections())
+    length = sum(len(section.text) + len(section.title) for section in document.sections())
     links = (link for section in document.sections() for link in section.links)
-    return said <= _MOST_OF_REDIRECT and all(link.target == target for link in links)
+    return length <= _MOST_OF_REDIRECT and all(link.target == target for link in links)
 
 
 def _redirect(source: SourceFile, head: _Head) -> None:

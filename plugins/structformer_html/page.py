@@ -621,8 +621,8 @@ class Page:
             target = "data:"
         alt = " ".join((element.get("alt") or element.get("title") or "").split())
         if after is not None and _ICON.fullmatch(target):
-            said = alt.strip("[]").lower()
-            if after.lower().startswith(said) and not after[len(said) : len(said) + 1].isalnum():
+            icon = alt.strip("[]").lower()
+            if after.lower().startswith(icon) and not after[len(icon) : len(icon) + 1].isalnum():
                 self._first_cell = True  # its cell says nothing, so none stands before the title's
             else:
                 self._builder.text(alt)

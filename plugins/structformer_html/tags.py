@@ -132,13 +132,13 @@ def _skip_declaration(text: str, start: int, exhausted: set[str]) -> int:
 
 def parse_attributes(raw: str) -> dict[str, str]:
     """Return a tag's attributes, names in lower case, the first of repeated ones winning, entities decoded."""
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for match in _ATTRIBUTE.finditer(raw):
         value = match[2] or ""
         if value[:1] in "\"'":
             value = value[1:-1]
-        found.setdefault(match[1].lower(), unescape(value))
-    return found
+        attributes.setdefault(match[1].lower(), unescape(value))
+    return attributes
 
 
 def has_prose(text: str) -> bool:

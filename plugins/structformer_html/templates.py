@@ -46,13 +46,13 @@ def is_template(text: str, document: Document, title: str) -> bool:
         return False
     if _is_filled_in(title or document.title):
         return True
-    said = "\n".join(part for section in document.sections() for part in _said(section))
+    text_shown = "\n".join(part for section in document.sections() for part in _said(section))
     php = sum(end - start for start, end in _spans(text) if text.startswith("<?", start))
-    filled_in = php + sum(end - start for start, end in _spans(said))
+    filled_in = php + sum(end - start for start, end in _spans(text_shown))
     if not filled_in:
         return False
     folders = document.source.path.split("/")[:-1]
-    return not _FOLDERS.isdisjoint(folders) or filled_in >= _MOSTLY * (len(said.strip()) + php)
+    return not _FOLDERS.isdisjoint(folders) or filled_in >= _MOSTLY * (len(text_shown.strip()) + php)
 
 
 def _is_filled_in(title: str) -> bool:

@@ -27,9 +27,9 @@ def command(target: Path, size: int, force: bool, workspace: Path, out: Output) 
     with new_file(target, workspace, force=force) as made:
         sections = (section for document in corpus.documents() for section in document.sections())
         texts = (f"{section.title}\n{section.text}" for section in sections)
-        found = commonest_ngraphs(count_ngraphs(texts), size)
-        write_ngraphs(made, found)
-    out.json({"file": str(target), "ngraphs": len(found)})
-    out.result(f"{target}: the {len(found)} commonest n-graphs of the corpus")
+        ngraphs = commonest_ngraphs(count_ngraphs(texts), size)
+        write_ngraphs(made, ngraphs)
+    out.json({"file": str(target), "ngraphs": len(ngraphs)})
+    out.result(f"{target}: the {len(ngraphs)} commonest n-graphs of the corpus")
     out.say(f"next: structformer train --ranker duet --base-model {target} -w {workspace}")
     return 0

@@ -62,8 +62,8 @@ class _NgraphFilters(torch.nn.Module):
         words = self.bag(places, starts).view(len(starts), _IN_ROW, -1)
         last = texts.shape[1] - _IN_ROW + 1
         seen = [embedding(texts[:, place : place + last], words[:, place]) for place in range(_IN_ROW)]
-        found: torch.Tensor = sum(seen, self.bias)
-        return found
+        total: torch.Tensor = sum(seen, self.bias)
+        return total
 
 
 class DuetModel(torch.nn.Module):

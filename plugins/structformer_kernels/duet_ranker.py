@@ -110,7 +110,7 @@ def _of_vocabulary(location: str) -> list[str]:
     """The commonest n-graphs of the whole words that a base model's tokenizer has. Raises ModelError without any."""
     vocabulary = load_tokenizer(location).get_vocab()
     words = (word for word in vocabulary if words_of(word) == [word.lower()])  # no signs, no ends of words
-    found = commonest_ngraphs(count_ngraphs(words))
-    if not found:
+    ngraphs = commonest_ngraphs(count_ngraphs(words))
+    if not ngraphs:
         raise ModelError(f"{location} has no words of a to z and 0 to 9 to take n-graphs from: name a file of them")
-    return found
+    return ngraphs

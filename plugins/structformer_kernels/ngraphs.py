@@ -47,7 +47,7 @@ def commonest_ngraphs(counts: Mapping[str, int], size: int = NGRAPHS) -> list[st
 
 def read_ngraphs(path: Path) -> list[str]:
     """Read n-graphs, one a line, alone or before a tab and a number. Raises UsageError naming the line."""
-    found: dict[str, None] = {}
+    ngraphs: dict[str, None] = {}
     for number, line in enumerate(lines_of(path), 1):
         ngraph, _, its_number = (part.strip() for part in line.partition("\t"))
         if not ngraph:
@@ -59,10 +59,10 @@ def read_ngraphs(path: Path) -> list[str]:
                 f"{path}, line {number}: {ngraph[:20]!r} is not an n-graph: 1 to {LONGEST_NGRAPH} letters a to z and "
                 "digits, with a # where a word begins or ends"
             )
-        found[ngraph] = None
-    if not found:
+        ngraphs[ngraph] = None
+    if not ngraphs:
         raise UsageError(f"{path} has no n-graphs")
-    return list(found)
+    return list(ngraphs)
 
 
 def write_ngraphs(path: Path, ngraphs: Iterable[str]) -> None:

@@ -105,8 +105,8 @@ class KernelModel(torch.nn.Module):
             return [torch.nn.functional.normalize(vectors, dim=-1)]
         turned = vectors.transpose(1, 2)
         padded = [torch.nn.functional.pad(turned, (0, size - 1)) for size in self._sizes]
-        found = [torch.relu(convolution(each)) for convolution, each in zip(self.convolutions, padded, strict=True)]
-        return [torch.nn.functional.normalize(each.transpose(1, 2), dim=-1) for each in found]
+        grams = [torch.relu(convolution(each)) for convolution, each in zip(self.convolutions, padded, strict=True)]
+        return [torch.nn.functional.normalize(each.transpose(1, 2), dim=-1) for each in grams]
 
     def _pooled(
         self, query: torch.Tensor, query_mask: torch.Tensor, document: torch.Tensor, mask: torch.Tensor

@@ -60,9 +60,9 @@ def _count(database: sqlite3.Connection, texts: Iterable[str], words: Words) -> 
     occurrences: Counter[str] = Counter()
     count = 0
     for text in texts:
-        found = words(text)
-        occurrences.update(found)
-        in_units.update(set(found))
+        terms = words(text)
+        occurrences.update(terms)
+        in_units.update(set(terms))
         count += 1
     database.execute("CREATE TABLE terms (term TEXT PRIMARY KEY, units INTEGER, occurrences INTEGER) WITHOUT ROWID")
     database.execute("CREATE TABLE totals (units INTEGER, words INTEGER)")
@@ -108,8 +108,8 @@ def tf_idf(query: Sequence[str], text: Sequence[str], statistics: CollectionStat
     counts, asked = Counter(text), Counter(query)
 
     def weight(term: str, frequency: int) -> float:
-        found, _ = statistics.frequencies(term)
-        return (1 + math.log(frequency)) * math.log(statistics.units / found) if found else 0.0
+        containing, _ = statistics.frequencies(term)
+        return (1 + math.log(frequency)) * math.log(statistics.units / containing) if containing else 0.0
 
     length = math.sqrt(sum(weight(term, frequency) ** 2 for term, frequency in counts.items()))
     shared = (term for term in asked if counts[term])

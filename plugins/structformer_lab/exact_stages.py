@@ -35,13 +35,13 @@ def _rescoring(score: Score, *options: str) -> Run:
     def run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
         of = str(stage.option("of"))
         counted = statistics(opened, of)
-        its = {name: float(stage.option(name)) for name in options}
+        values = {name: float(stage.option(name)) for name in options}
 
         def scores(query: str, units: list[int]) -> list[float]:
             asked = opened.lexical.words(query[:_QUERY_CHARACTERS])
             texts, places = texts_of(opened, units, of)
-            found = [score(asked, opened.lexical.words(text), counted, **its) for text in texts]
-            return [found[place] for place in places]
+            scores = [score(asked, opened.lexical.words(text), counted, **values) for text in texts]
+            return [scores[place] for place in places]
 
         for ranking in rankings:
             rescore(ranking, stage, scores, opened)

@@ -99,14 +99,14 @@ def _labels(text: str, rows: Iterable[ExperimentRow]) -> list[str]:
     """Return the labels in a list of them between commas, which labels may hold too: the longest at each place."""
     known = {name for row in rows for name in row.names}
     parts = [part.strip() for part in text.split(",")]
-    found = []
+    labels = []
     while parts:
         ends = (end for end in range(len(parts), 0, -1) if ", ".join(parts[:end]) in known)
         if (end := next(ends, None)) is None:
             raise UsageError(f"no row {parts[0]!r}; {did_you_mean(parts[0], sorted(known), between='; ')}")
-        found.append(", ".join(parts[:end]))
+        labels.append(", ".join(parts[:end]))
         parts = parts[end:]
-    return found
+    return labels
 
 
 def experiment_names() -> list[str]:
@@ -220,10 +220,10 @@ def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
 
 def _listed(value: Mapping[str, Any], name: str, kind: type, where: str) -> list[Any]:
     """Return the list that a table has under a name, all of one kind. Raises UsageError."""
-    found = value.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(each, kind) for each in found):
-        raise UsageError(f"{where}: {name} is {found!r}: it must be a list of {_KINDS[kind]}")
-    return found
+    items = value.get(name) or []
+    if not isinstance(items, list) or not all(isinstance(each, kind) for each in items):
+        raise UsageError(f"{where}: {name} is {items!r}: it must be a list of {_KINDS[kind]}")
+    return items
 
 
 def _known(value: Mapping[str, Any], known: set[str], where: str) -> None:

@@ -146,7 +146,7 @@ class _Judged:
 
 def _of_passages(workspace: Workspace, corpus: Corpus, judged: _Judged) -> DevelopmentSet | None:
     """Publish Examples of passages. Returns what judges the training."""
-    cut = passages_of(corpus, {document for its in judged.relevant.values() for document in its}, judged.seed)
+    cut = passages_of(corpus, {document for relevant in judged.relevant.values() for document in relevant}, judged.seed)
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
         folder, passages = publication.folder(TASK), built.folder / "passages"
         write_passages(corpus, passages, seed=judged.seed, held_out=0.0)
@@ -160,20 +160,20 @@ def _of_passages(workspace: Workspace, corpus: Corpus, judged: _Judged) -> Devel
 def _of_documents(workspace: Workspace, corpus: Corpus, judged: _Judged, run: Run | None) -> JudgedCandidates | None:
     """Publish Examples of documents; returns what judges the training. Raises UsageError without any to draw."""
     asked, held = ({name: judged.queries[name] for name in names} for names in (judged.asked, judged.held))
-    found = candidate_documents(workspace, corpus, asked | held, judged.numbers, run)
+    candidates = candidate_documents(workspace, corpus, asked | held, judged.numbers, run)
     chosen = {"negatives": judged.negatives, "seed": judged.seed}
-    groups = judged_groups(asked, judged.relevant, judged.numbers, found, **chosen)
+    groups = judged_groups(asked, judged.relevant, judged.numbers, candidates, **chosen)
     if not groups:
         raise UsageError("no judged query has a candidate beside its relevant documents, so there are no negatives")
     wanted = {number for group in groups for number in (group.positive, *group.negatives)}
-    wanted |= {number for name in held for number in found[name]}
+    wanted |= {number for name in held for number in candidates[name]}
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
         folder = publication.folder(TASK)
         with DocumentTexts(corpus, wanted, built.folder / "texts") as texts:
             counts = write_examples(folder / "00000", judged_examples(TASK, groups, texts))
             digest = hashlib.sha256(json.dumps([judged.digest(), [astuple(group) for group in groups]]).encode())
             _write_manifest(folder, corpus, counts, judged.seed, digest.hexdigest())
-            return judged_candidates(held, judged.relevant, judged.numbers, found, texts) if held else None
+            return judged_candidates(held, judged.relevant, judged.numbers, candidates, texts) if held else None
 
 
 def triples_source(workspace: Workspace, path: Path, *, seed: int) -> Source:
@@ -240,7 +240,7 @@ def _examples(judged: _Judged, cut: Mapping[str, list[str]], table: PassageTable
 def passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[str, list[str]], list[str]]:
     """Return some documents' passages by id, and a random choice of the others' in constant memory."""
     rng = Random(f"judged pool/{seed}")
-    found: dict[str, list[str]] = {}
+    passages: dict[str, list[str]] = {}
     pool: list[str] = []
     seen = 0
     for document in corpus.documents():
@@ -249,14 +249,14 @@ def passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[st
             for piece in (each.text for each in section_passages(section)):
                 text = with_path(view.path_text(number), piece)
                 if document.id in documents:
-                    found.setdefault(document.id, []).append(text)
+                    passages.setdefault(document.id, []).append(text)
                     continue
                 seen += 1
                 if len(pool) < _POOL:
                     pool.append(text)
                 elif (place := rng.randrange(seen)) < _POOL:
                     pool[place] = text
-    return found, pool
+    return passages, pool
 
 
 def development_of(
@@ -297,18 +297,18 @@ def judged_groups(
     asked: Mapping[str, str],
     relevant: Mapping[str, Set[str]],
     numbers: Mapping[str, int],
-    found: Mapping[str, Sequence[int]],
+    candidates: Mapping[str, Sequence[int]],
     *,
     negatives: int,
     seed: int,
 ) -> list[JudgedGroup]:
     """A group of each relevant document of each query, with negatives drawn at random from its candidates that are not
-    relevant; of a query without such candidates there is none. found: candidates by query.
+    relevant; of a query without such candidates there is none. candidates: documents by query.
     """
     groups = []
     for name, query in asked.items():
         right = {numbers[document] for document in relevant[name]}
-        others = [number for number in found[name] if number not in right]
+        others = [number for number in candidates[name] if number not in right]
         for document in sorted(relevant[name]) if others else ():
             drawn = Random(f"judged negatives/{seed}/{name}/{document}").sample(others, min(negatives, len(others)))
             groups.append(JudgedGroup(query, document, numbers[document], tuple(drawn)))

@@ -17,8 +17,8 @@ _OWN = frozenset({"candidates", "model", "base"})
 
 def files_of(pipelines: Iterable[str]) -> list[str]:
     """Return the names of the files that pipelines speak of."""
-    found = (name for pipeline in pipelines for name, _ in _PLACE.findall(pipeline))
-    return sorted(set(found) - _OWN)
+    names = (name for pipeline in pipelines for name, _ in _PLACE.findall(pipeline))
+    return sorted(set(names) - _OWN)
 
 
 def filled(pipeline: str, places: Mapping[str, str]) -> str:

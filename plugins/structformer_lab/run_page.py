@@ -101,22 +101,22 @@ def _figures(log: list[dict[str, Any]], training: dict[str, Any] | None) -> list
     pairs, tokens, padded, seconds, idle = (
         sum(line[each] for line in log) for each in ("pairs", "tokens", "padded", "seconds", "idle")
     )
-    found = [(f"{len(log):,}", "steps"), (f"{pairs:,}", "pairs"), (f"{tokens:,}", "tokens")]
+    figures = [(f"{len(log):,}", "steps"), (f"{pairs:,}", "pairs"), (f"{tokens:,}", "tokens")]
     if seconds:
-        found += [
+        figures += [
             (f"{pairs / seconds:,.1f}", "pairs a second"),
             (f"{1 - tokens / padded:.0%}" if padded else "0 %", "of the tokens are padding"),
             (f"{idle / seconds:.1%}", "of the time waiting for input"),
         ]
     if training:
-        found += [
+        figures += [
             (
                 f"{score:.3f}",
                 f"held-out {_measure(training)}, {'untrained' if share == '0' else f'{float(share):.0%} trained'}",
             )
             for share, score in training["development"].items()
         ]
-    return found
+    return figures
 
 
 def _measure(training: dict[str, Any] | None) -> str:
@@ -127,14 +127,14 @@ def _measure(training: dict[str, Any] | None) -> str:
 def _smooth(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
     """Return the mean of each point and those before it, over a window of the run."""
     window = max(1, int(_WINDOW * len(points)))
-    found: list[tuple[int, float]] = []
+    points_shown: list[tuple[int, float]] = []
     total = 0.0
     for number, (step, value) in enumerate(points):
         total += value
         if number >= window:
             total -= points[number - window][1]
-        found.append((step, total / min(number + 1, window)))
-    return found
+        points_shown.append((step, total / min(number + 1, window)))
+    return points_shown
 
 
 def _shown(chosen: dict[str, Any]) -> list[tuple[str, str]]:

@@ -244,12 +244,12 @@ def _first_options(row: ExperimentRow, how: RowTraining) -> TrainingOptions | No
 def _limits(row: ExperimentRow, how: RowTraining) -> list[float | None]:
     """Return the time limits of the row's trainings in seconds, None for no limit."""
     options = _first_options(row, how)
-    found = [] if options is None else [options.max_seconds]
+    limits = [] if options is None else [options.max_seconds]
     if row.finetune is not None:
         own = {"max_seconds": row.finetune.get("max_seconds", how.max_seconds)}
         settings = [setting for setting in how.of_finetuning(row) if setting.startswith("max_seconds=")]
-        found.append(training_options(None, own, settings).max_seconds)
-    return found
+        limits.append(training_options(None, own, settings).max_seconds)
+    return limits
 
 
 def said_limits(limits: Sequence[float | None]) -> str:
@@ -310,7 +310,7 @@ def _trained(
     }
 
     def finetune(resume: bool) -> None:
-        found = read_run(run)[1] if run else None
+        candidates = read_run(run)[1] if run else None
 
         def written() -> tuple[Any, str]:
             source, _ = judged_source(
@@ -320,7 +320,7 @@ def _trained(
                 negatives=negatives,
                 seed=how.seed,
                 of=of,
-                run=found,
+                run=candidates,
                 held_out=_HELD_OUT,
             )
             return source.development, source.judged_by

@@ -33,12 +33,12 @@ class Entry:
 
     def names(self) -> tuple[str, ...]:
         """Return names under which the work may be a document itself."""
-        found: list[str] = []
+        names: list[str] = []
         if doi := self.fields.get("doi"):
-            found.append("doi:" + _DOI_BEGINS.sub("", doi.strip()).lower())
+            names.append("doi:" + _DOI_BEGINS.sub("", doi.strip()).lower())
         if eprint := self.fields.get("eprint"):
-            found.append("arxiv:" + re.sub(r"v\d+$", "", eprint.strip().removeprefix("arXiv:")))
-        return tuple(found)
+            names.append("arxiv:" + re.sub(r"v\d+$", "", eprint.strip().removeprefix("arXiv:")))
+        return tuple(names)
 
     def line(self) -> str:
         """Author, title, where and when, as LaTeX."""

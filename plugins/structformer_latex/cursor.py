@@ -251,8 +251,8 @@ class Cursor:
 
 def keys(text: str) -> list[str]:
     """Return labels and keys between commas, without comments and braces."""
-    found = _KEY.findall(_COMMENT_IN_KEYS.sub("", text) if "%" in text else text)
-    return [key.strip().strip("{}") for key in found] if "{" in text else found
+    parts = _KEY.findall(_COMMENT_IN_KEYS.sub("", text) if "%" in text else text)
+    return [key.strip().strip("{}") for key in parts] if "{" in text else parts
 
 
 def options(text: str) -> dict[str, str]:

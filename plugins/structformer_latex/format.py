@@ -85,7 +85,7 @@ class LatexFormat:
             source.warn(warning)
         if builder.is_empty and not reader.front_matter.title:
             return None
-        said = {
+        metadata = {
             "author": reader.front_matter.author,
             "external_documents": [list(each) for each in reader.references.external],
             "works": reader.bibliography.works(),
@@ -95,7 +95,7 @@ class LatexFormat:
             title=reader.front_matter.title or None,
             promote=False,
             language=reader.front_matter.language,
-            metadata={key: value for key, value in said.items() if value},
+            metadata={key: value for key, value in metadata.items() if value},
         )
         name_references(document, reader.numbering.shown)
         labels = dict.fromkeys(normalize(anchor) for section in document.sections() for anchor in section.anchors)

@@ -72,7 +72,7 @@ class Inputs(Part):
     def _file_name(self, command: str) -> str:
         folder = self._cursor.argument().strip() if command in ("import", "subimport") else ""
         if (name := self._cursor.group()) is None:  # plain TeX: \input file
-            name = found[1] if (found := self._cursor.take(BARE_NAME)) is not None else ""
+            name = match[1] if (match := self._cursor.take(BARE_NAME)) is not None else ""
         return file_name(folder + name.strip(), self._macros, self._job)
 
     def _package(self, command: str) -> None:

@@ -190,16 +190,16 @@ class Macros:
         return Macro(number, body, default)
 
     def _define_tex(self, command: str) -> None:
-        found = self._cursor.take(_DEFINED)
-        if found is None:
+        match = self._cursor.take(_DEFINED)
+        if match is None:
             return
         body = self._cursor.group()
         if body is None:
             return
-        pattern = found[2].strip()
+        pattern = match[2].strip()
         count = len(_ARGUMENT.findall(pattern))
         simple = "".join(f"#{number}" for number in range(1, count + 1)) == pattern.replace(" ", "")
-        self._keep(found[1], Macro(count, body, pattern="" if simple else pattern))
+        self._keep(match[1], Macro(count, body, pattern="" if simple else pattern))
 
     def _let(self, command: str) -> None:
         name = self._name()
@@ -237,9 +237,9 @@ class Macros:
         if macro.pattern:
             return self._delimited(macro.pattern)
         if macro.signature:
-            found = [self._argument(kind, default) for kind, default in macro.signature]
-            pairs = zip(found, macro.signature, strict=True)
-            return [_filled(each, found) if each is default else each for each, (_, default) in pairs]
+            values = [self._argument(kind, default) for kind, default in macro.signature]
+            pairs = zip(values, macro.signature, strict=True)
+            return [_filled(each, values) if each is default else each for each, (_, default) in pairs]
         arguments: list[str] = []
         if macro.default is not None and macro.arguments:
             given = self._cursor.optional()
@@ -336,13 +336,13 @@ def _filled(text: str, arguments: Sequence[str]) -> str:
 
 def _signature(text: str) -> tuple[tuple[str, str], ...] | None:
     """Return the arguments that xparse's letters declare for a command; None if some of them are not read."""
-    found: list[tuple[str, str]] = []
+    signature: list[tuple[str, str]] = []
     position = 0
     text = text.rstrip()
     while position < len(text):
         kind = _KIND.match(text, position)
         if kind is None:
             return None
-        found.append((kind[1] or "O", _NO_VALUE if kind[1] else kind[2]))
+        signature.append((kind[1] or "O", _NO_VALUE if kind[1] else kind[2]))
         position = kind.end()
-    return tuple(found) if len(found) <= _MOST_ARGUMENTS else None
+    return tuple(signature) if len(signature) <= _MOST_ARGUMENTS else None

@@ -154,11 +154,11 @@ def _letter(number: int) -> str:
 
 
 def _roman(number: int) -> str:
-    found = ""
+    numeral = ""
     for value, letters in ((10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")):
         while number >= value:
-            found, number = found + letters, number - value
-    return found
+            numeral, number = numeral + letters, number - value
+    return numeral
 
 
 _FORMS = ("\\arabic*", "\\alph*", "\\roman*", "\\Alph*")

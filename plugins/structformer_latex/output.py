@@ -103,9 +103,9 @@ class Output:
         footnotes, self._footnotes = self._footnotes, []  # of the paragraph around it
         self.typeset(text)
         self.builder.close_heading()
-        found = " ".join(self.builder.current_text().split())
+        plain = " ".join(self.builder.current_text().split())
         self.builder, self._footnotes = builder, footnotes
-        return found
+        return plain
 
     def open_block(self, kind: MarkKind, detail: str = "") -> None:
         """Open a part of that kind in the text, after ending the words that stand out."""

@@ -65,9 +65,9 @@ class Sections(Part):
 
     def _plain_section(self, name: str) -> None:
         """Plain TeX's \\beginsection: the title ends with the paragraph."""
-        found = self._cursor.take(_PARAGRAPH)
-        assert found is not None
-        self.open(2, found[1])
+        match = self._cursor.take(_PARAGRAPH)
+        assert match is not None
+        self.open(2, match[1])
 
     def _appendix(self, name: str) -> None:
         self._output.paragraph()

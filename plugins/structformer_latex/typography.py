@@ -121,14 +121,14 @@ class Typography(Part):
 
     def _character(self, name: str) -> None:
         """A character by its code: \\char92, \\char`\\\\."""
-        if (found := self._cursor.take(_CODE)) is not None:
-            code = int(found[2], 16) if found[2] else int(found[3], 8) if found[3] else int(found[4] or 0)
-            self._output.builder.text(found[1] or (chr(code) if 32 <= code < 0xD800 else ""))
+        if (match := self._cursor.take(_CODE)) is not None:
+            code = int(match[2], 16) if match[2] else int(match[3], 8) if match[3] else int(match[4] or 0)
+            self._output.builder.text(match[1] or (chr(code) if 32 <= code < 0xD800 else ""))
 
     def _literal(self, name: str) -> None:
         """\\string: what comes next as it is written."""
-        if (found := self._cursor.take(_LITERAL)) is not None:
-            self._output.builder.text(found[0])
+        if (match := self._cursor.take(_LITERAL)) is not None:
+            self._output.builder.text(match[0])
 
     def _period(self, name: str) -> None:
         """Read \\@: a period before it ends no sentence, or ends one; a blank before it stays a blank."""

@@ -74,8 +74,8 @@ def note_kind(name: str, options: Mapping[str, str]) -> tuple[str, bool]:
 def with_version(name: str, argument: str, content: str) -> str:
     """Return a version's note as it is printed: "Added in version 1.2: ...", in Markdown."""
     version, _, more = argument.partition(" ")
-    said = f"{more.strip()}\n\n{content}".strip() if more.strip() else content.strip("\n")
-    return f"{VERSIONS[name]} {version}" + (f":\n{said}" if said else ".")
+    note = f"{more.strip()}\n\n{content}".strip() if more.strip() else content.strip("\n")
+    return f"{VERSIONS[name]} {version}" + (f":\n{note}" if note else ".")
 
 
 def without_rules(name: str, content: str) -> str:

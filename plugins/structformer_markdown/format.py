@@ -280,10 +280,10 @@ def _title_block(block: str) -> dict[str, Any]:
     title = lines[0] if lines else ""
     if (page := _MAN_TITLE.match(title)) is not None:
         title = f"{page['name']}({page['section']})"
-    found: dict[str, Any] = {"title": title} if title else {}
+    metadata: dict[str, Any] = {"title": title} if title else {}
     if len(lines) > 1 and lines[1]:
-        found["author"] = lines[1]
-    return found
+        metadata["author"] = lines[1]
+    return metadata
 
 
 def _is_chapter(document: Document, source: SourceFile) -> bool:
@@ -295,8 +295,8 @@ def _is_chapter(document: Document, source: SourceFile) -> bool:
 def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBuilder) -> None:
     """Begin with what the front matter says of a page, without its marks of code and links where it has some."""
     summary = next((value for key in _SUMMARY_KEYS if isinstance(value := metadata.get(key), str)), "")
-    for said in (summary, *home_page(metadata)[1:]):
-        text = _on_one_line(said)
+    for part in (summary, *home_page(metadata)[1:]):
+        text = _on_one_line(part)
         told = _inline_of(text, {}) if "<" not in text else None
         if told:
             reader.read([told])

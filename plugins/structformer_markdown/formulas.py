@@ -49,10 +49,10 @@ def formulas(text: str) -> Iterator[Formula]:
     """Yield the formulas of a text without code, in order."""
     place = 0
     while (opening := _OPENING.search(text, place)) is not None:
-        found = formula_at(text, opening.start()) if _closing(opening) else None
-        place = found.after if found is not None else opening.end()
-        if found is not None:
-            yield found
+        formula = formula_at(text, opening.start()) if _closing(opening) else None
+        place = formula.after if formula is not None else opening.end()
+        if formula is not None:
+            yield formula
 
 
 def formula_at(text: str, start: int) -> Formula | None:
@@ -108,13 +108,13 @@ def formula_span(state: StateInline, silent: bool) -> bool:
     """An inline rule for markdown-it: one token `formula`, whose info is its label."""
     if state.src[state.pos] not in "$\\":
         return False
-    found = formula_at(state.src, state.pos)
-    if found is None or found.after > state.posMax:
+    formula = formula_at(state.src, state.pos)
+    if formula is None or formula.after > state.posMax:
         return False
     if not silent:
         token = state.push("formula", "", 0)
-        token.content, token.info = state.src[found.start : found.end], found.label
-    state.pos = found.after
+        token.content, token.info = state.src[formula.start : formula.end], formula.label
+    state.pos = formula.after
     return True
 
 
@@ -153,8 +153,8 @@ def _display_end(state: StateBlock, start: int, end: int) -> int:
     opening = _OPENING.match(text) if _DISPLAY.match(text) else None
     if opening is None:
         return -1
-    if (found := formula_at(text, 0)) is not None:
-        return start if not text[found.after :].strip(" \t.,;") else -1
+    if (formula := formula_at(text, 0)) is not None:
+        return start if not text[formula.after :].strip(" \t.,;") else -1
     return _closing_line(state, start, end, opening)
 
 
@@ -214,8 +214,8 @@ def _spanning(state: StateBlock, line: int, end: int) -> int:
                 return last
         elif opening[1]:
             place = closed + len(closing)
-        elif (found := formula_at(text, opening.start())) is not None:
-            place = found.after
+        elif (formula := formula_at(text, opening.start())) is not None:
+            place = formula.after
     return -1
 
 
@@ -232,8 +232,8 @@ def _closing_line(state: StateBlock, line: int, end: int, opening: re.Match[str]
             return -1
         lines.append(text)
         if _unescaped(text, closing, 0) >= 0:
-            found = formula_at("\n".join(lines), 0)
-            is_one = found is not None and (closing != "$" or _TEX.search("".join(lines)[1 : found.end]))
+            formula = formula_at("\n".join(lines), 0)
+            is_one = formula is not None and (closing != "$" or _TEX.search("".join(lines)[1 : formula.end]))
             return later if is_one else -1
         if opening[0] in text and opening[0][0] != "$":
             return -1

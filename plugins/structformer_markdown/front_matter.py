@@ -56,5 +56,5 @@ def home_page(metadata: Mapping[str, Any]) -> list[str]:
         hero = {"name": metadata.get("heroText"), "tagline": metadata.get("tagline")}
         features = features if metadata.get("home") is True else None
     parts = [hero, *(features if isinstance(features, list) else ())]
-    said = (part.get(key) for part in parts if isinstance(part, dict) for key in _HOME)
-    return [each for each in said if isinstance(each, str)]
+    values = (part.get(key) for part in parts if isinstance(part, dict) for key in _HOME)
+    return [each for each in values if isinstance(each, str)]

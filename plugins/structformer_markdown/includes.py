@@ -191,9 +191,9 @@ class _Includes:
         key = source.path.rpartition("/")[0], directive.path
         if key not in self._texts:
             self._texts[key] = _read(directive.path, source)
-        if (found := self._texts[key]) is None or found[0].path in self._open:
+        if (kept := self._texts[key]) is None or kept[0].path in self._open:
             return None
-        opened, text = found
+        opened, text = kept
         is_part = False
         if directive.language is not None:
             text = f"```{directive.language}\n{_part(text, directive.part)}\n```"

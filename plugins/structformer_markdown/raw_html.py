@@ -73,11 +73,11 @@ class RawHtml:
 
     def feed(self, fragment: str) -> None:
         """Read one html_block or html_inline token."""
-        found = list(tokens(fragment, raw_text=_NO_RAW_TEXT))
-        for index, token in enumerate(found):
+        pieces = list(tokens(fragment, raw_text=_NO_RAW_TEXT))
+        for index, token in enumerate(pieces):
             if isinstance(token, Tag):
                 if token.name == "tr" and not token.closing:
-                    self._header = _has_titles(found, index)
+                    self._header = _has_titles(pieces, index)
                 self._tag(token)
             elif not self.hidden:
                 token = token.replace("\u00ad", "")
@@ -271,11 +271,11 @@ class RawHtml:
         self._anchors_open.append(target is not None)
 
 
-def _has_titles(found: list[str | Tag], row: int) -> bool:
+def _has_titles(pieces: list[str | Tag], row: int) -> bool:
     """Whether all cells of the row that begins there are <th>."""
     titles = False
-    for index in range(row + 1, len(found)):
-        token = found[index]
+    for index in range(row + 1, len(pieces)):
+        token = pieces[index]
         if isinstance(token, Tag) and not token.closing:
             if token.name in ("tr", "td"):
                 return titles and token.name == "tr"

@@ -105,6 +105,6 @@ def _part(cell: Any, language: str, is_first: bool) -> str:
     if kind == "code":
         magic, own = _MAGIC.match(text), cell.get("language")  # by its first word, or in version 3
         language = magic[1] if magic is not None else own if isinstance(own, str) and own.isalnum() else language
-        fence = "`" * max(3, 1 + max((len(found) for found in _FENCES.findall(text)), default=0))
+        fence = "`" * max(3, 1 + max((len(run) for run in _FENCES.findall(text)), default=0))
         return f"{fence}{language}\n{text.rstrip()}\n{fence}"
     return ""  # a raw cell is for a converter

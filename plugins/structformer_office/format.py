@@ -113,8 +113,8 @@ def _properties(data: bytes) -> tuple[str, str]:
         root = etree.fromstring(part, etree.XMLParser(resolve_entities=False, no_network=True))
     except (KeyError, etree.XMLSyntaxError):
         return "", ""
-    said = (root.findtext(f"{_NAMESPACE}{name}") or "" for name in ("title", "language"))
-    title, language = (" ".join(text.split()) for text in said)
+    values = (root.findtext(f"{_NAMESPACE}{name}") or "" for name in ("title", "language"))
+    title, language = (" ".join(text.split()) for text in values)
     return "" if title == _NO_TITLE else title, language
 
 

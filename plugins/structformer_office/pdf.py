@@ -78,10 +78,10 @@ class PdfFormat:
 def _title(pdf: Any) -> str:
     """Return the title that a file says it has; "" where it says a file's name."""
     try:
-        said = pdf.get_metadata_value("Title")
+        declared = pdf.get_metadata_value("Title")
     except UnicodeDecodeError:  # half of a surrogate pair
-        said = ""
-    title = " ".join(_MADE_BY.sub("", said).split())
+        declared = ""
+    title = " ".join(_MADE_BY.sub("", declared).split())
     return title if any(map(str.isalpha, title)) and not _FILE_NAME.fullmatch(title) else ""
 
 

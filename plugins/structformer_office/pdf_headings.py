@@ -57,11 +57,11 @@ def _on_page(page: int, entries: Sequence[Entry], lines: Sequence[Line]) -> Iter
         led = _led_to(entry, lines, reached)
         plain = _plain(entry.title)
         after = [index for index in places.get(plain, ()) if index >= reached]
-        found = min(after, key=lambda index: abs(index - led)) if after else led
-        own = _own_lines(plain, lines[found:])
-        yield Heading(page, found, entry.level, entry.title, own)
+        nearest = min(after, key=lambda index: abs(index - led)) if after else led
+        own = _own_lines(plain, lines[nearest:])
+        yield Heading(page, nearest, entry.level, entry.title, own)
         places[plain] = []  # a second entry of the same title is another one
-        reached = found + own
+        reached = nearest + own
 
 
 def _led_to(entry: Entry, lines: Sequence[Line], reached: int) -> int:
@@ -73,10 +73,10 @@ def _led_to(entry: Entry, lines: Sequence[Line], reached: int) -> int:
 
 def _own_lines(plain: str, lines: Sequence[Line]) -> int:
     """Return how many lines, from the first, have this title and nothing else; 0 where they say something else."""
-    said = ""
+    joined = ""
     for count, line in enumerate(lines[:4], 1):
-        said = f"{said} {line.text}"
-        if _plain(said) == plain:
+        joined = f"{joined} {line.text}"
+        if _plain(joined) == plain:
             return count
     return 0
 
@@ -89,7 +89,7 @@ def _plain(text: str) -> str:
 def by_size(pages: Sequence[Sequence[Line]]) -> list[Heading]:
     """Return the headings that larger letters show; none where these do not look like headings."""
     body, characters = _usual_size(pages)
-    found: list[tuple[float, Heading]] = []
+    headings: list[tuple[float, Heading]] = []
     for number, page in enumerate(pages):
         index = 0
         while index < len(page):
@@ -98,12 +98,12 @@ def by_size(pages: Sequence[Sequence[Line]]) -> list[Heading]:
                 end += 1
             title = " ".join(line.text for line in page[index:end])
             if page[index].size > body * _LARGER and len(title) <= _LONGEST and any(map(str.isalpha, title)):
-                found.append((page[index].size, Heading(number, index, 1, title, end - index)))
+                headings.append((page[index].size, Heading(number, index, 1, title, end - index)))
             index = end
-    if len(found) < 2 or sum(len(each.title) for _, each in found) > _MOST * characters:
+    if len(headings) < 2 or sum(len(each.title) for _, each in headings) > _MOST * characters:
         return []
-    levels = {size: min(level, _LEVELS) for level, size in enumerate(sorted({size for size, _ in found})[::-1], 1)}
-    return [Heading(each.page, each.line, levels[size], each.title, each.lines) for size, each in found]
+    levels = {size: min(level, _LEVELS) for level, size in enumerate(sorted({size for size, _ in headings})[::-1], 1)}
+    return [Heading(each.page, each.line, levels[size], each.title, each.lines) for size, each in headings]
 
 
 def title_by_size(pages: Sequence[Sequence[Line]]) -> str:

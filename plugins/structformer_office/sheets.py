@@ -51,8 +51,8 @@ class _Mended:
 
     def __init__(self, package: BytesIO) -> None:
         with zipfile.ZipFile(package) as parts:
-            its = parts.read(_TEXTS) if _TEXTS in parts.namelist() else b""
-        self._shared = len(_SHARED.findall(its))  # texts that cells name by number
+            texts = parts.read(_TEXTS) if _TEXTS in parts.namelist() else b""
+        self._shared = len(_SHARED.findall(texts))  # texts that cells name by number
 
     def __call__(self, name: str, part: bytes) -> bytes:
         if not name.startswith("xl/worksheets/"):
@@ -60,11 +60,11 @@ class _Mended:
         return _CELL.sub(self._cell, _PLACED.sub(_placed, _readable(name, part)))
 
     def _cell(self, found: re.Match[bytes]) -> bytes:
-        tag, said, content = found[1], found[2] or b"", found[3]
-        kind, value = _KIND.search(said), _VALUE.search(content)
+        tag, attributes, content = found[1], found[2] or b"", found[3]
+        kind, value = _KIND.search(attributes), _VALUE.search(content)
         if value is not None and not self._is_of(kind[1] if kind else b"n", value[1]):
-            said = _KIND.sub(b"", said) + b' t="str"'
-        return b"<%b%b>%b</%b>" % (tag, said, content, tag)
+            attributes = _KIND.sub(b"", attributes) + b' t="str"'
+        return b"<%b%b>%b</%b>" % (tag, attributes, content, tag)
 
     def _is_of(self, kind: bytes, value: bytes) -> bool:
         if kind == b"d":

@@ -20,8 +20,8 @@ def slides_html(data: bytes) -> str:
 
 def _slide(slide: Any, number: int) -> Iterator[str]:
     title = slide.shapes.title
-    said = " ".join(title.text_frame.text.split()) if title is not None and title.has_text_frame else ""
-    yield f'<h2 id="slide-{number}">{escape(said or f"Slide {number}")}</h2>'
+    heading = " ".join(title.text_frame.text.split()) if title is not None and title.has_text_frame else ""
+    yield f'<h2 id="slide-{number}">{escape(heading or f"Slide {number}")}</h2>'
     for shape in _in_order(slide.shapes):
         if title is None or shape.shape_id != title.shape_id:
             yield from _shape(shape, 0)

@@ -111,8 +111,8 @@ def _said(element: Any, before: str = "") -> str:
 
 def _sign(element: Any, name: str, which: str, usual: str) -> str:
     """Return a sign of brackets or of a sum, as their properties say it."""
-    found = element.find(f"{_M}{name}Pr/{_M}{which}")
-    return usual if found is None else found.get(f"{_M}val") or ""
+    sign = element.find(f"{_M}{name}Pr/{_M}{which}")
+    return usual if sign is None else sign.get(f"{_M}val") or ""
 
 
 def _outline_styles(package: BytesIO) -> Iterator[str]:
@@ -135,9 +135,9 @@ def _outline_styles(package: BytesIO) -> Iterator[str]:
 
 def _outline_level(style: Any, styles: dict[str, Any]) -> int | None:
     for _ in range(_MAX_INHERITED):
-        found = style.find(f"{_W}pPr/{_W}outlineLvl")
-        if found is not None:
-            level = found.get(f"{_W}val") or ""
+        value_of = style.find(f"{_W}pPr/{_W}outlineLvl")
+        if value_of is not None:
+            level = value_of.get(f"{_W}val") or ""
             return int(level) if level in "012345678" and level else None
         above = style.find(f"{_W}basedOn")
         style = styles.get(above.get(f"{_W}val")) if above is not None else None

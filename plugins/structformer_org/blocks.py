@@ -279,11 +279,11 @@ class Blocks:
 
     # Blocks
 
-    def _block(self, name: str, said: str, start: int, close: int) -> int:
+    def _block(self, name: str, arguments: str, start: int, close: int) -> int:
         """Read a block from the line that begins it to the one that ends it, or to the end of the section."""
         builder, lines = self._builder, self._lines[start + 1 : close]
         if name in _CODE:
-            language = said.split()[0] if name == "src" and said else ""
+            language = arguments.split()[0] if name == "src" and arguments else ""
             unescaped = [re.sub(r"^([ \t]*),(?=,*(?:\*|#\+))", r"\1", line) for line in lines]
             self._verbatim(unescaped, MarkKind.CODE, "" if language.startswith((":", "-")) else language.lower())
         elif name in ("verse", "quote") or name in _NOTES:
@@ -296,7 +296,7 @@ class Blocks:
                     self._inline.write(line)
                     builder.line()
             builder.paragraph()
-        elif name == "html" or (name == "export" and said.strip().lower() == "html"):
+        elif name == "html" or (name == "export" and arguments.strip().lower() == "html"):
             self._html(lines)
         elif name != "export" and name not in _LEFT_OUT:
             builder.paragraph()

@@ -43,12 +43,12 @@ class OrgFormat:
         builder = TreeBuilder()
         reader = Blocks(builder, source.warn)
         reader.read(lines)
-        said = reader.keywords
+        keywords = reader.keywords
         document = builder.finish(
             Source(source.path, self.name),
-            title=reader.plain(said.pop("title", "")) or None,
-            language=said.pop("language", "").strip() or None,
-            metadata={name: value for name, value in sorted(said.items()) if value},
+            title=reader.plain(keywords.pop("title", "")) or None,
+            language=keywords.pop("language", "").strip() or None,
+            metadata={name: value for name, value in sorted(keywords.items()) if value},
         )
         _settle(document)
         document.names = tuple(dict.fromkeys((*path_names(source.path), *reader.ids)))

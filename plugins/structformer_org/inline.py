@@ -204,7 +204,7 @@ class Inline:
 
 
 def _find(text: str, end: str, place: int, dead: set[tuple[str, int]]) -> int:
-    found = -1 if (end, 0) in dead else text.find(end, place)
-    if found < 0:
+    at = -1 if (end, 0) in dead else text.find(end, place)
+    if at < 0:
         dead.add((end, 0))
-    return found
+    return at

@@ -86,8 +86,8 @@ class Links:
 
     def link(self, source: int, target: int) -> bool:
         """Whether one document links to another."""
-        found = self._database.execute("SELECT 1 FROM links WHERE source = ? AND target = ?", [source, target])
-        return found.fetchone() is not None
+        rows = self._database.execute("SELECT 1 FROM links WHERE source = ? AND target = ?", [source, target])
+        return rows.fetchone() is not None
 
     def links_to(self, source: int) -> list[int]:
         """Return the documents that a document links to, ascending."""
@@ -143,10 +143,10 @@ def functional(text: str, title: str, links: Links, documents: int, stop_words: 
         return "functional"
     if word_count(text) > _LONGEST:
         return "too long"
-    found = links.anchor(text)
-    if len(found) > _MOST_TARGETS:
+    numbers = links.anchor(text)
+    if len(numbers) > _MOST_TARGETS:
         return "leads to many documents"
-    if documents >= _FEW_DOCUMENTS and sum(count for count, _ in found.values()) > _MOST_SOURCES * documents:
+    if documents >= _FEW_DOCUMENTS and sum(count for count, _ in numbers.values()) > _MOST_SOURCES * documents:
         return "on many pages"
     return ""
 
@@ -234,11 +234,11 @@ def write_sentences(ground: Ground, folder: Path) -> None:
     with closing(sqlite3.connect(folder / _FILE)) as database, database:
         database.execute("CREATE TABLE sentences (source, target, text, PRIMARY KEY (source, target)) WITHOUT ROWID")
         edges = ReferenceGraph.open(workspace, corpus).edges()  # in order of their sources
-        for source, its in groupby(edges, itemgetter("source_document")):
+        for source, of_source in groupby(edges, itemgetter("source_document")):
             view = next(DocumentView(document, ground.options) for number, document in documents if number == source)
             references = [
                 Reference.of(edge)
-                for edge in its
+                for edge in of_source
                 if edge["kind"] in _KINDS and edge["end"] > edge["start"] and ground.pages.title(source)
             ]
             for sentence in Neighbourhood(view, source, ground.pages, references=references).anchored_sentences():
@@ -260,7 +260,7 @@ def hyperlink_induced(task: str, here: Neighbourhood, rng: Random, census: Censu
     for section, text, linked in _linking_passages(here):
         for asked in sorted(linked - seen):
             thirds = [here.number] if task == DUAL_LINK else sorted(linked - {asked})
-            queries = [found for third in thirds if (found := sentences.of(asked, third))]
+            queries = [query for third in thirds if (query := sentences.of(asked, third))]
             if not queries:
                 census.drop(task, "no such pair of links")
                 continue
@@ -271,8 +271,8 @@ def hyperlink_induced(task: str, here: Neighbourhood, rng: Random, census: Censu
 
 def _linking_passages(here: Neighbourhood) -> Iterator[tuple[int, str, set[int]]]:
     """Yield (section, passage, the documents that its sentences link to) of long enough passages."""
-    for section, its in groupby(here.anchored_sentences(), attrgetter("section")):
-        sentences = list(its)
+    for section, of_section in groupby(here.anchored_sentences(), attrgetter("section")):
+        sentences = list(of_section)
         for passage in section_passages(here.view.sections[section]):
             inside = [each for each in sentences if each.text in passage.text]
             if inside and word_count(passage.text) >= here.view.options.min_words:

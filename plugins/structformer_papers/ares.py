@@ -114,8 +114,8 @@ def hard(signs: Sequence[int]) -> int:
 
 def strict(signs: Sequence[int]) -> int:
     """Return the sign that all axioms that tell the two apart agree on (ARES_strict)."""
-    found = set(signs) - {0}
-    return found.pop() if len(found) == 1 else 0
+    nonzero = set(signs) - {0}
+    return nonzero.pop() if len(nonzero) == 1 else 0
 
 
 def weighted(signs: Sequence[int], weights: Sequence[float]) -> int:
@@ -170,8 +170,8 @@ def write_surveyed(ground: Ground, folder: Path) -> None:
     np.save(folder / "vectors.npy", vectors.matrix)
     (folder / "words.json").write_text(json.dumps(vectors.numbers, ensure_ascii=True), encoding="utf-8")
     write_places(pages, folder / "index")
-    found = _title_signs(ground, Surveyed(folder))
-    weights = fitted_weights(np.array(found, np.float64)) if found else []
+    signs = _title_signs(ground, Surveyed(folder))
+    weights = fitted_weights(np.array(signs, np.float64)) if signs else []
     (folder / "weights.json").write_text(json.dumps(weights), encoding="utf-8")
 
 
@@ -183,7 +183,7 @@ def _title_signs(ground: Ground, surveyed: Surveyed) -> list[tuple[int, ...]]:
     known = [number for number in range(pages.count) if pages.head(number)]
     if len(known) < 2:
         return []
-    found: list[tuple[int, ...]] = []
+    found_signs: list[tuple[int, ...]] = []
     for number in rng.sample(known, min(_TITLES, len(known))):
         other = rng.choice(known)
         titles = [counted_words(pages.title(each), stop_words) for each in (number, other)]
@@ -192,8 +192,8 @@ def _title_signs(ground: Ground, surveyed: Surveyed) -> list[tuple[int, ...]]:
         document = ScoredDocument(text, stop_words, model, ground.collection, surveyed.vectors)
         if titles[0] and titles[1] and other != number:
             first, second = (document.scores(title, surveyed.places.of(title, number)) for title in titles)
-            found.append(signs(first, second))
-    return found
+            found_signs.append(signs(first, second))
+    return found_signs
 
 
 def axiomatic_preference(
@@ -238,7 +238,7 @@ def _task(name: str, preference: Preference) -> Task:
 
 
 TASKS = (
-    _task("ares-hard", lambda surveyed, found: hard(found)),
-    _task("ares-strict", lambda surveyed, found: strict(found)),
-    _task("ares-titles", lambda surveyed, found: weighted(found, surveyed.weights) if surveyed.weights else 0),
+    _task("ares-hard", lambda surveyed, signs: hard(signs)),
+    _task("ares-strict", lambda surveyed, signs: strict(signs)),
+    _task("ares-titles", lambda surveyed, signs: weighted(signs, surveyed.weights) if surveyed.weights else 0),
 )

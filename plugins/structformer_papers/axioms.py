@@ -47,7 +47,7 @@ class ScoredDocument:
         """
         terms = list(dict.fromkeys(query))
         query_matrix = self._unit_vectors(terms)
-        found = (
+        scores = (
             _inverse(self._mean_distance(terms)),
             _inverse(self._mean_first_place(terms)),
             self._model.log_likelihood(query),
@@ -56,7 +56,7 @@ class ScoredDocument:
             *_similarities(query_matrix, self._matrix),
             _inverse(rank),
         )
-        return tuple(round(score, _DIGITS) for score in found)
+        return tuple(round(score, _DIGITS) for score in scores)
 
     def _unit_vectors(self, words: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return (words that have a vector, dimensions)."""

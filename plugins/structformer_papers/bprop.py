@@ -96,12 +96,12 @@ def write_attended(ground: Ground, folder: Path) -> None:
     for start in range(0, ground.pages.count, _AT_ONCE):
         numbers = range(start, min(start + _AT_ONCE, ground.pages.count))
         shown = {number: title_and_head(ground.pages, number) for number in numbers if ground.pages.head(number)}
-        found = dict(zip(shown, ground.weights.first_pieces(list(shown.values())), strict=True))
+        attended = dict(zip(shown, ground.weights.first_pieces(list(shown.values())), strict=True))
         for number in numbers:
-            if number not in found:
+            if number not in attended:
                 documents.add("")
                 continue
-            pieces, attention = found[number]
+            pieces, attention = attended[number]
             values = {word: round(value, _DIGITS) for word, value in saturated(attention).items()}
             sums.update({word: value for word, value in values.items() if value})
             documents.add(json.dumps([pieces, values], ensure_ascii=True))

@@ -129,7 +129,7 @@ class ContextualEncoder(BiEncoder):
         """Each document's passages as one window, each passage cut to max_tokens. What does not fit has no tokens."""
         remaining = iter(self._tokens([text for passages in documents for text in passages], max_tokens))
         before, after = self._ends
-        found = []
+        windows = []
         for passages in documents:
             ids, spans, begun = list(before), [], self.prompts["document"].skipped
             for own in islice(remaining, len(passages)):
@@ -137,8 +137,8 @@ class ContextualEncoder(BiEncoder):
                 spans.append((begun, len(ids)))
                 ids += after if len(ids) + len(after) <= self.window else []
                 begun = len(ids)
-            found.append(Window(ids, spans))
-        return found
+            windows.append(Window(ids, spans))
+        return windows
 
     def of_spans(self, hidden: torch.Tensor, spans: torch.Tensor) -> torch.Tensor:
         """Return (texts, spans, dimensions) float32, unit length: the means of tokens' vectors, through the model's own

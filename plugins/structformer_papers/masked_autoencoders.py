@@ -105,8 +105,8 @@ class RetroMAEObjective(DecoderObjective):
 
     def _asked(self, batch: TokenBatch) -> torch.Tensor:
         """Return (texts, tokens): the words to guess, IGNORED at [CLS], [SEP] and padding."""
-        found, mask = original(batch), batch.features["attention_mask"]
-        return found.masked_fill((mask == 0) | torch.isin(found, self._ends.to(found.device)), IGNORED)
+        ids, mask = original(batch), batch.features["attention_mask"]
+        return ids.masked_fill((mask == 0) | torch.isin(ids, self._ends.to(ids.device)), IGNORED)
 
     def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
         """A row is a text's loss of the decoder, with that of the bag of words for dupmae."""
@@ -133,14 +133,14 @@ class RetroMAEObjective(DecoderObjective):
             return vectors.view(*vectors.shape[:2], asking.num_attention_heads, -1).transpose(1, 2)
 
         queries = self._queries(sentence, ids.shape[1])
-        found = scaled_dot_product_attention(
+        outputs = scaled_dot_product_attention(
             heads(asking.query(queries)),
             heads(asking.key(context)),
             heads(asking.value(context)),
             attn_mask=visible[:, None],
             dropout_p=asking.dropout.p if self.training else 0.0,
         )
-        attended = layer.attention.output(found.transpose(1, 2).flatten(2), queries)
+        attended = layer.attention.output(outputs.transpose(1, 2).flatten(2), queries)
         decoded: torch.Tensor = layer.output(layer.intermediate(attended), attended)
         return decoded
 
@@ -238,7 +238,7 @@ def original(batch: TokenBatch) -> torch.Tensor:
 
 def _others(places: Mapping[str, torch.Tensor]) -> dict[int, int]:
     """Return the other text of each text's pair; of one that is in several pairs the last one's."""
-    found: dict[int, int] = {}
+    partners: dict[int, int] = {}
     for first, second in zip(places["queries"].tolist(), places["documents"].tolist(), strict=True):
-        found |= {first: second, second: first}
-    return found
+        partners |= {first: second, second: first}
+    return partners

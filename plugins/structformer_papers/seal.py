@@ -120,11 +120,11 @@ def siblings_first(view: DocumentView, number: int, rng: Random) -> list[int]:
     """Return a section's negatives as SRR has them: siblings, then others of the document."""
     wanted = view.options.negatives
     siblings = view.children(view.parents[number]) if number else []
-    found = view.negatives(number, siblings, rng, wanted)
+    negatives = view.negatives(number, siblings, rng, wanted)
     if view.options.negatives_from == "siblings":
-        return found
+        return negatives
     rest = view.negatives(number, range(1, len(view.sections)), rng, wanted)
-    return [*found, *(other for other in rest if other not in found)][:wanted]
+    return [*negatives, *(other for other in rest if other not in negatives)][:wanted]
 
 
 TASKS = tuple(

@@ -60,13 +60,13 @@ def write_kept(ground: Ground, folder: Path) -> None:
         for question in written.get(section.key, ())
         if times[question.casefold()] == 1
     )
-    found = set(_found(Retriever.open(workspace), asked))
+    answered = set(_found(Retriever.open(workspace), asked))
     kept: Kept = {}
     for view in views():
         of_document = kept.setdefault(view.document.id, {})
         for section in asked_sections(view):
             if section.key in written:
-                of_document[str(section.number)] = _sifted(written[section.key], found, times)
+                of_document[str(section.number)] = _sifted(written[section.key], answered, times)
     (folder / _FILE).write_text(json.dumps(kept, ensure_ascii=True), encoding="utf-8")
 
 
@@ -81,17 +81,17 @@ def _found(retriever: Retriever, asked: Iterator[tuple[str, str]]) -> Iterator[s
                 yield question
 
 
-def _sifted(questions: list[str], found: set[str], times: Counter[str]) -> tuple[list[str], dict[str, int]]:
+def _sifted(questions: list[str], answered: set[str], times: Counter[str]) -> tuple[list[str], dict[str, int]]:
     """Return (the questions that are kept, how many are not by reason)."""
     dropped: Counter[str] = Counter()
     for question in questions:
         if times[question.casefold()] > 1:
             dropped["written for other sections too"] += 1
-        elif question not in found:
+        elif question not in answered:
             dropped["not found by the round trip"] += 1
     if not questions:
         dropped["no question in the answer"] += 1
-    return [question for question in questions if question in found], dict(dropped)
+    return [question for question in questions if question in answered], dict(dropped)
 
 
 def read_kept(folder: Path) -> Kept:

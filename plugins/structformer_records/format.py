@@ -152,7 +152,7 @@ class RecordsFormat:
             and isinstance(value, str | int | float | bool | dict | list | Decimal)
             and value not in ("", [], {})
         }
-        url = found if isinstance(found := part(record, "url", chosen), str) else ""
+        url = address if isinstance(address := part(record, "url", chosen), str) else ""
         metadata |= {"canonical": url} if url else {}
         document = builder.finish(
             Source(source.path, self.name), id=identifier, title=title or identifier, metadata=metadata
@@ -210,8 +210,8 @@ def _trec(content: str) -> dict[str, Any]:
     def plain(parts: list[str]) -> str:
         return "\n\n".join(text for each in parts if (text := unescape(_TAG.sub(" ", each)).strip()))
 
-    titles = next((found for name in _TREC_TITLES if (found := element(name))), [])
-    texts = next((found for name in _TREC_TEXTS if (found := element(name))), [])
+    titles = next((values for name in _TREC_TITLES if (values := element(name))), [])
+    texts = next((values for name in _TREC_TEXTS if (values := element(name))), [])
     if not texts:
         texts = [re.sub(r"<(DOCNO|DOCID|DOCHDR|DATE|TITLE|HEADLINE)>.*?</\1>", " ", content, flags=re.DOTALL)]
     number = plain(element("docno"))

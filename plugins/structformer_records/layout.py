@@ -168,13 +168,13 @@ def _named_columns(line: bytes, separator: str, parts: Mapping[str, tuple[str, .
     except csv.Error:  # control characters
         return {}
     names = [name.strip().lower() for name in names]
-    found = {
+    columns = {
         name: names.index(each.lower())
         for name, usual in parts.items()
         for each in reversed(usual)
         if each.lower() in names
     }
-    return found if "id" in found and "text" in found and len(names) > 1 else {}
+    return columns if "id" in columns and "text" in columns and len(names) > 1 else {}
 
 
 def _ms_marco(start: bytes) -> dict[str, int]:

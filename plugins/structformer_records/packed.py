@@ -112,8 +112,8 @@ def _values(column: Any) -> list[Any]:
 
     for form in (None, pa.string(), pa.int64()):
         try:
-            found: list[Any] = (column if form is None else column.cast(form)).to_pylist()
-            return found
+            values: list[Any] = (column if form is None else column.cast(form)).to_pylist()
+            return values
         except (ValueError, OverflowError, NotImplementedError):  # Arrow's own errors are ValueErrors too
             continue
     return [None] * len(column)

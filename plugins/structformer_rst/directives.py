@@ -104,11 +104,11 @@ def _series_role(name: str, rawtext: str, text: str, lineno: int, inliner: Any, 
     """Return a PEP or an RFC, as docutils has it, with words of its own and a place in it."""
     named = NAMED.fullmatch(text)
     number, mark, place = (named[2] if named else text).partition("#")
-    found, messages = roles._role_registry[english.roles[name]](name, rawtext, number, lineno, inliner)
-    if isinstance(found[0], nodes.reference):
-        found[0]["refuri"] += mark + place
-        found[0][:] = [nodes.Text(unescape(named[1]))] if named else found[0][:]
-    return found, messages
+    inline, messages = roles._role_registry[english.roles[name]](name, rawtext, number, lineno, inliner)
+    if isinstance(inline[0], nodes.reference):
+        inline[0]["refuri"] += mark + place
+        inline[0][:] = [nodes.Text(unescape(named[1]))] if named else inline[0][:]
+    return inline, messages
 
 
 def _included_text(directive: Directive, path: str) -> str | None:
@@ -156,10 +156,10 @@ class _Block(Directive):  # type: ignore[misc]
             if kind in objects.SIGNED:
                 block += nodes.line_block("", *(nodes.line("", signature) for signature in signatures))
             elif argument and kind not in _SILENT | objects.SCOPES:
-                found, _ = self.state.inline_text(argument, self.lineno)
+                inline, _ = self.state.inline_text(argument, self.lineno)
                 if target:
-                    found = [nodes.reference("", "", *found, refuri=target)]
-                block += nodes.paragraph("", "", *found)
+                    inline = [nodes.reference("", "", *inline, refuri=target)]
+                block += nodes.paragraph("", "", *inline)
             if body and kind in _HOLD_SECTIONS:
                 return self._with_sections(block, skipped)
             if body:
@@ -210,8 +210,8 @@ class _Block(Directive):  # type: ignore[misc]
         elif self.name in _FILES and argument:
             block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
         if caption := self.options.get("caption"):
-            found, _ = self.state.inline_text(caption, self.lineno)
-            block += nodes.caption("", "", *found)
+            inline, _ = self.state.inline_text(caption, self.lineno)
+            block += nodes.caption("", "", *inline)
         language = argument if self.name in _NAMES_LANGUAGE else _LANGUAGES.get(self.name, "")
         language = self.options.get("language", language)
         code = nodes.literal_block("", "\n".join(lines), classes=["code", *language.split()[:1]])
@@ -287,8 +287,8 @@ class _Summary(Directive):  # type: ignore[misc]
 
     def run(self) -> list[Any]:
         named = [line.strip() for line in self.content if line.strip() and not line.strip().startswith((":", ".."))]
-        found = [_role("obj", name, name, self.lineno, self.state)[0] for name in named]
-        return [nodes.bullet_list("", *(nodes.list_item("", nodes.paragraph("", "", *each)) for each in found))]
+        references = [_role("obj", name, name, self.lineno, self.state)[0] for name in named]
+        return [nodes.bullet_list("", *(nodes.list_item("", nodes.paragraph("", "", *each)) for each in references))]
 
 
 class _CsvTable(CSVTable):  # type: ignore[misc]

@@ -63,8 +63,8 @@ class Glossary(Directive):  # type: ignore[misc]
         return definition
 
     def _term(self, text: str, place: int) -> Any:
-        found, _ = self.state.inline_text(text, self.lineno + place)
-        shown = nodes.term("", "", *found)
+        inline, _ = self.state.inline_text(text, self.lineno + place)
+        shown = nodes.term("", "", *inline)
         anchor = term_anchor(shown.astext())
         # Case and underscores do not matter to `:term:`.
         names = dict.fromkeys((anchor, anchor.lower().replace("_", "-")))

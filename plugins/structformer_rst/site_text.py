@@ -31,8 +31,8 @@ def with_site_text(text: str, source: SourceFile) -> str:
     if "|" not in text and "`_" not in text:
         return text
     defined = {_name(found["name"]) for found in _OWN.finditer(text)}
-    said = _definitions(_configuration(source))
-    added = [whole for name, whole in said if name not in defined and name != _DEFAULT_ROLE and name[:1] != "{"]
+    definitions = _definitions(_configuration(source))
+    added = [whole for name, whole in definitions if name not in defined and name != _DEFAULT_ROLE and name[:1] != "{"]
     if added:
         text = "\n\n".join((text, *added, ""))
     known = {_name(found["name"]) for found in _OWN.finditer(text) if found["kind"] in {*_READ, "raw"}}
@@ -40,8 +40,8 @@ def with_site_text(text: str, source: SourceFile) -> str:
     def readable(found: re.Match[str]) -> str:
         if found["kind"] == "raw":  # mostly a break
             return f"{found[0][: found.start('kind') - found.start()]}unicode:: 0x20" + "\n" * found["said"].count("\n")
-        said = _REFERENCE.sub(lambda name: name[0] if _name(name[1]) in known else name[1], found["said"])
-        return found[0][: found.start("said") - found.start()] + said
+        definitions = _REFERENCE.sub(lambda name: name[0] if _name(name[1]) in known else name[1], found["said"])
+        return found[0][: found.start("said") - found.start()] + definitions
 
     return _OWN.sub(readable, text)
 
@@ -77,13 +77,13 @@ def _definitions(data: bytes) -> tuple[tuple[str, str], ...]:
     substitutions = values.get(_SUBSTITUTIONS)
     named = substitutions.items() if isinstance(substitutions, dict) else ()
     texts |= {f"{{{name}": text_of(value) for name, value in named}
-    found = {_DEFAULT_ROLE: texts[_DEFAULT_ROLE]} if texts.get(_DEFAULT_ROLE) else {}
-    found |= {name: said for name, said in texts.items() if name[0] == "{" and said}
-    found |= {name: f".. |{name}| unicode:: 0x20" for name in _COMPUTED}
+    definitions = {_DEFAULT_ROLE: texts[_DEFAULT_ROLE]} if texts.get(_DEFAULT_ROLE) else {}
+    definitions |= {name: text for name, text in texts.items() if name[0] == "{" and text}
+    definitions |= {name: f".. |{name}| unicode:: 0x20" for name in _COMPUTED}
     for name in _NAMES:
         if texts.get(name, "").strip():
-            found[name] = f".. |{name}| replace:: {' '.join(texts[name].split())}"
+            definitions[name] = f".. |{name}| replace:: {' '.join(texts[name].split())}"
     for setting in _SETTINGS:
         for each in _DEFINITION.finditer(texts.get(setting, "")):
-            found[_name(each[1]) if each[1] else each[0]] = each[0]
-    return tuple(("" if whole.startswith(".. _") else name, whole) for name, whole in found.items())
+            definitions[_name(each[1]) if each[1] else each[0]] = each[0]
+    return tuple(("" if whole.startswith(".. _") else name, whole) for name, whole in definitions.items())

@@ -156,7 +156,7 @@ class Application:
 
     async def _look_for_newer(self) -> None:
         """Take over newer indexes. While one cannot be opened, what is served stays served."""
-        said = ""
+        warned = ""
         while True:
             await anyio.sleep(_POLL_SECONDS)
             try:
@@ -165,9 +165,9 @@ class Application:
             except StructformerError:
                 continue
             except Exception as error:  # as of the system, which may have no more file descriptors
-                if repr(error) != said:
-                    said = repr(error)
-                    log.warning("a newer index cannot be opened: %s", said)
+                if repr(error) != warned:
+                    warned = repr(error)
+                    log.warning("a newer index cannot be opened: %s", warned)
 
     async def _in_thread(self, work: Callable[[*Ts], T], *given: *Ts) -> T:
         """Return the result of work in a thread, within the time that a request may take. Raises TimeoutError."""
@@ -218,8 +218,8 @@ class Application:
         search = search_request(asked)
         if self._asking is None:
             raise NotThere("this server asks no language model: see --ask")
-        found = await self._found(search, access, "ask")
-        return self._answers.response(self._asking.answer(asked, found, access))
+        answer = await self._found(search, access, "ask")
+        return self._answers.response(self._asking.answer(asked, answer, access))
 
     async def _feedback(self, request: Request) -> Response:
         asked = FeedbackRequest.model_validate(await _body(request))
@@ -243,8 +243,8 @@ class Application:
         return _json({"results": await self._docsearched(request, await _body(request))})
 
     async def _docsearch_one(self, request: Request) -> Response:
-        [found] = await self._docsearched(request, {"requests": [await _body(request)]})
-        return _json(found)
+        [result] = await self._docsearched(request, {"requests": [await _body(request)]})
+        return _json(result)
 
     async def _docsearched(self, request: Request, body: Any) -> list[dict[str, Any]]:
         searches, access = docsearch.requests_of(body), request.state.access
@@ -271,14 +271,14 @@ class Application:
         root = self.options.root
         search = f"Search: {root}/api/search?q=WORDS. MCP: {root}/mcp"
         lines = [f"# {self.service.title}", "", search, "", "## Documents", ""]
-        found = islice(self.service.documents(access, start=start), _LISTED + 1)
-        for number, (name, title, url) in enumerate(found):
+        listed = islice(self.service.documents(access, start=start), _LISTED + 1)
+        for number, (name, title, url) in enumerate(listed):
             if number == _LISTED:
                 lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
                 break
             target = quote(url, safe=_URL_SIGNS) if url else root + read_address(name, 0)
-            said = self.service.description(name)
-            lines.append(f"- [{unlinked(title or name)}]({target})" + (f": {unlinked(said)}" if said else ""))
+            about = self.service.description(name)
+            lines.append(f"- [{unlinked(title or name)}]({target})" + (f": {unlinked(about)}" if about else ""))
         return "\n".join(lines) + "\n"
 
     def _whole(self, access: Access, start: int) -> str:
@@ -340,8 +340,8 @@ class Application:
         return _file(request, name, _FOR_EVER if "v" in request.query_params else _SHORTLY)
 
     async def _site_icon(self, request: Request) -> Response:
-        found = self.service.icon
-        return Response(found.data, media_type=found.kind, headers={"cache-control": _SHORTLY})
+        icon = self.service.icon
+        return Response(icon.data, media_type=icon.kind, headers={"cache-control": _SHORTLY})
 
     async def _search_page(self, request: Request) -> Response:
         access = request.state.access
@@ -372,8 +372,8 @@ class Application:
         as_it_is = "text/markdown" in request.headers.get("accept", "")
         try:
             if as_it_is or (name.endswith(".md") and self.service.current.number(name) is None):
-                its = name if as_it_is else name.removesuffix(".md")
-                made = _text(await self._in_thread(self.service.markdown, its, access), "text/markdown")
+                document_id = name if as_it_is else name.removesuffix(".md")
+                made = _text(await self._in_thread(self.service.markdown, document_id, access), "text/markdown")
                 made.headers["cache-control"] = "no-store"
                 return made
             return _html(await self._in_thread(self._pages.read, access, name))
@@ -462,15 +462,15 @@ async def _healthy(request: Request) -> Response:
 
 def _query(request: Request) -> dict[str, Any]:
     """Query parameters as a model takes them: lists where several are meant, the rest once. Raises UsageError."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in request.query_params.multi_items():
         if key in _LISTS:
-            found.setdefault(key, []).append(value)
-        elif key in found:
+            values.setdefault(key, []).append(value)
+        elif key in values:
             raise UsageError(f"{key[:50]} is given twice")
         else:
-            found[key] = value
-    return found
+            values[key] = value
+    return values
 
 
 async def _body(request: Request) -> Any:
@@ -483,7 +483,7 @@ async def _body(request: Request) -> Any:
 
 def _reasons(error: ValidationError) -> str:
     wrong = ((".".join(map(str, each["loc"])) or "body", str(each["msg"])) for each in error.errors()[:5])
-    return "; ".join(f"{place}: {said.removeprefix('Value error, ')}"[:200] for place, said in wrong)
+    return "; ".join(f"{place}: {reason.removeprefix('Value error, ')}"[:200] for place, reason in wrong)
 
 
 def _json(value: BaseModel | dict[str, Any]) -> Response:

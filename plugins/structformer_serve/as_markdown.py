@@ -47,16 +47,16 @@ def as_markdown(section: Section, resolve: Resolve | None = None) -> str:
 
 def open_fence(markdown: str) -> tuple[int, str] | None:
     """Where the code or formula begins that a beginning of such a text leaves open, and the line that closes it."""
-    found: tuple[int, str] | None = None
+    opened: tuple[int, str] | None = None
     position = 0
     for line in markdown.split("\n"):
-        if found is not None:
-            if line.rstrip() == found[1]:
-                found = None
+        if opened is not None:
+            if line.rstrip() == opened[1]:
+                opened = None
         elif (fence := _FENCE.match(line)) is not None:
-            found = position, re.sub(r"[^\s>]", " ", fence["before"]) + fence["fence"]
+            opened = position, re.sub(r"[^\s>]", " ", fence["before"]) + fence["fence"]
         position += len(line) + 1
-    return found
+    return opened
 
 
 class _Writer:
@@ -68,7 +68,7 @@ class _Writer:
 
     def lines(self, blocks: Iterable[Block], *, tight: bool = False) -> list[str]:
         """Return the lines of blocks that follow each other. tight: with no blank line where it is not needed."""
-        found: list[str] = []
+        written: list[str] = []
         before: Block | None = None
         marker = 0
         self._depth += 1
@@ -78,11 +78,11 @@ class _Writer:
             if not lines:
                 continue
             if before is not None and not (tight and _follows_at_once(before, block)):
-                found.append("")
-            found += lines
+                written.append("")
+            written += lines
             before = block
         self._depth -= 1
-        return found
+        return written
 
     def _block(self, block: Block) -> list[str]:
         match block.kind:
@@ -115,7 +115,7 @@ class _Writer:
         return _joined(items, loose=any("" in lines for lines in items))
 
     def _definitions(self, block: Block) -> list[str]:
-        found: list[str] = []
+        written: list[str] = []
         before: Block | None = None
         for child in block.children:
             if child.kind is MarkKind.TERM:
@@ -125,10 +125,10 @@ class _Writer:
             else:  # a definition of nothing would be one of the paragraph in front of it
                 lines = self.lines(child.children if child.kind is MarkKind.DEFINITION else [child])
             if before is not None and (child.kind is not MarkKind.DEFINITION or "" in lines):
-                found.append("")
-            found += lines
+                written.append("")
+            written += lines
             before = child
-        return found
+        return written
 
     def _table(self, block: Block) -> list[str]:
         rows = [child for child in block.children if child.kind is MarkKind.ROW]
@@ -257,20 +257,20 @@ def _follows_at_once(before: Block, block: Block) -> bool:
 
 
 def _indented(lines: Iterable[str], first: str, others: str) -> list[str]:
-    found = []
+    indented = []
     for line in lines:
-        found.append(first + line if line else first.rstrip())
+        indented.append(first + line if line else first.rstrip())
         first = others
-    return found
+    return indented
 
 
 def _joined(groups: Sequence[list[str]], *, loose: bool) -> list[str]:
-    found: list[str] = []
+    joined: list[str] = []
     for lines in groups:
-        if found and loose:
-            found.append("")
-        found += lines
-    return found
+        if joined and loose:
+            joined.append("")
+        joined += lines
+    return joined
 
 
 def _longest(text: str) -> int:
@@ -329,7 +329,7 @@ def _escapes(text: str, start: int, end: int, spans: Sequence[Span], *, starts_l
     ends: set[int] = set()  # of spans
     starred: set[int] = set()  # of those that stars are written around
     verbatim: list[tuple[int, int]] = []
-    found: set[int] = set()
+    places: set[int] = set()
     stack = list(spans)
     while stack:
         span = stack.pop()
@@ -341,31 +341,31 @@ def _escapes(text: str, start: int, end: int, spans: Sequence[Span], *, starts_l
             verbatim.append((span.start, span.end))
             continue
         if span.kind is None:
-            found |= {place for place in range(span.start, span.end) if text[place] in "[]"}
+            places |= {place for place in range(span.start, span.end) if text[place] in "[]"}
         stack += span.children
     verbatim.sort()
     part = _blanked(text, start, end, verbatim)
     for sign in (each for each in "*_~" if each in part):
-        found |= _paired(part, start, sign, starred if sign == "*" else set())
+        places |= _paired(part, start, sign, starred if sign == "*" else set())
     ticks = [each.span() for each in _BACKTICKS.finditer(part)]
     if MarkKind.CODE_SPAN in kinds or len({stop - at for at, stop in ticks}) < len(ticks):
-        found |= {start + place for at, stop in ticks for place in range(at, stop)}
+        places |= {start + place for at, stop in ticks for place in range(at, stop)}
     last = part.rfind(">")
-    found |= {start + each.start() for each in _HTML.finditer(part) if each.start() < last}
+    places |= {start + each.start() for each in _HTML.finditer(part) if each.start() < last}
     for pattern in (_ENTITY, _BACKSLASH):
-        found |= {start + each.start() for each in pattern.finditer(part)}
+        places |= {start + each.start() for each in pattern.finditer(part)}
     for each in _BRACKETS.finditer(part):
-        found |= set(range(start + each.start(), start + each.start() + (2 if each[0] == "[[" else 1)))
-    found |= {place - 1 for place in {*ends, end} if place > start and part[place - 1 - start : place - start] == "\\"}
+        places |= set(range(start + each.start(), start + each.start() + (2 if each[0] == "[[" else 1)))
+    places |= {place - 1 for place in {*ends, end} if place > start and part[place - 1 - start : place - start] == "\\"}
     if starts_line:
         position = 0
         for line in part.split("\n"):
             stripped = line.lstrip()
             if (begins := _LINE.match(stripped)) is not None:
                 column = position + len(line) - len(stripped)
-                found.add(start + column + (begins.start("point") if begins["point"] else 0))
+                places.add(start + column + (begins.start("point") if begins["point"] else 0))
             position += len(line) + 1
-    return found
+    return places
 
 
 def _blanked(text: str, start: int, end: int, verbatim: Iterable[tuple[int, int]]) -> str:

@@ -33,9 +33,9 @@ def complete(opened: OpenedIndex, typed: str, k: int, documents: Collection[int]
         tries += [(begun(all_begin=True), True), (begun(all_begin=True, slipped=True), True)]
     tries.append((begun(slipped=few), False))
     for looked_for, every in tries:
-        found = opened.lexical.beginnings(looked_for, _LOOKED_AT, documents, every=every)
-        if found:
-            return _by_titles(opened, words, found, k)
+        ranked = opened.lexical.beginnings(looked_for, _LOOKED_AT, documents, every=every)
+        if ranked:
+            return _by_titles(opened, words, ranked, k)
     return []
 
 
@@ -67,11 +67,11 @@ def mended(opened: OpenedIndex, typed: str, documents: Allowed | None = None) ->
     return help_with(opened, typed, documents).meant or typed
 
 
-def _by_titles(opened: OpenedIndex, words: Sequence[str], found: Ranked, k: int) -> Ranked:
+def _by_titles(opened: OpenedIndex, words: Sequence[str], ranked: Ranked, k: int) -> Ranked:
     scored: dict[int, float] = {}
     sections: set[tuple[int, int]] = set()
-    best = max(score for _, score in found)
-    for number, score in found:
+    best = max(score for _, score in ranked)
+    for number, score in ranked:
         place = int(opened.owners[number]), int(opened.sections[number])
         if place in sections:
             continue

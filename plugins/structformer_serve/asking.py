@@ -71,11 +71,11 @@ class Asking:
         """Where questions go, for whoever asks one."""
         return urlsplit(self._model.address).netloc
 
-    def answer(self, request: AskRequest, found: SearchAnswer, access: Access) -> Iterator[Event]:
+    def answer(self, request: AskRequest, answer: SearchAnswer, access: Access) -> Iterator[Event]:
         """The events of an answer: `refused` alone, or `sections`, then `text` as it comes and `done`; `error` in the
         place of what cannot be had. found: what the search found for it.
         """
-        sections = self.sections(found, access) if found.confident or request.anyway else []
+        sections = self.sections(answer, access) if answer.confident or request.anyway else []
         if not sections:
             yield "refused", {"message": REFUSAL}
             return
@@ -98,11 +98,11 @@ class Asking:
         note = "" if citations.cited else UNCITED
         yield "done", {"cited": sorted(citations.cited), "note": note}
 
-    def sections(self, found: SearchAnswer, access: Access) -> list[Cited]:
+    def sections(self, answer: SearchAnswer, access: Access) -> list[Cited]:
         """Return the best sections of the first documents, as far as there is room."""
         sections: list[Cited] = []
         left = _CHARACTERS
-        for hit in found.hits[:_SECTIONS]:
+        for hit in answer.hits[:_SECTIONS]:
             try:
                 section = self._service.section(hit.document, access, section=hit.section, linked=False)
             except NotThere:  # a newer index has come since the search

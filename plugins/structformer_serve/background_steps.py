@@ -149,8 +149,8 @@ class Improver(threading.Thread):
         """Say where the encoder that follows does not read the documents."""
         encoders = default_encoders(self._workspace)
         corpus = Corpus.open(self._workspace)
-        if self._advice and (said := encoders_advice(self._workspace, corpus, encoders, self._advice)):
-            self._say(said)
+        if self._advice and (advice := encoders_advice(self._workspace, corpus, encoders, self._advice)):
+            self._say(advice)
 
     def _learn(self, step: str, *limit: str) -> None:
         """Train, from where a run was stopped where it can be gone on with."""

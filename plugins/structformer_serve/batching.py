@@ -37,8 +37,8 @@ class BatchedEncoder:
 
     def encoded_queries(self, queries: Sequence[str]) -> list[EncodedQuery]:
         """Return each query's vector, and its tokens' for the second look."""
-        found = [self.submit(query) for query in queries]
-        return [each.result() for each in found]
+        futures = [self.submit(query) for query in queries]
+        return [each.result() for each in futures]
 
     def submit(self, query: str) -> Future[EncodedQuery]:
         """Return the query's vector, when it is there; asked for again at once, it is kept."""

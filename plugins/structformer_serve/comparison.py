@@ -104,5 +104,5 @@ def _listed(
     """elsewhere: what the other search found."""
     places = {document: place for place, document in enumerate(elsewhere, 1)}
     trained = pipeline.encoder == ENCODER
-    found = [Placed(hit, place, places.get(number(hit)), trained) for place, hit in enumerate(answer.hits, 1)]
-    return Listed(_NAMES[pipeline.encoder], used, found)
+    placed = [Placed(hit, place, places.get(number(hit)), trained) for place, hit in enumerate(answer.hits, 1)]
+    return Listed(_NAMES[pipeline.encoder], used, placed)

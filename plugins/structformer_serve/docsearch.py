@@ -73,11 +73,11 @@ def _are_plain(tags: tuple[str, str]) -> bool:
     return opening is not None and tags[1] == f"</{opening['element']}>"
 
 
-def answer(search: Search, found: SearchAnswer | None, base: str) -> dict[str, Any]:
+def answer(search: Search, answered: SearchAnswer | None, base: str) -> dict[str, Any]:
     """An answer in DocSearch's form, None to a search without words. base: where this server is, for documents without
     an address of their own.
     """
-    hits = [_hit(each, search, base) for each in found.hits] if found else []
+    hits = [_hit(each, search, base) for each in answered.hits] if answered else []
     return {
         "hits": hits,
         "nbHits": len(hits),
@@ -88,30 +88,30 @@ def answer(search: Search, found: SearchAnswer | None, base: str) -> dict[str, A
         "query": search.query,
         "params": "",
         "index": search.index,
-        "processingTimeMS": round(found.milliseconds) if found else 0,
+        "processingTimeMS": round(answered.milliseconds) if answered else 0,
     }
 
 
-def _hit(found: FoundDocument, search: Search, base: str) -> dict[str, Any]:
-    titles = [found.document_title, *found.path[1:]][:_LEVELS]
+def _hit(hit: FoundDocument, search: Search, base: str) -> dict[str, Any]:
+    titles = [hit.document_title, *hit.path[1:]][:_LEVELS]
     levels = {f"lvl{level}": titles[level] if level < len(titles) else None for level in range(_LEVELS)}
-    kind = f"lvl{len(titles) - 1}" if not found.snippet else "content"
-    url = found.url or base + found.read
+    kind = f"lvl{len(titles) - 1}" if not hit.snippet else "content"
+    url = hit.url or base + hit.read
     begin, end = search.tags
     # As HTML: boxes put it into their page as it is.
-    marked = set_off(found.snippet, found.highlights, html.escape, lambda part: f"{begin}{html.escape(part)}{end}")
+    marked = set_off(hit.snippet, hit.highlights, html.escape, lambda part: f"{begin}{html.escape(part)}{end}")
     shown = {
         "hierarchy": {name: _value(html.escape(title)) for name, title in levels.items() if title is not None},
-        "content": _value(marked, bool(found.highlights)),
+        "content": _value(marked, bool(hit.highlights)),
     }
     return {
-        "objectID": f"{found.document}#{found.section}",
+        "objectID": f"{hit.document}#{hit.section}",
         "url": url,
         "url_without_anchor": url.partition("#")[0],
-        "anchor": found.anchor or None,
+        "anchor": hit.anchor or None,
         "type": kind,
         "hierarchy": levels,
-        "content": found.snippet or None,
+        "content": hit.snippet or None,
         "_highlightResult": shown,
         "_snippetResult": shown,
     }

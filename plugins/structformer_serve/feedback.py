@@ -177,23 +177,23 @@ class Searches:
 
 def searches(workspace: Workspace, skipped: Skipped | None = None) -> list[Searches]:
     """Return what was done with each query, the most asked first. skipped: counts the lines that are not events."""
-    found: dict[str, Searches] = {}
+    by_text: dict[str, Searches] = {}
     for event in events(workspace, skipped):
         text = " ".join(event["query"].split())
-        its = found.setdefault(text.lower(), Searches(text))
+        same_query = by_text.setdefault(text.lower(), Searches(text))
         kind, shown, document = event["event"], event.get("shown") or [], event.get("document")
         if kind == "search":
-            its.asked += 1
-            its.empty += not shown
+            same_query.asked += 1
+            same_query.empty += not shown
         elif kind in ("not_found", "answer_bad"):
-            its.lost += 1
+            same_query.lost += 1
         elif kind == "answer_good":
-            its.helped += 1
+            same_query.helped += 1
         elif kind == "click" and document:
-            its.clicks[document] += 1
+            same_query.clicks[document] += 1
             if document in shown:
-                its.above.update(dict.fromkeys(shown[: shown.index(document)], 1))
-    return sorted(found.values(), key=lambda each: (-each.asked - each.clicks.total(), each.query))
+                same_query.above.update(dict.fromkeys(shown[: shown.index(document)], 1))
+    return sorted(by_text.values(), key=lambda each: (-each.asked - each.clicks.total(), each.query))
 
 
 def by_week(workspace: Workspace) -> list[dict[str, Any]]:
@@ -210,7 +210,7 @@ def by_week(workspace: Workspace) -> list[dict[str, Any]]:
     return [{"week": week, **weeks[week]} for week in sorted(weeks, reverse=True)]
 
 
-def judgements_from_clicks(found: list[Searches], *, least: int = 1) -> Judgements:
+def judgements_from_clicks(kept: list[Searches], *, least: int = 1) -> Judgements:
     """Queries with the documents opened for them as relevant, and those shown above and passed over as not.
 
     A document is relevant that was opened at least so many times, and more often than it was passed over. Source:
@@ -221,7 +221,7 @@ def judgements_from_clicks(found: list[Searches], *, least: int = 1) -> Judgemen
 
     queries: dict[str, str] = {}
     qrels: dict[str, dict[str, int]] = {}
-    for each in found:
+    for each in kept:
         grades = {name: 1 for name, count in each.clicks.items() if count >= least and count > each.above[name]}
         if grades:
             name = f"q{len(queries) + 1}"
@@ -233,12 +233,12 @@ def judgements_from_clicks(found: list[Searches], *, least: int = 1) -> Judgemen
 
 
 def write_query_log(
-    path: Path, found: list[Searches], workspace: str | Path | Workspace | None = None, *, force: bool = False
+    path: Path, kept: list[Searches], workspace: str | Path | Workspace | None = None, *, force: bool = False
 ) -> int:
     """Write the queries, one a line, as often as `train --query-log` counts them: once. Gives their number. Raises
     UsageError without a query, or where the file must not be written (outputs.py).
     """
-    asked = [each.query for each in found if each.asked or each.clicks]
+    asked = [each.query for each in kept if each.asked or each.clicks]
     if not asked:
         raise UsageError("nothing to write: nothing was searched for yet, or it was not kept (serve --feedback)")
     with new_file(path, workspace, force=force) as made:
@@ -248,7 +248,7 @@ def write_query_log(
 
 def write_click_judgements(
     folder: Path,
-    found: list[Searches],
+    kept: list[Searches],
     workspace: str | Path | Workspace | None = None,
     *,
     least: int = 1,
@@ -259,16 +259,16 @@ def write_click_judgements(
     """
     from structformer.evaluation import write_judgements
 
-    judged = judgements_from_clicks(found, least=least)
+    judged = judgements_from_clicks(kept, least=least)
     with new_folder(folder, workspace, force=force) as made:
         write_judgements(made, judged)
     return judged
 
 
-def report(found: list[Searches]) -> dict[str, Any]:
+def report(kept: list[Searches]) -> dict[str, Any]:
     """Return what is asked for most, what finds nothing, and what nobody opens."""
     by_need: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for each in found:
+    for each in kept:
         row = {
             "query": each.query,
             "searches": each.asked,
@@ -284,8 +284,8 @@ def report(found: list[Searches]) -> dict[str, Any]:
             by_need["never_opened"].append(row)
     by_need["without_result"].sort(key=lambda row: (-row["nothing"] - row["not_found"], row["query"]))
     return {
-        "searches": sum(each.asked for each in found),
-        "queries": len(found),
-        "clicks": sum(each.clicks.total() for each in found),
+        "searches": sum(each.asked for each in kept),
+        "queries": len(kept),
+        "clicks": sum(each.clicks.total() for each in kept),
         **{name: by_need[name][:_LONGEST] for name in ("most", "without_result", "never_opened")},
     }

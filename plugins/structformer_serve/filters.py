@@ -34,7 +34,7 @@ class Addresses:
 
 def facet_links(answer: SearchAnswer, request: SearchRequest, address: Addresses) -> list[dict[str, Any]]:
     """Return the facets with a link for each value. Versions come first, the newest on top, then languages."""
-    found: list[dict[str, Any]] = []
+    links: list[dict[str, Any]] = []
     told: list[list[tuple[str, int]]] = []
     versions = {each.value for facet in answer.facets if facet.name.lower() in _VERSIONS for each in facet.values}
     for facet in sorted(answer.facets, key=lambda each: _FIRST.get(each.name.lower(), 2)):
@@ -49,15 +49,15 @@ def facet_links(answer: SearchAnswer, request: SearchRequest, address: Addresses
             path, where = list(request.path), list(request.where)
             # A folder's name may have a pattern's signs, as [slug].
             setting = f"{escape(value)}/*" if facet.name == "path" else f"{facet.name}={value}"
-            its = path if facet.name == "path" else where
-            if chosen := setting in its:
-                its.remove(setting)
+            conditions = path if facet.name == "path" else where
+            if chosen := setting in conditions:
+                conditions.remove(setting)
             else:
-                its.append(setting)
+                conditions.append(setting)
             values.append({"value": value, "count": count, "address": address(path, where), "chosen": chosen})
         if len(values) > 1 or any(value["chosen"] for value in values):
-            found.append({"label": _LABELS.get(facet.name.lower(), facet.name), "choices": values})
-    return found
+            links.append({"label": _LABELS.get(facet.name.lower(), facet.name), "choices": values})
+    return links
 
 
 def _in_order(facet: FacetCounts) -> list[tuple[str, int]]:
@@ -69,11 +69,11 @@ def _in_order(facet: FacetCounts) -> list[tuple[str, int]]:
 
 def chips(request: SearchRequest, address: Addresses) -> list[dict[str, str]]:
     """Return the filters that are set, each with the address without it."""
-    found = []
+    shown = []
     for setting in request.path:
         rest = [each for each in request.path if each != setting]
-        found.append({"label": _ESCAPED.sub(r"\1", setting), "without": address(rest, request.where)})
+        shown.append({"label": _ESCAPED.sub(r"\1", setting), "without": address(rest, request.where)})
     for setting in request.where:
         rest = [each for each in request.where if each != setting]
-        found.append({"label": setting.partition("=")[2] or setting, "without": address(request.path, rest)})
-    return found
+        shown.append({"label": setting.partition("=")[2] or setting, "without": address(request.path, rest)})
+    return shown

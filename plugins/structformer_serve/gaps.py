@@ -85,17 +85,17 @@ def find_gaps(
     """
     used = retriever.pipeline(pipeline)
     ordered = sorted(asked, key=lambda each: (-each.searches, -each.not_found, each.query))
-    found = list(_unanswered(retriever, ordered, used, progress))
+    unanswered = list(_unanswered(retriever, ordered, used, progress))
     vectors = None
-    if used.encoder and found:
+    if used.encoder and unanswered:
         encoder, _, _ = retriever.opened.encoder(used.encoder)
-        vectors = np.asarray(encoder.encode_queries([each.query for each, _ in found]), np.float32)
+        vectors = np.asarray(encoder.encode_queries([each.query for each, _ in unanswered]), np.float32)
     groups = _Groups(vectors, alike)
-    for number, (each, hits) in enumerate(found):
+    for number, (each, hits) in enumerate(unanswered):
         terms = frozenset(retriever.opened.lexical.terms(each.query))
         groups.add(number, terms - retriever.opened.stop_terms or terms, _documents(hits))
     gaps = [
-        Gap(tuple(found[number][0] for number in members), next(iter(found[members[0]][1]), None))
+        Gap(tuple(unanswered[number][0] for number in members), next(iter(unanswered[members[0]][1]), None))
         for members in groups.members.values()
     ]
     return sorted(gaps, key=lambda gap: (-gap.searches, -gap.not_found, gap.question))

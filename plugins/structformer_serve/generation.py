@@ -234,18 +234,18 @@ class Generation:
         are called counts only by links of documents that may be seen.
         """
         deleted = self.deleted
-        found = self._kept((deleted, access.key), lambda: self._seen(access, deleted))
+        allowed = self._kept((deleted, access.key), lambda: self._seen(access, deleted))
         for where in filter(None, asked):
-            found = self._kept((deleted, access.key, where.key), partial(self._among, found, where))
-        return found
+            allowed = self._kept((deleted, access.key, where.key), partial(self._among, allowed, where))
+        return allowed
 
     def searched(self, access: Filter, *asked: Filter) -> Allowed:
         """Return the same without what is hidden from searches by hand."""
-        found, opened = self.seen(access, *asked), self.retriever.opened
+        allowed, opened = self.seen(access, *asked), self.retriever.opened
         if not self._hidden:
-            return found
+            return allowed
         key = (self.deleted, access.key, *(where.key for where in asked), self._hidden)
-        return self._kept(key, lambda: opened.shown(found) or found)
+        return self._kept(key, lambda: opened.shown(allowed) or allowed)
 
     def _seen(self, access: Filter, deleted: frozenset[int]) -> Allowed:
         opened = self.retriever.opened
@@ -265,13 +265,13 @@ class Generation:
             if key in self._allowed:
                 self._allowed.move_to_end(key)
                 return self._allowed[key]
-        found = make()
+        allowed = make()
         with self._lock:
-            self._allowed[key] = found
-            most = _FILTER_BYTES // (1 + len(found.documents) + len(self.retriever.units))
+            self._allowed[key] = allowed
+            most = _FILTER_BYTES // (1 + len(allowed.documents) + len(self.retriever.units))
             while len(self._allowed) > max(_FEWEST_FILTERS, min(_FILTERS, most)):
                 self._allowed.popitem(last=False)
-        return found
+        return allowed
 
     def hide_deleted(self, workspace: Workspace) -> None:
         """Let nobody see the documents that the workspace's newest corpus does not have."""

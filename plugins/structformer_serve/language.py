@@ -114,13 +114,13 @@ def direction(code: str) -> str:
 @cache
 def languages() -> dict[str, Language]:
     """Return all languages that have a file, by code."""
-    found = {}
+    by_code = {}
     for each in sorted((files("structformer_serve") / "languages").iterdir(), key=lambda each: each.name):
-        its = tomllib.loads(each.read_text(encoding="utf-8"))
-        strings = {**its["script"], **its["page"], **its["notes"]}
+        table = tomllib.loads(each.read_text(encoding="utf-8"))
+        strings = {**table["script"], **table["page"], **table["notes"]}
         code = each.name.removesuffix(".toml")
-        found[code] = Language(code, its["name"], its["thousands"], strings, its["script"], its["notes"])
-    return found
+        by_code[code] = Language(code, table["name"], table["thousands"], strings, table["script"], table["notes"])
+    return by_code
 
 
 def language(*wanted: str) -> Language:

@@ -94,16 +94,16 @@ class LinkTable:
     @cached_property
     def _pairs(self) -> npt.NDArray[np.int32]:
         """(links, 2) documents that link to others, with these, each pair once."""
-        found = [np.empty((0, 2), np.int32)]
+        tables = [np.empty((0, 2), np.int32)]
         total = 0
         for shard in range(len(self._graph.corpus.shards)):
             table = self._graph.outgoing(shard)
             if (total := total + len(table)) > _COUNTED:
-                return found[0]
-            found.append(np.stack([numbers(table[name]) for name in ("source_document", "target_document")], axis=1))
-        pairs = np.unique(np.concatenate(found), axis=0)
-        its: npt.NDArray[np.int32] = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
-        return its
+                return tables[0]
+            tables.append(np.stack([numbers(table[name]) for name in ("source_document", "target_document")], axis=1))
+        pairs = np.unique(np.concatenate(tables), axis=0)
+        linked: npt.NDArray[np.int32] = pairs[(pairs[:, 0] != pairs[:, 1]) & (pairs >= 0).all(axis=1)]
+        return linked
 
     def _edges(self, document: int, by: str) -> Iterator[Edge]:
         return self._table(bisect_right(self._graph.corpus.starts, document) - 1, by).edges(document)

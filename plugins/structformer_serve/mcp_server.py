@@ -105,9 +105,9 @@ def mcp_server(service: SearchService, keep: Keep = lambda _, answer: answer) ->
         several do. Read the others by their addresses.
         """
         asked = [*(where or ()), *([f"language={language}"] if language else ())]
-        text, found = answers.told(lambda: answers.found(query, k, path, max_tokens, asked, code=code))
+        text, sections = answers.told(lambda: answers.found(query, k, path, max_tokens, asked, code=code))
         content = [TextContent(type="text", text=text)]
-        return CallToolResult(content=list(content), structured_content=found.model_dump(mode="json"))
+        return CallToolResult(content=list(content), structured_content=sections.model_dump(mode="json"))
 
     @server.tool(annotations=_READS, structured_output=False)
     def read(
@@ -188,13 +188,13 @@ class Answers:
             raise UsageError(f"{wrong['loc'][0]}: {wrong['msg'].removeprefix('Value error, ')}") from None
         answer = self._keep(request, self._service.search(request, access))
         hits = [hit for hit in answer.hits if not code or self._shows_code(hit)][:k]
-        found = FoundSections(query=query, confident=answer.confident, likely=answer.likely, sections=[])
+        result = FoundSections(query=query, confident=answer.confident, likely=answer.likely, sections=[])
         missing = self._service.help(request, access).missing
         lacking = f"No page{' within the filter' if path or where else ''} has: {', '.join(missing)}." * bool(missing)
         if not hits:
             fits = self._service.any_fits(request, access)
             why = f"{lacking}\nTry other words, or `outline`." if fits else "No document fits the filter."
-            return _cut(f"Nothing was found for: {query}\n{why.lstrip()}", max_tokens * _BYTES), found
+            return _cut(f"Nothing was found for: {query}\n{why.lstrip()}", max_tokens * _BYTES), result
         text = _Text(max_tokens)
         text.add(_doubt(answer, lacking))
         # First where everything stands, so that what does not fit can be read.
@@ -204,7 +204,7 @@ class Answers:
             line += "".join(f"\n   also {_named(each)}" for each in others)
             if not text.add(line + "\n"):
                 break
-            found.sections.append(
+            result.sections.append(
                 FoundSection(
                     address=_address(hit.document, hit.section),
                     path=hit.path,
@@ -216,13 +216,13 @@ class Answers:
             )
         text.add("\n")
         share = int(_SHARE * max_tokens * _BYTES)
-        for hit, its in zip(hits[: _shown(answer.likely, len(hits))], found.sections, strict=False):
+        for hit, of_hit in zip(hits[: _shown(answer.likely, len(hits))], result.sections, strict=False):
             section = self._service.section(hit.document, access, section=hit.section, linked=False)
             body = text.add_section(f"## {_named(hit)}\n\n", section.markdown or hit.snippet, share)
             if body is None:
                 break
-            its.markdown = body
-        return text.whole(), found
+            of_hit.markdown = body
+        return text.whole(), result
 
     def _shows_code(self, hit: Found) -> bool:
         section = self._service.section(hit.document, ACCESS.get(), section=hit.section, linked=False)
@@ -279,12 +279,12 @@ class Answers:
         """A document's tree, or the documents."""
         access, text = ACCESS.get(), _Text(max_tokens)
         if document:
-            found = self._service.document(self._place(document)[0], access)
-            total = len(found.outline)
+            whole = self._service.document(self._place(document)[0], access)
+            total = len(whole.outline)
             lines = (
-                f"{'  ' * entry.level}- {unlinked(entry.title)} [{_address(found.document, entry.section)}] "
+                f"{'  ' * entry.level}- {unlinked(entry.title)} [{_address(whole.document, entry.section)}] "
                 f"{entry.words} words\n"
-                for entry in found.outline
+                for entry in whole.outline
             )
         else:
             documents = self._service.documents(access, path)
@@ -383,13 +383,13 @@ def _address(document: str, section: int = 0) -> str:
 
 def _doubt(answer: SearchAnswer, lacking: str) -> str:
     """How sure the search is, where it can tell. lacking: which words of the query no page has, as a sentence."""
-    said = [
+    reasons = [
         *(f'No page has this phrase: "{phrase}"; pages with its words:' for phrase in answer.absent_phrases),
         "" if answer.confident else "No sure match. Closest pages:",
         "" if answer.likely is None else f"The first is right with a likelihood of about {answer.likely:.0%}.",
         lacking,
     ]
-    return f"{' '.join(filter(None, said))}\n\n" if any(said) else ""
+    return f"{' '.join(filter(None, reasons))}\n\n" if any(reasons) else ""
 
 
 def _shown(likely: float | None, hits: int) -> int:
@@ -397,9 +397,9 @@ def _shown(likely: float | None, hits: int) -> int:
     return min(hits, 3 if likely is None or likely < _FAIR else 1 if likely >= _SURE else 2)
 
 
-def _named(found: Found) -> str:
-    path = unlinked(" › ".join(found.path) or found.title)
-    return f"{path} [{_address(found.document, found.section)}]"
+def _named(section: Found) -> str:
+    path = unlinked(" › ".join(section.path) or section.title)
+    return f"{path} [{_address(section.document, section.section)}]"
 
 
 def _walk(root: SectionAnswer) -> Iterable[tuple[int, SectionAnswer]]:

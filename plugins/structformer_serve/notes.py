@@ -34,9 +34,9 @@ def opening(text: str, note: Block) -> Opening:
         return Opening(label, None, content)
     first = content[0]
     if label and first.kind is MarkKind.PARAGRAPH:
-        said = re.compile(rf"{re.escape(label)}(?::\s+|:?\Z)", re.IGNORECASE).match(text[first.start : first.end])
-        if said is not None:
-            begins = first.start + said.end()
+        match = re.compile(rf"{re.escape(label)}(?::\s+|:?\Z)", re.IGNORECASE).match(text[first.start : first.end])
+        if match is not None:
+            begins = first.start + match.end()
             return Opening(label, None, content, begins) if begins < first.end else Opening(label, None, content[1:])
     return Opening(label, None, content)
 

@@ -94,8 +94,8 @@ def _operation(name: str, summary: str, answers: dict[str, Any], **asked: Any) -
 def _asked(name: str, summary: str, answer: str, parameters: list[dict[str, Any]], *codes: int) -> dict[str, Any]:
     example = _CALLS[name][1]
     shown = [{**each, "example": example[each["name"]]} if each["name"] in example else each for each in parameters]
-    found = {"description": "Found.", "content": _content(answer)}
-    return _operation(name, summary, {"200": found, **_problems(422, *codes)}, parameters=shown)
+    answers = {"description": "Found.", "content": _content(answer)}
+    return _operation(name, summary, {"200": answers, **_problems(422, *codes)}, parameters=shown)
 
 
 def _posted(name: str, summary: str, model: str, answers: dict[str, Any]) -> dict[str, Any]:
@@ -125,10 +125,10 @@ def _parameters(model: type[BaseModel]) -> list[dict[str, Any]]:
             "name": name,
             "in": "query",
             "required": name in schema.get("required", ()),
-            "schema": _without_null({key: value for key, value in its.items() if key not in ("title", "description")}),
-            "description": its.get("description", ""),
+            "schema": _without_null({key: value for key, value in spec.items() if key not in ("title", "description")}),
+            "description": spec.get("description", ""),
         }
-        for name, its in schema["properties"].items()
+        for name, spec in schema["properties"].items()
     ]
 
 

@@ -69,24 +69,24 @@ def _body(reading: Reading, number: int, part: Section, root: str, t: Language) 
     return section_html(part, leading(reading.links.get(number, ()), root), t)
 
 
-def marked(found: Found) -> Markup:
+def marked(section: Found) -> Markup:
     """Return a snippet with the query's words marked."""
     mark = Markup("<mark>{}</mark>")
     shown = set_off(
-        found.snippet, found.highlights, lambda part: escape(visible(part)), lambda part: mark.format(visible(part))
+        section.snippet, section.highlights, lambda part: escape(visible(part)), lambda part: mark.format(visible(part))
     )
     return Markup(shown)
 
 
 def others(hit: FoundDocument) -> list[tuple[Found, str]]:
     """Return two more sections of a hit's document, each with what its path has that the hit's has not."""
-    found = []
+    ones = []
     for other in hit.sections:
         if other.section != hit.section and len(other.path) > 1:
             pairs = zip(hit.path[:-1], other.path[:-1], strict=False)
             shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)) or 1  # the document's own title
-            found.append((other, " › ".join(other.path[shared:])))
-    return found[:_OTHERS]
+            ones.append((other, " › ".join(other.path[shared:])))
+    return ones[:_OTHERS]
 
 
 def crumbs(hit: FoundDocument, label: Callable[[str], str]) -> list[str]:
@@ -98,8 +98,8 @@ def crumbs(hit: FoundDocument, label: Callable[[str], str]) -> list[str]:
 
 def called(translation: TranslationOut) -> str:
     """Return the name of a translation's language: its own, where we speak it."""
-    its = language(translation.language)
-    return its.name if its.code == translation.language.partition("-")[0] else translation.language_name
+    strings = language(translation.language)
+    return strings.name if strings.code == translation.language.partition("-")[0] else translation.language_name
 
 
 def with_code(text: str) -> Markup:
@@ -154,8 +154,8 @@ class PageMaker:
     def message(self, access: Access, heading: str, message: str) -> bytes:
         """Return a page that says what is wrong. heading, message: names of strings; the latter else in English."""
         t = self.service.language(access)
-        said = t(message) if message in t.strings else message
-        return self._render("base.html", access, heading=t(heading), message=said)
+        text = t(message) if message in t.strings else message
+        return self._render("base.html", access, heading=t(heading), message=text)
 
     def home(self, access: Access, folder: str = "", start: int = 0) -> bytes:
         """Return the first page, or what a folder has from its `start`th document on. Raises NotThere."""
@@ -179,10 +179,10 @@ class PageMaker:
                 {
                     "label": self.service.label(access, shelf.folder),
                     "address": self._address(folder=shelf.folder),
-                    "total": len(its),
-                    "entries": self._entries(its, 0, _SHOWN if place < _SHELVES else 0),
+                    "total": len(pages),
+                    "entries": self._entries(pages, 0, _SHOWN if place < _SHELVES else 0),
                 }
-                for place, (shelf, its) in enumerate(shelves)
+                for place, (shelf, pages) in enumerate(shelves)
             ]
             if not start
             else [],
@@ -272,9 +272,9 @@ class PageMaker:
     def api(self, access: Access, described: dict[str, Any]) -> bytes:
         """Return the page of the API. described: as OpenAPI has it."""
         operations = [
-            {"method": method.upper(), "path": path, "call": example_call(path, its), **its}
+            {"method": method.upper(), "path": path, "call": example_call(path, operation), **operation}
             for path, methods in described["paths"].items()
-            for method, its in methods.items()
+            for method, operation in methods.items()
         ]
         heading = f"API · {self.service.title}"
         return self._render("api.html", access, heading=heading, operations=operations, reading=True)

@@ -176,7 +176,7 @@ def up(
         served = _serve(place, how, on, title, None)
     if improve:
         train = None if train_seconds is None else f"{train_seconds:g}s"
-        served.improve(given, train=train, watch=watch, say=say or (lambda said: None))
+        served.improve(given, train=train, watch=watch, say=say or (lambda message: None))
     return served
 
 

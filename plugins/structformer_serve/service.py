@@ -167,8 +167,8 @@ class SearchService:
 
     def verdict(self, access: Access) -> TrainingVerdict | None:
         """Return what training on the documents came to; its figures are for those who may see all of them."""
-        found = self.current.verdict
-        return replace(found, figures="") if found and access.where else found
+        verdict = self.current.verdict
+        return replace(verdict, figures="") if verdict and access.where else verdict
 
     def status(self, access: Access) -> Status:
         """Return what there is to search."""
@@ -214,13 +214,13 @@ class SearchService:
         current = self.current
         if not current.other:
             return self._search(current, request, access)[0], None
-        found = []
+        answers = []
         for name in (BEST, current.other):
             asked = request.model_copy(update={"pipeline": name, "k": COMPARED, "group": True, "explain": False})
             answer, documents = self._search(current, asked, access)
             page = current.retriever.opened.page
-            found.append((current.pipelines[name], answer, list(dict.fromkeys(map(page, documents)))))
-        return found[0][1], compared(found, lambda hit: page(current.number(hit.document) or 0))
+            answers.append((current.pipelines[name], answer, list(dict.fromkeys(map(page, documents)))))
+        return answers[0][1], compared(answers, lambda hit: page(current.number(hit.document) or 0))
 
     def _search(
         self, current: Generation, request: SearchRequest, access: Access
@@ -248,7 +248,7 @@ class SearchService:
             [ranking] = retriever.opened.run([query], pipeline, allowed)
         hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
         why = _explained(current, pipeline, ranking, seen, request.q) if request.explain else lambda hit: None
-        found = [self._document(current, hit, why, access) for hit in hits]
+        shown = [self._document(current, hit, why, access) for hit in hits]
         owners = retriever.opened.owners
         documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
         distinct = set(retriever.opened.copies.first_of_each[list(documents)].tolist())
@@ -265,7 +265,7 @@ class SearchService:
             copies=len(documents) - len(distinct),
             translations=len(distinct) - pages,
             milliseconds=round(1000 * (time.perf_counter() - begun), 1),
-            hits=found,
+            hits=shown,
             facets=[] if request.typing else _facets(current, documents, access),
         )
         return answer, documents
@@ -302,18 +302,18 @@ class SearchService:
     def most_linked(self, access: Access, count: int) -> DocumentList:
         """Return the documents that most others link to, most first."""
         current = self.current
-        found = current.links.most_linked(current.seen(access.where).documents, count)
-        return DocumentList(current.retriever.documents, np.array(found, np.int64))
+        linked = current.links.most_linked(current.seen(access.where).documents, count)
+        return DocumentList(current.retriever.documents, np.array(linked, np.int64))
 
     def _document(
         self, current: Generation, hit: Hit, why: Callable[[Hit], Why | None], access: Access
     ) -> FoundDocument:
         number = current.number(hit.document_id) or 0
-        its = current.retriever.documents[number]
+        metadata = current.retriever.documents[number]
         return FoundDocument(
             **_found(hit, why).model_dump(),
-            document_title=its.title or hit.document_id,
-            language=_language(current, number, its.values(), access),
+            document_title=metadata.title or hit.document_id,
+            language=_language(current, number, metadata.values(), access),
             sections=[_found(each, why) for each in hit.sections],
             also_at=[_copy(place, hit.document_id) for place in hit.also_at],
             also_in=[_translation(each) for each in hit.also_in],
@@ -356,15 +356,15 @@ class SearchService:
         scores = np.asarray(overviews @ overviews[number], np.float32)
         scores[~current.searched(access.where).documents] = -1.0
         pages = {opened.page(number)}
-        found: list[RelatedDocument] = []
+        alike: list[RelatedDocument] = []
         for other in np.argsort(-scores, kind="stable")[: _RELATED * 20].tolist():
-            if scores[other] <= 0 or len(found) == _RELATED:
+            if scores[other] <= 0 or len(alike) == _RELATED:
                 break
             if opened.page(other) not in pages:
                 pages.add(opened.page(other))
-                its = current.retriever.documents[other]
-                found.append(RelatedDocument(document=its.id, title=its.title or its.id, read=read_address(its.id, 0)))
-        return found
+                row = current.retriever.documents[other]
+                alike.append(RelatedDocument(document=row.id, title=row.title or row.id, read=read_address(row.id, 0)))
+        return alike
 
     def beside(self, document_id: str, access: Access) -> tuple[DocumentList, DocumentList]:
         """Return the documents of its folder in front of a document, and behind it, nearest first. Raises NotThere."""
@@ -377,13 +377,13 @@ class SearchService:
 
     def _linked_from(self, current: Generation, number: int, access: Access) -> list[LinkIn]:
         seen = current.seen(access.where)
-        found: dict[tuple[int, int], LinkIn] = {}
+        links: dict[tuple[int, int], LinkIn] = {}
         for edge in islice(current.links.incoming(number), _LOOKED_AT):
             key = edge.source_document, edge.source_section
-            if key in found or edge.source_document not in seen:
+            if key in links or edge.source_document not in seen:
                 continue
             source = current.retriever.documents[edge.source_document]
-            found[key] = LinkIn(
+            links[key] = LinkIn(
                 document=source.id,
                 section=edge.source_section,
                 title=_section_title(current, edge.source_document, edge.source_section) or source.title,
@@ -392,9 +392,9 @@ class SearchService:
                 kind=edge.kind,
                 read=read_address(source.id, edge.source_section),
             )
-            if len(found) >= _INCOMING:
+            if len(links) >= _INCOMING:
                 break
-        return list(found.values())
+        return list(links.values())
 
     def section(
         self,
@@ -453,7 +453,7 @@ class SearchService:
         return Reading(
             current.document(number),
             current.retriever.documents[number].values(),
-            {section: [_link_out(current, edge) for edge in its] for section, its in edges.items()},
+            {section: [_link_out(current, edge) for edge in links] for section, links in edges.items()},
         )
 
     def markdown(self, document_id: str, access: Access) -> str:
@@ -474,11 +474,11 @@ class SearchService:
         if number is None:
             return ""
         opened = current.retriever.opened
-        said = current.retriever.documents[number].values().get("description")
-        if not isinstance(said, str):
+        description = current.retriever.documents[number].values().get("description")
+        if not isinstance(description, str):
             first = opened.units[opened.units_of(number)[0]]
-            said = first.text if first.section == 0 else ""
-        sentence = _SENTENCE.match(" ".join(said.split()))
+            description = first.text if first.section == 0 else ""
+        sentence = _SENTENCE.match(" ".join(description.split()))
         return visible(shorten(sentence[0], _DESCRIPTION, placeholder=" …")) if sentence else ""
 
     def documents(self, access: Access, path: str = "", *, start: int = 0) -> DocumentList:
@@ -584,13 +584,13 @@ def _newest(current: Generation, number: int, access: Access) -> Copy | None:
     documents, seen = current.retriever.documents, current.seen(access.where)
     family, order = version_of(documents[number].id)
     names = (documents[each].id for each in current.retriever.opened.copies.others(number) if each in seen)
-    newer = {its: name for name in names if (found := version_of(name))[0] == family and (its := found[1]) > order}
+    newer = {new: name for name in names if (mark := version_of(name))[0] == family and (new := mark[1]) > order}
     return _copy(Place(newer[max(newer)]), of=documents[number].id) if newer else None
 
 
-def _translation(found: Translation) -> TranslationOut:
-    name = language_name(found.language)
-    return TranslationOut(**_copy(found).model_dump(), language=found.language, language_name=name)
+def _translation(translation: Translation) -> TranslationOut:
+    name = language_name(translation.language)
+    return TranslationOut(**_copy(translation).model_dump(), language=translation.language, language_name=name)
 
 
 def read_address(document_id: str, section: int) -> str:
@@ -620,11 +620,11 @@ def _visible(current: Generation, document_id: str, access: Access) -> int:
 
 def by_section(edges: Iterable[Edge], seen: Allowed) -> dict[int, list[Edge]]:
     """Return the links that may be followed and have a place in a text, by their section."""
-    found: dict[int, list[Edge]] = {}
+    edges_there: dict[int, list[Edge]] = {}
     for edge in edges:
         if edge.end > edge.start and edge.target_document in seen:
-            found.setdefault(edge.source_section, []).append(edge)
-    return found
+            edges_there.setdefault(edge.source_section, []).append(edge)
+    return edges_there
 
 
 def leading(links: Iterable[LinkOut], root: str = "") -> Callable[[Link], str]:
@@ -665,8 +665,8 @@ def _language(current: Generation, number: int, metadata: Mapping[str, Any], acc
     most of its letters are of that language's script. "" if unknown.
     """
     own, opened = metadata.get("language"), current.retriever.opened
-    if its := own if isinstance(own, str) and own else opened.translations.language(number):
-        return its
+    if known := own if isinstance(own, str) and own else opened.translations.language(number):
+        return known
     first, most = opened.units[opened.units_of(number)[0]], current.offered(access.where)[1]
     return most if is_written_in(f"{first.title} {first.text}", most) else ""
 
@@ -679,10 +679,10 @@ def default_title(workspace: Workspace) -> str:
 
 def checked_pipelines(settings: Sequence[str]) -> dict[str, str]:
     """Pipelines from NAME=SPEC. Raises UsageError."""
-    found: dict[str, str] = {}
+    checked: dict[str, str] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name.replace("-", "").replace("_", "").isalnum():
             raise UsageError(f"{setting!r}: write NAME=PIPELINE, for example fast=lexical")
-        found[name] = text
-    return found
+        checked[name] = text
+    return checked

@@ -72,7 +72,7 @@ class Shelves:
             for above in prefixes(folder):
                 self._ranks[above] = min(self._ranks.get(above, inf), rank)
         self._folders = {
-            folder: np.array([number for *_, number in sorted(its)], np.int64) for folder, its in folders.items()
+            folder: np.array([number for *_, number in sorted(rows)], np.int64) for folder, rows in folders.items()
         }
 
     def view(self, seen: Mask, folder: str = "") -> tuple[npt.NDArray[np.int64], list[Shelf]]:
@@ -92,10 +92,10 @@ class Shelves:
 
     def beside(self, folder: str, number: int, seen: Mask) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return the documents before and after this one in its folder, nearest first. seen: as in `view`."""
-        its = self._folders[folder]
-        its = its[seen[its]]
-        place = int(np.flatnonzero(its == number)[0])
-        return its[:place][::-1], its[place + 1 :]
+        documents = self._folders[folder]
+        documents = documents[seen[documents]]
+        place = int(np.flatnonzero(documents == number)[0])
+        return documents[:place][::-1], documents[place + 1 :]
 
     def _level(self, seen: Mask, folder: str) -> tuple[npt.NDArray[np.int64], list[Shelf]]:
         before = f"{folder}/" if folder else ""
@@ -149,16 +149,16 @@ def example_questions(opened: OpenedIndex, seen: Mask, count: int = 4) -> list[s
         rank = _rank(title)
         if rank is not None and (rank, number, title) < best.get(document, (9, 0, "")):
             best[document] = rank, number, title
-    found: dict[str, str] = {}
+    questions: dict[str, str] = {}
     ranked = sorted(best.values())
     for rank in range(3):
-        its = [title for each, _, title in ranked if each == rank]
-        step = max(1, len(its) // count)  # spread, so that they are not all of the first folder
-        for title in [*its[::step], *its]:
-            if len(found) == count:
+        titles = [title for each, _, title in ranked if each == rank]
+        step = max(1, len(titles) // count)  # spread, so that they are not all of the first folder
+        for title in [*titles[::step], *titles]:
+            if len(questions) == count:
                 break
-            found.setdefault(plain(title), title)
-    return list(found.values())
+            questions.setdefault(plain(title), title)
+    return list(questions.values())
 
 
 def _rank(title: str) -> int | None:

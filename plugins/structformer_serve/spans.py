@@ -43,7 +43,7 @@ def spans_of_leaves(
         *(Span(mark.kind, mark.start, mark.end) for mark in _single(_beside(inline_marks(section.marks), links))),
     ]
     spans.sort(key=lambda span: (span.start, -span.end))  # stable: of two alike, the link is the outer
-    found: dict[int, list[Span]] = {}
+    by_leaf: dict[int, list[Span]] = {}
     open_spans: list[Span] = []
     following = 0
     for leaf in sorted(leaves(blocks), key=lambda each: each.start):
@@ -57,19 +57,19 @@ def spans_of_leaves(
             if span.start < leaf.end
         ]
         if cut:
-            found[leaf.start] = _nested(cut)
-    return found
+            by_leaf[leaf.start] = _nested(cut)
+    return by_leaf
 
 
 def _links(links: Iterable[Link], resolve: Resolve, *, pictures: bool) -> list[Span]:
     """Return the links that lead somewhere, without those that begin in another."""
-    found: list[Span] = []
+    spans: list[Span] = []
     for link in sorted(links, key=lambda each: (each.start, -each.end)):
-        if link.start < link.end and (not found or link.start >= found[-1].end):
+        if link.start < link.end and (not spans or link.start >= spans[-1].end):
             is_picture = pictures and link.kind is LinkKind.EMBED and _PICTURE.search(link.target)
             if (address := resolve(link)) or is_picture:
-                found.append(Span(None, link.start, link.end, address))
-    return found
+                spans.append(Span(None, link.start, link.end, address))
+    return spans
 
 
 def _beside(marks: Iterable[Mark], links: Sequence[Span]) -> Iterable[Mark]:

@@ -88,8 +88,8 @@ class StepProgress:
         return f"about {_roughly(left)} left"
 
     def __str__(self) -> str:
-        said = ", ".join(filter(None, (self.stage, left := self.left)))
-        return (f"{self.step}: {said}" if said else self.step) + ("" if left else " …")
+        details = ", ".join(filter(None, (self.stage, left := self.left)))
+        return (f"{self.step}: {details}" if details else self.step) + ("" if left else " …")
 
 
 Say = Callable[[str], object]
@@ -99,16 +99,16 @@ Show = Callable[[StepProgress | None], object]  # called whenever a step's progr
 def in_lines(say: Say, clock: Callable[[], float] = time.monotonic) -> Show:
     """Progress in lines: that a step begins, and then now and then how far it is."""
     shown: StepProgress | None = None
-    said = 0.0
+    last_said = 0.0
 
     def show(progress: StepProgress | None) -> None:
-        nonlocal shown, said
+        nonlocal shown, last_said
         now = clock()
         if progress is not None and progress is not shown:
-            said = now
+            last_said = now
             say(progress.step)
-        elif progress is not None and now - said >= _SAID_SECONDS:
-            said = now
+        elif progress is not None and now - last_said >= _SAID_SECONDS:
+            last_said = now
             say(str(progress))
         shown = progress
 

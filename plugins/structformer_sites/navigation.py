@@ -27,8 +27,8 @@ class PageNames:
         path = None if is_external(target) else join(folder, split_fragment(target)[0])
         if path is None:
             return None
-        found = next((self._paths[name] for name in (path or ".", without_suffix(path)) if name in self._paths), None)
-        return None if found is None else NavEntry(found, title)
+        entry = next((self._paths[name] for name in (path or ".", without_suffix(path)) if name in self._paths), None)
+        return None if entry is None else NavEntry(entry, title)
 
     def entries(self, targets: Iterator[tuple[str, str]], folder: str = "") -> Iterator[NavEntry]:
         """Return the entries of (target, title)."""

@@ -83,8 +83,8 @@ def normal(address: str, base: str = "") -> str:
     netloc = f"[{host}]" if ":" in host else host
     if port not in (None, _PORTS[parts.scheme]):
         netloc += f":{port}"
-    found = urlunsplit((parts.scheme, netloc, path, quote(parts.query, safe=f"{_KEPT}?"), ""))
-    return found if len(found) <= MOST_CHARACTERS and path.startswith("/") else ""
+    joined = urlunsplit((parts.scheme, netloc, path, quote(parts.query, safe=f"{_KEPT}?"), ""))
+    return joined if len(joined) <= MOST_CHARACTERS and path.startswith("/") else ""
 
 
 def is_public(address: str) -> bool:

@@ -182,10 +182,10 @@ def _places(scope: Scope) -> list[str]:
     """
     parts = urlsplit(scope.start)
     try:
-        found = socket.getaddrinfo(parts.hostname, parts.port or parts.scheme, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(parts.hostname, parts.port or parts.scheme, type=socket.SOCK_STREAM)
     except OSError as error:
         raise ReadError(f"{scope.start}: the host cannot be found ({error.strerror or error})") from error
-    places = list(dict.fromkeys(str(each[4][0]) for each in found))
+    places = list(dict.fromkeys(str(each[4][0]) for each in addresses))
     return [place for place in places if is_public(place)] or places
 
 
@@ -212,11 +212,11 @@ def _body(response: httpx.Response, limit: int, deadline: Deadline, cut: bool) -
 
 def _asked_to_wait(answer: Answer) -> float | None:
     """Return the seconds after which a busy site wants to be asked again; None where it does not say so."""
-    said = answer.headers.get("retry-after", "").strip() if answer.status in _BUSY else ""
-    if not said:
+    header = answer.headers.get("retry-after", "").strip() if answer.status in _BUSY else ""
+    if not header:
         return None
     try:
-        seconds = float(said) if said.isdecimal() else parsedate_to_datetime(said).timestamp() - time.time()
+        seconds = float(header) if header.isdecimal() else parsedate_to_datetime(header).timestamp() - time.time()
     except (ValueError, OverflowError):
         return None
     return min(max(seconds, 0.0), _LONGEST_WAIT)

@@ -93,8 +93,8 @@ class LanguageModel:
             raise ModelUnavailable(_refused(error.code, self.option)) from None  # its text may repeat the key
         except (urllib.error.URLError, OSError, HTTPException, ValueError) as error:
             late = isinstance(getattr(error, "reason", error), TimeoutError)
-            said = f"it did not answer within {self.silence_seconds:g} s" if late else "it cannot be reached"
-            raise ModelUnavailable(said) from None
+            reason = f"it did not answer within {self.silence_seconds:g} s" if late else "it cannot be reached"
+            raise ModelUnavailable(reason) from None
         return response
 
 
@@ -159,12 +159,12 @@ def _delta(line: bytes) -> tuple[str, bool]:
         if "error" in given:
             raise ModelUnavailable("it reports an error of its own")
         [choice, *_] = given.get("choices") or [{}]
-        found, reason = (choice.get("delta") or {}).get("content") or "", choice.get("finish_reason")
+        content, reason = (choice.get("delta") or {}).get("content") or "", choice.get("finish_reason")
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError):
         raise ModelUnavailable("what it sends is not OpenAI's form") from None
     if reason == "length":
         raise ModelUnavailable("it reached its own limit")
-    return found if isinstance(found, str) else "", reason is not None
+    return content if isinstance(content, str) else "", reason is not None
 
 
 def language_model(address: str, name: str = "", *, option: str = "--ask", **seconds: float) -> LanguageModel:

@@ -55,11 +55,11 @@ class Batch:
 
 def batch_of(trees: Sequence[tuple[int, Tree]]) -> Batch:
     """Return the batch of some trees, each with its document's number."""
-    found: list[list[tuple[int, Tree]]] = [[] for _ in range(LEVELS)]
+    by_level: list[list[tuple[int, Tree]]] = [[] for _ in range(LEVELS)]
     for owner, tree in trees:
         for each in tree.walk() if isinstance(tree, Inner) else [tree]:
-            found[each.height].append((owner, each))
-    together = [pair for level in found for pair in level]
+            by_level[each.height].append((owner, each))
+    together = [pair for level in by_level for pair in level]
     # A tree may hold equal texts, so the objects are counted.
     numbers = {id(tree): number for number, (_, tree) in enumerate(together)}
     levels = [
@@ -68,9 +68,9 @@ def batch_of(trees: Sequence[tuple[int, Tree]]) -> Batch:
             for _, tree in level
             if isinstance(tree, Inner)
         ]
-        for level in found[1:]
+        for level in by_level[1:]
     ]
-    texts = [tree for _, tree in found[0] if isinstance(tree, Text)]
+    texts = [tree for _, tree in by_level[0] if isinstance(tree, Text)]
     return Batch(texts, levels, [owner for owner, _ in together])
 
 

@@ -70,10 +70,10 @@ class Special:
     def of(cls, tokenizer: Any) -> Special:
         """Return those of a tokenizer. Raises ModelError where it lacks one."""
         named = [getattr(tokenizer, f"{name}_token_id", None) for name in ("cls", "mask", "pad")]
-        found = [int(number) for number in named if number is not None]
-        if len(found) < len(named):
+        numbers = [int(number) for number in named if number is not None]
+        if len(numbers) < len(named):
             raise ModelError("Webformer learns masked words: take a base model with [CLS], [MASK] and [PAD], as BERT's")
-        return cls(*found)
+        return cls(*numbers)
 
 
 class Webformer(torch.nn.Module):
@@ -146,8 +146,8 @@ class Webformer(torch.nn.Module):
             sums.append((self.head(hidden, labels) * asked).sum())
             count += int(asked.sum())
         order = torch.tensor([number for numbers in buckets for number in numbers], device=self.words.device)
-        found = torch.cat(vectors)[torch.argsort(order)]
-        return found, torch.stack(sums).sum() / count if count else None
+        vectors_in_order = torch.cat(vectors)[torch.argsort(order)]
+        return vectors_in_order, torch.stack(sums).sum() / count if count else None
 
     def rows(self, nodes: Sequence[Node], vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the input of the node encoder: (nodes, 2 + most children, width) of [CLS], the tag, its tokens' mean,
@@ -167,8 +167,8 @@ class Webformer(torch.nn.Module):
 
     def read_nodes(self, rows: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Return (nodes, 2 + most children, width): the node encoder's outputs."""
-        found: torch.Tensor = self.nodes(inputs_embeds=rows, attention_mask=mask.long()).last_hidden_state
-        return found
+        nodes: torch.Tensor = self.nodes(inputs_embeds=rows, attention_mask=mask.long()).last_hidden_state
+        return nodes
 
     def node_losses(self, batch: Batch, masked: Sequence[Masked], vectors: torch.Tensor) -> dict[str, torch.Tensor]:
         """Return the losses of the questions about nodes. vectors: of all texts and nodes, by number."""

@@ -213,8 +213,8 @@ def _learn(
             break
     if not step:
         raise ModelError("the corpus has no text of five tokens: there is nothing to learn from")
-    found = {name: [each[name] for each in latest if name in each] for name in LOSSES}
-    return step, {name: sum(values) / len(values) for name, values in found.items() if values}
+    recent = {name: [each[name] for each in latest if name in each] for name in LOSSES}
+    return step, {name: sum(values) / len(values) for name, values in recent.items() if values}
 
 
 def _course(

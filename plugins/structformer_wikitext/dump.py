@@ -181,6 +181,6 @@ def extracted_pages(text: str) -> Iterator[RawPage]:
         yield _article(attributes, found[2])
 
 
-def _article(said: Mapping[str, Any], text: str) -> RawPage:
-    title, identifier, url = (str(said.get(key, "")) for key in ("title", "id", "url"))
+def _article(fields: Mapping[str, Any], text: str) -> RawPage:
+    title, identifier, url = (str(fields.get(key, "")) for key in ("title", "id", "url"))
     return RawPage(title, 0, identifier, "", text, "extracted", url)

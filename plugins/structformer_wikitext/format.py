@@ -152,14 +152,14 @@ class WikitextFormat:
         else:
             policy = str(options.get("templates", "known"))
             reader.read(take_apart(page.text, site, templates=policy, title=title))
-        said = {
+        facts = {
             "categories": [each.partition(":")[2].strip() for each in reader.categories],
             "languages": reader.languages,
             "page_id": page.identifier,
             "namespace": page.namespace,
             "wiki": site.database,
         }
-        metadata |= {key: value for key, value in said.items() if value}
+        metadata |= {key: value for key, value in facts.items() if value}
         document = builder.finish(
             Source(source.path, self.name),
             id=identifier,

@@ -134,7 +134,7 @@ def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
     if lower in _ANSWERS:
         return lambda parameters: f'<span class="answer">{parameters.get("1") or _ANSWERS[lower]}</span>'
     if lower in _ADVICE:
-        return lambda parameters: f"\n{name}: {said}\n" if " " in (said := parameters.get("1", "")) else ""
+        return lambda parameters: f"\n{name}: {text}\n" if " " in (text := parameters.get("1", "")) else ""
     if lower in _POEMS:
         return lambda parameters: verse(_first(parameters, ("1", "text")))
     if lower in _DATES:

@@ -356,15 +356,15 @@ def _split(content: str) -> list[str]:
 
 def _parameters(content: str) -> dict[str, str]:
     """Return a template's arguments by name, those without one by their number."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     number = 0
     for part in _split(content)[1:]:
         key, equals, value = part.partition("=")
         if not equals or value.startswith("=") or re.search(r"[\[<{\x7f/:]", key):
             number += 1
             key, value = str(number), part
-        found[key.strip()] = value.strip()
-    return found
+        values[key.strip()] = value.strip()
+    return values
 
 
 def _arguments(content: str) -> list[str]:

@@ -29,15 +29,15 @@ class References:
         self._files[""] = _by_id(root)
         for element in list(root.iter(etree.Element)):
             target = element.get("conref") or self._of_key(element.get("conkeyref"))[0]
-            if target and (found := self._find(target)) is not None and self._left > 0:
-                self._show(element, found, target.partition("#")[0])
+            if target and (target_element := self._find(target)) is not None and self._left > 0:
+                self._show(element, target_element, target.partition("#")[0])
         for element in root.iter(etree.Element):
             if not len(element) and not (element.text or "").strip() and element.tag not in _NAMELESS:
                 self._name(element)
 
-    def _show(self, element: Any, found: Any, path: str) -> None:
-        shown = copy.deepcopy(found)
-        self._left -= len(etree.tostring(found, with_tail=False))
+    def _show(self, element: Any, target: Any, path: str) -> None:
+        shown = copy.deepcopy(target)
+        self._left -= len(etree.tostring(target, with_tail=False))
         for each in shown.iter(etree.Element):
             each.attrib.pop("id", None)
             href = each.get("href")
@@ -50,8 +50,8 @@ class References:
         if target and element.get("href") is None:
             element.set("href", target)
         if element.get("keyref") or element.tag in ("xref", "link"):
-            found = self._find(element.get("href") or "")
-            element.text = words or _words(None if found is None else found.find("title")) or None
+            element_named = self._find(element.get("href") or "")
+            element.text = words or _words(None if element_named is None else element_named.find("title")) or None
 
     def _find(self, target: str) -> Any:
         """Return the element that an address names, in a file of the folder; None where there is none."""
@@ -96,10 +96,10 @@ def _root(file: SourceFile) -> Any:
 
 def _by_id(root: Any) -> dict[str, Any]:
     """Elements by their ids, and by "" the first topic."""
-    found = {"": root if root.tag != "dita" or not len(root) else root[0]}
+    by_id = {"": root if root.tag != "dita" or not len(root) else root[0]}
     for element in root.iter(etree.Element):
-        found.setdefault(element.get("id", ""), element)
-    return found
+        by_id.setdefault(element.get("id", ""), element)
+    return by_id
 
 
 def _words(element: Any) -> str:

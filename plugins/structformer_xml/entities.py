@@ -98,13 +98,13 @@ def _find(
     leave unknown names undeclared, so that the parser refuses them.
     """
     known: dict[bytes, bytes] | None = None
-    found: dict[bytes, bytes] = {}
+    entities: dict[bytes, bytes] = {}
     unknown: list[str] = []
     parts: dict[bytes, bytes] = {}
     size = 0
     while missing:
         name = missing.pop()
-        if name in found or name in declared or name in _PREDEFINED:
+        if name in entities or name in declared or name in _PREDEFINED:
             continue
         if name in external:
             value = _with_parts(source, name, external, parts)
@@ -120,7 +120,7 @@ def _find(
                 unknown.append(name.decode("utf-8", "replace"))
                 title = b"<title>%s</title>" % name.rpartition(b".")[2].capitalize()
                 value = title if name in titles else b"&#38;amp;" + name + b";"
-        found[name] = value
+        entities[name] = value
         size += len(value)
         if size > _LIMIT:
             raise ReadError(f"its entities expand to more than {_LIMIT >> 20} MB: skipped")
@@ -128,7 +128,7 @@ def _find(
     if unknown:
         names = ", ".join(f"&{name};" for name in sorted(unknown)[:3]) + ", ..." * (len(unknown) > 3)
         source.warn(f"{len(unknown)} entities that no entity file here declares are kept as they stand ({names})")
-    return found
+    return entities
 
 
 def _known(source: SourceFile, parameter_files: Sequence[str]) -> dict[bytes, bytes]:
@@ -146,7 +146,7 @@ def _known(source: SourceFile, parameter_files: Sequence[str]) -> dict[bytes, by
 
 @lru_cache(maxsize=4)
 def _declarations(files: tuple[bytes, ...]) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
+    entities: dict[bytes, bytes] = {}
     parameters: dict[bytes, bytes] = {}
     grown = 0
     for data in files:
@@ -158,12 +158,12 @@ def _declarations(files: tuple[bytes, ...]) -> dict[bytes, bytes]:
                 value = _PARAMETER.sub(lambda named: parameters.get(named[1], named[0]), value)
                 grown += len(value) - before
             if not match[1]:
-                found.setdefault(match[2], value)
+                entities.setdefault(match[2], value)
             elif len(value) < _LONGEST:
                 parameters.setdefault(match[2], value)
         for match in _AS_ELEMENT.finditer(plain):
-            found.setdefault(match[1], _as_value(match[2]))
-    return found
+            entities.setdefault(match[1], _as_value(match[2]))
+    return entities
 
 
 def _with_parts(source: SourceFile, name: bytes, external: dict[bytes, str], parts: dict[bytes, bytes]) -> bytes:

@@ -230,8 +230,8 @@ def _titles(root: Any) -> dict[str, str]:
     named = ((identifier_of(each.attrib), each.find("{*}title"), each.find("{*}name")) for each in titled)
     return {
         id: " ".join("".join(each.itertext()).split())
-        for id, *found in named
-        for each in found
+        for id, *words in named
+        for each in words
         if id and each is not None
     }
 

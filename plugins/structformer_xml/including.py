@@ -56,10 +56,10 @@ class Inclusions:
 
     def _expand(self, start: Any, document: Any, source: SourceFile, chain: tuple[str, ...]) -> None:
         for element in list(start.iter(_INCLUDE)):
-            found = self._find(element, document, source, chain)
-            if found is None and (fallback := element.find(_FALLBACK)) is not None:
-                found = [fallback.text or "", *fallback]
-            _refer(element) if found is None else _replace(element, found)
+            included = self._find(element, document, source, chain)
+            if included is None and (fallback := element.find(_FALLBACK)) is not None:
+                included = [fallback.text or "", *fallback]
+            _refer(element) if included is None else _replace(element, included)
 
     def _find(self, element: Any, document: Any, source: SourceFile, chain: tuple[str, ...]) -> list[Any] | None:
         href, _, fragment = (element.get("href") or "").partition("#")

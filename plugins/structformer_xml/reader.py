@@ -124,7 +124,7 @@ class XmlReader:
         named = (
             *(vocabulary.metadata, vocabulary.skipped_in, vocabulary.brackets, vocabulary.breaks, vocabulary.choices),
             *(vocabulary.examples, vocabulary.man_pages, vocabulary.named_by, vocabulary.labels, vocabulary.readings),
-            *(vocabulary.calls, vocabulary.said, OF_MATHML, ("msqrt",)),
+            *(vocabulary.calls, vocabulary.titled_by, OF_MATHML, ("msqrt",)),
         )
         listed = vocabulary.raised | vocabulary.lowered | vocabulary.see_also
         marked = (
@@ -170,7 +170,7 @@ class XmlReader:
             self._ids.append(identifier)
         if marked and self._takes(opened, above, attributes):
             return
-        said = self._vocabulary.said.get(name, "-")
+        hint = self._vocabulary.titled_by.get(name, "-")
         if self._has_tree and role in (_SECTION, _WRAPPER):
             _bring_title_first(element, self._vocabulary.titles)
         elif role == _VERBATIM and not len(element):  # the line of the closing tag is no code
@@ -182,7 +182,7 @@ class XmlReader:
                 opened.depth += 1
                 if name == "refentry" and above is not None:
                     self._title_of_page(opened, element)
-                elif title := attributes.get("name" if self._stack[0].name == "document" else said):  # Maven's sites
+                elif title := attributes.get("name" if self._stack[0].name == "document" else hint):  # Maven's sites
                     opened.heading = True
                     self._give_title(title, opened.depth)
                 elif self._has_tree and _NUMBER.fullmatch(number := attributes.get("n", "")):
@@ -201,7 +201,7 @@ class XmlReader:
             above.scripts = above.scripts[1:]
         if marked:
             self._mark(opened, attributes)
-            if role != _SECTION and (words := attributes.get(said)):
+            if role != _SECTION and (words := attributes.get(hint)):
                 self._text(words)
                 self._builder.space() if role in _PARTING else self._builder.paragraph()
         if attributes or (marked and (self._zones or name in self._vocabulary.man_pages)):

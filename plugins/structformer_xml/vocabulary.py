@@ -85,7 +85,7 @@ class Vocabulary:
     """Sections that have a document's title of their own."""
     labels: frozenset[str] = frozenset({"label", "num", "titleabbrev"})
     """Elements that precede a title, or serve as the title if nothing else does."""
-    said: Mapping[str, str] = field(default_factory=dict)
+    titled_by: Mapping[str, str] = field(default_factory=dict)
     """By element, the attribute that says its title if it is a section, and else the words that precede its text."""
     numbered: tuple[str, ...] = ()
     """Attributes that say what kind of section it is; with `n`, a section that has no title is called by both."""
@@ -338,7 +338,7 @@ RFC = Vocabulary(
     sections=frozenset("rfc section note references".split()),
     titles=frozenset({"name", "title"}),
     wrappers=frozenset({"front"}),
-    said=dict.fromkeys(("section", "note", "references", "figure", "texttable"), "title")
+    titled_by=dict.fromkeys(("section", "note", "references", "figure", "texttable"), "title")
     | {"t": "hangText", "reference": "anchor"},
     skipped=frozenset("author date area workgroup keyword seriesInfo iref cref format link svg".split()),
     skipped_in={"abstract": frozenset({"reference"})},

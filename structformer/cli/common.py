@@ -189,8 +189,8 @@ def common_options(function: Callable[..., Any]) -> Callable[..., Any]:
         except BaseException as error:  # a library's, tantivy's panics among them, of a file that it cannot read
             from structformer.corpus.checking import damage
 
-            if "workspace" in values and (found := damage(values["workspace"])) is not None:
-                raise found from error
+            if "workspace" in values and (reason := damage(values["workspace"])) is not None:
+                raise reason from error
             raise
 
     return with_options(command, *decorators)
@@ -200,10 +200,10 @@ class Number(click.FloatRange):
     """A number in a range. Python's own ranges have NaN, which no comparison leaves out, and infinity."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        found = super().convert(value, param, ctx)
-        if not math.isfinite(found):
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
             self.fail(f"{value} is not a number that can be used", param, ctx)
-        return found
+        return number
 
 
 def engine_option(function: Callable[..., Any]) -> Callable[..., Any]:

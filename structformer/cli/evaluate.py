@@ -201,7 +201,7 @@ def _show_report(out: Output, made: Report, why: str) -> None:
     out.say(f"runs and reports: {made.folder / 'report.html'}")
     for title, label, check in made.checks:
         of = f"{title}: " if len(made.results) > 1 else ""
-        out.result(printable(f"{'passed' if check.passed else 'failed'}: {of}{label} ({why}): {check.said}"))
+        out.result(printable(f"{'passed' if check.passed else 'failed'}: {of}{label} ({why}): {check.summary}"))
 
 
 def judged(
@@ -212,15 +212,15 @@ def judged(
 
     if bool(queries) != bool(qrels):
         raise click.UsageError("--queries and --qrels go together")
-    found: list[tuple[str, Judgements]] = []
+    sets: list[tuple[str, Judgements]] = []
     if queries and qrels:
         parts = [part.strip() for part in topic_parts.split(",")]
-        found.append((queries.parent.name or "judged queries", read_judgements(queries, qrels, parts)))
+        sets.append((queries.parent.name or "judged queries", read_judgements(queries, qrels, parts)))
     if beir:
-        found.append((beir.name, beir_judgements(beir)))
+        sets.append((beir.name, beir_judgements(beir)))
     if dataset:
-        found.append((dataset, dataset_judgements(dataset)))
-    return found
+        sets.append((dataset, dataset_judgements(dataset)))
+    return sets
 
 
 def show(result: Evaluation) -> str:
@@ -242,12 +242,12 @@ def show(result: Evaluation) -> str:
     return f"{result.title}: {result.queries} queries\n{table(head, rows)}\n{result.note()}\n"
 
 
-def _show_difference(found: Difference, texts: dict[str, str]) -> str:
+def _show_difference(compared: Difference, texts: dict[str, str]) -> str:
     lines = [
-        f"{found.second} against {found.first} ({found.measure}): {len(found.wins)} won, "
-        f"{found.ties} equal, {len(found.losses)} lost"
+        f"{compared.second} against {compared.first} ({compared.measure}): {len(compared.wins)} won, "
+        f"{compared.ties} equal, {len(compared.losses)} lost"
     ]
-    for title, queries in (("won", found.wins), ("lost", found.losses)):
+    for title, queries in (("won", compared.wins), ("lost", compared.losses)):
         for each in queries[:5]:
             lines.append(f"\n  {title} {each.change:+.2f}  {each.text}")
             for name, first, second in each.relevant:

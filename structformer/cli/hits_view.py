@@ -101,10 +101,10 @@ def _witness(retriever: Retriever, query: str, pipeline: Pipeline) -> Callable[[
     witness = retriever.witnesses(query, pipeline)
 
     def remark(hit: H) -> str:
-        said = witness(hit.document_id)
-        if said is None:
+        line = witness(hit.document_id)
+        if line is None:
             return ""
-        return f"described by {said.told_by}: {said.text}" if said.told_by else f"described: {said.text}"
+        return f"described by {line.told_by}: {line.text}" if line.told_by else f"described: {line.text}"
 
     return remark
 
@@ -125,8 +125,8 @@ def show_hits(
                 out.result(f"    {line}")
         if scores:
             out.result("    " + ", ".join(f"{stage} {score:.4f}" for stage, score in hit.scores.items()))
-            if remark is not None and (said := remark(hit)):
-                out.result(f"    {printable(said)}")
+            if remark is not None and (sentence := remark(hit)):
+                out.result(f"    {printable(sentence)}")
         if hit.also_at:
             out.result(f"    also at {printable(_some([place.address for place in hit.also_at]))}")
         if hit.also_in:

@@ -82,7 +82,7 @@ def command(
             chosen = Part.parse(part)
             encoded = index_part(chosen, workspace, **request, progress=progress)
             return say_part(out, chosen, f"{encoded} texts encoded", workspace)
-        manifest = build_index(workspace, **request, progress=progress, say=lambda said: None)
+        manifest = build_index(workspace, **request, progress=progress, say=lambda message: None)
     show_index(ctx, out, manifest, workspace)
     return 0
 

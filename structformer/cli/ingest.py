@@ -306,11 +306,11 @@ def _hint(out: Output, report: IngestReport, only: str | None) -> None:
             out.note(f"{count} {suffix} not read: {hint}")
 
 
-def _nothing(out: Output, report: IngestReport, said: Collection[str], reports: Path, *, only: str | None) -> int:
-    """Say that no document was found, why, and what was looked for. said: files already reported."""
+def _nothing(out: Output, report: IngestReport, reported: Collection[str], reports: Path, *, only: str | None) -> int:
+    """Say that no document was found, why, and what was looked for. reported: files already named."""
     from structformer.plugins import load_plugins
 
-    _name(out, report.account, said)
+    _name(out, report.account, reported)
     _hint(out, report, only)
     formats = load_plugins().formats
     looked_for = [formats[only]] if only else formats.values()
@@ -318,18 +318,18 @@ def _nothing(out: Output, report: IngestReport, said: Collection[str], reports: 
     seen = report.account.seen
     if seen:
         out.say(f"report: {reports / 'report.html'}")
-    found = f"{seen} file{'' if seen == 1 else 's'} seen, none with documents" if seen else "no files are there"
+    what = f"{seen} file{'' if seen == 1 else 's'} seen, none with documents" if seen else "no files are there"
     closed = f" ({report.account.folders} folders not opened)" if report.account.folders else ""
-    out.note(f"nothing could be read: {found}{closed}; looked for {suffixes or 'content that a format recognises'}")
+    out.note(f"nothing could be read: {what}{closed}; looked for {suffixes or 'content that a format recognises'}")
     return 1
 
 
-def _name(out: Output, account: Account, said: Collection[str] = ()) -> None:
+def _name(out: Output, account: Account, reported: Collection[str] = ()) -> None:
     """Name the first files of each kind that is not a document, but for those already reported."""
     counts: Counter[str] = Counter()
     for file in account.named:
         counts[file.fate] += 1
-        if file.path not in said and (out.verbose or counts[file.fate] <= _NAMED):
+        if file.path not in reported and (out.verbose or counts[file.fate] <= _NAMED):
             out.note(f"{printable(file.path)}: {printable(file.why)}")
 
 
@@ -377,8 +377,8 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     out.result(f"{len(read)} files would be read ({listed or 'none'}), {size / 1e6:.1f} MB; {ignored.count} would not")
     out.result(f"files: {account}")
     _name(out, account, {file.path for file in files})
-    found = site_of(request, workspace, sources)
-    _say_site(out, found.site, found.above)
+    site = site_of(request, workspace, sources)
+    _say_site(out, site.site, site.above)
     out.json(
         {
             "read": [{"path": file.path, "format": file.format, "why": file.why, "size": file.size} for file in read],
@@ -386,7 +386,7 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
             "parts": [{"path": file.path, "of": list(file.part_of)} for file in files if file.part_of],
             "problems": [{"path": file.path, "problem": file.problem} for file in files if file.problem],
             "account": account.as_dict(),
-            "site": {"base_url": found.site.base_url, "said_by": found.site.said_by, "read_above": list(found.above)},
+            "site": {"base_url": site.site.base_url, "said_by": site.site.said_by, "read_above": list(site.above)},
         }
     )
     return 0 if read else 1

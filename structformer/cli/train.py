@@ -299,7 +299,7 @@ def _development(out: Output, workspace: Path, options: TrainingOptions) -> Judg
     """Return the judged queries that the options name."""
     from structformer.evaluation.development_queries import named_development, said_of
 
-    found = named_development(workspace, options)
-    if found is not None and of_first_process():
-        out.note(said_of(found))
-    return found
+    development = named_development(workspace, options)
+    if development is not None and of_first_process():
+        out.note(said_of(development))
+    return development

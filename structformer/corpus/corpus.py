@@ -149,8 +149,8 @@ class Corpus:
 
     def documents_at(self, numbers: Sequence[int]) -> Iterator[Document]:
         """Yield documents by their numbers, which ascend: each shard is read once."""
-        for shard, its in groupby(numbers, lambda number: bisect_right(self.starts, number) - 1):
-            places = {number - self.starts[shard] for number in its}
+        for shard, of_shard in groupby(numbers, lambda number: bisect_right(self.starts, number) - 1):
+            places = {number - self.starts[shard] for number in of_shard}
             for place, rows in enumerate(islice(read_shard(self._compared(self.shards[shard])), max(places) + 1)):
                 if place in places:
                     yield self.navigation.titled(rows_document(*rows))

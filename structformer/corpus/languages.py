@@ -23,18 +23,18 @@ def corpus_languages(corpus: Corpus) -> tuple[str, ...]:
 def counted_languages(corpus: Corpus) -> dict[str, int]:
     """Return how many documents declare each language, by its code, or else of a sample how many are surely in it."""
     rows = (row for shard in corpus.shards for row in corpus.rows(shard, "documents", ["language"]))
-    found = Counter(declared_code(row["language"]) for row in rows)
-    undeclared = found.pop("", 0)
-    if undeclared > found.total():
-        found = _sampled(corpus)
-    return dict(found)
+    counts = Counter(declared_code(row["language"]) for row in rows)
+    undeclared = counts.pop("", 0)
+    if undeclared > counts.total():
+        counts = _sampled(corpus)
+    return dict(counts)
 
 
-def that_count(found: Mapping[str, int]) -> list[str]:
-    """Return the most frequent language, then those of a twentieth of the documents. found: documents by language."""
-    ranked = sorted(found, key=lambda code: (-found[code], code))
-    least = max(_FEWEST, _SHARE * sum(found.values()))
-    return [*ranked[:1], *(code for code in ranked[1:] if found[code] >= least)]
+def that_count(counts: Mapping[str, int]) -> list[str]:
+    """Return the most frequent language, then those of a twentieth of the documents. counts: documents by language."""
+    ranked = sorted(counts, key=lambda code: (-counts[code], code))
+    least = max(_FEWEST, _SHARE * sum(counts.values()))
+    return [*ranked[:1], *(code for code in ranked[1:] if counts[code] >= least)]
 
 
 def corpus_language(corpus: Corpus) -> str:
@@ -45,12 +45,12 @@ def corpus_language(corpus: Corpus) -> str:
 def _sampled(corpus: Corpus) -> Counter[str]:
     """Return the languages of a hundred documents, from all over the corpus."""
     count = corpus.document_count
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     unsure: Counter[str] = Counter()
     for document in corpus.documents_at(range(0, count, max(1, count // _SAMPLE))):
         text = document.root.subtree_text()
         if len(text) >= _LEAST_TEXT and (language := language_of(text, surely=_SURELY)):
-            found[language] += 1
+            counts[language] += 1
         elif language := language_of(text):
             unsure[language] += 1
-    return found or unsure
+    return counts or unsure

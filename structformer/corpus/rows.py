@@ -111,13 +111,13 @@ def kept_metadata(metadata: Mapping[Any, Any], say: Callable[[str], None] = lamb
             say(f"metadata {text(key)!r:.100}: a {kind}: kept as text")
         return text(value)
 
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in metadata.items():
         try:
-            found[text(key)] = kept(value, 1)
+            values[text(key)] = kept(value, 1)
         except RecursionError:
             say(f"metadata {text(key)!r:.100}: nested over {_MOST_DEPTH} deep: left out")
-    return found
+    return values
 
 
 def document_rows(
@@ -237,14 +237,14 @@ def unpacked_marks(data: bytes, details: Iterable[str]) -> list[Mark]:
             column.byteswap()
         columns.append(column)
         place += width * count
-    found: list[Mark] = []
-    said = iter(details)
+    marks: list[Mark] = []
+    remaining_details = iter(details)
     start = 0
     for number, depth, gap, length in zip(*columns, strict=True):
         start += gap
-        detail = next(said, "") if number & _HAS_DETAIL else ""
-        found.append(Mark(KINDS[number & ~_HAS_DETAIL], start, start + length, depth, detail))
-    return found
+        detail = next(remaining_details, "") if number & _HAS_DETAIL else ""
+        marks.append(Mark(KINDS[number & ~_HAS_DETAIL], start, start + length, depth, detail))
+    return marks
 
 
 def _narrow(numbers: list[int]) -> array[int]:

@@ -124,18 +124,18 @@ def _home(text: str, above: Block, block: Block) -> Block:
 
 def _fill(text: str, block: Block, ends: re.Pattern[str]) -> None:
     """Give the text that stands between a block's children, or in a block without any, its paragraphs."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     position = block.start
     for child in block.children:
-        found += _paragraphs(text, position, child.start, ends, block.kind)
-        found.append(child)
+        blocks += _paragraphs(text, position, child.start, ends, block.kind)
+        blocks.append(child)
         if not child.is_leaf:
             _fill(text, child, _LINE_END if child.kind in _IN_LINES else _BLANK_LINE)
         if child.kind is MarkKind.NOTE:
             child.children = _without_frame(child.children)
         position = max(position, child.end)
-    found += _paragraphs(text, position, block.end, ends, block.kind)
-    block.children = found
+    blocks += _paragraphs(text, position, block.end, ends, block.kind)
+    block.children = blocks
 
 
 def _without_frame(blocks: list[Block]) -> list[Block]:
@@ -152,10 +152,10 @@ def _without_frame(blocks: list[Block]) -> list[Block]:
 
 
 def _paragraphs(text: str, start: int, end: int, ends: re.Pattern[str], kind: MarkKind) -> list[Block]:
-    found: list[Block] = []
+    paragraphs: list[Block] = []
     part = text[start:end]
     if not part or part.isspace():  # as between most blocks
-        return found
+        return paragraphs
     drawn = " \t\r\n|" if kind in (MarkKind.ROW, MarkKind.TABLE) else None
     position = 0
     for gap in (*ends.finditer(part), None):
@@ -163,9 +163,9 @@ def _paragraphs(text: str, start: int, end: int, ends: re.Pattern[str], kind: Ma
         piece = part[position:stop]
         if says := piece.strip(drawn):
             first = start + position + len(piece) - len(piece.lstrip(drawn))
-            found.append(Block(MarkKind.PARAGRAPH, first, first + len(says)))
+            paragraphs.append(Block(MarkKind.PARAGRAPH, first, first + len(says)))
         position = stop if gap is None else gap.end()
-    return found
+    return paragraphs
 
 
 def inline_marks(marks: Iterable[Mark]) -> list[Mark]:

@@ -78,12 +78,12 @@ class PartsFolder:
 
     def plan(self) -> dict[str, Any]:
         """Return what the parts were asked for. Raises WorkspaceError."""
-        found: dict[str, Any] = read_json(self.folder / _PLAN)
-        if "parts" not in found:
+        plan: dict[str, Any] = read_json(self.folder / _PLAN)
+        if "parts" not in plan:
             raise WorkspaceError(
                 f"the parts in {self.folder} were begun by another version: `structformer merge --drop` deletes them"
             )
-        return found
+        return plan
 
     @property
     def begun(self) -> bool:

@@ -80,8 +80,8 @@ def get_engine(engine: str | Engine = "local") -> Engine:
         return engine
     engines: dict[str, Engine] = {LocalEngine.name: LocalEngine()}
     if engine not in engines:
-        found = load_plugins().supplied("structformer_engines", "engine", Engine, engines)  # type: ignore[type-abstract]
-        engines.update({name: each for name, (each, _) in found.items()})
+        supplied = load_plugins().supplied("structformer_engines", "engine", Engine, engines)  # type: ignore[type-abstract]
+        engines.update({name: each for name, (each, _) in supplied.items()})
     if engine not in engines:
         raise UsageError(f"no engine {engine!r}; {did_you_mean(engine, sorted(engines))}")
     return engines[engine]

@@ -126,10 +126,10 @@ def compare_ways(
         if progress:
             progress(done, len(answered))
     pipelines = [as_pipeline(way.stage) for way in ways]
-    found = [FoundRun(str(each), label(each), run) for each, run in zip(pipelines, runs, strict=True)]
+    runs_of_ways = [FoundRun(str(each), label(each), run) for each, run in zip(pipelines, runs, strict=True)]
     named = {f"opening-{number}": asked.questions[number] for number in answered}
     qrels = {name: {opened.documents[question.document].id: 1} for name, question in named.items()}
-    return compare_runs(found, Judgements({name: its.text for name, its in named.items()}, qrels), how)
+    return compare_runs(runs_of_ways, Judgements({name: opening.text for name, opening in named.items()}, qrels), how)
 
 
 def _shared_parts(retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]) -> Callable[[int], Floats]:
@@ -139,13 +139,13 @@ def _shared_parts(retriever: Retriever, asked: AskedQuestions, answered: Sequenc
     shares = DocumentShares(asked, opened.units, opened.lexical)
 
     def parts(number: int) -> Floats:
-        found = np.zeros((len(asked.units), len(PARTS)))
+        table = np.zeros((len(asked.units), len(PARTS)))
         whole = shares.of(asked.questions[number])
-        found[:, _LEXICAL] = asked.words_of(number)
-        found[:, _DOCUMENT] = [whole.get(owner, 0.0) for owner in asked.unit_owners.tolist()]
+        table[:, _LEXICAL] = asked.words_of(number)
+        table[:, _DOCUMENT] = [whole.get(owner, 0.0) for owner in asked.unit_owners.tolist()]
         if static is not None:
-            found[:, STATIC] = np.stack(static(number), axis=1)
-        return found
+            table[:, STATIC] = np.stack(static(number), axis=1)
+        return table
 
     return parts
 
@@ -213,9 +213,9 @@ def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[
 
 def found_by(parts: Floats, weights: FusionWeights, allowed: Mask) -> Floats:
     """(units,) the hybrid's score of its candidates, NOWHERE of others. parts: (units, parts); allowed: (units,)."""
-    found = candidates(parts, weights, allowed)
+    places = candidates(parts, weights, allowed)
     scores = np.full(len(parts), NOWHERE)
-    scores[found] = contributions(parts[found], weights).sum(1)
+    scores[places] = contributions(parts[places], weights).sum(1)
     return scores
 
 

@@ -195,10 +195,10 @@ class Evaluation:
 
     def row(self, name: str) -> Row:
         """Return a row by its label or its pipeline. Raises UsageError."""
-        found = next((row for row in self.rows if name in (row.label, row.pipeline)), None)
-        if found is None:
+        match = next((row for row in self.rows if name in (row.label, row.pipeline)), None)
+        if match is None:
             raise UsageError(f"no row {name!r}; {did_you_mean(name, (row.label for row in self.rows))}")
-        return found
+        return match
 
 
 def _ends(interval: tuple[float, float]) -> str:
@@ -304,29 +304,29 @@ def evaluate(
         rank = retriever.rank_sections
         judgements = _by_sections(judgements, corpus, known)
         known = {unit.section_id for unit in retriever.units}
-    found = [
+    found_runs = [
         FoundRun(str(each), name, _run(rank, each, asked, judgements.exclude, partial(watched, name)))
         for each, name in zip(chosen, names, strict=True)
     ]
     for path in runs:
         tag, run = read_run(path)
-        its = {query: run[query] for query in asked if query in run}
-        _check_shared(path, its, asked, known)
-        found.append(FoundRun(str(path), f"{tag} ({path.name})", its))
-    runs_by_label = {each.label: each.run for each in found}
+        asked_run = {query: run[query] for query in asked if query in run}
+        _check_shared(path, asked_run, asked, known)
+        found_runs.append(FoundRun(str(path), f"{tag} ({path.name})", asked_run))
+    runs_by_label = {each.label: each.run for each in found_runs}
     for name, members in (ensembles or {}).items():
         run = average_ranks([runs_by_label[member] for member in members])
-        found.append(FoundRun(f"ensemble of {', '.join(members)}", name, run))
+        found_runs.append(FoundRun(f"ensemble of {', '.join(members)}", name, run))
     how = Comparison(tuple(measures), tuple(map(str, compared)), standard, title, caveat, seed, output)
     unknown = sorted({document for query in asked for document in judgements.qrels[query]} - known)
     own = [query for query in asked if judgements.exclude.get(query) == query and query in known]
-    return compare_runs(found, judgements, how, unknown=unknown, own=own)
+    return compare_runs(found_runs, judgements, how, unknown=unknown, own=own)
 
 
 def _by_sections(judgements: Judgements, corpus: Corpus, known: Collection[str]) -> Judgements:
     """Judgements of sections by the anchors that hits have: a section may have several, as of what it defines."""
     own: dict[str, str] = {}
-    for document in {name.partition("#")[0] for its in judgements.qrels.values() for name in its} & set(known):
+    for document in {name.partition("#")[0] for grades in judgements.qrels.values() for name in grades} & set(known):
         for section in corpus.document(document).sections():
             own |= {f"{document}#{anchor}": f"{document}#{section.anchors[0]}" for anchor in section.anchors}
     return judgements.renamed(lambda name: own.get(name, name))
@@ -336,13 +336,13 @@ def _check_shared(path: Path, run: Run, asked: Collection[str], known: Collectio
     """Warn if a run lacks queries or names unknown documents. Raises UsageError if it has none of the corpus's."""
     documents = {document for ranked in run.values() for document, _ in ranked}
     there = documents.intersection(known)
-    said = f"{path} has rankings for {len(run)} of {len(asked)} queries"
+    problem = f"{path} has rankings for {len(run)} of {len(asked)} queries"
     if documents:
-        said += f"; {len(documents) - len(there)} of its {len(documents)} documents are not in the corpus"
+        problem += f"; {len(documents) - len(there)} of its {len(documents)} documents are not in the corpus"
     if not there:
-        raise UsageError(said)
+        raise UsageError(problem)
     if len(run) < len(asked) or len(there) < len(documents):
-        warnings.warn(said, stacklevel=3)
+        warnings.warn(problem, stacklevel=3)
 
 
 def average_ranks(runs: Sequence[Run]) -> Run:
@@ -358,7 +358,7 @@ def average_ranks(runs: Sequence[Run]) -> Run:
 
 
 def compare_runs(
-    found: Sequence[FoundRun],
+    found_runs: Sequence[FoundRun],
     judgements: Judgements,
     how: Comparison,
     *,
@@ -372,7 +372,7 @@ def compare_runs(
     asked = judgements.asked()
     evaluator = Evaluator(parsed, {query: judgements.qrels[query] for query in asked}, judgements.subtopics)
     rows: list[Row] = []
-    for each in found:
+    for each in found_runs:
         per_query: dict[str, dict[str, float]] = {str(measure): dict.fromkeys(asked, 0.0) for measure in parsed}
         for measure, query, value in evaluator.values(each.run):
             per_query[measure][query] = value
@@ -423,15 +423,15 @@ def held_out_judgements(workspace: str | Path | Workspace) -> dict[str, Judgemen
             "no document was held out (in a small corpus training uses all); sample with --held-out 0.1 and train again"
         )
     graph = ReferenceGraph.open(workspace, corpus)
-    found: dict[str, Judgements] = {}
+    by_task: dict[str, Judgements] = {}
     for number, query in enumerate(held_out_queries(corpus, graph, seed=drawn_with, share=share)):
-        judgements = found.setdefault(query.kind, Judgements({}, {}))
+        judgements = by_task.setdefault(query.kind, Judgements({}, {}))
         name = f"{query.kind}-{number}"
         judgements.queries[name] = query.text
         judgements.qrels[name] = {query.document_id: 1}
         if query.exclude:
             judgements.exclude[name] = query.exclude
-    return found
+    return by_task
 
 
 def _run(

@@ -32,7 +32,7 @@ def development_digests(workspace: str | Path | Workspace, options: TrainingOpti
     return {**files, "dev_workspace": Corpus.open(options.dev_workspace or workspace).fingerprint}
 
 
-def said_of(found: JudgedCandidates) -> str:
+def said_of(judged: JudgedCandidates) -> str:
     """Return a line that says how they choose."""
-    candidates = sum(map(len, found.candidates))
-    return f"the checkpoint is chosen by {found.measure} of {len(found.queries)} queries, {candidates} candidates"
+    candidates = sum(map(len, judged.candidates))
+    return f"the checkpoint is chosen by {judged.measure} of {len(judged.queries)} queries, {candidates} candidates"

@@ -50,10 +50,10 @@ def difference(result: Evaluation, first: str, second: str) -> Difference:
     """Compare two rows of an evaluation, named by label or pipeline. Raises UsageError on a row that isn't there."""
     one, two = result.row(first), result.row(second)
     measure = result.measures[0]
-    found = [_query(result, query, one, two, measure) for query in one.per_query[measure]]
-    wins = sorted((each for each in found if each.change > 0), key=lambda each: (-each.change, each.query))
-    losses = sorted((each for each in found if each.change < 0), key=lambda each: (each.change, each.query))
-    return Difference(one.label, two.label, measure, wins, losses, len(found) - len(wins) - len(losses))
+    queries = [_query(result, query, one, two, measure) for query in one.per_query[measure]]
+    wins = sorted((each for each in queries if each.change > 0), key=lambda each: (-each.change, each.query))
+    losses = sorted((each for each in queries if each.change < 0), key=lambda each: (each.change, each.query))
+    return Difference(one.label, two.label, measure, wins, losses, len(queries) - len(wins) - len(losses))
 
 
 def _query(result: Evaluation, query: str, one: Row, two: Row, measure: str) -> QueryDifference:
@@ -65,8 +65,8 @@ def _query(result: Evaluation, query: str, one: Row, two: Row, measure: str) -> 
     return QueryDifference(query, result.judgements.queries[query], scores, relevant, (tops[0], tops[1]))
 
 
-def texts_of(found: Difference, documents: IndexedDocuments, count: int) -> dict[str, str]:
+def texts_of(compared: Difference, documents: IndexedDocuments, count: int) -> dict[str, str]:
     """Return the overviews, by id, of the documents in the first `count` wins and losses."""
-    shown = [*found.wins[:count], *found.losses[:count]]
+    shown = [*compared.wins[:count], *compared.losses[:count]]
     wanted = {document for each in shown for document in (*(name for name, _, _ in each.relevant), *each.tops)}
     return {document.id: document.overview for document in documents if document.id in wanted}

@@ -31,7 +31,7 @@ class Check:
     """The outcome of one check."""
 
     passed: bool
-    said: str
+    summary: str
     """In words."""
     figures: dict[str, Any]
     """The same as JSON types."""
@@ -59,8 +59,8 @@ class Gate:
 
     def check(self, result: Evaluation, row: Row, *, seed: int = 0) -> list[Check]:
         """Check a row of an evaluation. Raises UsageError where the earlier run has none of the queries."""
-        found = [_at_least(row, bound) for bound in self.bounds]
-        return found + ([_no_worse(result, row, self.earlier, seed)] if self.earlier else [])
+        checks = [_at_least(row, bound) for bound in self.bounds]
+        return checks + ([_no_worse(result, row, self.earlier, seed)] if self.earlier else [])
 
 
 def gate(
@@ -88,9 +88,9 @@ def _at_least(row: Row, bound: Bound) -> Check:
     passed = score >= bound.least - _ROUNDING
     queries = len(row.per_query[bound.measure])
     end = f"at least {bound.least:g}" if passed else f"{bound.least - score:.3f} under {bound.least:g}"
-    said = f"{bound.measure} is {score:.3f} [{low:.3f}, {high:.3f}] on {_counted(queries)}: {end}"
+    outcome = f"{bound.measure} is {score:.3f} [{low:.3f}, {high:.3f}] on {_counted(queries)}: {end}"
     figures = {"measure": bound.measure, "value": score, "interval": [low, high], "least": bound.least}
-    return Check(passed, said, {**figures, "queries": queries})
+    return Check(passed, outcome, {**figures, "queries": queries})
 
 
 def _no_worse(result: Evaluation, row: Row, earlier: Earlier, seed: int) -> Check:
@@ -112,9 +112,9 @@ def _no_worse(result: Evaluation, row: Row, earlier: Earlier, seed: int) -> Chec
     missing = len(row.per_query[measure]) - len(now)
     end = f", p = {p:.3f}" + ("" if passed or significant else f"; more than {earlier.tolerance:g} lower")
     end += f"; {_counted(missing)} not in that run left out" if missing else ""
-    said = f"{measure} is {how} [{low:+.3f}, {high:+.3f}] on {_counted(len(now))}{end}"
+    outcome = f"{measure} is {how} [{low:+.3f}, {high:+.3f}] on {_counted(len(now))}{end}"
     figures = {"measure": measure, "earlier": str(earlier.path), "difference": change, "interval": [low, high], "p": p}
-    return Check(passed, said, {**figures, "tolerance": earlier.tolerance, "queries": len(now)})
+    return Check(passed, outcome, {**figures, "tolerance": earlier.tolerance, "queries": len(now)})
 
 
 def _counted(queries: int) -> str:

@@ -77,7 +77,7 @@ def evaluate_openings(
         return parts
 
     def tables(number: int, shared: Floats, allowed: Mask) -> dict[str, Floats]:
-        return {STRUCTURE: shared} | {name: table(number, its, allowed, shared) for name, its in vectors.items()}
+        return {STRUCTURE: shared} | {name: table(number, each, allowed, shared) for name, each in vectors.items()}
 
     against = (str(as_pipeline(hybrid(UNTRAINED))),)
     how = Comparison(tuple(measures), against, title=title, caveat=CAVEAT, seed=seed, output=output)

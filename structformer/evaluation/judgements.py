@@ -63,7 +63,7 @@ class Judgements:
     def renamed(self, called: Callable[[str], str]) -> Judgements:
         """Return a copy with renamed documents; on a clash the higher grade wins."""
         rows = (
-            Qrel(query, "0", called(name), grade) for query, its in self.qrels.items() for name, grade in its.items()
+            Qrel(query, "0", called(name), grade) for query, row in self.qrels.items() for name, grade in row.items()
         )
         return replace(self, qrels={query: {} for query in self.qrels} | by_query(rows))
 
@@ -135,9 +135,9 @@ def _topics(path: Path, lines: Sequence[str], parts: Sequence[str]) -> dict[str,
     text = re.sub("\n{3,}", "\n\n", "\n".join(" ".join(line.split()) for line in lines))
     text = _CDATA.sub(lambda found: html.escape(found[1]), _COMMENT.sub("", text))
     for number, piece in enumerate(_TOPIC.split(text)[1:], 1):
-        said, *end = _ITS_END.split(piece, 1)
-        name = _NUMBER.search(said) if end else None
-        texts = [TOPIC_PARTS[part].search(said) for part in parts]
+        topic, *end = _ITS_END.split(piece, 1)
+        name = _NUMBER.search(topic) if end else None
+        texts = [TOPIC_PARTS[part].search(topic) for part in parts]
         if name is None or any(text is None for text in texts):
             raise UsageError(f"{path}, topic {number}: no <num> or no <{'> or no <'.join(parts)}>")
         asked = " ".join(" ".join(text[2].split()) for text in texts if text is not None)
@@ -170,11 +170,11 @@ def beir_judgements(beir: Path) -> Judgements:
     """Return queries and qrels of a BEIR folder or data set; a query's own document counts only if judged relevant."""
     if beir.is_dir():
         test = beir / "qrels" / "test.tsv"
-        found = read_judgements(beir / "queries.jsonl", test if test.exists() else beir / "qrels.tsv")
+        judgements = read_judgements(beir / "queries.jsonl", test if test.exists() else beir / "qrels.tsv")
     else:
-        found = dataset_judgements(beir_dataset(beir))
-    own = (query for query in found.queries if found.qrels.get(query, {}).get(query, 0) <= 0)
-    return replace(found, exclude={query: query for query in own})
+        judgements = dataset_judgements(beir_dataset(beir))
+    own = (query for query in judgements.queries if judgements.qrels.get(query, {}).get(query, 0) <= 0)
+    return replace(judgements, exclude={query: query for query in own})
 
 
 def beir_dataset(beir: Path) -> str:

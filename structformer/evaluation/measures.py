@@ -101,7 +101,7 @@ class Evaluator:
         self._qrels = qrels
         plain = [measure for measure in others if measure not in by_subtopic]
         qrel = ir_measures.Qrel
-        listed = [qrel(query, document, grade) for query, its in qrels.items() for document, grade in its.items()]
+        listed = [qrel(query, document, grade) for query, grades in qrels.items() for document, grade in grades.items()]
         divided = [qrel(row.query, row.document, row.grade, row.subtopic) for row in subtopics if row.query in qrels]
         each_with_rows = ((plain, listed), (by_subtopic, divided))
         self._evaluators = [(each, ir_measures.evaluator(each, rows)) for each, rows in each_with_rows if each]

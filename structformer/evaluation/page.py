@@ -24,7 +24,7 @@ def write_page(
         title=f"Evaluation: {', '.join(titles)}",
         about="Which search finds the judged documents best.",
         results=[_result(result) for result in results],
-        differences=[_difference(found, texts) for found, texts in differences],
+        differences=[_difference(delta, texts) for delta, texts in differences],
     )
     write_bytes(path, page)
 
@@ -78,15 +78,15 @@ def _by_query(result: Evaluation) -> list[dict[str, Any]]:
     ]
 
 
-def _difference(found: Difference, texts: Mapping[str, str]) -> dict[str, Any]:
+def _difference(delta: Difference, texts: Mapping[str, str]) -> dict[str, Any]:
     parts = [
-        (title, len(queries), [_query(each, found, texts) for each in queries[:_SHOWN]])
-        for title, queries in (("Won", found.wins), ("Lost", found.losses))
+        (title, len(queries), [_query(each, delta, texts) for each in queries[:_SHOWN]])
+        for title, queries in (("Won", delta.wins), ("Lost", delta.losses))
     ]
-    return {"first": found.first, "second": found.second, "parts": parts}
+    return {"first": delta.first, "second": delta.second, "parts": parts}
 
 
-def _query(each: QueryDifference, found: Difference, texts: Mapping[str, str]) -> dict[str, Any]:
+def _query(each: QueryDifference, delta: Difference, texts: Mapping[str, str]) -> dict[str, Any]:
     def text(name: str) -> str:
         return texts.get(name, "")[:_TEXT]
 
@@ -98,6 +98,6 @@ def _query(each: QueryDifference, found: Difference, texts: Mapping[str, str]) -
             (name, str(first or "–"), str(second or "–"), text(name)) for name, first, second in each.relevant
         ],
         "tops": [
-            (label, top or "–", text(top)) for label, top in ((found.first, each.tops[0]), (found.second, each.tops[1]))
+            (label, top or "–", text(top)) for label, top in ((delta.first, each.tops[0]), (delta.second, each.tops[1]))
         ],
     }

@@ -99,7 +99,7 @@ class Report:
             "results": [result.as_dict() for result in self.results],
             "differences": [each.as_dict() for each, _ in self.differences],
             "checks": [
-                {"title": title, "pipeline": self.checked, "passed": each.passed, "said": each.said, **each.figures}
+                {"title": title, "pipeline": self.checked, "passed": each.passed, "said": each.summary, **each.figures}
                 for title, _, each in self.checks
             ],
         }
@@ -113,7 +113,7 @@ def report(
     name: str | None = None,
     force: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    say: Callable[[str], object] = lambda said: None,
+    say: Callable[[str], object] = lambda message: None,
     beside: Callable[[Path], object] = lambda made: None,
 ) -> Report:
     """Compare, and write the report into `folder`, else into the workspace's evaluation of that `name` (the date and
@@ -141,8 +141,8 @@ def report(
     checked = str(chosen[0] if chosen else retriever.default_pipeline())
     with new_folder(target, place, force=force, own=own) as made:
         results = _results(retriever, request, names, chosen, made, progress, say)
-        found = [difference(result, *map(str, compared)) for result in results] if compared else []
-        differences = [(each, texts_of(each, retriever.documents, _TEXTS)) for each in found]
+        compared_results = [difference(result, *map(str, compared)) for result in results] if compared else []
+        differences = [(each, texts_of(each, retriever.documents, _TEXTS)) for each in compared_results]
         write_page(made / "report.html", results, differences)
         beside(made)
     return Report(target, results, checked, differences, _checks(results, asked_for, checked, request.seed))

@@ -58,8 +58,8 @@ def _wide(sample: bytes) -> str | None:
     """UTF-16 without its mark; of two byte orders that give text the one with more line breaks, then more ASCII."""
     if len(sample) < _LEAST_BYTES:
         return None
-    found = [(signs, name) for name in ("utf-16-le", "utf-16-be") if (signs := _as_wide(sample, name))]
-    return max(found)[1] if found else None
+    candidates = [(signs, name) for name in ("utf-16-le", "utf-16-be") if (signs := _as_wide(sample, name))]
+    return max(candidates)[1] if candidates else None
 
 
 def _as_wide(sample: bytes, name: str) -> tuple[int, int] | None:

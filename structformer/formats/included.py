@@ -21,18 +21,18 @@ def included_files(
     are found; None for no limit. stands_alone: whether a file with this content is a document whoever includes it; what
     that includes is its own.
     """
-    found: set[str] = set()
+    included: set[str] = set()
     waiting = [source]
-    while waiting and (most is None or len(found) < most):
+    while waiting and (most is None or len(included) < most):
         file = waiting.pop()
         for name in names(as_utf8(file.read())):
             opened = file.open(name)
-            if opened is None or opened.path in found or opened.path == source.path:
+            if opened is None or opened.path in included or opened.path == source.path:
                 continue
             if not stands_alone(as_utf8(opened.read())):
-                found.add(opened.path)
+                included.add(opened.path)
                 waiting.append(opened)
-    return found
+    return included
 
 
 def without_spans(text: AnyStr, opening: re.Pattern[AnyStr], closing: Mapping[AnyStr, re.Pattern[AnyStr]]) -> AnyStr:

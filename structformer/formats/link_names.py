@@ -136,12 +136,12 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
     """
     page, _ = split_fragment(target)
     page = normalize(page)
-    found: list[str] = []
+    candidates: list[str] = []
     for base in _bases(document_path)[: 1 if page.startswith("/") else 2]:
         joined = join(base, page)
         if joined is not None:
-            found += [joined or ".", without_suffix(joined) or "."]
-            found += [unnumbered] if (unnumbered := without_order(joined)) not in (joined, "") else []
+            candidates += [joined or ".", without_suffix(joined) or "."]
+            candidates += [unnumbered] if (unnumbered := without_order(joined)) not in (joined, "") else []
     if page.startswith("/"):
         parts, own = [part for part in page.split("/") if part], PurePosixPath(document_path).parent.parts
         paths = ["/".join((*own[:end], *parts)) for end in range(1, len(own) + 1)]  # a site below the ingested folder
@@ -151,15 +151,15 @@ def path_candidates(document_path: str, target: str) -> Iterator[str]:
                 rest, place = parts[start + version :], own.index(part) + 1
                 paths += ["/".join((*own[:end], *rest)) for end in range(place, len(own) + 1 if rest else place + 1)]
         paths += ["/".join(parts[start:]) for start in range(1, len(parts))]
-        found += [name for path in paths for name in (path, without_suffix(path))]
-    yield from dict.fromkeys(found)
+        candidates += [name for path in paths for name in (path, without_suffix(path))]
+    yield from dict.fromkeys(candidates)
 
 
 def url_names(address: str) -> tuple[str, ...]:
     """Return a web page's names: its address without scheme, "www." and query, with and without suffix and index."""
     page, _ = split_fragment(address)
-    scheme, found, rest = page.partition("//")
-    if not found or scheme.lower() not in ("", "http:", "https:"):
+    scheme, slashes, rest = page.partition("//")
+    if not slashes or scheme.lower() not in ("", "http:", "https:"):
         return ()
     host, _, path = normalize(rest).partition("/")
     host = host.lower().removeprefix("www.")

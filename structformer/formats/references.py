@@ -26,8 +26,8 @@ def name_references(document: Document, named: Callable[[str, bool], str] | None
     def text_of(link: Link, mark: str) -> str:
         anchor = link.target[1:] if link.target.startswith("#") else ""
         number = named(anchor, mark == UNNAMED_WITH_KIND) if named and anchor and mark != UNNAMED_TITLE else ""
-        found = without_controls(number) or titles.get(anchor, "")
-        return "" if _UNNAMED.search(found) else found
+        text = without_controls(number) or titles.get(anchor, "")
+        return "" if _UNNAMED.search(text) else text
 
     for section in document.sections():
         for anchor in section.anchors:

@@ -115,9 +115,9 @@ def read_incoming(path: Path, place: int) -> pa.Table:
 
 def incoming_texts(table: pa.Table) -> dict[tuple[int, int], list[str]]:
     """Return the anchor texts of links by (target document, target section), each once, in order of the sources."""
-    found: dict[tuple[int, int], dict[str, None]] = {}
+    by_section: dict[tuple[int, int], dict[str, None]] = {}
     columns = (table[name].to_pylist() for name in ("target_document", "target_section", "text"))
     for document, section, text in zip(*columns, strict=True):
         if text:
-            found.setdefault((document, section), {})[text] = None
-    return {target: list(texts) for target, texts in found.items()}
+            by_section.setdefault((document, section), {})[text] = None
+    return {target: list(texts) for target, texts in by_section.items()}

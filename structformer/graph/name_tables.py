@@ -169,8 +169,8 @@ def _shard_entries(task: GatherTask, shard: ShardInfo) -> Iterator[Entry]:
         if row["id"] == row["path"]:
             yield _ALIAS, _PATH.format(task.start + row["number"]), 0, row["path"]
     sections = corpus.rows(shard, "sections", ["document", "number", "title", "anchors"])
-    for place, its in groupby(sections, key=itemgetter("document")):
-        yield from _places(task.start + place, its)
+    for place, rows in groupby(sections, key=itemgetter("document")):
+        yield from _places(task.start + place, rows)
     known: set[str] = set()
     for row in corpus.rows(shard, "sources", ["path", "aliases"]):
         yield from _folders(row["path"], known)
@@ -251,8 +251,8 @@ def write_table(task: TableTask, started: Callable[[str], None]) -> None:
 
 def _first_ranked(names: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, int]]:
     """Yield (name, document) of (name, rank, document): those of a name's lowest rank."""
-    for name, its in groupby(sorted(names), itemgetter(0)):
-        _, first = next(groupby(its, itemgetter(1)))
+    for name, entries in groupby(sorted(names), itemgetter(0)):
+        _, first = next(groupby(entries, itemgetter(1)))
         yield from ((name, document) for *_, document in first)
 
 
@@ -360,8 +360,8 @@ class NameTables:
     def _first(self, query: str, document: int, forms: Iterable[str]) -> int | None:
         """Return the section that a query finds by the first form that has one."""
         table = self._of(document % self._count)
-        found = (table.execute(query, (document, form)).fetchone() for form in forms)
-        return next((int(row[0]) for row in found if row is not None), None)
+        rows = (table.execute(query, (document, form)).fetchone() for form in forms)
+        return next((int(row[0]) for row in rows if row is not None), None)
 
     def close(self) -> None:
         for table in self._tables.values():

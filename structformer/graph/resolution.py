@@ -117,9 +117,9 @@ def _redirected(corpus: Corpus, shard: ShardInfo, names: NameTables) -> Iterator
     """Yield (document, name) of the names that a shard's sources redirect to it."""
     for row in corpus.rows(shard, "sources", ["aliases"]):
         for alias in row["aliases"] or ():
-            found = names.documents(normalize(alias["target"].partition("#")[0]))
-            if found and not names.has(normalize(alias["name"])):
-                yield found[0], alias["name"].rpartition(":")[2]  # without the wiki and the namespace
+            documents = names.documents(normalize(alias["target"].partition("#")[0]))
+            if documents and not names.has(normalize(alias["name"])):
+                yield documents[0], alias["name"].rpartition(":")[2]  # without the wiki and the namespace
 
 
 def _document_edges(
@@ -151,11 +151,11 @@ def resolve_link(
     """
     tried: list[str] = []
     as_site = _names_on_site(document.id, link.target)
-    found = _by_names(chain(as_site, _noted(read_by, link, document, tried)), document, number, names)
-    if found[0] == "dead_anchor" and link.target.startswith("#") and _leads_outside(link.target, site):
+    resolved = _by_names(chain(as_site, _noted(read_by, link, document, tried)), document, number, names)
+    if resolved[0] == "dead_anchor" and link.target.startswith("#") and _leads_outside(link.target, site):
         return "external", -1, -1
-    if found[0] != "unresolved":
-        return found
+    if resolved[0] != "unresolved":
+        return resolved
     if (tried and tried[0].startswith("//")) or is_external(link.target) or _leads_outside(link.target, site):
         return "external", -1, -1
     paths = list(path_candidates(document.source.path, link.target)) if names.has_files else []

@@ -130,11 +130,11 @@ def _of_rows(rows: list[Row]) -> Accounted:
     path, statuses = rows[0]["path"], {row["status"] for row in rows}
     if any(row["documents"] for row in rows):
         return Accounted(path, Fate.DOCUMENT, damaged=Status.DAMAGED in statuses)
-    said = next((row["messages"][-1] for row in rows if row["messages"]), "") or rows[0]["why"]
+    reason = next((row["messages"][-1] for row in rows if row["messages"]), "") or rows[0]["why"]
     if Status.PART in statuses:
         return Accounted(path, Fate.PART, rows[0]["why"])
     if Status.FAILED in statuses or (Status.SKIPPED in statuses and rows[0]["piece"] >= 0):
-        return Accounted(path, Fate.FAILED, said)
+        return Accounted(path, Fate.FAILED, reason)
     if Status.READ in statuses and any(row["aliases"] for row in rows):
         return Accounted(path, Fate.NONE, "redirects only")
-    return Accounted(path, Fate.NONE, said)
+    return Accounted(path, Fate.NONE, reason)

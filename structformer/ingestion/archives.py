@@ -169,8 +169,8 @@ class Archive:
     def opened(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
         """(the members, one after the other; the neighbours). Raises ReadError when the archive itself is damaged."""
         try:
-            with self._stream() if self._kind in ("tar", "warc") else self._zip() as found:
-                yield found
+            with self._stream() if self._kind in ("tar", "warc") else self._zip() as members:
+                yield members
         except _BROKEN as error:
             raise ReadError(f"damaged archive ({_reason(error)}): the rest is skipped") from error
 
@@ -270,9 +270,9 @@ class Archive:
     def _warc_members(self, stream: BinaryIO) -> Iterator[Member]:
         seen: set[str] = set()
         try:
-            for found, address, data in warc_pages(stream, self._limits.file_bytes):
+            for path, address, data in warc_pages(stream, self._limits.file_bytes):
                 self.budget.spend(len(data or b""), members=1)
-                name, problem = _clean(found)
+                name, problem = _clean(path)
                 if not problem and data is None:
                     problem = f"over {self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped"
                 if name not in seen:  # a page that was fetched again is the same page
@@ -312,11 +312,11 @@ def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
     """Header offsets of members that share bytes: kilobytes can so hold gigabytes (Fifield, "A better zip bomb", WOOT
     2019).
     """
-    found: set[int] = set()
+    offsets: set[int] = set()
     reached, last = -1, -1
     for info in sorted(infos, key=lambda each: each.header_offset):
         if info.header_offset < reached:
-            found |= {last, info.header_offset}
+            offsets |= {last, info.header_offset}
         end = (
             info.header_offset
             + _ZIP_HEADER
@@ -325,7 +325,7 @@ def _overlapping(infos: list[zipfile.ZipInfo]) -> set[int]:
         )
         if end > reached:
             reached, last = end, info.header_offset
-    return found
+    return offsets
 
 
 def _first_problem(*checks: tuple[object, str]) -> str:

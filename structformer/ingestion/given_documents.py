@@ -56,11 +56,11 @@ def given_shards(workspace: Workspace, beside: list[ShardInfo]) -> list[ShardInf
     """The current corpus's shards of given documents, which stay in the next. Raises WorkspaceError if it cannot be
     read, as they are kept nowhere else; UsageError if a file has the id of one.
     """
-    found = _given_shards(workspace)
-    if found:
-        corpus = Corpus(workspace.shards, workspace.shards, found)
+    shards = _given_shards(workspace)
+    if shards:
+        corpus = Corpus(workspace.shards, workspace.shards, shards)
         _check_not_of_files(Corpus(workspace.shards, workspace.shards, beside), set(corpus.document_ids()))
-    return found
+    return shards
 
 
 def _given_shards(workspace: Workspace) -> list[ShardInfo]:
@@ -158,7 +158,7 @@ def _written(folder: Path, documents: dict[str, Rows]) -> list[ShardInfo]:
     by_shard: defaultdict[int, list[str]] = defaultdict(list)
     for each in sorted(documents, key=path_order):
         by_shard[hashlib.sha256(each.encode()).digest()[0] % _SHARDS].append(each)
-    found: list[ShardInfo] = []
+    shards: list[ShardInfo] = []
     for number in sorted(by_shard):
         rows = [documents[each] for each in by_shard[number]]
         name = f"{_PREFIX}{_digest(rows)[:20]}-0"
@@ -169,8 +169,8 @@ def _written(folder: Path, documents: dict[str, Rows]) -> list[ShardInfo]:
                         writer.add_document(row, sections)
                         writer.add_source(_source_row(row, sections))
                 building.become(name, replace=True)
-        found.append(describe_shard(folder / name))
-    return found
+        shards.append(describe_shard(folder / name))
+    return shards
 
 
 def _source_row(row: Row, sections: list[Row]) -> Row:

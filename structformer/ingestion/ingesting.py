@@ -118,9 +118,9 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
             corpus = Corpus(folder, workspace.shards, shards)
-            found, navigation = _site(request, workspace, sources, corpus)
-            write_site(folder, found.site, navigation)
-            report.site, report.settings_above = found.site, list(found.above)
+            site, navigation = _site(request, workspace, sources, corpus)
+            write_site(folder, site.site, navigation)
+            report.site, report.settings_above = site.site, list(site.above)
             write_other_files(folder, chain(ignored.paths, without_document(corpus)))
             resolving = (lambda done, total: progress("resolving links", done, total)) if progress else None
             graph = write_graph(
@@ -302,13 +302,13 @@ def _overlapping(files: list[SurveyedFile], known: list[ShardInfo]) -> tuple[str
 
 def _held_shards(workspace: Workspace) -> set[str]:
     """Shards of earlier generations that readers still hold."""
-    found: set[str] = set()
+    keys: set[str] = set()
     for folder in workspace.kept("corpus"):
         try:
-            found |= {shard.key for shard in Corpus.at(workspace, folder).shards}
+            keys |= {shard.key for shard in Corpus.at(workspace, folder).shards}
         except WorkspaceError:
             continue
-    return found
+    return keys
 
 
 def _remove_shards(workspace: Workspace, *, keep: set[str]) -> None:

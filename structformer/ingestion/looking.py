@@ -121,22 +121,22 @@ def look(task: LookTask, started: Started) -> list[Looked]:
     looked: list[Looked] = []
     if task.together:
         started("several files")
-    for found, is_source in task.files:
-        location = str(found.location)
-        if found.path in lost:
+    for entry, is_source in task.files:
+        location = str(entry.location)
+        if entry.path in lost:
             looked.append(
-                (found, SurveyedFile(found.path, location, "", problem=lost[found.path], unreadable=True), None)
+                (entry, SurveyedFile(entry.path, location, "", problem=lost[entry.path], unreadable=True), None)
             )
             continue
         if not task.together:
-            started(found.path)
-        file = _surveyed(found, task.format, plugins, options)
+            started(entry.path)
+        file = _surveyed(entry, task.format, plugins, options)
         # A file that is named with its format, or alone, is believed.
         if isinstance(file, str) and is_source and (task.format or len(task.sources) == 1):
             why = "asked for" if task.format else ""
-            file = SurveyedFile(found.path, location, task.format or "", found.size, why)
+            file = SurveyedFile(entry.path, location, task.format or "", entry.size, why)
         takes = None if task.alone or isinstance(file, str) else _takes(file, neighbours, plugins, task.limits)
-        looked.append((found, file, takes))
+        looked.append((entry, file, takes))
     return looked
 
 
@@ -179,48 +179,48 @@ def look_for_site(task: SiteTask, limits: Limits) -> tuple[FoundSite, Navigation
 
 def site_of_sources(task: SiteTask, started: Started) -> tuple[FoundSite, Navigation]:
     """Do a worker's job: look for a site, and for the order of its pages."""
-    found, navigation = FoundSite(Site()), Navigation()
+    site, navigation = FoundSite(Site()), Navigation()
     if not task.lost:
         started("the settings of the site")
-        found = found_site(task.sources, task.theme, above=task.given is None)
+        site = found_site(task.sources, task.theme, above=task.given is None)
     if task.given is not None:
-        found = replace(found, site=task.given, above=())
+        site = replace(site, site=task.given, above=())
     if task.corpus is not None and not task.lost:
         started("the navigation of the site")
-        found, navigation = with_navigation(found, rows_of_pages(Corpus(*task.corpus)))
-    return replace(found, generator=None), navigation  # its functions cannot cross to another process
+        site, navigation = with_navigation(site, rows_of_pages(Corpus(*task.corpus)))
+    return replace(site, generator=None), navigation  # its functions cannot cross to another process
 
 
-def _surveyed(found: Found, format: str | None, plugins: Plugins, options: Mapping[str, Any]) -> SurveyedFile | str:
+def _surveyed(file: Found, format: str | None, plugins: Plugins, options: Mapping[str, Any]) -> SurveyedFile | str:
     """Return how a file is to be read; why not, for one that is not a document."""
-    location = str(found.location)
-    if found.note:
-        return SurveyedFile(found.path, location, "", why=FOLDER, problem=found.note)
-    if found.problem:
-        return SurveyedFile(found.path, location, "", problem=found.problem, unreadable=found.unreadable)
-    if archive_kind(found.path):
-        return SurveyedFile(found.path, location, ARCHIVE, found.size, "suffix")
-    bare, kind = split_compression(found.path)
-    if kind and os.path.isfile(split_compression(str(found.location))[0]):
-        return SurveyedFile(found.path, location, "", problem="the same file uncompressed lies beside it: skipped")
+    location = str(file.location)
+    if file.note:
+        return SurveyedFile(file.path, location, "", why=FOLDER, problem=file.note)
+    if file.problem:
+        return SurveyedFile(file.path, location, "", problem=file.problem, unreadable=file.unreadable)
+    if archive_kind(file.path):
+        return SurveyedFile(file.path, location, ARCHIVE, file.size, "suffix")
+    bare, kind = split_compression(file.path)
+    if kind and os.path.isfile(split_compression(str(file.location))[0]):
+        return SurveyedFile(file.path, location, "", problem="the same file uncompressed lies beside it: skipped")
     claimed = plugins.claiming(bare)
-    head = head_of(found.location) if len(claimed) != 1 or plugins.may_stream(bare) else b""
+    head = head_of(file.location) if len(claimed) != 1 or plugins.may_stream(bare) else b""
     if format is None and holds_queries(bare):
         return "a collection's queries or judgements, by its name"
     if head and (format is None or format in plugins.formats):
         streaming = plugins.streaming(head, options)
         if streaming is not None and format in (None, streaming.name):
-            return SurveyedFile(found.path, location, streaming.name, found.size, "first bytes", stream=True)
+            return SurveyedFile(file.path, location, streaming.name, file.size, "first bytes", stream=True)
     detected, why = plugins.detect(bare, head)
     if format is not None:
         if bare.lower().endswith(plugins.format(format).suffixes) or (detected is not None and detected.name == format):
-            return SurveyedFile(found.path, location, format, found.size, "asked for")
+            return SurveyedFile(file.path, location, format, file.size, "asked for")
         return f"not {format}"
     if detected is None:
         return why
-    if why.startswith("content") and _is_built(found.location):
+    if why.startswith("content") and _is_built(file.location):
         return "the page that was built from it lies beside it"
-    return SurveyedFile(found.path, location, detected.name, found.size, why)
+    return SurveyedFile(file.path, location, detected.name, file.size, why)
 
 
 def _is_built(location: Path) -> bool:

@@ -82,13 +82,13 @@ def _link(kind: str, counts: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _by_depth(depths: Counter[int]) -> list[tuple[str, int]]:
-    found = [
+    rows = [
         ("abstract" if depth == 0 else str(depth), count)
         for depth, count in sorted(depths.items())
         if depth < _MAX_DEPTHS
     ]
     deeper = sum(count for depth, count in depths.items() if depth >= _MAX_DEPTHS)
-    return [*found, (f"{_MAX_DEPTHS}+", deeper)] if deeper else found
+    return [*rows, (f"{_MAX_DEPTHS}+", deeper)] if deeper else rows
 
 
 _STEPS = (0, 1, 10, 20, 50, 100, 200, 500, 1000)

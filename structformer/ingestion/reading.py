@@ -245,15 +245,15 @@ class Reader:
             own.messages.append(f"{member.name}: {error}")
             outcome.status, outcome.why = Status.FAILED, str(error)
             return
-        found, why = self._plugins.detect(bare, data[:HEAD_BYTES])
-        if found is None:
+        format, why = self._plugins.detect(bare, data[:HEAD_BYTES])
+        if format is None:
             outcome.status, outcome.why = Status.OTHER, why
             return
         if not data.strip():
             outcome.status, outcome.why = Status.EMPTY, _EMPTY
             return
         outcome.why = f"{why}, in an archive"
-        for document in self._consume(SourceFile(bare, data, neighbours=neighbours), outcome, found):
+        for document in self._consume(SourceFile(bare, data, neighbours=neighbours), outcome, format):
             own.documents += 1
             if member.address:
                 document.metadata.setdefault("canonical", member.address)

@@ -75,11 +75,11 @@ def report_lines(corpus: Corpus, ignored: Ignored) -> Iterator[dict[str, str]]:
     for rows in by_file(corpus.sources()):
         files = list(of_file(rows))
         fates = {each.path: {"became": each.fate.value} for each in files}
-        said = {row["path"] for row in rows if row["messages"]}
+        with_messages = {row["path"] for row in rows if row["messages"]}
         for row in rows:
             for message in row["messages"]:
                 yield {"file": row["path"], **fates.get(row["path"], {}), "message": message}
-        silent += (each for each in files if each.fate is not Fate.DOCUMENT and each.path not in said)
+        silent += (each for each in files if each.fate is not Fate.DOCUMENT and each.path not in with_messages)
     for each in sorted([*silent, *of_ignored(ignored)], key=lambda each: path_order(each.path)):
         yield {"file": each.path, "became": each.fate.value, "message": each.why}
     for path, why in ignored.folders:

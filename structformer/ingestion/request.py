@@ -85,9 +85,9 @@ class IngestRequest:
             return tuple(there)
         known = {source.path for source in there}
         spellings = [(str(place_of(path)), str(place_of(path, alone=False))) for path in self.paths]
-        removed = [next((each for each in its if each in known), "") for its in spellings]
-        for path, found in zip(self.paths, removed, strict=True):
-            if not found:
+        removed = [next((each for each in spelling if each in known), "") for spelling in spellings]
+        for path, known_as in zip(self.paths, removed, strict=True):
+            if not known_as:
                 came_from = listed(source.path for source in there) or "nothing"
                 raise UsageError(
                     f"the corpus of {workspace} did not come from {Path(path).resolve()}, but from {came_from}"

@@ -257,7 +257,7 @@ def _earlier(
     task: ShardTask, digests: Mapping[str, tuple[str, int]], neighbours: SourceFiles
 ) -> dict[tuple[str, str, str], _Earlier]:
     """Return rows of unchanged files from earlier shards, by (path, format asked for, digest)."""
-    found: dict[tuple[str, str, str], _Earlier] = {}
+    earlier: dict[tuple[str, str, str], _Earlier] = {}
     wanted = {(file.path, digests[file.path][0]): file for file in task.files if file.path in digests and file.is_read}
     signature = _signature(task)
     for key in task.known:
@@ -271,7 +271,7 @@ def _earlier(
                 if row["path"] == row["file"]:
                     file = wanted.get((row["path"], row["sha256"]))
                     if file is not None and row["status"] in (Status.READ, Status.EMPTY):
-                        kept[row["file"]] = found[file.path, file.format, row["sha256"]] = _Earlier([], [])
+                        kept[row["file"]] = earlier[file.path, file.format, row["sha256"]] = _Earlier([], [])
                 if row["file"] in kept:
                     kept[row["file"]].sources.append(row)
                     if not _row_holds(row, neighbours):
@@ -279,10 +279,10 @@ def _earlier(
             for document_row, section_rows in read_shard(folder):
                 if document_row["file"] in kept:
                     kept[document_row["file"]].documents.append((document_row, section_rows))
-            found = {identity: rows for identity, rows in found.items() if identity[0] not in dropped}
+            earlier = {identity: rows for identity, rows in earlier.items() if identity[0] not in dropped}
         except WorkspaceError:
             continue  # a broken earlier shard is simply not reused
-    return found
+    return earlier
 
 
 def _signature(task: ShardTask) -> str:

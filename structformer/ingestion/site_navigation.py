@@ -32,35 +32,35 @@ def rows_of_pages(corpus: Corpus) -> Iterator[tuple[str, str, Any]]:
                 yield row["id"], row["title"], json.loads(row["metadata"])
 
 
-def with_navigation(found: Found, rows: Iterable[tuple[str, str, Any]]) -> tuple[Found, Navigation]:
+def with_navigation(site: Found, rows: Iterable[tuple[str, str, Any]]) -> tuple[Found, Navigation]:
     """Return the site with its generator, and the navigation; an empty one if no generator is recognised by its
     settings, by keys of front matter that order pages, or by files that it alone has. rows: as of `rows_of_pages`.
     """
-    root = found.root
+    root = site.root
     inside = (row for row in rows if row[0].startswith(root))
-    pages = [SitePage(found.below + path[len(root) :], *others) for path, *others in islice(inside, _MOST_PAGES + 1)]
+    pages = [SitePage(site.below + path[len(root) :], *others) for path, *others in islice(inside, _MOST_PAGES + 1)]
     if len(pages) > _MOST_PAGES:
-        return found, Navigation()
-    if not found.site.name:
-        found = replace(found, site=replace(found.site, name=_name_by_index(pages)))
+        return site, Navigation()
+    if not site.site.name:
+        site = replace(site, site=replace(site.site, name=_name_by_index(pages)))
     outside: list[str] = []
     # Nothing is read but what lies in the folder of the pages or in that of the settings.
-    within = (found.pages, found.folder) if found.pages != Path() else ()
-    text = file_reader(found.pages, within, found.given, outside)
-    generator = found.generator or _by_pages(pages, text)
+    within = (site.pages, site.folder) if site.pages != Path() else ()
+    text = file_reader(site.pages, within, site.given, outside)
+    generator = site.generator or _by_pages(pages, text)
     if generator is not None:
-        found = replace(found, site=replace(found.site, generator=generator.name))
+        site = replace(site, site=replace(site.site, generator=generator.name))
     if generator is None or generator.navigation is None:
-        return found, Navigation()
-    way = os.path.relpath(found.folder, found.pages).replace(os.sep, "/")
-    folder = "" if way == "." or not found.settings else f"{way}/"
-    known, settings = {page.path for page in pages}, folder + found.settings
+        return site, Navigation()
+    way = os.path.relpath(site.folder, site.pages).replace(os.sep, "/")
+    folder = "" if way == "." or not site.settings else f"{way}/"
+    known, settings = {page.path for page in pages}, folder + site.settings
     titles: dict[str, str] = {}
-    read = SiteFiles(found.settings, lambda path: (found.text if path == settings else "") or text(path), pages, folder)
+    read = SiteFiles(site.settings, lambda path: (site.text if path == settings else "") or text(path), pages, folder)
     for entry in generator.navigation(read):
         if entry.path in known:
-            titles.setdefault(root + entry.path[len(found.below) :], " ".join(entry.title.split()))
-    return replace(found, above=tuple(dict.fromkeys((*found.above, *outside)))), Navigation(titles)
+            titles.setdefault(root + entry.path[len(site.below) :], " ".join(entry.title.split()))
+    return replace(site, above=tuple(dict.fromkeys((*site.above, *outside)))), Navigation(titles)
 
 
 def _name_by_index(pages: Sequence[SitePage]) -> str:

@@ -73,11 +73,11 @@ def _look(folder: Path, slow: Slow, ended: threading.Event) -> None:
 
 
 def _notes(folder: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
+    notes: dict[str, str] = {}
     with suppress(OSError):  # another writer may have tidied up
         for note in list(folder.iterdir()):
             with suppress(OSError):
                 line, end, _ = note.read_bytes().partition(b"\n")
                 if end:
-                    found[note.name] = line.decode("utf-8", "replace")
-    return found
+                    notes[note.name] = line.decode("utf-8", "replace")
+    return notes

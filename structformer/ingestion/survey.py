@@ -103,8 +103,8 @@ def _walk(source: Source, wanted: FileFilter, ignored: Ignored, follow: bool) ->
     def passed_over(path: str, why: str, is_folder: bool) -> None:
         ignored.passed_over(labelled(source.label, path), why, is_folder)
 
-    for found in walk(path, wanted, passed_over):
-        yield (replace(found, path=labelled(source.label, found.path)) if source.label else found), single
+    for file in walk(path, wanted, passed_over):
+        yield (replace(file, path=labelled(source.label, file.path)) if source.label else file), single
 
 
 def _should_report(file: SurveyedFile, plugins: Plugins) -> bool:

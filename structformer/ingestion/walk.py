@@ -53,9 +53,9 @@ class FolderFiles:
     def find(self, suffix: str) -> list[str]:
         if suffix not in self._found:
             self._found[suffix] = [
-                found.path
-                for found in walk(self._root, self._wanted)
-                if found.path.endswith(suffix) and not found.problem and not found.note
+                file.path
+                for file in walk(self._root, self._wanted)
+                if file.path.endswith(suffix) and not file.problem and not file.note
             ]
         return self._found[suffix]
 
@@ -230,8 +230,8 @@ def _matcher(lines: Sequence[str]) -> Any:
     try:
         spec = pathspec.GitIgnoreSpec.from_lines(lines)
     except (ValueError, re.error):
-        its = [each for line in lines for each in _matcher([line]).patterns] if len(lines) > 1 else []
-        return pathspec.GitIgnoreSpec(its)
+        patterns = [each for line in lines for each in _matcher([line]).patterns] if len(lines) > 1 else []
+        return pathspec.GitIgnoreSpec(patterns)
     for pattern in spec.patterns:
         written = pattern.regex.pattern if pattern.regex is not None else ""
         if (linear := _without_backtracking(written)) != written:

@@ -33,12 +33,12 @@ class Adapter:
     @classmethod
     def of(cls, location: str) -> Adapter | None:
         """The adapter at a location, None if it is none. Raises ModelError without its base, or if not plain LoRA."""
-        if (said := read_model_json(location, ADAPTER)) is None:
+        if (lora := read_model_json(location, ADAPTER)) is None:
             return None
         try:
-            base, alpha, kind = said["base_model_name_or_path"], float(said["lora_alpha"]), said["peft_type"]
-            plain = kind == "LORA" and not any(said.get(each) for each in _OTHERWISE)
-            revision = said.get("revision")
+            base, alpha, kind = lora["base_model_name_or_path"], float(lora["lora_alpha"]), lora["peft_type"]
+            plain = kind == "LORA" and not any(lora.get(each) for each in _OTHERWISE)
+            revision = lora.get("revision")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{location}/{ADAPTER} cannot be read: {error!r}") from error
         base = f"{base}@{revision}" if revision else str(base)
@@ -50,7 +50,7 @@ class Adapter:
                 f"{location} is an adapter {why}: merge it into its base with peft, as by "
                 "`merge_and_unload().save_pretrained(FOLDER)`, and name that folder"
             )
-        return cls(location, base, alpha, bool(said.get("use_rslora")))
+        return cls(location, base, alpha, bool(lora.get("use_rslora")))
 
     def scale(self, rank: int) -> float:
         """Return the factor of B A: alpha / r, with rsLoRA alpha / sqrt(r)."""
@@ -58,21 +58,21 @@ class Adapter:
 
     def merged(self, base: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The base's tensors plus B A alpha / r and the adapter's own. Raises ModelError on one the base lacks."""
-        found = dict(base)
+        weights = dict(base)
         for name, value in own.items():
             inside = name.removeprefix(_WRAPPER)
             target = _named(inside.removesuffix(_DOWN) + "weight" if inside.endswith(_DOWN) else inside, base)
             up = own.get(name.removesuffix(_DOWN) + _UP) if inside.endswith(_DOWN) else None
             if up is not None and target in base and _fits(base[target], up, value):
                 change = up.float() @ value.float()
-                found[target] = base[target].float() + change * self.scale(len(value))
+                weights[target] = base[target].float() + change * self.scale(len(value))
             elif "lora_" not in inside:
-                found[target] = value
+                weights[target] = value
             elif not inside.endswith(_UP):
                 raise ModelError(
                     f"the adapter {self.location} has {name}, for which {self.base} has no weights of its sizes"
                 )
-        return found
+        return weights
 
 
 def settings_of(location: str, name: str = "config.json") -> str:

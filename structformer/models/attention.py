@@ -83,7 +83,7 @@ class LastAttention:
                 return last.float().mean(1)
             hidden = self._model(**encoded).last_hidden_state
             heads = (*hidden.shape[:-1], -1, self._last.attention_head_size)
-            query, key = (its(hidden).view(heads).transpose(1, 2) for its in (self._last.query, self._last.key))
+            query, key = (proj(hidden).view(heads).transpose(1, 2) for proj in (self._last.query, self._last.key))
         scores = query.float() @ key.float().transpose(2, 3) * self._last.attention_head_size**-0.5
         seen = encoded["attention_mask"][:, None, None].bool()
         weights: torch.Tensor = scores.masked_fill(~seen, float("-inf")).softmax(-1).mean(1)
@@ -154,11 +154,11 @@ class AttentionWeights:
         by_text: dict[str, list[int]] = {}
         for number, request in enumerate(requests):
             by_text.setdefault(request[0], []).append(number)
-        found = [np.zeros(0, np.float16)] * len(requests)
+        weights = [np.zeros(0, np.float16)] * len(requests)
         texts = sorted((text for text in by_text if text), key=lambda text: (len(text), text))
         self.computed += sum(len(by_text[text]) for text in texts)
         if not texts:
-            return found
+            return weights
         devices = torch.cuda.device_count()
         model = _loaded(self._location, f"cuda:{self.place % devices}" if devices else "cpu")
         with _one_thread():
@@ -166,8 +166,8 @@ class AttentionWeights:
                 for text, (spans, attention) in zip(batch, model.of(batch, _MAX_TOKENS), strict=True):
                     asked = [requests[number][1:] for number in by_text[text]]
                     for number, row in zip(by_text[text], _rows(text, spans, attention, asked), strict=True):
-                        found[number] = row
-        return found
+                        weights[number] = row
+        return weights
 
 
 @contextmanager
@@ -231,13 +231,13 @@ def first_piece_attention(location: str, texts: Sequence[str]) -> list[tuple[int
     """Of each text (tokens read, up to 512; mean attention of [CLS] to words' first tokens, by lower-case word)."""
     model = _loaded(location, "cuda" if torch.cuda.is_available() else "cpu")
     device = model.device.type
-    found: list[tuple[int, dict[str, float]]] = [(0, {})] * len(texts)
+    read: list[tuple[int, dict[str, float]]] = [(0, {})] * len(texts)
     lengths = [min(MAX_TOKENS, len(text) // _CHARACTERS + 2) for text in texts]
     for numbers in length_buckets(lengths, device, _FIRST_BATCH_TOKENS[device]):
         results = model.of([texts[number] for number in numbers], MAX_TOKENS)
         for number, (spans, weights) in zip(numbers, results, strict=True):
-            found[number] = len(spans), _by_word(texts[number], spans.tolist(), weights[0].tolist())
-    return found
+            read[number] = len(spans), _by_word(texts[number], spans.tolist(), weights[0].tolist())
+    return read
 
 
 def _by_word(text: str, spans: Sequence[Sequence[int]], received: Iterable[float]) -> dict[str, float]:

@@ -102,8 +102,8 @@ def resolve_base_model(
     if not (sentence_encoder := ranker_kind(ranker).sentence_encoder):
         first, why = BERT_BASE, f"since the hub with {BERT_BASE} cannot be reached"
     packaged = folder and BaseModel("minilm", str(folder), f"base model: MiniLM, {why}")
-    if found := (packaged if sentence_encoder else None) or on_hub(first) or packaged:
-        return found
+    if place := (packaged if sentence_encoder else None) or on_hub(first) or packaged:
+        return place
     raise ModelError(THREE_WAYS)
 
 
@@ -123,7 +123,7 @@ def packaged_minilm() -> Path | None:
     """Return the folder of MiniLM's weights, of a package or of `structformer pull minilm`; None without any."""
     packages = (importlib.util.find_spec(name) for name in _MINILM_PACKAGES)
     folders = (each.submodule_search_locations for each in packages if each is not None)
-    places = [Path(found[0]) / "model" for found in folders if found]
+    places = [Path(unpacked[0]) / "model" for unpacked in folders if unpacked]
     with suppress(RuntimeError):  # a user without a home
         places.append(own_models() / "minilm")
     return next((folder for folder in places if (folder / "model.safetensors").exists()), None)

@@ -140,10 +140,10 @@ class _Weights:
         """Return (type, shape, offset) of a tensor. Raises OtherForm where there is none of that name."""
         names = [f"{prefix}{name}" for prefix in (self.prefix, "")]
         names += [each.replace(new, old) for each in names for new, old in _OLD_NAMES.items() if new in each]
-        found = next((self._places[each] for each in names if each in self._places), None)
-        if found is None or found[0] not in _KINDS:
+        known = next((self._places[each] for each in names if each in self._places), None)
+        if known is None or known[0] not in _KINDS:
             raise OtherForm(f"{self.path} has no {name} as numbers of 16 or 32 bits")
-        return found
+        return known
 
     def array(self, name: str) -> npt.NDArray[np.float32]:
         """Return a tensor's numbers."""
@@ -250,9 +250,9 @@ class _Builder:
             return self.add("Gather", [self.weight(table, (0, width)), numbers], output)
         self._checked(table, (0, width))
         whole, scales = _in_8_bits(self._weights.array(table))
-        found = self.add("Gather", [self.constant(f"{table}_int8", whole), numbers], f"{output}_int8")
+        rows = self.add("Gather", [self.constant(f"{table}_int8", whole), numbers], f"{output}_int8")
         scale = self.add("Gather", [self.constant(f"{table}_scales", scales), numbers], f"{output}_scale")
-        return self.add("Mul", [self.add("Cast", [found], f"{output}_whole", to=FLOAT), scale], output)
+        return self.add("Mul", [self.add("Cast", [rows], f"{output}_whole", to=FLOAT), scale], output)
 
     def normalized(self, x: str, name: str, form: _Form) -> str:
         """Layer normalization."""

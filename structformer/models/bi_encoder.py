@@ -169,8 +169,8 @@ class BiEncoder(SentenceEncoder):
             with torch.inference_mode(False):  # training may use what a judge has moved
                 self.head = self.head.mapped(lambda array: array.to(hidden.device))
         with torch.autocast(hidden.device.type, enabled=False):
-            found: torch.Tensor = self.head.vectors(hidden.float(), mask.float(), skipped)
-        return found
+            vectors: torch.Tensor = self.head.vectors(hidden.float(), mask.float(), skipped)
+        return vectors
 
     def for_bulk(self) -> BiEncoder:
         """This encoder for a whole collection: in bfloat16 where that is quick; cosines move by under 0.01."""

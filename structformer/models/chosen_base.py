@@ -61,14 +61,14 @@ def keep_base(workspace: Workspace, base: BaseModel, queries: BaseModel | None =
 
 def chosen_base(workspace: Workspace) -> BaseModel | None:
     """Return the base that was named; None if none was. Raises WorkspaceError if the file is damaged or gone."""
-    found = _read(workspace)
-    return None if found is None else _base(found)
+    chosen = _read(workspace)
+    return None if chosen is None else _base(chosen)
 
 
 def chosen_query_model(workspace: Workspace) -> BaseModel | None:
     """Return the query model named beside the base; None if the base encodes queries too. Raises as `chosen_base`."""
-    found = (_read(workspace) or {}).get(_QUERIES)
-    return None if found is None else _base(found)
+    chosen = (_read(workspace) or {}).get(_QUERIES)
+    return None if chosen is None else _base(chosen)
 
 
 def base_for(workspace: Workspace, name: str, ranker: str) -> BaseModel:
@@ -87,18 +87,18 @@ def _fields(base: BaseModel) -> dict[str, str]:
     return {field: getattr(base, field) for field in _FIELDS}
 
 
-def _base(found: Any) -> BaseModel:
-    return BaseModel(found["name"], found["location"], revision=found["revision"])
+def _base(value: Any) -> BaseModel:
+    return BaseModel(value["name"], value["location"], revision=value["revision"])
 
 
 def _read(workspace: Workspace) -> dict[str, Any] | None:
     if (path := compared(workspace.path, BASE, BASE_ADVICE)) is None:
         return None
-    found = read_json(path, digest=True)
-    if not _is_base(found) or not (_QUERIES not in found or _is_base(found[_QUERIES])):
+    value = read_json(path, digest=True)
+    if not _is_base(value) or not (_QUERIES not in value or _is_base(value[_QUERIES])):
         raise WorkspaceError(f"{path} is damaged: {BASE_ADVICE}")
-    return dict(found)
+    return dict(value)
 
 
-def _is_base(found: Any) -> bool:
-    return isinstance(found, dict) and all(isinstance(found.get(field), str) for field in _FIELDS)
+def _is_base(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(field), str) for field in _FIELDS)

@@ -30,7 +30,7 @@ def first_tokens(tokenizer: Any, texts: Sequence[str], limits: Sequence[int]) ->
     wanted: dict[str, int] = {}
     for text, limit in zip(texts, limits, strict=True):
         wanted[text] = max(limit, wanted.get(text, 0))
-    found: dict[str, list[int]] = {}
+    by_text: dict[str, list[int]] = {}
     reach = {text: _reach(text, limit) for text, limit in wanted.items()}
     while reach:
         heads = [_head(text, characters) for text, characters in reach.items()]
@@ -46,11 +46,11 @@ def first_tokens(tokenizer: Any, texts: Sequence[str], limits: Sequence[int]) ->
         for (text, characters), (head, at_space), ids in zip(reach.items(), heads, rows, strict=True):
             enough = wanted[text] + (0 if at_space else _OF_A_WORD)
             if len(head) == len(text) or len(ids) >= enough:
-                found[text] = ids
+                by_text[text] = ids
             else:
                 short[text] = 2 * characters
         reach = short
-    return [found[text][:limit] for text, limit in zip(texts, limits, strict=True)]
+    return [by_text[text][:limit] for text, limit in zip(texts, limits, strict=True)]
 
 
 def _reach(text: str, limit: int) -> int:
@@ -109,14 +109,14 @@ class Frame:
         before, between, after = ([token for token, _ in part] for part in (self.before, self.between, self.after))
         pairs = list(zip(firsts, seconds or [[]] * len(firsts), strict=True))
         ids = [[*before, *first, *between, *second, *after] for first, second in pairs]
-        found = {"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}
+        features = {"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}
         if self.typed:
             heads, middles, ends = ([kind for _, kind in part] for part in (self.before, self.between, self.after))
             one, two = self.types
-            found["token_type_ids"] = [
+            features["token_type_ids"] = [
                 [*heads, *[one] * len(first), *middles, *[two] * len(second), *ends] for first, second in pairs
             ]
-        return found
+        return features
 
 
 def _marked(tokenizer: Any, *texts: str) -> tuple[list[tuple[int, int]], list[int]]:
@@ -157,8 +157,8 @@ class PairTokens:
             query_tokens = [min(LONG_QUERY_TOKENS, self.max_tokens // 2 - 1)] * len(queries)
         room = self.max_tokens - self._frame.tokens
         most = [room - tokens if cut_documents else room for tokens in query_tokens]
-        found = first_tokens(self.tokenizer, [*queries, *documents], [*query_tokens, *most])
-        asked, read = found[: len(queries)], found[len(queries) :]
+        rows = first_tokens(self.tokenizer, [*queries, *documents], [*query_tokens, *most])
+        asked, read = rows[: len(queries)], rows[len(queries) :]
         return self._frame.framed(asked, [ids[: room - len(query)] for query, ids in zip(asked, read, strict=True)])
 
     @cached_property

@@ -285,15 +285,15 @@ RANKERS = tuple(kind.name for kind in _BUILT_IN)  # without those of plugins, ou
 
 def ranker_kinds() -> dict[str, RankerKind]:
     """Return all kinds of rankers by name: the built-in ones and those of plugins."""
-    found = {kind.name: kind for kind in _BUILT_IN}
-    supplied = load_plugins().supplied("structformer_rankers", "ranker", RankerKind, found)
-    return {**found, **{name: kind for name, (kind, _) in supplied.items()}}
+    kinds = {kind.name: kind for kind in _BUILT_IN}
+    supplied = load_plugins().supplied("structformer_rankers", "ranker", RankerKind, kinds)
+    return {**kinds, **{name: kind for name, (kind, _) in supplied.items()}}
 
 
 def ranker_kind(name: str) -> RankerKind:
     """Return a kind of ranker by its name. Raises UsageError naming those there are."""
     built_in = next((kind for kind in _BUILT_IN if kind.name == name), None)
-    found = built_in or ranker_kinds().get(name)
-    if found is None:
+    supplied = built_in or ranker_kinds().get(name)
+    if supplied is None:
         raise UsageError(f"no ranker {name!r}; {did_you_mean(name, ranker_kinds())}")
-    return found
+    return supplied

@@ -105,12 +105,12 @@ def language_advice(
     if not reads and not is_english(encoder):
         return ""
     chosen = declared_code(language) if language != "auto" else ""
-    found = {chosen: 1} if chosen else counted_languages(corpus)
+    counts = {chosen: 1} if chosen else counted_languages(corpus)
     known = set(reads) or {ENGLISH}
-    others = [code for code in that_count(found) if code not in known]
+    others = [code for code in that_count(counts) if code not in known]
     if not others:
         return ""
-    share = 1 - sum(found.get(code, 0) for code in known) / sum(found.values())
+    share = 1 - sum(counts.get(code, 0) for code in known) / sum(counts.values())
     named = ", ".join(others[:_SHOWN])
     read = "English" if known == {ENGLISH} else ", ".join(sorted(known))
     return (

@@ -64,31 +64,31 @@ class LateInteractionOptions:
 def _published_options(location: str) -> LateInteractionOptions | None:
     """Read a location's own options, structformer's or ColBERT's; None if it has none."""
     for name in (_OPTIONS, _COLBERT):
-        if (said := read_model_json(location, name)) is None:
+        if (settings := read_model_json(location, name)) is None:
             continue
         try:
-            return LateInteractionOptions(**said) if name == _OPTIONS else _of_colbert(said)
+            return LateInteractionOptions(**settings) if name == _OPTIONS else _of_colbert(settings)
         except (ValueError, TypeError, AttributeError) as error:
             raise ModelError(f"{location}/{name} cannot be read: {error}") from error
     return None
 
 
-def _of_colbert(said: dict[str, Any]) -> LateInteractionOptions:
+def _of_colbert(settings: dict[str, Any]) -> LateInteractionOptions:
     """Of the settings of Stanford's ColBERT, whose vectors are of unit length whatever compares them."""
     return LateInteractionOptions(
-        query_tokens=int(said.get("query_maxlen", QUERY_TOKENS)),
-        document_tokens=int(said.get("doc_maxlen", DOCUMENT_TOKENS)),
-        similarity="l2_normalised" if said.get("similarity") == "l2" else "cosine",
-        attend=bool(said.get("attend_to_mask_tokens", False)),
-        skip_punctuation=bool(said.get("mask_punctuation", True)),
+        query_tokens=int(settings.get("query_maxlen", QUERY_TOKENS)),
+        document_tokens=int(settings.get("doc_maxlen", DOCUMENT_TOKENS)),
+        similarity="l2_normalised" if settings.get("similarity") == "l2" else "cosine",
+        attend=bool(settings.get("attend_to_mask_tokens", False)),
+        skip_punctuation=bool(settings.get("mask_punctuation", True)),
     )
 
 
 def _published_projection(location: str) -> torch.Tensor | None:
     """(dimensions, hidden) float32: the projection's weights beside the encoder's, or among them as in ColBERT."""
     beside = model_file(location, f"{_PROJECTION}/config.json") is not None
-    found = PublishedWeights(location, _PROJECTION if beside else "").tensors({_LINEAR})
-    return found[_LINEAR].float() if _LINEAR in found else None
+    tensors = PublishedWeights(location, _PROJECTION if beside else "").tensors({_LINEAR})
+    return tensors[_LINEAR].float() if _LINEAR in tensors else None
 
 
 class LateInteractionModel(torch.nn.Module):
@@ -137,10 +137,10 @@ class LateInteraction:
     @classmethod
     def load(cls, location: str, options: LateInteractionOptions | None = None) -> LateInteraction:
         """Load a folder or hub name, ColBERT's form too. Warns of a random projection if none. Raises ModelError."""
-        found = cls._loaded(location, options)
-        if found.note:
-            say(f"{found.note}, and before it scores mean nothing")
-        return found
+        loaded = cls._loaded(location, options)
+        if loaded.note:
+            say(f"{loaded.note}, and before it scores mean nothing")
+        return loaded
 
     @classmethod
     def _loaded(cls, location: str, options: LateInteractionOptions | None) -> LateInteraction:
@@ -179,11 +179,11 @@ class LateInteraction:
     def encode_query_tokens(self, queries: Sequence[str]) -> list[list[int]]:
         """Return token ids of queries, cut to N_q or padded to it with [MASK]."""
         marked = [f"{_MARKERS[0]} {query}" for query in queries]
-        found = self._first_tokens(marked, self.options.query_tokens)
-        masks = [[self.tokenizer.mask_token_id] * (self.options.query_tokens - len(row)) for row in found]
+        tokens = self._first_tokens(marked, self.options.query_tokens)
+        masks = [[self.tokenizer.mask_token_id] * (self.options.query_tokens - len(row)) for row in tokens]
         if self.options.sep_last:
-            return [[*row[:-1], *masked, row[-1]] for row, masked in zip(found, masks, strict=True)]
-        return [[*row, *masked] for row, masked in zip(found, masks, strict=True)]
+            return [[*row[:-1], *masked, row[-1]] for row, masked in zip(tokens, masks, strict=True)]
+        return [[*row, *masked] for row, masked in zip(tokens, masks, strict=True)]
 
     def encode_document_tokens(self, documents: Sequence[str], max_tokens: int | None = None) -> list[list[int]]:
         """Return token ids of documents, cut to `max_tokens`."""
@@ -268,10 +268,10 @@ class LateInteraction:
             numbers = order[start : start + batch_size]
             distinct = {tuple(query_ids[number]): None for number in numbers}
             rows = {ids: row for row, ids in enumerate(distinct)}
-            found = self.embed_queries(list(distinct))
-            chosen = torch.tensor([rows[tuple(query_ids[number])] for number in numbers], device=found.mask.device)
+            asked = self.embed_queries(list(distinct))
+            chosen = torch.tensor([rows[tuple(query_ids[number])] for number in numbers], device=asked.mask.device)
             pairs = self.pair_similarity(
-                TokenVectors(found.vectors[chosen], found.mask[chosen]),
+                TokenVectors(asked.vectors[chosen], asked.mask[chosen]),
                 self.embed_documents([document_ids[number] for number in numbers]),
             )
             scores[numbers] = pairs.float().cpu().numpy()
@@ -287,8 +287,8 @@ class LateInteraction:
         ids = self.encode_document_tokens(documents)
         scores = np.zeros((len(queries), len(documents)), np.float32)
         for start in range(0, len(ids), 64):
-            found = self.similarity(asked, self.embed_documents(ids[start : start + 64]))
-            scores[:, start : start + 64] = found.float().cpu().numpy()
+            block = self.similarity(asked, self.embed_documents(ids[start : start + 64]))
+            scores[:, start : start + 64] = block.float().cpu().numpy()
         self.model.train(training)
         return scores
 

@@ -68,13 +68,13 @@ def load_encoder(location: str, *, attention: str | None = None, body: str = "")
     if config.model_type == "dpr":  # a BERT within, and a class around it that gives no token vectors
         tensors = {name.partition("bert_model.")[2] or name: value for name, value in weights.tensors().items()}
         plain = BertConfig(**{name: value for name, value in config.to_dict().items() if name != "model_type"})
-        model, found = _load_tensors(AutoModel, location, tensors, plain, **chosen)
+        model, info = _load_tensors(AutoModel, location, tensors, plain, **chosen)
     elif weights.plain:
-        model, found = _load_model(AutoModel, location, use_safetensors=True, config=config, **chosen, **_within(body))
+        model, info = _load_model(AutoModel, location, use_safetensors=True, config=config, **chosen, **_within(body))
     else:
-        model, found = _load_tensors(AutoModel, location, weights.tensors(), config, **chosen)
+        model, info = _load_tensors(AutoModel, location, weights.tensors(), config, **chosen)
     # BERT's pooling of [CLS] takes no part where a bi-encoder pools by itself.
-    _say_what_differs(location, [name for name in found["missing_keys"] if "pooler." not in name], found)
+    _say_what_differs(location, [name for name in info["missing_keys"] if "pooler." not in name], info)
     return model
 
 
@@ -99,7 +99,7 @@ def load_classifier(location: str, *, fresh_head: bool = False) -> tuple[Any, st
     if head is None and not fresh_head:
         raise ModelError(f"{location} has no ranking head: train or finetune it first")
     if weights.plain and (head.own if head else not set(CLASSIFIERS) & set(weights.names)):
-        model, found = _load_model(AutoModelForSequenceClassification, location, use_safetensors=True, config=config)
+        model, info = _load_model(AutoModelForSequenceClassification, location, use_safetensors=True, config=config)
     else:
         tensors = weights.tensors()
         if head is None:
@@ -107,12 +107,12 @@ def load_classifier(location: str, *, fresh_head: bool = False) -> tuple[Any, st
         else:
             with _model_errors(location, "ranking head"):
                 tensors = head.mapped(tensors)
-        model, found = _load_tensors(AutoModelForSequenceClassification, location, tensors, config)
+        model, info = _load_tensors(AutoModelForSequenceClassification, location, tensors, config)
     inside = f"{model.base_model_prefix}."
-    missing = [name for name in found["missing_keys"] if head is not None or name.startswith(inside)]
+    missing = [name for name in info["missing_keys"] if head is not None or name.startswith(inside)]
     if missing and not fresh_head:
         raise ModelError(f"the weights of {location} lack {_named(missing)}: train or finetune it first")
-    _say_what_differs(location, missing, found)
+    _say_what_differs(location, missing, info)
     return model, "" if head else f"{location} has no ranking head: training starts with a fresh one"
 
 
@@ -150,24 +150,24 @@ def _load_model(kind: Any, location: str, **options: Any) -> tuple[Any, dict[str
     return _of_one_size(location, *_load(kind, location, "weights", **_WEIGHTS, **options))
 
 
-def _of_one_size(location: str, model: Any, found: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _of_one_size(location: str, model: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     import torch
 
     # cuDNN's attention, torch's first choice on newer GPUs, builds a new plan for every batch shape: on an H200, 14 new
     # shapes took 4.2 s and known ones 1.1 s. Texts come in hundreds of shapes, and the other kernels need no plan.
     torch.backends.cuda.enable_cudnn_sdp(False)
-    if found["mismatched_keys"]:
-        names = [each if isinstance(each, str) else each[0] for each in found["mismatched_keys"]]
+    if info["mismatched_keys"]:
+        names = [each if isinstance(each, str) else each[0] for each in info["mismatched_keys"]]
         raise ModelError(f"the weights of {location} are of other sizes than its config.json says: {_named(names)}")
-    return model, found
+    return model, info
 
 
-def _say_what_differs(location: str, missing: Collection[str], found: dict[str, Any]) -> None:
-    left = [name for name in found["unexpected_keys"] if not name.startswith(_OTHER_HEADS)]
-    said = [f"lack {_named(missing)}, which start at random"] if missing else []
-    said += [f"have {_named(left)}, which nothing takes"] if left else []
-    if said:
-        say(f"the weights of {location} {' and '.join(said)}")
+def _say_what_differs(location: str, missing: Collection[str], info: dict[str, Any]) -> None:
+    left = [name for name in info["unexpected_keys"] if not name.startswith(_OTHER_HEADS)]
+    differences = [f"lack {_named(missing)}, which start at random"] if missing else []
+    differences += [f"have {_named(left)}, which nothing takes"] if left else []
+    if differences:
+        say(f"the weights of {location} {' and '.join(differences)}")
 
 
 @functools.cache

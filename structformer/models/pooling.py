@@ -58,20 +58,20 @@ class SentenceHead:
         """(texts, dimensions), unit length. hidden: (texts, tokens, dimensions); mask: (texts, tokens) float, 0 or 1;
         skipped: (texts,) how many of the first tokens, which are their prompts', take no part.
         """
-        found = _pooled(self.modules.pooling, hidden, mask, skipped, self.xp)
+        vectors = _pooled(self.modules.pooling, hidden, mask, skipped, self.xp)
         layers = iter(self.layers)
         for step in self.modules.steps:
-            found = self._after(step, found, next(layers)) if isinstance(step, Dense) else _unit(found, self.xp)
-        return _unit(found, self.xp)
+            vectors = self._after(step, vectors, next(layers)) if isinstance(step, Dense) else _unit(vectors, self.xp)
+        return _unit(vectors, self.xp)
 
     def _after(self, step: Dense, vectors: Array, layer: Layer) -> Array:
-        found = vectors @ layer.weight.T
+        outputs = vectors @ layer.weight.T
         if layer.bias is not None:
-            found = found + layer.bias
-        found = _ACTIVATIONS[step.activation](found, self.xp)
+            outputs = outputs + layer.bias
+        outputs = _ACTIVATIONS[step.activation](outputs, self.xp)
         if step.residual:
-            found = found + (vectors if layer.residual is None else vectors @ layer.residual.T)
-        return found
+            outputs = outputs + (vectors if layer.residual is None else vectors @ layer.residual.T)
+        return outputs
 
 
 def _pooled(modes: Sequence[str], hidden: Array, mask: Array, skipped: Array | None, xp: Any) -> Array:

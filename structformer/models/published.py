@@ -59,7 +59,7 @@ class PublishedWeights:
 
     def tensors(self, names: Collection[str] | None = None) -> Tensors:
         """Return those of these names that there are; None: all."""
-        found: Tensors = {}
+        tensors: Tensors = {}
         for path in self._files:
             chosen = {
                 name: old
@@ -68,10 +68,10 @@ class PublishedWeights:
             }
             if _is_safe(path):
                 with safe_open(path, "pt") as file:
-                    found |= {name: file.get_tensor(old) for name, old in chosen.items()}
+                    tensors |= {name: file.get_tensor(old) for name, old in chosen.items()}
             else:
-                found |= {name: self._pickled[path][old] for name, old in chosen.items()}
-        return found
+                tensors |= {name: self._pickled[path][old] for name, old in chosen.items()}
+        return tensors
 
     def _found(self) -> list[Path]:
         for whole in self._possible:
@@ -121,8 +121,8 @@ def today(name: str) -> str:
 
 def old_config(location: str, body: str = "") -> dict[str, Any] | None:
     """The settings of an early BERT, whose config.json names no model type; None of others. Raises ModelError."""
-    found = read_model_json(location, f"{body}/config.json" if body else "config.json")
-    return found if isinstance(found, dict) and "model_type" not in found and found.keys() >= _OLD_BERT else None
+    config = read_model_json(location, f"{body}/config.json" if body else "config.json")
+    return config if isinstance(config, dict) and "model_type" not in config and config.keys() >= _OLD_BERT else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +148,14 @@ class RankingHead:
 
     def mapped(self, tensors: Tensors) -> Tensors:
         """Return the tensors with the classifier's layer in the place of this one."""
-        found = dict(tensors)
+        renamed = dict(tensors)
         signs = torch.tensor(self.signs)
-        weight, bias = (found.pop(f"{self.module}.{each}", None) for each in ("weight", "bias"))
+        weight, bias = (renamed.pop(f"{self.module}.{each}", None) for each in ("weight", "bias"))
         assert weight is not None
-        found[f"{self.target}.weight"] = (signs @ weight.float())[None]
+        renamed[f"{self.target}.weight"] = (signs @ weight.float())[None]
         if bias is not None or self.target != _WITHOUT_BIAS:
-            found[f"{self.target}.bias"] = (signs @ bias.float())[None] if bias is not None else torch.zeros(1)
-        return found
+            renamed[f"{self.target}.bias"] = (signs @ bias.float())[None] if bias is not None else torch.zeros(1)
+        return renamed
 
 
 _WITHOUT_BIAS = "score"
@@ -221,8 +221,8 @@ def masked_head(location: str) -> Tensors | None:
         tensors = {f"{our}.{each}": f"{their}.{each}" for our, their in layers.items() for each in ("weight", "bias")}
         names = {**tensors, "bias": bias}
         if set(names.values()).issubset(weights.names):
-            found = weights.tensors(set(names.values()))
-            return {ours: found[theirs].float() for ours, theirs in names.items()}
+            present = weights.tensors(set(names.values()))
+            return {ours: present[theirs].float() for ours, theirs in names.items()}
     return None
 
 
@@ -233,12 +233,12 @@ def _is_safe(path: Path) -> bool:
 def _unpickled(path: Path) -> Mapping[str, torch.Tensor]:
     """Return the tensors of a pickled file. Raises ModelError on one that holds anything else."""
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except Exception as error:  # a stranger's file may fail in any way
         why = str(error).strip().partition("\n")[0]
         raise ModelError(f"{path} is refused: it holds more than tensors, or is damaged ({why})") from error
-    if not isinstance(found, Mapping) or not all(
-        isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in found.items()
+    if not isinstance(loaded, Mapping) or not all(
+        isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in loaded.items()
     ):
         raise ModelError(f"{path} is refused: it is not a table of tensors by their names")
-    return found
+    return loaded

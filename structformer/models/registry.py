@@ -145,5 +145,5 @@ def model_kind(workspace: str | Path | Workspace, name: str) -> str:
 def trained_models(workspace: str | Path | Workspace) -> list[str]:
     """The workspace's trained models, no replaced ones; one without its record too, so that its loss is reported."""
     models = Workspace(workspace).models
-    found = {path.parent.name for name in (RECORD, SEAL) for path in models.glob(f"*/{name}")}
-    return sorted(name for name in found if not name.startswith("."))
+    names = {path.parent.name for name in (RECORD, SEAL) for path in models.glob(f"*/{name}")}
+    return sorted(name for name in names if not name.startswith("."))

@@ -109,7 +109,7 @@ class SentenceModules:
     def mark(self) -> str:
         """Digest of what vectors depend on beside the weights; "" for the mean of tokens without prompts."""
         longest = None if self.longest is None or self.longest >= DOCUMENT_TOKENS else self.longest
-        said = {
+        settings = {
             "pooling": self.pooling,
             "include_prompt": self.include_prompt or not any(map(self.prompt, SIDES)),
             "steps": [{**asdict(step), "path": ""} for step in self.steps],
@@ -118,9 +118,9 @@ class SentenceModules:
             "lower_case": self.lower_case,
         }
         plain = {"pooling": ("mean",), "include_prompt": True, "steps": [], "prompts": ["", ""]}
-        if said == {**plain, "longest": None, "lower_case": False}:
+        if settings == {**plain, "longest": None, "lower_case": False}:
             return ""
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:8]
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
 
 
 PLAIN = SentenceModules()
@@ -200,19 +200,19 @@ def _listed(location: str, listed: Any) -> list[tuple[str, str]]:
 
 def _transformer(location: str, body: str) -> tuple[int | None, bool]:
     """Return (tokens that it reads, whether in lower case)."""
-    where, found = _read_object(location, _TRANSFORMER, body)
-    if unsupported := [each for each in _UNSUPPORTED if found.get(each)]:
+    where, settings = _read_object(location, _TRANSFORMER, body)
+    if unsupported := [each for each in _UNSUPPORTED if settings.get(each)]:
         raise ModelError(f"{where} sets {unsupported[0]}, which structformer does not know")
-    ways = found.get("modality_config") or {"text": {"method_output_name": "last_hidden_state"}}
+    ways = settings.get("modality_config") or {"text": {"method_output_name": "last_hidden_state"}}
     text = ways.get("text") if isinstance(ways, dict) else None
-    task = found.get("transformer_task") or "feature-extraction"
+    task = settings.get("transformer_task") or "feature-extraction"
     reads_text = isinstance(text, dict) and text.get("method_output_name") == "last_hidden_state"
     if task != "feature-extraction" or not reads_text:
         raise ModelError(f"{where} describes no encoder of plain texts (its task is {task})")
-    longest = found.get("max_seq_length")
+    longest = settings.get("max_seq_length")
     if longest is not None and (not isinstance(longest, int) or longest < 1):
         raise ModelError(f"{where}: max_seq_length is {longest!r}, not a number of tokens")
-    return longest, bool(found.get("do_lower_case"))
+    return longest, bool(settings.get("do_lower_case"))
 
 
 def _tokenizers_longest(location: str, body: str) -> int | None:
@@ -223,45 +223,45 @@ def _tokenizers_longest(location: str, body: str) -> int | None:
 
 def _pooling(location: str, path: str) -> tuple[tuple[str, ...], bool]:
     """Return (ways of pooling, whether a prompt's tokens take part)."""
-    where, found = _read_object(location, "config.json", path)
-    given = found.get("pooling_mode")
+    where, settings = _read_object(location, "config.json", path)
+    given = settings.get("pooling_mode")
     if given is None:
-        given = [mode for switch, mode in _SWITCHES.items() if found.get(switch)] or ["mean"]
+        given = [mode for switch, mode in _SWITCHES.items() if settings.get(switch)] or ["mean"]
     modes = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else (str(given),)
     known = tuple(_SWITCHES.values())
     if not modes or any(mode not in known for mode in modes):
         raise ModelError(f"{where} pools by {given!r}, which structformer does not know; it knows {', '.join(known)}")
-    return modes, bool(found.get("include_prompt", True))
+    return modes, bool(settings.get("include_prompt", True))
 
 
 def _dense(location: str, path: str) -> Dense:
-    where, found = _read_object(location, "config.json", path)
-    inputs, outputs = found.get("in_features"), found.get("out_features")
+    where, settings = _read_object(location, "config.json", path)
+    inputs, outputs = settings.get("in_features"), settings.get("out_features")
     if not (isinstance(inputs, int) and isinstance(outputs, int) and inputs > 0 and outputs > 0):
         raise ModelError(f"{where} does not say in_features and out_features")
-    named = str(found.get("activation_function") or ACTIVATIONS["Tanh"])
+    named = str(settings.get("activation_function") or ACTIVATIONS["Tanh"])
     activation = named.rpartition(".")[2]
     if activation not in ACTIVATIONS or not named.startswith("torch.nn."):
         raise ModelError(
             f"{where} has the activation {named}, which structformer does not know; it knows {', '.join(ACTIVATIONS)}"
         )
-    read, written = found.get("module_input_name"), found.get("module_output_name")
+    read, written = settings.get("module_input_name"), settings.get("module_output_name")
     if {read, written} - {None, "sentence_embedding"}:
         raise ModelError(f"{where} describes a layer for {read}: structformer knows Dense behind the pooling alone")
-    residual = bool(found.get("use_residual"))
-    return Dense(path, inputs, outputs, bool(found.get("bias", True)), activation, residual)
+    residual = bool(settings.get("use_residual"))
+    return Dense(path, inputs, outputs, bool(settings.get("bias", True)), activation, residual)
 
 
 def _prompts(location: str) -> tuple[dict[str, str], str | None]:
     """(prompts by name, the name of the default one). A known encoder whose files name none has those of its makers."""
-    where, found = _read_object(location, _SETTINGS)
-    prompts = {name: text for name, text in _checked_object(found.get("prompts"), where).items() if text is not None}
+    where, settings = _read_object(location, _SETTINGS)
+    prompts = {name: text for name, text in _checked_object(settings.get("prompts"), where).items() if text is not None}
     if wrong := [name for name, text in prompts.items() if not isinstance(text, str)]:
         raise ModelError(f"{where}: the prompt {wrong[0]} is not a text")
     known = KNOWN.get(pinned(location)[0])
     if known is not None and not any(prompts.values()):
         prompts |= {name: text for name, text in zip(SIDES, (known.query, known.document), strict=True) if text}
-    default = found.get("default_prompt_name")
+    default = settings.get("default_prompt_name")
     return prompts, default if isinstance(default, str) else None
 
 
@@ -350,7 +350,7 @@ def write_modules(folder: Path, modules: SentenceModules, hidden: int, passages:
         files[MODULES] = _modules_written([("Router", "")])
         files[_ROUTER] = {
             "types": {path: kind for side in sides.values() for path, kind in side.items()},
-            "structure": {side: list(its) for side, its in sides.items()},
+            "structure": {side: list(names) for side, names in sides.items()},
             "parameters": {"default_route": QUERY, "allow_empty_key": True},
         }
     files[_TRANSFORMER] = {"max_seq_length": modules.longest, "do_lower_case": modules.lower_case}
@@ -373,19 +373,19 @@ def _modules_written(listed: list[tuple[str, str]]) -> list[dict[str, Any]]:
 
 
 def _pooling_written(modules: SentenceModules, hidden: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"word_embedding_dimension": hidden}
+    settings: dict[str, Any] = {"word_embedding_dimension": hidden}
     if tuple(mode for mode in _SWITCHES.values() if mode in modules.pooling) == modules.pooling:
-        found |= {switch: mode in modules.pooling for switch, mode in _SWITCHES.items()}
+        settings |= {switch: mode in modules.pooling for switch, mode in _SWITCHES.items()}
     else:  # in an order that switches cannot tell
-        found["pooling_mode"] = list(modules.pooling)
-    return found if modules.include_prompt else {**found, "include_prompt": False}
+        settings["pooling_mode"] = list(modules.pooling)
+    return settings if modules.include_prompt else {**settings, "include_prompt": False}
 
 
 def _dense_written(step: Dense) -> dict[str, Any]:
-    found = {
+    settings = {
         "in_features": step.inputs,
         "out_features": step.outputs,
         "bias": step.bias,
         "activation_function": ACTIVATIONS[step.activation],
     }
-    return {**found, "use_residual": True} if step.residual else found
+    return {**settings, "use_residual": True} if step.residual else settings

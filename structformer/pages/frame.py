@@ -14,7 +14,7 @@ from structformer.text.visible_text import visible
 @cache
 def environment(package: str = "structformer", folder: str = "templates/pages") -> Environment:
     """Return the templates in a package's folder, and the frame that they may extend."""
-    found = Environment(
+    made = Environment(
         loader=ChoiceLoader([PackageLoader(package, folder), PackageLoader("structformer", "templates/pages")]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -23,9 +23,9 @@ def environment(package: str = "structformer", folder: str = "templates/pages") 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["thousands"] = lambda value: f"{value:,}"
-    found.filters["percent"] = lambda value: f"{value:.0%}"
-    return found
+    made.filters["thousands"] = lambda value: f"{value:,}"
+    made.filters["percent"] = lambda value: f"{value:.0%}"
+    return made
 
 
 def render(template: str, *, title: str, about: str, templates: Environment | None = None, **values: Any) -> bytes:

@@ -53,15 +53,15 @@ class QuerySideObjective(Objective):
         return Prepared(list(examples), [1] * len(texts), batches, {"questions": numbers}, len(texts))
 
     def forward(self, prepared: Prepared) -> tuple[torch.Tensor, torch.Tensor | None]:
-        found = []
+        per_query = []
         for batch in prepared.batches["queries"]:
             moved = batch.to(self.model.device)
             hidden = self.model(**moved.features).last_hidden_state
             skipped = torch.full((len(hidden),), self.ranker.prompts[QUERY].skipped, device=hidden.device)
-            found.append(self.ranker.pool(hidden, moved.features["attention_mask"], skipped))
+            per_query.append(self.ranker.pool(hidden, moved.features["attention_mask"], skipped))
         numbers = prepared.places["questions"].tolist()
-        with torch.autocast(found[0].device.type, enabled=False):
-            vectors = in_order(prepared.batches["queries"], found).float().cpu()
+        with torch.autocast(per_query[0].device.type, enabled=False):
+            vectors = in_order(prepared.batches["queries"], per_query).float().cpu()
             losses = self._losses(vectors, numbers)
         return losses.to(self.model.device), None
 
@@ -77,6 +77,6 @@ def _weights(asked: PseudoQueryScores) -> npt.NDArray[np.float32]:
     """Return (questions,) what each counts, on average 1 in each source, whose shares the mix decides."""
     weights = query_weights(asked, range(len(asked)))
     for source in {question.source for question in asked.questions}:
-        its = [number for number, question in enumerate(asked.questions) if question.source == source]
-        weights[its] /= weights[its].mean()
+        of_source = [number for number, question in enumerate(asked.questions) if question.source == source]
+        weights[of_source] /= weights[of_source].mean()
     return weights.astype(np.float32)

@@ -95,8 +95,8 @@ def _listener() -> Listener:
     bars = Bars()
 
     def step(told: TrainingStep) -> None:
-        said = f"step {told.step} of {told.steps}, {told.seconds_left:.0f} s left"
-        bars.show("training", told.step, told.steps, said)
+        progress = f"step {told.step} of {told.steps}, {told.seconds_left:.0f} s left"
+        bars.show("training", told.step, told.steps, progress)
 
     return Listener(step=step, note=print)
 

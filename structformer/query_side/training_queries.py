@@ -91,7 +91,7 @@ class TrainingQueries:
         self._by_source: dict[str, list[int]] = {}
         for number in numbers:
             self._by_source.setdefault(asked.questions[number].source, []).append(number)
-        self.counts = {source: len(its) for source, its in self._by_source.items()}
+        self.counts = {source: len(of_source) for source, of_source in self._by_source.items()}
         self.manifest: dict[str, Any] = {"corpus": corpus, "seed": 0, "held_out": 0.0}
         drawn = "\n".join(f"{self._ids[number]}\t{asked.questions[number].text}" for number in numbers)
         self.fingerprint = hashlib.sha256(f"{corpus}\n{drawn}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -103,7 +103,7 @@ class TrainingQueries:
 
     def mix(self, chosen: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return weights of the sources: those of their questions, times what was chosen for a source."""
-        numbers = [number for its in self._by_source.values() for number in its]
+        numbers = [number for of_source in self._by_source.values() for number in of_source]
         weights: dict[str, float] = dict.fromkeys(self._by_source, 0.0)
         for number, weight in zip(numbers, query_weights(self._asked, numbers), strict=True):
             source = self._asked.questions[number].source

@@ -205,8 +205,8 @@ def parse_filter(paths: tuple[str, ...], settings: tuple[str, ...]) -> Filter:
     """Return a filter from path patterns and "key=value" settings. Raises UsageError."""
     metadata: dict[str, Any] = {}
     for setting in settings:
-        key, found, value = setting.partition("=")
-        if not found or not key:
+        key, equals, value = setting.partition("=")
+        if not equals or not key:
             raise UsageError(f"{setting!r}: write key=value, for example language=en")
         metadata[key.strip()] = value.strip()
     return Filter(paths, metadata)

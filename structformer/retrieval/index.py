@@ -118,12 +118,12 @@ class Index:
 
     def bases(self) -> dict[str, str]:
         """Name the encoder of each file of vectors, or its training's base, as "org/name" or "org/name@COMMIT"."""
-        found = {}
+        bases = {}
         for path in sorted((self.folder / "dense").glob("*.made.json")):
             made = read_json(path)
             if made.get("base") and made.get("pretrained", made.get("needs_torch", True)):
-                found[path.name.removesuffix(".made.json")] = "@".join(filter(None, [made["base"], made["revision"]]))
-        return found
+                bases[path.name.removesuffix(".made.json")] = "@".join(filter(None, [made["base"], made["revision"]]))
+        return bases
 
 
 def has_vectors(workspace: Workspace, encoders: Iterable[str | EncoderPlace]) -> bool:

@@ -163,8 +163,8 @@ def encoders_advice(
 ) -> str:
     """Advice on an untrained encoder that does not read the documents, or "". Raises ModelError on an unknown one."""
     places = [encoder_place(workspace, each) for each in encoders if each != STRUCTURE]
-    said = (language_advice(corpus, each.base, command, language=language) for each in places if each.untrained)
-    return next(filter(None, said), "")
+    advice = (language_advice(corpus, each.base, command, language=language) for each in places if each.untrained)
+    return next(filter(None, advice), "")
 
 
 def encoders_to_index(workspace: Workspace) -> list[str]:

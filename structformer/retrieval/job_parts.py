@@ -57,9 +57,9 @@ def index_part(
         ]
         with VectorJournal(parts.folder / f"{place.vectors}-{part.number:06}", model.dimensions) as journal:
             for done, shard in enumerate(shards, 1):
-                found = list(shard_units(corpus, graph, shard))
-                texts = [document.overview for document, _ in found]
-                passages = [(unit.ranker_text, number) for number, (_, units) in enumerate(found) for unit in units]
+                own = list(shard_units(corpus, graph, shard))
+                texts = [document.overview for document, _ in own]
+                passages = [(unit.ranker_text, number) for number, (_, units) in enumerate(own) for unit in units]
                 texts += in_context(model, *zip(*passages, strict=True)) if passages else []
                 encoded += encode_missing(texts, model, known, journal)
                 if progress:
@@ -85,7 +85,7 @@ def merge_index(
         nearest=plan["nearest"],
         made=parts.folder,
         progress=progress,
-        say=lambda said: None,  # it was said before the parts began
+        say=lambda message: None,  # it was said before the parts began
     )
     parts.drop()
     return manifest

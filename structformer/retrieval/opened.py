@@ -276,15 +276,15 @@ class OpenedIndex:
 
         encoder, index, _ = self.encoder(name)
         key = id(encoder), tuple(queries)
-        found = self._asked_before.get(key)
-        if found is None:
+        forms = self._asked_before.get(key)
+        if forms is None:
             together = getattr(encoder, "encoded_queries", None)  # of one that many requests share
-            found = together(queries) if together else encoded_queries(encoder, index.look, queries)
+            forms = together(queries) if together else encoded_queries(encoder, index.look, queries)
             with self._loading:  # several threads may search
                 while len(self._asked_before) >= _BATCHES_KEPT:
                     del self._asked_before[next(iter(self._asked_before))]
-                self._asked_before[key] = found
-        return found
+                self._asked_before[key] = forms
+        return forms
 
     @property
     def has_structure(self) -> bool:

@@ -50,10 +50,10 @@ def parts_of(opened: Searched, query: str, documents: Allowed | None) -> Parts:
     without = {word: holding(opened, word, documents) for word in parts.without}
     if without and not _is_meant(opened, parts, without, documents):
         return Parts(query)
-    said = {phrase: holding(opened, phrase, documents) for phrase in parts.phrases}
-    binding = [phrase for phrase in said if parts.is_quoted or len(phrase.split()) > 1]
-    absent = tuple(phrase for phrase in binding if not said[phrase].any())
-    bound = [said[phrase] for phrase in binding if phrase not in absent]
+    holders = {phrase: holding(opened, phrase, documents) for phrase in parts.phrases}
+    binding = [phrase for phrase in holders if parts.is_quoted or len(phrase.split()) > 1]
+    absent = tuple(phrase for phrase in binding if not holders[phrase].any())
+    bound = [holders[phrase] for phrase in binding if phrase not in absent]
     if parts.is_quoted and absent:
         bound = []
     units = np.logical_and.reduce(bound) if bound else np.ones(len(opened.units), bool)

@@ -13,10 +13,10 @@ _BUILT_IN = {kind.name: kind for kind in BUILT_IN}
 
 def stage_kind(name: str) -> StageKind:
     """A kind of stage by its name; plugins are loaded only for a name that is not built in. Raises UsageError."""
-    found = _BUILT_IN.get(name) or stage_kinds().get(name)
-    if found is None:
+    kind = _BUILT_IN.get(name) or stage_kinds().get(name)
+    if kind is None:
         raise UsageError(f"no stage {name!r}; {did_you_mean(name, stage_kinds())}")
-    return found
+    return kind
 
 
 def stage_kinds() -> dict[str, StageKind]:

@@ -83,8 +83,8 @@ class Retriever:
             hits = self.hits(ranking, k, group=group)
         except BaseException as error:  # a library's, of a file that it cannot read; tantivy's panics are no Exceptions
             foreseen = isinstance(error, (StructformerError, KeyboardInterrupt, MemoryError))
-            if not foreseen and (found := damage(self.workspace)) is not None:
-                raise found from error
+            if not foreseen and (problem := damage(self.workspace)) is not None:
+                raise problem from error
             raise
         return Hits(
             hits,
@@ -124,7 +124,7 @@ class Retriever:
         a hit are not hits of their own. sections: how many of a document, at most; None: all.
         """
         seen: set[tuple[int, int]] = set()
-        found: dict[Any, dict[int, Ranked]] = {}  # by what they say, then by what says it: a document, or a unit
+        groups: dict[Any, dict[int, Ranked]] = {}  # by what they say, then by what says it: a document, or a unit
         owners, section_of, page = self.opened.owners, self.opened.sections, cache(self.opened.page)
         sayings = Sayings(self.units, self.opened.copies)
         for number, score in ranking.ranked:
@@ -134,11 +134,11 @@ class Retriever:
             seen.add(place)
             key = place[0] if group else number
             says = page(key) if group else sayings.of(number)
-            if says not in found and len(found) >= k:
+            if says not in groups and len(groups) >= k:
                 if group:
                     continue
                 break
-            found.setdefault(says, {}).setdefault(key, []).append((number, score))
+            groups.setdefault(says, {}).setdefault(key, []).append((number, score))
         last = None if sections is None else sections + 1
         lexical, ways = self.opened.lexical, self.opened.lexical.spellings(ranking.query)
         terms = lexical.terms(" ".join([ranking.query, *(way for way in ways if not names_of(way))]))
@@ -152,10 +152,10 @@ class Retriever:
             return Matches(telling, lexical.word_terms, lone, signs)
 
         # The languages of what was found: what may not be seen changes nothing.
-        several = [its for its in found.values() if group and len(its) > 1]
-        language = asked_in(ranking.query, {self._language(each) for its in several for each in its})
+        several = [docs for docs in groups.values() if group and len(docs) > 1]
+        language = asked_in(ranking.query, {self._language(each) for docs in several for each in docs})
         hits: list[Hit] = []
-        for alike in found.values():
+        for alike in groups.values():
             shown = self._shown(alike, language, ranking.query)
             first, *others = (self._hit(number, score, ranking, matches) for number, score in alike.pop(shown)[:last])
             elsewhere = self._elsewhere(shown, alike) if group else (self._places(alike), ())
@@ -169,9 +169,9 @@ class Retriever:
         """
         if len(alike) == 1:
             return next(iter(alike))
-        of = {each: self.units[found[0][0]] for each, found in alike.items()}
-        its = [each for each in of if language and declared_code(self._language(of[each].document)) == language]
-        best, *rest = its or of
+        of = {each: self.units[units[0][0]] for each, units in alike.items()}
+        in_language = [each for each in of if language and declared_code(self._language(of[each].document)) == language]
+        best, *rest = in_language or of
         words = {word.strip("?!.,;:()'\"") for word in query.lower().split()}
         places = {of[best].anchor, of[best].path[1:]} - {""}
 
@@ -186,8 +186,8 @@ class Retriever:
         return self.opened.translations.language(self.opened.copies.first(document))
 
     def _places(self, units: Iterable[int]) -> tuple[Place, ...]:
-        found = (self.units[number] for number in units)
-        return tuple(dict.fromkeys(Place(unit.document_id, unit.anchor) for unit in found))
+        units_there = (self.units[number] for number in units)
+        return tuple(dict.fromkeys(Place(unit.document_id, unit.anchor) for unit in units_there))
 
     def _elsewhere(self, shown: int, others: Iterable[int]) -> tuple[tuple[Place, ...], tuple[Translation, ...]]:
         """Return a document's copies, the newest version first, and its translations among others."""
@@ -195,11 +195,11 @@ class Retriever:
         also_at, also_in = [], []
         ids = {document: self.documents[document].id for document in others}
         for document in sorted(ids, key=lambda each: version_of(ids[each])[1], reverse=True):
-            its = ids[document]
+            identifier = ids[document]
             if copies.first(document) == copies.first(shown):
-                also_at.append(Place(its))
+                also_at.append(Place(identifier))
             else:
-                also_in.append(Translation(its, language=self._language(document)))
+                also_in.append(Translation(identifier, language=self._language(document)))
         return tuple(also_at), tuple(also_in)
 
     def rank(
@@ -267,8 +267,8 @@ class Retriever:
             return lambda document: None
         kept = index.descriptions
         values, best = kept.best(encoder.encode_queries([query])[0], kept.hidden(among.sources if among else None))
-        found = zip(kept.documents, best, np.isfinite(values), strict=True)
-        places = {int(document): int(number) for document, number, counts in found if counts}
+        triples = zip(kept.documents, best, np.isfinite(values), strict=True)
+        places = {int(document): int(number) for document, number, counts in triples if counts}
 
         def witness(document: str) -> Witness | None:
             number = self.opened.document_number(document)

@@ -44,19 +44,19 @@ class Matches:
         new = {*words} - self._seen
         self._found.update(word for word in new if not wanted.isdisjoint(words_of(word)))
         self._seen |= new
-        found = self._found
-        return [word in found for word in words]
+        matching = self._found
+        return [word in matching for word in words]
 
     def have(self, words: Collection[str], parts: Collection[str] | None = None) -> list[bool]:
         """Whether each of some words matches, or one of its characters, or a sign in it. parts: what of them is looked
         up, if not they themselves.
         """
-        found = self.of(words if parts is None else parts)
+        flags = self.of(words if parts is None else parts)
         if self.lone:
-            found = [its or not self.lone.isdisjoint(word) for its, word in zip(found, words, strict=True)]
+            flags = [matches or not self.lone.isdisjoint(word) for matches, word in zip(flags, words, strict=True)]
         if self._signs:
-            found = [its or bool(self.signs(word)) for its, word in zip(found, words, strict=True)]
-        return found
+            flags = [matches or bool(self.signs(word)) for matches, word in zip(flags, words, strict=True)]
+        return flags
 
     def signs(self, text: str) -> list[tuple[int, int]]:
         """[start, end) of the signs in a text."""
@@ -81,7 +81,7 @@ def snippet(text: str, matches: Matches, stretches: Sequence[Stretch] = ()) -> S
     code = [each for each in stretches if each.kind is MarkKind.CODE]
     if not code:
         return _of_prose(text, matches)[1]
-    found: list[tuple[int, Snippet]] = []
+    snippets: list[tuple[int, Snippet]] = []
     position = 0
     for part in (*code, None):
         start, end = (part.start, part.end) if part else (len(text), len(text))
@@ -90,12 +90,12 @@ def snippet(text: str, matches: Matches, stretches: Sequence[Stretch] = ()) -> S
             before = "… " if position and not shown.text.startswith("…") else ""
             after = " …" if end < len(text) and not shown.text.endswith("…") else ""
             marked = tuple((first + len(before), last + len(before)) for first, last in shown.highlights)
-            found.append((3 * count + 2, Snippet(before + shown.text + after, marked)))
+            snippets.append((3 * count + 2, Snippet(before + shown.text + after, marked)))
         if part:
             count, shown = _of_code(text[start:end], matches)
-            found.append((3 * count, shown))
+            snippets.append((3 * count, shown))
         position = end
-    return max(found, key=lambda each: each[0])[1]
+    return max(snippets, key=lambda each: each[0])[1]
 
 
 def _of_prose(text: str, matches: Matches) -> tuple[int, Snippet]:
@@ -165,15 +165,15 @@ def _matching(shown: str, matches: Matches) -> Iterator[tuple[int, int]]:
     """Yield the [start, end) of every matching word, of overlapping pairs of characters as one."""
     parts = list(_PART.finditer(shown))
     words = matches.have([part[0] for part in parts])
-    found: list[tuple[int, int]] = []
-    for part, its in zip(parts, words, strict=True):
+    spans: list[tuple[int, int]] = []
+    for part, is_match in zip(parts, words, strict=True):
         spaceless = not part[0].isascii() and _UNSPACED.match(part[0])
-        for first, last in _pairs(part, matches) if spaceless else [part.span()] if its else ():
-            if found and found[-1][1] >= first:
-                first = found.pop()[0]
-            found.append((first, last))
+        for first, last in _pairs(part, matches) if spaceless else [part.span()] if is_match else ():
+            if spans and spans[-1][1] >= first:
+                first = spans.pop()[0]
+            spans.append((first, last))
     reached = 0  # a name is marked as one
-    for first, last in sorted(found + matches.signs(shown), key=lambda span: (span[0], -span[1])):
+    for first, last in sorted(spans + matches.signs(shown), key=lambda span: (span[0], -span[1])):
         if first >= reached:
             yield first, last
             reached = last
@@ -183,8 +183,8 @@ def _pairs(part: re.Match[str], matches: Matches) -> Iterator[tuple[int, int]]:
     """In a run of characters each one, and each pair, that matches."""
     start, end = part.span()
     pairs = [part.string[place : min(place + 2, end)] for place in range(start, end)]
-    for place, pair, its in zip(range(start, end), pairs, matches.of(pairs), strict=True):
-        if its and (len(pair) == 2 or end - start == 1):
+    for place, pair, is_match in zip(range(start, end), pairs, matches.of(pairs), strict=True):
+        if is_match and (len(pair) == 2 or end - start == 1):
             yield place, place + len(pair)
         elif pair[0] in matches.lone:
             yield place, place + 1

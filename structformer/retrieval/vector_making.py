@@ -179,9 +179,9 @@ def is_whole(index: Path, place: EncoderPlace) -> bool:
 def _reading_before(vectors: Path, units: int) -> dict[str, Any]:
     """Return the earlier reading of about as many passages; empty without one, or if they changed by a fifth."""
     made = vectors.with_name(f"{vectors.stem}.made.json")
-    found = read_json(made) if made.exists() else {}
-    of = found.get("of", 0)
-    kept = {name: found[name] for name in ("reads", "of", "learned") if name in found}
+    shares = read_json(made) if made.exists() else {}
+    of = shares.get("of", 0)
+    kept = {name: shares[name] for name in ("reads", "of", "learned") if name in shares}
     return kept if "reads" in kept and abs(units - of) <= of / 5 else {}
 
 

@@ -84,11 +84,11 @@ def write_collection(folders: Iterable[Path], path: Path) -> None:
     for folder in folders:
         part: dict[str, Any] = json.loads((folder / COUNTS).read_text(encoding="utf-8"))
         count += part["documents"]
-        for word, (frequency, found) in part["words"].items():
+        for word, (frequency, holders) in part["words"].items():
             frequencies[word] += frequency
-            documents[word] += found
+            documents[word] += holders
             total += frequency
-            total_documents += found
+            total_documents += holders
         if len(frequencies) > 4 * _MAX_WORDS:
             frequencies = most_frequent(frequencies, _MAX_WORDS)
             documents = Counter({word: documents[word] for word in frequencies})

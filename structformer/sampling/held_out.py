@@ -176,10 +176,10 @@ def development_set(
 def _cases(asked: str, path: str, passage: Passage, rng: Random) -> list[tuple[str, str]]:
     """Return (query, passage): of a path that asks, and of a sentence."""
     piece = passage.text
-    found = [(asked, piece)] if asked and word_count(piece) >= _MIN_WORDS else []
+    cases = [(asked, piece)] if asked and word_count(piece) >= _MIN_WORDS else []
     if candidates := _askable(passage):
-        found.append(_without(path, piece, rng.choice(candidates)))
-    return found
+        cases.append(_without(path, piece, rng.choice(candidates)))
+    return cases
 
 
 def _askable(passage: Passage) -> list[str]:

@@ -117,7 +117,7 @@ class PassageTable:
 
     def _found(self, query: tantivy.Query, count: int) -> Iterator[tuple[int, str, str]]:
         hits = self._searcher.search(query, limit=count, count=False).hits
-        found = [(-score, self._searcher.doc(address)) for score, address in hits]
-        for _, passage in sorted(found, key=lambda hit: (hit[0], hit[1]["number"][0])):
+        scored = [(-score, self._searcher.doc(address)) for score, address in hits]
+        for _, passage in sorted(scored, key=lambda hit: (hit[0], hit[1]["number"][0])):
             path, _, text = bytes(passage["shown"][0]).decode("utf-8", "surrogatepass").partition("\0")
             yield int(passage["document"][0]), path, text

@@ -77,9 +77,9 @@ def chosen_set(workspace: Workspace, chosen: Mapping[str, Any] | None = None) ->
     there = published(workspace)
     if chosen:
         digest = set_digest(Corpus.open(workspace), chosen)
-        if not (found := [each.name for each in there if each.digest == digest]):
+        if not (names := [each.name for each in there if each.digest == digest]):
             raise WorkspaceError(f"no Examples drawn with {as_flags(chosen) or 'the default options'} in {workspace}")
-        return found
+        return names
     if len({each.digest for each in there}) <= 1:
         return [each.name for each in there]
     default = set_digest(Corpus.open(workspace), {})
@@ -150,5 +150,5 @@ def drawn_already(
 ) -> dict[str, Generation]:
     """Return the generation of each task that was drawn, the newest where there are several."""
     newest = list(generations)[::-1]
-    found = ((task, next((each for each in newest if each.has(task, attention)), None)) for task in tasks)
-    return {task: generation for task, generation in found if generation is not None}
+    drawn = ((task, next((each for each in newest if each.has(task, attention)), None)) for task in tasks)
+    return {task: generation for task, generation in drawn if generation is not None}

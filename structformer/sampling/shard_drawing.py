@@ -92,11 +92,11 @@ def run_tasks(
         lost=_give_up,
         keep=keep,
     )
-    found = []
+    results = []
     for result in mapped(work, missing, engine):
-        found.append(result)
+        results.append(result)
         steps.next()
-    return found
+    return results
 
 
 def _give_up(task: DrawTask, item: Any, reason: str) -> DrawTask:

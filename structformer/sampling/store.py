@@ -179,10 +179,10 @@ class Samples:
             census.add(Census.of(member.manifest["census"]).of_tasks(own))
         attention = next((each.manifest["attention"] for each in members if each.manifest.get("attention")), None)
         joint = {"tasks": list(by_task), "parts": [], "census": census.as_dict(), "attention": attention}
-        found = cls(first.folder, {**first.manifest, **joint})
-        found.counts = {task: each.counts[task] for task, each in by_task.items() if task in each.counts}
-        found._elsewhere = dict(by_task)
-        return found
+        samples = cls(first.folder, {**first.manifest, **joint})
+        samples.counts = {task: each.counts[task] for task, each in by_task.items() if task in each.counts}
+        samples._elsewhere = dict(by_task)
+        return samples
 
     @classmethod
     def at(cls, folder: Path) -> Samples:

@@ -49,11 +49,11 @@ class DocumentView:
 
     def children(self, number: int) -> list[int]:
         """Return numbers of a section's children."""
-        found, child = [], number + 1
+        children, child = [], number + 1
         while child < self.ends[number]:
-            found.append(child)
+            children.append(child)
             child = self.ends[child]
-        return found
+        return children
 
     def path(self, number: int) -> list[str]:
         """Return titles from the root to the section, a trailing full stop dropped; empty titles are left out."""
@@ -90,8 +90,8 @@ class DocumentView:
 
     def long_passages(self) -> list[tuple[int, str]]:
         """Return (section, text) of the passages with the minimum number of words."""
-        found = [(number, each.text) for number, its in enumerate(self.sections) for each in section_passages(its)]
-        return [(number, text) for number, text in found if has_words(text, self.options.min_words)]
+        passages = [(number, each.text) for number, own in enumerate(self.sections) for each in section_passages(own)]
+        return [(number, text) for number, text in passages if has_words(text, self.options.min_words)]
 
     def words(self, number: int) -> frozenset[str]:
         """Return the distinct words of a section's content, in lower case."""
@@ -101,10 +101,10 @@ class DocumentView:
 
     def long_enough(self, number: int) -> bool:
         """Whether the content has the minimum number of words."""
-        found = self._long.get(number)
-        if found is None:
-            found = self._long[number] = has_words(self.content(number), self.options.min_words)
-        return found
+        is_long = self._long.get(number)
+        if is_long is None:
+            is_long = self._long[number] = has_words(self.content(number), self.options.min_words)
+        return is_long
 
     def same_text(self, first: int, second: int) -> bool:
         """Whether two contents are equal or nearly so."""
@@ -155,8 +155,8 @@ def nearly_equal(first: frozenset[str], second: frozenset[str]) -> bool:
 
 def phrase(query: str) -> str:
     """Return the query as `plain` has it; "" of a single word, which tells nothing of the texts that hold it."""
-    found = plain(query)
-    return found if " " in found or word_count(found) > 1 else ""
+    words = plain(query)
+    return words if " " in words or word_count(words) > 1 else ""
 
 
 def holds(text: str, query: str) -> bool:

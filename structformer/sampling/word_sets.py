@@ -51,8 +51,8 @@ class DocumentModel:
         self.vocabulary = [*own, *others] if own else []
         # As `probability` has it, for all words at once: this is most of what drawing by the model costs.
         background = collection.mean_length * np.array(collection.probabilities(self.vocabulary), np.float64)
-        found = np.array([counts.get(word, 0) for word in self.vocabulary], np.float64)
-        self._ends: list[float] = np.cumsum((found + background) / self._length).tolist()
+        counted = np.array([counts.get(word, 0) for word in self.vocabulary], np.float64)
+        self._ends: list[float] = np.cumsum((counted + background) / self._length).tolist()
 
     def probability(self, word: str) -> float:
         """P(word | document) = (tf + mu P(word | collection)) / (length + mu)."""

@@ -96,8 +96,8 @@ def learn(
 def _positives(pairs: Pairs, batch: Numbers, rng: np.random.Generator) -> Numbers:
     """Return (batch,) a random passage of those that are each pair's."""
     first, last, own = pairs.first[batch], pairs.last[batch], pairs.own[batch]
-    found = first + (rng.random(len(batch)) * (last - first - (own >= 0))).astype(np.int64)
-    return found + ((own >= 0) & (found >= own))
+    drawn = first + (rng.random(len(batch)) * (last - first - (own >= 0))).astype(np.int64)
+    return drawn + ((own >= 0) & (drawn >= own))
 
 
 def _gradient(
@@ -141,8 +141,8 @@ def _unit(sums: Vectors) -> tuple[Vectors, Vectors]:
 
 def _through(gradient: Vectors, units: Vectors, lengths: Vectors) -> Vectors:
     """Return the gradient before vectors were made of length one."""
-    found: Vectors = (gradient - units * (gradient * units).sum(1, keepdims=True)) / lengths
-    return found
+    gradients: Vectors = (gradient - units * (gradient * units).sum(1, keepdims=True)) / lengths
+    return gradients
 
 
 class _Adam:

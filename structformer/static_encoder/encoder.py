@@ -84,8 +84,8 @@ class StaticEncoder:
         places[used] = np.arange(len(used))
         table.indices = places[table.indices]
         table.resize(table.shape[0], len(used))
-        found: Vectors = table @ np.asarray(self.vectors[used], np.float32)
-        return found
+        vectors: Vectors = table @ np.asarray(self.vectors[used], np.float32)
+        return vectors
 
     def for_bulk(self) -> StaticEncoder:
         """Itself, its vectors in memory: made for many texts."""
@@ -93,8 +93,8 @@ class StaticEncoder:
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
         """Return (pairs,) float32: the cosine of queries[i] and documents[i]."""
-        found: Vectors = (self.encode_queries(queries) * self.encode_documents(documents)).sum(1)
-        return found
+        scores: Vectors = (self.encode_queries(queries) * self.encode_documents(documents)).sum(1)
+        return scores
 
     def score_all(self, queries: Sequence[str], documents: Sequence[str]) -> Vectors:
         """Return (queries, documents) float32: the cosines of all pairs."""
@@ -104,5 +104,5 @@ class StaticEncoder:
 def unit(vectors: npt.NDArray[Any]) -> Vectors:
     """Return vectors of length one; zeros stay."""
     lengths = np.sqrt((vectors * vectors).sum(-1, keepdims=True))
-    found: Vectors = (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
-    return found
+    units: Vectors = (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
+    return units

@@ -21,13 +21,13 @@ def starting_vectors(bags: Table, table: Table, dimensions: int, *, seed: int) -
     dimensions, the last columns are zeros. Passages are never multiplied out but a chunk at a time."""
     rows = bags.multiply(1 / np.maximum(_lengths(bags, table), 1e-9)[:, None]).tocsr().astype(np.float32)
     width = min(dimensions + _MORE, *bags.shape, table.shape[1])
-    found = np.random.default_rng(seed).standard_normal((table.shape[1], width), np.float32)
+    basis = np.random.default_rng(seed).standard_normal((table.shape[1], width), np.float32)
     for _ in range(_ITERATIONS):
-        found = np.linalg.qr(rows @ (table @ found))[0].astype(np.float32)  # a basis of the columns' space
-        found = np.linalg.qr(table.T @ (rows.T @ found))[0].astype(np.float32)
-    projected = (rows @ (table @ found)).astype(np.float64)
+        basis = np.linalg.qr(rows @ (table @ basis))[0].astype(np.float32)  # a basis of the columns' space
+        basis = np.linalg.qr(table.T @ (rows.T @ basis))[0].astype(np.float32)
+    projected = (rows @ (table @ basis)).astype(np.float64)
     _, directions = np.linalg.eigh(projected.T @ projected)
-    vectors = (found @ directions[:, ::-1].astype(np.float32))[:, :dimensions]
+    vectors = (basis @ directions[:, ::-1].astype(np.float32))[:, :dimensions]
     result = np.zeros((table.shape[1], dimensions), np.float32)
     result[:, : vectors.shape[1]] = signed(vectors)
     return result
@@ -41,8 +41,8 @@ def signed(directions: Vectors) -> Vectors:
 
 def _lengths(bags: Table, table: Table) -> npt.NDArray[np.float32]:
     """Return (passages,) the lengths of the passages' rows of features."""
-    found = np.empty(bags.shape[0], np.float32)
+    lengths = np.empty(bags.shape[0], np.float32)
     for start in range(0, bags.shape[0], _AT_ONCE):
         part = bags[start : start + _AT_ONCE] @ table
-        found[start : start + _AT_ONCE] = np.sqrt(np.asarray(part.multiply(part).sum(1)).ravel())
-    return found
+        lengths[start : start + _AT_ONCE] = np.sqrt(np.asarray(part.multiply(part).sum(1)).ravel())
+    return lengths

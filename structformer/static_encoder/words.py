@@ -29,22 +29,22 @@ Table = Any  # scipy.sparse.csr_matrix of float32, which has no types
 
 def words_of(text: str) -> list[str]:
     """Words in lower case; of Hangul and scripts without spaces characters and neighbouring pairs, each marked."""
-    found: list[str] = []
+    words: list[str] = []
     for word in _WORD.findall(normal(text)):
         if word.isascii() or _RUN.search(word) is None:
-            found.append(word[:LONGEST])
+            words.append(word[:LONGEST])
             continue
         place = 0
         for run in _RUN.finditer(word):
             if run.start() > place:
-                found.append(word[place : run.start()][:LONGEST])
+                words.append(word[place : run.start()][:LONGEST])
             characters = run.group()
-            found += [OF_UNSPACED + character for character in characters]
-            found += [OF_UNSPACED + characters[at : at + 2] for at in range(len(characters) - 1)]
+            words += [OF_UNSPACED + character for character in characters]
+            words += [OF_UNSPACED + characters[at : at + 2] for at in range(len(characters) - 1)]
             place = run.end()
         if place < len(word):
-            found.append(word[place:][:LONGEST])
-    return found
+            words.append(word[place:][:LONGEST])
+    return words
 
 
 def features_of(word: str) -> list[str]:
@@ -74,9 +74,9 @@ class WordNumbers:
         numbers: list[int] = []
         counts: list[int] = []
         for text in texts:
-            found = Counter(words_of(text))
-            numbers += [self._numbers.setdefault(word, len(self._numbers)) for word in found]
-            counts += found.values()
+            in_text = Counter(words_of(text))
+            numbers += [self._numbers.setdefault(word, len(self._numbers)) for word in in_text]
+            counts += in_text.values()
             places.append(len(numbers))
         values = np.array(counts, np.float32)
         values = values * np.float32(1 + SATURATION) / (values + np.float32(SATURATION))

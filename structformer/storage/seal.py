@@ -134,13 +134,13 @@ class Sealed:
 
     def _sealed(self, *, again: bool = False) -> dict[str, str]:
         if self._digests is None or again:
-            found: dict[str, str] = {}
+            digests: dict[str, str] = {}
             try:
                 for path in [self.folder / SEAL, *sorted(self.folder.glob(f"*{_MORE}"))]:
-                    found.update(read_json(path, digest=True)["files"])
+                    digests.update(read_json(path, digest=True)["files"])
             except WorkspaceError as error:
                 raise WorkspaceError(f"{error}: {self._advice}") from error
-            self._digests = found
+            self._digests = digests
         return self._digests
 
     def problems(self, *, whole: bool = False) -> list[str]:
@@ -149,20 +149,20 @@ class Sealed:
             names = self.names()
         except WorkspaceError as error:
             return [str(error)]
-        found: list[str] = []
+        problems: list[str] = []
         if whole:
             others = sorted({*_files(self.folder)} - {*names, COMMAND})
             # What begins with a dot is a file manager's.
-            found += [f"{self.folder / each}: no seal lists it" for each in others if "/." not in f"/{each}"]
+            problems += [f"{self.folder / each}: no seal lists it" for each in others if "/." not in f"/{each}"]
         for name in names:
             path = self.folder / name
             try:
                 if fast_digest(inside(self.folder, name)) != self._sealed()[name]:
-                    found.append(f"{path}: content differs from its recorded digest")
+                    problems.append(f"{path}: content differs from its recorded digest")
             except WorkspaceError as error:
-                found.append(str(error))
+                problems.append(str(error))
             except FileNotFoundError:
-                found.append(f"{path}: missing")
+                problems.append(f"{path}: missing")
             except OSError as error:
-                found.append(f"{path}: cannot be read ({error.strerror or error})")
-        return found
+                problems.append(f"{path}: cannot be read ({error.strerror or error})")
+        return problems

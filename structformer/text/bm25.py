@@ -7,9 +7,9 @@ import math
 K1, B = 1.2, 0.75  # tantivy's, which cannot be set there
 
 
-def idf(found: int, texts: int) -> float:
+def idf(containing: int, texts: int) -> float:
     """ln(1 + (N - n + 0.5) / (n + 0.5)) of a term in `found` of `texts` texts, never below zero."""
-    return math.log(1 + (texts - found + 0.5) / (found + 0.5))
+    return math.log(1 + (texts - containing + 0.5) / (containing + 0.5))
 
 
 def saturation(frequency: int, words: int, average_words: float, *, k1: float = K1, b: float = B) -> float:

@@ -42,15 +42,15 @@ def field_docs(module: str, name: str) -> dict[str, FieldDoc]:
         if isinstance(target, ast.Name)
     }
     definition = next(each for each in tree.body if isinstance(each, ast.ClassDef) and each.name == name)
-    found: dict[str, FieldDoc] = {}
+    docs: dict[str, FieldDoc] = {}
     for statement, following in zip(definition.body, definition.body[1:], strict=False):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             value = following.value if isinstance(following, ast.Expr) else None
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                found[statement.target.id] = FieldDoc(
+                docs[statement.target.id] = FieldDoc(
                     " ".join(value.value.split()), _default(statement.value, constants)
                 )
-    return found
+    return docs
 
 
 def _default(value: ast.expr | None, constants: dict[str, Any]) -> Any:

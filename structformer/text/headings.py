@@ -73,11 +73,11 @@ class Slugs:
 
     def anchors(self, title: str, explicit: Iterable[str] = ()) -> tuple[str, ...]:
         """Explicit ids first, then GitHub's slug ("-1", "-2" on repeats), then the ASCII one ("_1", "_2") if it differs."""
-        found = list(explicit)
+        anchors = list(explicit)
         for rule, slug, joint in (("github", github_slug(title), "-"), ("ascii", ascii_slug(title), "_")):
             if not slug:
                 continue
             seen = self._used.get((rule, slug), 0)
             self._used[rule, slug] = seen + 1
-            found.append(f"{slug}{joint}{seen}" if seen else slug)
-        return tuple(dict.fromkeys(anchor for anchor in found if anchor))
+            anchors.append(f"{slug}{joint}{seen}" if seen else slug)
+        return tuple(dict.fromkeys(anchor for anchor in anchors if anchor))

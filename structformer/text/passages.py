@@ -126,15 +126,15 @@ def _joined(pieces: list[_Piece]) -> Passage:
 
 def _no_prose(blocks: Sequence[Block]) -> list[Block]:
     """Return the outermost blocks that are not prose, from first to last."""
-    found: list[Block] = []
+    others: list[Block] = []
     stack = list(reversed(blocks))
     while stack:
         block = stack.pop()
         if block.kind in NO_PROSE:
-            found.append(block)
+            others.append(block)
         else:
             stack += reversed(block.children)
-    return found
+    return others
 
 
 def _pieces_of_blocks(text: str, blocks: Sequence[Block], max_words: int) -> Iterator[_Piece]:

@@ -196,12 +196,12 @@ class _Known(dict[str, _Found]):
         self._find = find
 
     def __missing__(self, chunk: str) -> _Found:
-        found = self._find(chunk)
+        words = self._find(chunk)
         if len(chunk) <= _SHORT:
             if len(self) >= _KEPT:
                 self.clear()
-            self[chunk] = found
-        return found
+            self[chunk] = words
+        return words
 
 
 def _words_in(chunk: str) -> str:

@@ -66,10 +66,10 @@ def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Se
     train = {**read.train, **{key: value for key, value in chosen.items() if value is not None}}
     sample = dict(read.sample)
     for setting in settings:
-        key, found, text = setting.partition("=")
+        key, equals, text = setting.partition("=")
         target, known = (sample, _SAMPLE) if key.startswith("sample.") else (train, _TRAIN)
         key = key.removeprefix("sample.").strip().replace("-", "_")
-        if not found:
+        if not equals:
             raise UsageError(
                 f"--set {setting}: write key=value, for example --set warmup=0.05 or --set sample.negatives=3"
             )
@@ -82,7 +82,7 @@ def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Se
         train.pop(key, None)  # the limit that is asked for takes the place of the recipe's
     _resolve_none(train, TrainingOptions)
     _resolve_none(sample, SetOptions)
-    train["report_to"] = tuple(its) if isinstance(its := train.get("report_to", ()), list) else its
+    train["report_to"] = tuple(trackers) if isinstance(trackers := train.get("report_to", ()), list) else trackers
     _check_types(train, TrainingOptions, "")
     _check_types(sample, SetOptions, "sample.")
     replace(SetOptions(), **sample)  # raises on a value there is not

@@ -249,8 +249,8 @@ class Workspace:
         """The marker's content. Raises WorkspaceError when this is not a workspace, or one of another version."""
         if not self.exists():
             raise WorkspaceError(self._not_one())
-        found = self._marker()
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
+        marker = self._marker()
+        if not isinstance(marker, dict) or marker.get("format") != FORMAT:
             raise WorkspaceError(f"{self.marker} is another program's: name another folder with -w")
         value: dict[str, Any] = self._marker(digest=True)
         if value.get("format_version") != FORMAT_VERSION:

@@ -34,18 +34,18 @@ def stats(workspace: Path, out: Output) -> None:
     see-also graph."""
     from structformer_exports.graph_views import statistics
 
-    found = statistics(workspace)
-    out.json(found)
+    figures = statistics(workspace)
+    out.json(figures)
     names = ("resolved", "external", "file", "unresolved", "ambiguous", "dead_anchor")
-    rows = [[kind, *(str(counts.get(name, 0)) for name in names)] for kind, counts in found["links"].items()]
+    rows = [[kind, *(str(counts.get(name, 0)) for name in names)] for kind, counts in figures["links"].items()]
     titles = ["links", "resolved", "external", "to other files", "unresolved", "ambiguous", "of these without anchor"]
     out.result(table(titles, rows))
-    for name, examples in found["examples"].items():
+    for name, examples in figures["examples"].items():
         for document, target in examples:
             out.result(f"  {name.replace('_', ' ')}: {printable(document)} -> {printable(target)}")
-    see = found["see_also"]
+    see = figures["see_also"]
     out.result(
-        f"\n{found['documents']} documents, {found['documents_with_edges']} of them linked with "
+        f"\n{figures['documents']} documents, {figures['documents_with_edges']} of them linked with "
         f"another; {see['edges']} see-also edges "
         f"from {see['documents_with_outgoing']} documents to {see['documents_with_incoming']}, at "
         f"most {see['highest_in_degree']} to one"
@@ -64,11 +64,11 @@ def check(limit: int, workspace: Path, out: Output) -> int:
 
     from structformer_exports.graph_views import checked_links
 
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     shown: list[dict[str, Any]] = []
     for link in checked_links(workspace):
         is_dead = link.outcome not in FOUND_BY
-        found["dead" if is_dead else link.outcome] += 1
+        counts["dead" if is_dead else link.outcome] += 1
         if len(shown) < limit and (is_dead or out.verbose):
             shown.append(asdict(link))
             out.result(
@@ -76,11 +76,11 @@ def check(limit: int, workspace: Path, out: Output) -> int:
                 f"{printable(link.target)}: {_DEAD.get(link.outcome) or FOUND_BY[link.outcome]}"
             )
     internal, _ = internal_links(ReferenceGraph.open(workspace).statistics["links"])
-    total = found.pop("dead", 0)
-    out.json({"internal_links": internal, "dead_links": total, "found_by_rule": dict(found), "shown": shown})
-    if more := total + out.verbose * found.total() - len(shown):
+    total = counts.pop("dead", 0)
+    out.json({"internal_links": internal, "dead_links": total, "found_by_rule": dict(counts), "shown": shown})
+    if more := total + out.verbose * counts.total() - len(shown):
         out.note(f"... {more} more; --limit N shows more")
-    for rule, count in sorted(found.items()):
+    for rule, count in sorted(counts.items()):
         out.result(f"{count} link{'s' * (count > 1)} {FOUND_BY[rule]}")
     out.result(f"{internal} internal links, {total} lead nowhere")
     return 1 if total else 0

@@ -25,8 +25,8 @@ def command(workspace: Path, out: Output) -> None:
     ]
     out.json([*encoders, *({**asdict(each), "kind": "reranker"} for each in RERANKERS)])
     width = max(map(len, KNOWN))
-    said = [*(each.source for each in KNOWN.values()), *(pair.source for pair in PAIRS)]
-    sources = list(dict.fromkeys(filter(None, said)))
+    all_sources = [*(each.source for each in KNOWN.values()), *(pair.source for pair in PAIRS)]
+    sources = list(dict.fromkeys(filter(None, all_sources)))
     for each in KNOWN.values():
         figure = _figure(each.retrieval, sources, each.source)
         measured = "  measured" if each.measured else ""

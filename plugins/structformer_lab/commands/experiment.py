@@ -139,12 +139,12 @@ def _named_files(given: tuple[str, ...], pipelines: list[str]) -> dict[str, str]
     """Return files by name from NAME=PATH. Raises UsageError on a name that no row has, or a file that is not there."""
     from structformer_lab.row_places import files_of
 
-    known, found = files_of(pipelines), {}
+    known, files = files_of(pipelines), {}
     for each in given:
         name, _, path = each.partition("=")
         if name not in known:
             raise click.UsageError(f"--file {each}: no row needs {name!r}; {did_you_mean(name, known)}")
         if not Path(path).exists():
             raise click.UsageError(f"--file {each}: no such file")
-        found[name] = path
-    return found
+        files[name] = path
+    return files

@@ -114,7 +114,7 @@ def make_pool(
             progress(f"searching with {label(pipeline)}", start + len(names), len(queries))
     prompts = {}
     for name, text in queries.items():
-        for document in dict.fromkeys(each for found in runs.values() for each, _ in found.run[name][:depth]):
+        for document in dict.fromkeys(each for run in runs.values() for each, _ in run.run[name][:depth]):
             shown = (retriever.units[number] for number in best[name, document])
             passage = "\n\n".join(f"{' › '.join(unit.path)}\n{unit.text}" for unit in shown)
             prompts[name, document] = template.prompt(text, passage[:characters])

@@ -89,8 +89,8 @@ def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_b
                 out.append(page.keep(inside))
             elif name != "comment":
                 content = page.restored(inside).strip("\n")
-                said = (_RAW.sub("", content), "") if is_code else (content, tag[2])
-                out.append(f"\n{code(*said, page)}\n")
+                block = (_RAW.sub("", content), "") if is_code else (content, tag[2])
+                out.append(f"\n{code(*block, page)}\n")
             index, place = end, tags[end].end()
         elif name == "for" and end >= 0:
             loops += 1
@@ -147,8 +147,8 @@ def _matched(tags: Sequence[re.Match[str]]) -> tuple[dict[int, int], dict[int, i
 def _tag(name: str, rest: str, page: Page) -> str:
     """Return the text that a tag shows: a link's target, the words of an include. Remember a value that it assigns."""
     if name == "assign":
-        variable, _, said = rest.strip(" \t\n-").partition("=")
-        value = _value(said.strip(), page)
+        variable, _, assigned = rest.strip(" \t\n-").partition("=")
+        value = _value(assigned.strip(), page)
         page.assigned[variable.strip()] = value if len(value or "") <= LONGEST_VALUE else None
     if name in ("link", "post_url"):
         path = rest.strip(" \t\n-").lstrip("/")
@@ -167,9 +167,9 @@ def _variable(found: re.Match[str], page: Page, in_loop: bool) -> str:
     before, inside, after = found[1] or "", found[2].strip().rstrip("-").strip(), found[3]
     name = _NAME.match(inside)
     shown = _value(inside, page)
-    said = page.substitution(name[1]) if shown is None and name is not None else None
-    if said is not None and ("\n" not in said or not "".join(beside(found)).strip()):  # a block on a line of its own
-        return before + said + after
+    text = page.substitution(name[1]) if shown is None and name is not None else None
+    if text is not None and ("\n" not in text or not "".join(beside(found)).strip()):  # a block on a line of its own
+        return before + text + after
     if shown is None and before:
         return before + after if name is None else page.keep(f"{before}//{{{{{name[1]}}}}}{after}")
     if shown is None:

@@ -65,8 +65,8 @@ def _macro(found: re.Match[str], root: str, page: Page) -> str:
 
 
 def _arguments(text: str) -> list[str]:
-    found = [first or second or third.strip() for first, second, third in _ARGUMENT.findall(text)]
-    return found[:-1] if found and not found[-1] else found
+    values = [first or second or third.strip() for first, second, third in _ARGUMENT.findall(text)]
+    return values[:-1] if values and not values[-1] else values
 
 
 def _reference(name: str, first: str, second: str, root: str, page: Page) -> str:

@@ -131,14 +131,14 @@ def _depth(text: str, start: int, end: int) -> int:
 
 def _matching(text: str) -> dict[int, int]:
     """By the place of every brace the place of the one that closes it."""
-    found: dict[int, int] = {}
+    ends: dict[int, int] = {}
     opened: list[int] = []
     for brace in _BRACE.finditer(text):
         if brace[0] == "{":
             opened.append(brace.start())
         elif brace[0] == "}" and opened:
-            found[opened.pop()] = brace.start()
-    return found
+            ends[opened.pop()] = brace.start()
+    return ends
 
 
 class _Components:
@@ -157,17 +157,17 @@ class _Components:
     def pieces(self) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, what stands for it) of all that is not Markdown."""
         place = 0
-        for found in self._specials():
-            if found.start() < place:
+        for special in self._specials():
+            if special.start() < place:
                 continue
-            shown, place = found[0], found.end()
+            shown, place = special[0], special.end()
             if shown == "{":
-                shown, place = self._expression(found.start())
+                shown, place = self._expression(special.start())
             elif shown in ("<>", "</>"):
                 shown = "" if self._whole else shown
-            elif (tag := self._tag(found)) is not None:
+            elif (tag := self._tag(special)) is not None:
                 shown, place = self._shown(tag), tag.end
-            yield found.start(), place, shown
+            yield special.start(), place, shown
 
     def _specials(self) -> Iterator[re.Match[str]]:
         for found in _SPECIAL.finditer(self._text):

@@ -246,12 +246,12 @@ def _mapping(data: bytes, is_toml: bool) -> Mapping[str, str]:
 
 def _flat(loaded: dict[str, Any]) -> Mapping[str, str]:
     """Return the texts and numbers of a mapping by their names, with points in those that are within others."""
-    found: dict[str, str] = {}
+    flat: dict[str, str] = {}
     mappings = [("", loaded)]
     for before, mapping in mappings:
         for key, value in mapping.items():
             if isinstance(value, dict):
                 mappings.append((f"{before}{key}.", value))
             elif ((text := shown(value)) or value == "") and len(text) <= LONGEST_VALUE:
-                found[f"{before}{key}"] = text
-    return found
+                flat[f"{before}{key}"] = text
+    return flat

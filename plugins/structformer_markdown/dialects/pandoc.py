@@ -111,8 +111,8 @@ def _grid_cells(line: str, marks: list[int]) -> list[str]:
     if len(cells) != len(marks) - 1:
         walls = [mark for mark in marks[:-1] if line[mark : mark + 1] in ("|", "+")]
         ends = [*walls[1:], len(line.rstrip("|"))]
-        found = {wall: line[wall + 1 : end] for wall, end in zip(walls, ends, strict=True)}
-        cells = ["" if _RULE.fullmatch(cell := found.get(mark, "")) else cell for mark in marks[:-1]]
+        by_wall = {wall: line[wall + 1 : end] for wall, end in zip(walls, ends, strict=True)}
+        cells = ["" if _RULE.fullmatch(cell := by_wall.get(mark, "")) else cell for mark in marks[:-1]]
     return [cell.removeprefix(" ").rstrip() for cell in cells]
 
 

@@ -26,10 +26,10 @@ def kind_of(kind: str) -> str:
 
 def arguments(text: str) -> dict[str, str]:
     """Return the named arguments of a tag, name="value", in order; of two of one name the first."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for match in _ARGUMENT.finditer(text):
-        found.setdefault(match[1], next((group for group in match.groups()[1:] if group is not None), ""))
-    return found
+        values.setdefault(match[1], next((group for group in match.groups()[1:] if group is not None), ""))
+    return values
 
 
 def code_block(content: str, arguments: str, page: Page) -> str:

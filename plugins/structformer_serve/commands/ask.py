@@ -56,6 +56,6 @@ def command(question: str, anyway: bool, ask: str, ask_model: str, workspace: Pa
     for each in cited:
         place = each["url"] or unquote(each["read"].removeprefix("/read/"))
         out.result(printable(f"[{each['number']}] {each['title']}  {place}"))
-    if said := given.get("message") or given.get("note"):
-        out.note(said)
+    if message := given.get("message") or given.get("note"):
+        out.note(message)
     return 0 if ended == "done" else 1

@@ -20,10 +20,10 @@ def kept_searches(out: Output, workspace: Path) -> tuple[list[Searches], int]:
 
     place, skipped = Workspace(workspace), Skipped()
     place.state()
-    found = searches(place, skipped)
+    kept = searches(place, skipped)
     if skipped.lines:
         out.note(f"lines that are not events, skipped: {skipped.lines}; the first: {skipped.first}")
-    return found, skipped.lines
+    return kept, skipped.lines
 
 
 @click.command("feedback")
@@ -48,16 +48,16 @@ def command(
     nothing of those that were never shown."""
     from structformer_serve import feedback
 
-    found, skipped = kept_searches(out, workspace)
-    told = {**feedback.report(found), "skipped": skipped}
+    kept, skipped = kept_searches(out, workspace)
+    told = {**feedback.report(kept), "skipped": skipped}
     if judgements is not None:
-        judged = feedback.write_click_judgements(judgements, found, workspace, least=least, force=force)
+        judged = feedback.write_click_judgements(judgements, kept, workspace, least=least, force=force)
         told["judgements"] = {"folder": str(judgements), "queries": len(judged.queries)}
     if write_query_log is not None:
-        count = feedback.write_query_log(write_query_log, found, workspace, force=force)
+        count = feedback.write_query_log(write_query_log, kept, workspace, force=force)
         told["query_log"] = {"file": str(write_query_log), "queries": count}
     out.json(told)
-    if not found:
+    if not kept:
         out.result("nothing was searched for yet, or it was not kept: serve with --feedback")
         return
     out.result(f"{told['searches']} searches, {told['queries']} queries, {told['clicks']} documents opened")

@@ -61,8 +61,8 @@ def command(target: Path | None, least: int, alike: float, force: bool, workspac
     ]
     retriever = Retriever.open(workspace)
     with out.progress("asking again") as progress:
-        found = find_gaps(retriever, unopened, alike=alike, progress=progress)
-    gaps = [gap for gap in found if max(gap.searches, gap.not_found) >= least]
+        listed = find_gaps(retriever, unopened, alike=alike, progress=progress)
+    gaps = [gap for gap in listed if max(gap.searches, gap.not_found) >= least]
     counts = {
         "searches": sum(each.asked for each in searches),
         "queries": len(searches),
@@ -97,9 +97,9 @@ def command(target: Path | None, least: int, alike: float, force: bool, workspac
 
 
 def _shown(gaps: list[Gap], counts: dict[str, int], most: int) -> str:
-    said = f"{counts['unanswered']} of {counts['searches']} searches had no sure match ({len(gaps)} kinds of questions)"
+    line = f"{counts['unanswered']} of {counts['searches']} searches had no sure match ({len(gaps)} kinds of questions)"
     if not gaps:
-        return said
+        return line
     rows = [
         [
             printable(gap.question)[:60],
@@ -110,7 +110,7 @@ def _shown(gaps: list[Gap], counts: dict[str, int], most: int) -> str:
         for gap in gaps[:most]
     ]
     more = f"\n{len(gaps) - most} more: --verbose, --json or --output" if len(gaps) > most else ""
-    return f"{said}\n\n{table(['asked', 'searches', 'wordings', 'nearest'], rows)}{more}"
+    return f"{line}\n\n{table(['asked', 'searches', 'wordings', 'nearest'], rows)}{more}"
 
 
 def _proposal(question: str, nearest: Hit, missing: Sequence[str]) -> str:

@@ -54,11 +54,11 @@ class Tokens:
                 value = base64.b64decode(value, validate=True).decode().partition(":")[2]
             except (binascii.Error, UnicodeDecodeError):
                 return None
-        found = None
+        granted = None
         for token, access in self.by_token:  # all of them, so that the time tells nothing
             if hmac.compare_digest(token.encode(), value.strip().encode()):
-                found = access
-        return found
+                granted = access
+        return granted
 
 
 def read_tokens(path: Path) -> Tokens:
@@ -68,10 +68,10 @@ def read_tokens(path: Path) -> Tokens:
     tables = read_toml(path).get("tokens")
     if not isinstance(tables, list) or not tables:
         raise UsageError(f"{path} has no [[tokens]]")
-    found = [_token(table, f"{path}, token {number}") for number, table in enumerate(tables, 1)]
-    if len({token for token, _ in found}) < len(found):
+    tokens = [_token(table, f"{path}, token {number}") for number, table in enumerate(tables, 1)]
+    if len({token for token, _ in tokens}) < len(tokens):
         raise UsageError(f"{path}: two tables have the same token, and it would not be clear what it may see")
-    return Tokens(tuple(found))
+    return Tokens(tuple(tokens))
 
 
 def _token(table: Any, where: str) -> tuple[str, Access]:

@@ -14,10 +14,10 @@ _ONE_CLIENT = 64  # bits of an IPv6 address: whoever has one has all that begin 
 
 def client_of(address: str) -> str:
     """Return what counts as one client: an address of IPv4, the network of one of IPv6."""
-    found = as_address(address)
-    if isinstance(found, ipaddress.IPv6Address) and not found.is_loopback:
-        return str(ipaddress.IPv6Network((int(found) >> _ONE_CLIENT << _ONE_CLIENT, _ONE_CLIENT)))
-    return str(found or address)
+    client = as_address(address)
+    if isinstance(client, ipaddress.IPv6Address) and not client.is_loopback:
+        return str(ipaddress.IPv6Network((int(client) >> _ONE_CLIENT << _ONE_CLIENT, _ONE_CLIENT)))
+    return str(client or address)
 
 
 def name_in(host: str) -> str:
@@ -37,5 +37,5 @@ def own_names() -> frozenset[str]:
         asking.join(_LOOKUP_SECONDS)
     name = socket.gethostname()
     short = name.partition(".")[0]
-    found = {name, short, f"{short}.local", *full[:1]}
-    return frozenset(each.lower() for each in found if each and as_address(each) is None)
+    names = {name, short, f"{short}.local", *full[:1]}
+    return frozenset(each.lower() for each in names if each and as_address(each) is None)

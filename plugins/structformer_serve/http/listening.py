@@ -61,12 +61,12 @@ def listening_near(host: str, port: int) -> Listening:
 def listen(host: str, port: int) -> list[socket.socket]:
     """Listen on all addresses of a host. port: 0 for a free one. Raises UsageError with the reason."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         raise UsageError(f"--host {host}: no such host name is known") from None
     sockets: list[socket.socket] = []
     missing: OSError | None = None
-    for family, _, _, _, address in dict.fromkeys(found):
+    for family, _, _, _, address in dict.fromkeys(addresses):
         try:
             sockets.append(_listen(family, (address[0], port, *address[2:])))
         except OSError as error:

@@ -66,9 +66,9 @@ def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces, unsaid: fr
         texts = {"title": unit.title, "path": " ".join(unit.path), "text": unit.text, "incoming": unit.incoming}
         counts = {field: Counter(words(text)) for field, text in texts.items()}
         counts[NAMES] = Counter(names_of(unit.whole).split())
-        for field, found in counts.items():
-            found_in[field].update(found.keys())
-            lengths[field] += found.total()
+        for field, frequency_of in counts.items():
+            found_in[field].update(frequency_of.keys())
+            lengths[field] += frequency_of.total()
         for text in texts.values():
             for form, term in surfaces(text):
                 forms[form][term] += 1
@@ -87,49 +87,49 @@ def postings(units: Iterable[Unit], words: Words, surfaces: Surfaces, unsaid: fr
             for term, count in counts[field].items():
                 gives = boost * idf(found_in[field][term], total) * saturation(count, size, average)
                 scores[term][number] = scores[term].get(number, 0.0) + gives
-    often = {term for term, its in scores.items() if len(its) > _MOST_SHARE * total and total > 20}
+    often = {term for term, numbers in scores.items() if len(numbers) > _MOST_SHARE * total and total > 20}
     for term in sorted(often):
         scores[term] = dict(sorted(scores[term].items(), key=lambda item: (-item[1], item[0]))[:_LISTED])
-    highest = max((max(its.values()) for its in scores.values()), default=1.0)
-    term_of = {form: its.most_common(1)[0][0] for form, its in sorted(forms.items())}
+    highest = max((max(numbers.values()) for numbers in scores.values()), default=1.0)
+    term_of = {form: counts.most_common(1)[0][0] for form, counts in sorted(forms.items())}
     common = [form for form, term in term_of.items() if term in often]
     has: dict[str, list[int]] = {}
     lacks: dict[str, list[int]] = {}
     for form in term_of.keys() - unsaid - {*common}:
         there = [number in written[form] for number in sorted(scores.get(term_of[form], ()))]
         if not all(there):
-            few, said = (has, True) if sum(there) * 2 < len(there) else (lacks, False)
-            few[form] = _gaps([place for place, its in enumerate(there) if its is said])
+            few, listed = (has, True) if sum(there) * 2 < len(there) else (lacks, False)
+            few[form] = _gaps([place for place, is_there in enumerate(there) if is_there is listed])
     return Postings(
         {
-            term: [(number, max(1, round(STEPS * score / highest))) for number, score in sorted(its.items())]
-            for term, its in scores.items()
+            term: [(number, max(1, round(STEPS * score / highest))) for number, score in sorted(numbers.items())]
+            for term, numbers in scores.items()
         },
         term_of,
         highest,
         common,
         has,
         lacks,
-        {term: _gaps(sorted(its)) for term, its in called.items() if term not in often},
+        {term: _gaps(sorted(documents)) for term, documents in called.items() if term not in often},
         unsaid | frozenset(common),
     )
 
 
-def word_files(found: Postings) -> Iterator[tuple[str, dict[str, Any]]]:
+def word_files(table: Postings) -> Iterator[tuple[str, dict[str, Any]]]:
     """(the beginning that a file's words share, its content): `forms` with the number of their term, and of each term
     the gaps between its passages and their scores, one after the other; `has` and `lacks` as in Postings, by word;
     `called`, by the number of a term; `unsaid`, the words here that tell nothing.
 
     A word is in the file of the longest such beginning that it has.
     """
-    forms = {form: term for form, term in found.forms.items() if term in found.of}
-    yield from _parted(sorted(forms), "", forms, found)
+    forms = {form: term for form, term in table.forms.items() if term in table.of}
+    yield from _parted(sorted(forms), "", forms, table)
 
 
 def _parted(
-    words: list[str], begin: str, forms: dict[str, str], found: Postings
+    words: list[str], begin: str, forms: dict[str, str], table: Postings
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    content = _content(words, forms, found)
+    content = _content(words, forms, table)
     lists = chain(content["postings"], *(content[each].values() for each in ("has", "lacks", "called")))
     large = sum(map(len, lists)) * 3 > _CHUNK
     if len(begin) >= _FEWEST_LETTERS and (not large or len(begin) >= _MOST_LETTERS):
@@ -140,32 +140,32 @@ def _parted(
         groups[word[: len(begin) + 1]].append(word)
     whole = groups.pop(begin, None)  # the word that is the beginning itself
     if whole:
-        yield begin, _content(whole, forms, found)
+        yield begin, _content(whole, forms, table)
     for longer in sorted(groups):
-        yield from _parted(groups[longer], longer, forms, found)
+        yield from _parted(groups[longer], longer, forms, table)
 
 
-def _content(words: list[str], forms: dict[str, str], found: Postings) -> dict[str, Any]:
+def _content(words: list[str], forms: dict[str, str], table: Postings) -> dict[str, Any]:
     terms = list(dict.fromkeys(forms[word] for word in words))
     places = {term: place for place, term in enumerate(terms)}
     rows = []
     for term in terms:
         row: list[int] = []
         before = 0
-        for number, score in found.of[term]:
+        for number, score in table.of[term]:
             row += [number - before, score]
             before = number
         rows.append(row)
-    telling = [word for word in words if word not in found.unsaid]
+    telling = [word for word in words if word not in table.unsaid]
     return {
         "forms": {word: places[forms[word]] for word in words},
         "postings": rows,
-        "has": {word: found.has[word] for word in telling if word in found.has},
-        "lacks": {word: found.lacks[word] for word in telling if word in found.lacks},
+        "has": {word: table.has[word] for word in telling if word in table.has},
+        "lacks": {word: table.lacks[word] for word in telling if word in table.lacks},
         "called": {
-            places[term]: found.called[term] for term in (forms[word] for word in telling) if term in found.called
+            places[term]: table.called[term] for term in (forms[word] for word in telling) if term in table.called
         },
-        "unsaid": [word for word in words if word in found.unsaid],
+        "unsaid": [word for word in words if word in table.unsaid],
     }
 
 

@@ -93,8 +93,8 @@ def export_site(
     with new_folder(folder, workspace, force=force) as made:
         writer = _Writer(made)
         unsaid = function_words(opened.languages.codes)
-        found = postings(opened.units, opened.lexical.words, lambda text: _surfaces(opened, text), unsaid)
-        prefixes = writer.words(found)
+        table = postings(opened.units, opened.lexical.words, lambda text: _surfaces(opened, text), unsaid)
+        prefixes = writer.words(table)
         starts = [opened.units_of(number)[0] for number in range(len(opened.documents))]
         writer.chunks("u", [_shown(unit) for unit in opened.units], _UNITS)
         site = Corpus.open(workspace).site
@@ -117,9 +117,9 @@ def export_site(
                 "version": weights.asked("version 1.0").counted,
             },
             "words": prefixes,
-            "common": found.common,
-            "unsaid": sorted({each for word in unsaid for each in bare_words(word).split()} - found.forms.keys()),
-            "step": found.highest / STEPS,
+            "common": table.common,
+            "unsaid": sorted({each for word in unsaid for each in bare_words(word).split()} - table.forms.keys()),
+            "step": table.highest / STEPS,
             "names": FIELDS[NAMES],
             "logs": {
                 "documents": np.flatnonzero(opened.release_logs).tolist(),
@@ -142,11 +142,11 @@ def export_site(
         own = files("structformer_serve") / "static_site" / "files"
         for name in _OWN:
             writer.binary(name, (own / name).read_bytes())
-        its = icon(retriever.workspace)
-        writer.binary(its.name, its.data)
+        site_icon = icon(retriever.workspace)
+        writer.binary(site_icon.name, site_icon.data)
         t = language(code, opened.index.manifest["language"])
         for name, made_of in (("index.html", str.encode), ("404.html", _missing)):
-            text = page(f"static/{name}", t=t, title=meta["title"], icon=its, script="SCRIPT").decode()
+            text = page(f"static/{name}", t=t, title=meta["title"], icon=site_icon, script="SCRIPT").decode()
             writer.binary(name, made_of(text))
     words = len(short.words) if short is not None else 0
     return SiteReport(str(folder), len(opened.documents), len(opened.units), words, writer.files, writer.bytes)
@@ -154,11 +154,11 @@ def export_site(
 
 def _curated(opened: OpenedIndex) -> dict[str, Any]:
     """Return the contents of `search.toml`, with the numbers of documents."""
-    found, shown = opened.curated, opened.shown(None)
+    curated, shown = opened.curated, opened.shown(None)
     hidden = [] if shown is None else np.flatnonzero(~shown.documents).tolist()
-    pins = {query: opened.document_number(document) for query, document in found.pins.items()}
+    pins = {query: opened.document_number(document) for query, document in curated.pins.items()}
     there = {query: number for query, number in pins.items() if number is not None and number not in hidden}
-    return {"synonyms": dict(found.synonyms), "pins": there, "hide": hidden}
+    return {"synonyms": dict(curated.synonyms), "pins": there, "hide": hidden}
 
 
 def _pages(opened: OpenedIndex) -> list[list[list[Any]]]:
@@ -167,14 +167,14 @@ def _pages(opened: OpenedIndex) -> list[list[list[Any]]]:
     for number, first in enumerate(opened.copies.first_of_each.tolist()):
         if number != first or opened.copies.others(number):
             pages.setdefault(first, []).append(number)
-    found = []
+    listed = []
     for numbers in pages.values():
         ids = [opened.documents[number].id for number in numbers]
         orders = [version_of(each)[1] for each in ids]
         newest = sorted(set(orders), reverse=True)
-        its = zip(numbers, map(newest.index, orders), ids, strict=True)
-        found.append([[number, place, *sorted(version_names(each))] for number, place, each in its])
-    return found
+        versions = zip(numbers, map(newest.index, orders), ids, strict=True)
+        listed.append([[number, place, *sorted(version_names(each))] for number, place, each in versions])
+    return listed
 
 
 def _short_vectors(opened: OpenedIndex) -> ShortVectors | None:
@@ -244,10 +244,10 @@ class _Writer:
         for start in range(0, len(rows), size):
             self.json(f"{name}/{start // size}.json", rows[start : start + size])
 
-    def words(self, found: Postings) -> list[str]:
+    def words(self, table: Postings) -> list[str]:
         """Write the words' files; returns their beginnings, in the order of the files' numbers."""
         prefixes = []
-        for number, (prefix, content) in enumerate(word_files(found)):
+        for number, (prefix, content) in enumerate(word_files(table)):
             prefixes.append(prefix)
             self.json(f"w/{number}.json", content)
         return prefixes

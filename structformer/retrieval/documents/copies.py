@@ -75,11 +75,11 @@ class CopyFinder:
         of: dict[int, int] = {}  # what a group joined
 
         def standing(document: int) -> int:
-            document = its = int(first[document])
+            document = group = int(first[document])
             while document in of:
                 document = of[document]
-            if document != its:
-                of[its] = document
+            if document != group:
+                of[group] = document
             return document
 
         for at in np.flatnonzero(same).tolist():
@@ -97,7 +97,7 @@ class CopyFinder:
     def _are_versions(self, one: int, other: int, units: Units) -> bool:
         lines = self._lines_of(one, units), self._lines_of(other, units)
         common = sum(length for line, length in lines[0].items() if line in lines[1])
-        return common >= VERSIONS_ALIKE * min(sum(its.values()) for its in lines) > 0
+        return common >= VERSIONS_ALIKE * min(sum(lengths.values()) for lengths in lines) > 0
 
     def _copies(self, units: Units) -> npt.NDArray[np.int32]:
         first = np.arange(len(self._sizes), dtype=np.int32)
@@ -110,8 +110,8 @@ class CopyFinder:
             if first[number] != number:
                 continue
             likely = self._likely(number, with_line)
-            its = self._lines_of(number, units) if likely else {}
-            like = next((other for other in likely if _alike(its, self._lines_of(other, units))), None)
+            lines = self._lines_of(number, units) if likely else {}
+            like = next((other for other in likely if _alike(lines, self._lines_of(other, units))), None)
             if like is not None:
                 first[number] = equal[self._digests[number]] = like
                 continue
@@ -209,13 +209,13 @@ class Sayings:
         like = (
             other
             for place in places
-            for document, its, other in self._placed.get(place, ())
-            if document != unit.document and _words_alike(words, its)
+            for document, words_there, other in self._placed.get(place, ())
+            if document != unit.document and _words_alike(words, words_there)
         )
-        found = next(like, says)
+        texts = next(like, says)
         for place in places:
-            self._placed.setdefault(place, []).append((unit.document, words, found))
-        return found
+            self._placed.setdefault(place, []).append((unit.document, words, texts))
+        return texts
 
     def _words(self, number: int, unit: Unit) -> Counter[str]:
         """Return the words of a unit's whole section."""
@@ -245,13 +245,13 @@ _DIGEST = 8
 
 def _lines(texts: Iterable[str]) -> _Lines:
     """Return the lines and sentences of texts, in order; spaces do not count."""
-    found: _Lines = {}
+    lines: _Lines = {}
     for text in texts:
         for part in _LINE_ENDS.split(text):
             if line := " ".join(part.split()):
                 key = hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
-                found[key] = len(line)
-    return found
+                lines[key] = len(line)
+    return lines
 
 
 def _parts(sketch: bytes) -> Iterator[bytes]:

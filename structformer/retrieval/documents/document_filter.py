@@ -41,8 +41,8 @@ class Allowed(Collection[int]):
     @cached_property
     def units(self) -> Mask:
         """(units,) whether each may be found."""
-        found: Mask = self.documents[self._owners]
-        return found
+        mask: Mask = self.documents[self._owners]
+        return mask
 
     @property
     def whole(self) -> bool:

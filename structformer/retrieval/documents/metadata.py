@@ -239,19 +239,19 @@ class MetadataTable:
         return [folder for (folder,) in rows]
 
     def _with_paths(self, paths: Sequence[str]) -> Mask:
-        found = np.zeros(len(self._documents), bool)
+        mask = np.zeros(len(self._documents), bool)
         patterns = []
         for path in dict.fromkeys(paths):
             if not path.isascii() or any(character in path for character in "*?["):
                 patterns.append(unicodedata.normalize("NFC", path))
             elif (number := self.number(path)) is not None:
-                found[number] = True
+                mask[number] = True
         start = 0
         for ids in self._documents.column_batches("id") if patterns else ():
             for pattern in patterns:
-                found[start : start + len(ids)] |= _matched(ids, pattern)
+                mask[start : start + len(ids)] |= _matched(ids, pattern)
             start += len(ids)
-        return found
+        return mask
 
     def _rows(self, statement: str, values: tuple[str | int, ...]) -> list[Any]:
         with read_errors(self._folder / TABLE, sqlite3.Error), self._lock:

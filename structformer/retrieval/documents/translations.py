@@ -71,19 +71,19 @@ class TranslationFinder:
         groups = _Groups(len(self._ids))
         for family, origins in self._likely():
             among = {declared_code(names[mark]) for _, mark in family}.union(self._of_corpus)
-            its: dict[str, int] = {}
+            own: dict[str, int] = {}
             for document, mark in family:
                 language = names[mark]
-                if language not in its and self._is_in(document, language, units, names, among):
-                    its[language] = document
-            codes = {declared_code(language) for language in its}
-            for document in origins if its else ():
+                if language not in own and self._is_in(document, language, units, names, among):
+                    own[language] = document
+            codes = {declared_code(language) for language in own}
+            for document in origins if own else ():
                 language = self._language(document, units, names, among)
                 code = declared_code(language)
-                if code and (code not in codes or (language != code and language not in its)):
-                    its[language] = document
+                if code and (code not in codes or (language != code and language not in own)):
+                    own[language] = document
                     break
-            groups.add({self._numbers.setdefault(each, len(self._numbers)): int(first[at]) for each, at in its.items()})
+            groups.add({self._numbers.setdefault(each, len(self._numbers)): int(first[at]) for each, at in own.items()})
         numbers = groups.numbers()
         names = list(self._numbers)
         used, numbers[2] = np.unique(numbers[2], return_inverse=True)
@@ -106,15 +106,15 @@ class TranslationFinder:
         several = (ends - starts > 1) | (there[order[starts]] != _NONE).any(axis=1)
         for run in np.argsort(documents[order[starts]], kind="stable"):
             if several[run]:
-                its = order[starts[run] : ends[run]]
-                unmarked = [number for number in there[its[0]].tolist() if number != _NONE]
-                yield list(zip(documents[its].tolist(), marks[its].tolist(), strict=True)), unmarked
+                family = order[starts[run] : ends[run]]
+                unmarked = [number for number in there[family[0]].tolist() if number != _NONE]
+                yield list(zip(documents[family].tolist(), marks[family].tolist(), strict=True)), unmarked
 
     def _is_in(self, document: int, language: str, units: Units, names: Sequence[str], among: Collection[str]) -> bool:
         """Whether a document is in the language that a mark of its id names."""
-        its = declared_code(self._language(document, units, names, among))
+        own_code = declared_code(self._language(document, units, names, among))
         code = declared_code(language)
-        return its == code or (not self._declared[document] and its in _KIN.get(code, ()))
+        return own_code == code or (not self._declared[document] and own_code in _KIN.get(code, ()))
 
     def _language(self, document: int, units: Units, names: Sequence[str], among: Collection[str]) -> str:
         """Return the language that a document declares, else the one that it is surely in; "" where one cannot tell."""
@@ -139,15 +139,15 @@ class _Groups:
         self._next = np.full(documents, _NONE, np.int32)
         self._language = np.full(documents, _NONE, np.int32)
 
-    def add(self, found: dict[int, int]) -> None:
+    def add(self, documents: dict[int, int]) -> None:
         """Take in documents by language. A group that some are in takes the others of languages it lacks."""
-        its = {document: language for language, document in reversed(found.items())}  # a copy stands for both once
-        taken = [document for document in its if self._first[document] != _NONE]
-        free = {document: language for document, language in its.items() if self._first[document] == _NONE}
+        new = {document: language for language, document in reversed(documents.items())}  # a copy stands for both once
+        taken = [document for document in new if self._first[document] != _NONE]
+        free = {document: language for document, language in new.items() if self._first[document] == _NONE}
         if taken:
             first = int(self._first[taken[0]])
             there = dict(self._chain(first))
-            if all(there.get(language, document) == document for document, language in its.items()):
+            if all(there.get(language, document) == document for document, language in new.items()):
                 for document, language in free.items():
                     self._join(document, language, first)
                 return

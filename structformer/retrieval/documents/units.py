@@ -97,8 +97,8 @@ class IndexedDocument:
 
     def values(self) -> dict[str, Any]:
         """Return the metadata."""
-        found: dict[str, Any] = json.loads(self.metadata)
-        return found
+        values: dict[str, Any] = json.loads(self.metadata)
+        return values
 
 
 def document_units(
@@ -251,8 +251,8 @@ class _Table:
 
 
 def _row(batch: Callable[[int], pa.RecordBatch], number: int) -> dict[str, Any]:
-    found: dict[str, Any] = batch(number // _BATCH_ROWS).slice(number % _BATCH_ROWS, 1).to_pylist()[0]
-    return found
+    row: dict[str, Any] = batch(number // _BATCH_ROWS).slice(number % _BATCH_ROWS, 1).to_pylist()[0]
+    return row
 
 
 def _unit(row: dict[str, Any]) -> Unit:

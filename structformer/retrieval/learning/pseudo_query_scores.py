@@ -86,8 +86,8 @@ class PseudoQueryScores(AskedQuestions):
                 text = documents[question.document].overview
                 if question.text in text:
                     texts[number] = text.replace(question.text, " ")
-        found = torch.from_numpy(encoder.encode_documents(list(texts.values())))
-        return dict(zip(texts, found, strict=True))
+        vectors = torch.from_numpy(encoder.encode_documents(list(texts.values())))
+        return dict(zip(texts, vectors, strict=True))
 
     def answers(self, numbers: Sequence[int]) -> torch.Tensor:
         """Return (questions,) the documents that answer them."""
@@ -128,9 +128,9 @@ class PseudoQueryScores(AskedQuestions):
             for row, number in enumerate(numbers):
                 table = np.zeros((len(self.units), len(PARTS)))
                 table[:, places] = parts[:, row].T.numpy()
-                found = candidates(table, weights, (right[row] | wrong[row]).numpy())
-                its = weights.asked(self.questions[number].text)
-                scales[number] = scaled_weights(table[found], its.as_array())
+                looked_at = candidates(table, weights, (right[row] | wrong[row]).numpy())
+                query_weights = weights.asked(self.questions[number].text)
+                scales[number] = scaled_weights(table[looked_at], query_weights.as_array())
         return torch.from_numpy(scales[:, places]).float()
 
     def _words(self, numbers: Sequence[int]) -> torch.Tensor:
@@ -139,8 +139,8 @@ class PseudoQueryScores(AskedQuestions):
 
     def allowed(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         """Two (questions, units) bool: right and wrong answers; neither: units with the question, skipped ones."""
-        found = [self.allowed_of(number) for number in numbers]
-        right, wrong = (torch.from_numpy(np.stack(each)) for each in zip(*found, strict=True))
+        masks = [self.allowed_of(number) for number in numbers]
+        right, wrong = (torch.from_numpy(np.stack(each)) for each in zip(*masks, strict=True))
         return right, wrong
 
     def totals(self, vectors: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:

@@ -51,16 +51,16 @@ class StaticScores:
         self._vectors = torch.zeros(len(questions), self._passages[0].shape[1])
         self._moved = torch.zeros(len(questions))
         for half, encoder in enumerate(static.halves):
-            its = [number for number, each in enumerate(self._halves) if each == half]
-            self._vectors[its] = torch.from_numpy(encoder.encode_queries([questions[number].text for number in its]))
+            own = [number for number, each in enumerate(self._halves) if each == half]
+            self._vectors[own] = torch.from_numpy(encoder.encode_queries([questions[number].text for number in own]))
             rests = {
                 number: overview.replace(questions[number].text, " ")
-                for number in its
+                for number in own
                 if questions[number].source == OPENING
                 and questions[number].text in (overview := documents[questions[number].document].overview)
             }
-            found = torch.from_numpy(encoder.encode_documents(rests.values()))
-            for number, rest in zip(rests, found, strict=True):
+            vectors = torch.from_numpy(encoder.encode_documents(rests.values()))
+            for number, rest in zip(rests, vectors, strict=True):
                 whole = self._overviews[half][questions[number].document]
                 self._moved[number] = self._vectors[number] @ (rest - whole)
 

@@ -177,14 +177,14 @@ class StructureLessons:
 def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
     """Return (features, dimensions) the vectors that an earlier encoder has of these features, zeros for others."""
     places = {name: place for place, name in enumerate(start.features.names)}
-    found = np.zeros((len(names), start.dimensions), np.float32)
+    vectors = np.zeros((len(names), start.dimensions), np.float32)
     known = [(number, places[name]) for number, name in enumerate(names) if name in places]
     if known:
         ours, theirs = np.array(known).T
-        found[ours] = start.vectors[theirs]
+        vectors[ours] = start.vectors[theirs]
         # As long as the vectors that an SVD gives, which the learning rate is made for.
-        found /= np.sqrt((found**2).sum(0).mean()) or 1.0
-    return found
+        vectors /= np.sqrt((vectors**2).sum(0).mean()) or 1.0
+    return vectors
 
 
 def save_structure(

@@ -54,8 +54,8 @@ class StructurePairs:
     @property
     def counts(self) -> dict[str, int]:
         """How many pairs there are of each source."""
-        found = np.bincount(self.sources, minlength=len(self.names)).tolist()
-        return {name: count for name, count in zip(self.names, found, strict=True) if count}
+        counts = np.bincount(self.sources, minlength=len(self.names)).tolist()
+        return {name: count for name, count in zip(self.names, counts, strict=True) if count}
 
     def asking(self, asked: Callable[[int], bool]) -> StructurePairs:
         """Return those of the documents whose numbers are asked of."""
@@ -127,16 +127,16 @@ def structure_pairs(
 
     passages = words.bags(texts())
     owned = _Owned(np.array(owners, np.int64), np.array(places, np.int64), len(documents))
-    found = [pair for each in drawn.pairs() if (pair := owned.elsewhere(each, units)) is not None]
+    pairs = [pair for each in drawn.pairs() if (pair := owned.elsewhere(each, units)) is not None]
     corpus = Corpus.open(workspace)
     if asked := [source for source in mix if source in ALL_SOURCES]:
         graph = ReferenceGraph.open(workspace, corpus)
         questions = draw_pseudo_queries(corpus, graph, units, copies=copies, sources=asked, seed=seed)
         answered = (owned.answered(question, units) for question in questions if taken[question.document])
-        found += [pair for pair in answered if pair is not None]
+        pairs += [pair for pair in answered if pair is not None]
     if others := [source for source in mix if source in tasks()]:
-        found += _of_tasks(workspace, others, documents, taken, seed, weights)
-    return _assembled(words, passages, found, mix)
+        pairs += _of_tasks(workspace, others, documents, taken, seed, weights)
+    return _assembled(words, passages, pairs, mix)
 
 
 class _Sentences:
@@ -161,8 +161,8 @@ class _Sentences:
 
     def pairs(self) -> Iterator[_Pair]:
         """Yield the sentences, each with its passage as the one that is not its positive."""
-        for document, passage, found in self._passages:
-            own = [text for digest, text in found if self._documents[digest] >= 0]
+        for document, passage, listed in self._passages:
+            own = [text for digest, text in listed if self._documents[digest] >= 0]
             for text in own[:_SENTENCES]:
                 yield _Pair(text, PASSAGE, document, own=passage)
 
@@ -226,24 +226,24 @@ def _of_tasks(
                     yield _Pair(example.queries[0], task, document, positive=example.documents[0])
 
 
-def _assembled(words: WordNumbers, passages: Table, found: Sequence[_Pair], mix: Mapping[str, float]) -> StructurePairs:
+def _assembled(words: WordNumbers, passages: Table, drawn: Sequence[_Pair], mix: Mapping[str, float]) -> StructurePairs:
     """Return the pairs as tables of words."""
-    texts = [pair.positive for pair in found if pair.positive]
+    texts = [pair.positive for pair in drawn if pair.positive]
     places = iter(range(passages.shape[0], passages.shape[0] + len(texts)))
-    ranges = [((at := next(places)), at + 1) if pair.positive else (pair.first, pair.last) for pair in found]
-    queries = words.bags(pair.text for pair in found)
+    ranges = [((at := next(places)), at + 1) if pair.positive else (pair.first, pair.last) for pair in drawn]
+    queries = words.bags(pair.text for pair in drawn)
     others = words.bags(texts)
-    names = tuple(dict.fromkeys(pair.source for pair in found))
+    names = tuple(dict.fromkeys(pair.source for pair in drawn))
     pairs = Pairs(
         queries=stacked([queries], len(words)),
         passages=stacked([passages, others], len(words)),
-        documents=_numbers(pair.document for pair in found),
+        documents=_numbers(pair.document for pair in drawn),
         first=_numbers(first for first, _ in ranges),
         last=_numbers(last for _, last in ranges),
-        own=_numbers(-1 if pair.positive else pair.own for pair in found),
-        shares=np.array([mix[pair.source] for pair in found], np.float64),
+        own=_numbers(-1 if pair.positive else pair.own for pair in drawn),
+        shares=np.array([mix[pair.source] for pair in drawn], np.float64),
     )
-    sources = _numbers(names.index(pair.source) for pair in found)
+    sources = _numbers(names.index(pair.source) for pair in drawn)
     return StructurePairs(words, passages, pairs, names, sources)
 
 

@@ -54,20 +54,20 @@ class AskedQuestions:
 
         def scores(question: PseudoQuery) -> tuple[Numbers, npt.NDArray[np.float32]]:
             held, skipped = set(question.holders), self.skipped(question)
-            found = {
+            rows = {
                 int(self._places[unit]): score
                 for unit, score in lexical.search(question.text, _FOUND)
                 if self._places[unit] >= 0 and unit not in held and int(self._owners[unit]) not in skipped
             }
-            return np.fromiter(found, np.int64, len(found)), np.fromiter(found.values(), np.float32, len(found))
+            return np.fromiter(rows, np.int64, len(rows)), np.fromiter(rows.values(), np.float32, len(rows))
 
-        found = []
+        rows = []
         with ThreadPoolExecutor() as pool:
             for number, each in enumerate(pool.map(scores, self.questions), 1):
-                found.append(each)
+                rows.append(each)
                 if progress:
                     progress(number, len(self.questions))
-        return found
+        return rows
 
     def owner(self, unit: int) -> int:
         """Return the number of a unit's document."""
@@ -109,13 +109,13 @@ class DocumentShares:
         """Return shares by document number. If the units that hold it may not answer, its document's is without it."""
         skipped = self._asked.skipped(question)
         ranked = self._lexical.search_documents(question.text, _FOUND_DOCUMENTS)
-        found = {document: score for document, score in ranked if document not in skipped}
+        scores = {document: score for document, score in ranked if document not in skipped}
         if any(self._asked.owner(unit) == question.document for unit in question.holders):
             # What holds the question would be found by it; without it, the document scores as its other words do.
             rest = self._texts[question.document].replace(question.text, " ")
-            found[question.document] = self._lexical.score_document(question.text, rest)
-        best = max(*found.values(), 1e-9) if found else 1.0
-        return {document: score / best for document, score in found.items()}
+            scores[question.document] = self._lexical.score_document(question.text, rest)
+        best = max(*scores.values(), 1e-9) if scores else 1.0
+        return {document: score / best for document, score in scores.items()}
 
 
 def _document_texts(units: Units, wanted: set[int]) -> dict[int, str]:
@@ -125,5 +125,5 @@ def _document_texts(units: Units, wanted: set[int]) -> dict[int, str]:
         if unit.document in wanted:
             of_document[unit.document].append(unit)
     return {
-        document: document_text(its[0].path[0] if its[0].path else "", its) for document, its in of_document.items()
+        document: document_text(own[0].path[0] if own[0].path else "", own) for document, own in of_document.items()
     }

@@ -39,9 +39,9 @@ class EvenSample:
         digest = self._digest(key)
         if digest >= self._below:
             return
-        found = self.entries.setdefault(digest, Sampled(text, document, []))
-        if unit is not None and (not found.units or found.units[-1] != unit):
-            found.units.append(unit)
+        entry = self.entries.setdefault(digest, Sampled(text, document, []))
+        if unit is not None and (not entry.units or entry.units[-1] != unit):
+            entry.units.append(unit)
         while len(self.entries) > self.most:
             self._below //= 2
             self.entries = {key: value for key, value in self.entries.items() if key < self._below}

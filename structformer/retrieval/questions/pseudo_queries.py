@@ -77,9 +77,9 @@ def link_texts(
             continue
         texts = [section.text for section in document.sections()]
         for section, start, end, target in sorted(places[number]):
-            found = {LINK: _linking(texts[section], start, end), ANCHOR: texts[section][start:end]}
-            for source in (source for source in found if source in sources):
-                text, _ = question_text(found[source])
+            texts_of_link = {LINK: _linking(texts[section], start, end), ANCHOR: texts[section][start:end]}
+            for source in (source for source in texts_of_link if source in sources):
+                text, _ = question_text(texts_of_link[source])
                 if (plain(text), target) not in seen:
                     seen.add((plain(text), target))
                     yield text, target, number, source
@@ -250,8 +250,8 @@ class _Read:
 
     def holders(self, text: str) -> tuple[int, ...]:
         """Return the units that hold a sentence."""
-        found = self.sentences.get(plain(text))
-        return tuple(found.units) if found else ()
+        holders = self.sentences.get(plain(text))
+        return tuple(holders.units) if holders else ()
 
     def drawn_openings(self, askable: Mapping[int, _Opening], most: int, seed: int) -> list[PseudoQuery]:
         """Return an even choice of openings, as questions."""
@@ -266,12 +266,12 @@ class _Read:
     def openings(self) -> dict[int, _Opening]:
         """By document its first sentence that no other begins with; "General Commands Manual" says nothing."""
         documents = Counter(text for ours in self._first.values() for text in {plain(each.text) for each in ours})
-        found = {}
+        openings = {}
         for document, ours in self._first.items():
             own = next((each for each in ours if documents[plain(each.text)] == 1), None)
             if own is not None:
-                found[document] = own
-        return found
+                openings[document] = own
+        return openings
 
 
 def _candidates(unit: Unit) -> Iterator[tuple[str, bool]]:

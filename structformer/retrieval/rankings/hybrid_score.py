@@ -153,8 +153,8 @@ def contributions(parts: Floats, weights: FusionWeights) -> Floats:
     """Return (candidates, parts): each part's weight times its distance from the candidates' mean, in deviations."""
     if not len(parts):
         return parts
-    found: Floats = (parts - parts.mean(0)) * scaled_weights(parts, weights.as_array())
-    return found
+    weighed: Floats = (parts - parts.mean(0)) * scaled_weights(parts, weights.as_array())
+    return weighed
 
 
 def looked_again(totals: Floats, looks: Floats, owners: Numbers, weights: FusionWeights) -> tuple[Floats, Floats]:
@@ -195,12 +195,12 @@ def candidates(parts: Floats, weights: FusionWeights, allowed: npt.NDArray[np.bo
     ways = [dense + weights.overview_share * overview]
     if weights.with_structure:
         ways.append(structure + weights.static_overview_share * structure_overview)
-    found = allowed & (lexical > 0)
+    chosen = allowed & (lexical > 0)
     for scores in ways:
-        its = np.where(allowed, scores, -np.inf)
-        best = np.argpartition(-its, k)[:k] if len(its) > k else np.arange(len(its))
-        found[best] = True
-    return np.flatnonzero(found & allowed)
+        allowed_scores = np.where(allowed, scores, -np.inf)
+        best = np.argpartition(-allowed_scores, k)[:k] if len(allowed_scores) > k else np.arange(len(allowed_scores))
+        chosen[best] = True
+    return np.flatnonzero(chosen & allowed)
 
 
 _NO_SPREAD = 1e-9

@@ -27,7 +27,7 @@ class Qrel(NamedTuple):
 
 def qrel_rows(path: Path) -> Iterator[Qrel]:
     """Judgements from BEIR's tab-separated lines (with header) or TREC's four columns. UsageError names the line."""
-    found: dict[tuple[str, str, str], int] = {}
+    grades: dict[tuple[str, str, str], int] = {}
     for number, line in enumerate(lines_of(path), 1):
         fields = columns(line, (3, 4))
         if not line.strip() or (number == 1 and fields[0].replace("_", "-") in ("query-id", "qid")):
@@ -42,10 +42,10 @@ def qrel_rows(path: Path) -> Iterator[Qrel]:
         except ValueError:
             form = "neither `query<TAB>document<TAB>relevance` nor TREC's four columns, with a whole grade"
             raise UsageError(f"{path}, line {number}: {form} of at most {_HIGHEST:,}") from None
-        if found.setdefault(row[:3], row.grade) != row.grade:
+        if grades.setdefault(row[:3], row.grade) != row.grade:
             raise UsageError(f"{path}, line {number}: {row.document!r} has another grade on an earlier line")
         yield row
-    if not found:
+    if not grades:
         raise UsageError(f"{path} has no judgements")
 
 
@@ -75,7 +75,7 @@ def read_run(path: Path) -> tuple[str, Run]:
     """A run's tag and its rankings, equal scores in trec_eval's order, from TREC's six columns or MS MARCO's three.
     Raises UsageError naming the line, or both lines of a document that a query has twice.
     """
-    found: dict[str, dict[str, tuple[float, int]]] = {}
+    queries: dict[str, dict[str, tuple[float, int]]] = {}
     tag = path.stem
     for number, line in enumerate(lines_of(path), 1):
         if not line.strip():
@@ -97,14 +97,14 @@ def read_run(path: Path) -> tuple[str, Run]:
             form = "a score that is not a number" if len(fields) > 3 else "a rank that is not a whole number"
             raise UsageError(f"{path}, line {number}: {form}: {written[:40]!r}") from None
         score = score if len(fields) > 3 else -score
-        score, first = found.setdefault(query, {}).setdefault(document, (score, number))
+        score, first = queries.setdefault(query, {}).setdefault(document, (score, number))
         if first != number:
             raise UsageError(f"{path}, line {number}: the query {query!r} has {document!r} on line {first} already")
-    if not found:
+    if not queries:
         raise UsageError(f"{path} has no ranking")
     # Of equal scores the greater id comes first, as trec_eval and what measures by it put them.
-    scores = {query: {name: score for name, (score, _) in ranked.items()} for query, ranked in found.items()}
-    return tag, {query: sorted(its.items(), key=lambda each: each[::-1], reverse=True) for query, its in scores.items()}
+    scores = {query: {name: score for name, (score, _) in ranked.items()} for query, ranked in queries.items()}
+    return tag, {query: sorted(row.items(), key=lambda each: each[::-1], reverse=True) for query, row in scores.items()}
 
 
 def falling_scores(ranked: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:

@@ -46,16 +46,16 @@ def _found(
     _, index, weights = opened.encoder(stage.model)
     vectors = opened.query_vectors(stage.model, [ranking.query for ranking in rankings])
     weight = weights.overview_share if with_overviews else 0.0
-    found = _nearest(index, vectors, stage, weight, documents)
-    return list(zip(rankings, vectors, found, strict=True))
+    nearest = _nearest(index, vectors, stage, weight, documents)
+    return list(zip(rankings, vectors, nearest, strict=True))
 
 
 def _nearest(
     index: DenseIndex, vectors: Vector, stage: Stage, weight: float, documents: Collection[int] | None
 ) -> list[Ranked]:
     """The nearest units of each of the (queries, dimensions) vectors; none of zeros: a query of unknown words."""
-    found = index.search_all(vectors, stage.k, overview_weight=weight, documents=documents)
-    return [ranked if vector.any() else [] for ranked, vector in zip(found, vectors, strict=True)]
+    nearest = index.search_all(vectors, stage.k, overview_weight=weight, documents=documents)
+    return [ranked if vector.any() else [] for ranked, vector in zip(nearest, vectors, strict=True)]
 
 
 def _dense(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
@@ -66,10 +66,10 @@ def _dense(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docum
 def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     weighed = stage.is_weighed
     static = _static_vectors(opened, stage, rankings) if weighed else [None] * len(rankings)
-    found = _found(opened, stage, rankings, documents, with_overviews=weighed)
+    by_meaning = _found(opened, stage, rankings, documents, with_overviews=weighed)
     by_structure = _by_structure(opened, stage, static, documents)
     looks = opened.query_tokens(stage.model, [ranking.query for ranking in rankings])
-    for (ranking, vector, by_vector), asked, more, tokens in zip(found, static, by_structure, looks, strict=True):
+    for (ranking, vector, by_vector), asked, more, tokens in zip(by_meaning, static, by_structure, looks, strict=True):
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
         if weighed:
             best = _best_descriptions(opened, stage, vector, documents)
@@ -103,7 +103,7 @@ def _described(
     _, index, _ = opened.encoder(stage.model)
     if best is None or index.descriptions is None:
         return []
-    found = []
+    described = []
     for place in np.argsort(-best, kind="stable")[:_DESCRIBED].tolist():
         if not np.isfinite(best[place]):  # all that describes it is hidden
             break
@@ -111,8 +111,8 @@ def _described(
         if documents is None or document in documents:
             units = np.arange(*opened.units_of(document))  # never none: a page without text has its title
             cosines, _ = index.scores(vector, units)
-            found.append(int(units[cosines.argmax()]))
-    return found
+            described.append(int(units[cosines.argmax()]))
+    return described
 
 
 def _static_vectors(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking]) -> Sequence[Vector | None]:
@@ -200,26 +200,26 @@ def _weighed(
         ranking.scores["release_log"] = dict.fromkeys(numbers[logs].tolist(), 1.0)
     del parts["lexical"]  # the stage that found them says it
     ranking.scores.update({name: dict(zip(units, map(float, values), strict=True)) for name, values in parts.items()})
-    found = top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
+    ranked = top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
     if tokens is not None and stage.option("look") == _TOKENS:
-        found = _looked_again(ranking, found, tokens, weights, index)
+        ranked = _looked_again(ranking, ranked, tokens, weights, index)
     held = opened.lexical.coverage(ranking.query, documents)
-    first = int(index.owners[found[0][0]]) if found else 0
+    first = int(index.owners[ranked[0][0]]) if ranked else 0
     in_pairs = RUN.search(ranking.query) is not None
     ranking.likely = likely_right(
         table, totals, index.owners[numbers], first, held, weights, query=ranking.query, in_pairs=in_pairs
     )
-    return found
+    return ranked
 
 
-def _looked_again(ranking: Ranking, found: Ranked, tokens: Vector, weights: FusionWeights, index: DenseIndex) -> Ranked:
+def _looked_again(ranking: Ranking, order: Ranked, tokens: Vector, weights: FusionWeights, index: DenseIndex) -> Ranked:
     """Return the first units in the order that a second look gives them, then the others. weights: for this query."""
     if index.look is None or weights.look <= 0:
-        return found
-    head, tail = found[:LOOKED_AT], found[LOOKED_AT:]
+        return order
+    head, tail = order[:LOOKED_AT], order[LOOKED_AT:]
     units, totals = np.array([unit for unit, _ in head], np.int64), np.array([total for _, total in head])
-    scores, its = looked_again(totals, index.look.scores(tokens, units), index.owners[units], weights)
-    ranking.scores["look"] = dict(zip(units.tolist(), its.tolist(), strict=True))
+    scores, look_scores = looked_again(totals, index.look.scores(tokens, units), index.owners[units], weights)
+    ranking.scores["look"] = dict(zip(units.tolist(), look_scores.tolist(), strict=True))
     return append_tail(in_order(zip(units.tolist(), scores.tolist(), strict=True)), tail)
 
 

@@ -10,10 +10,10 @@ from structformer.retrieval.stage import Stage, StageKind
 
 def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     for ranking in rankings:
-        found = opened.lexical.search(ranking.query, stage.k, documents)
+        ranked = opened.lexical.search(ranking.query, stage.k, documents)
         if stage.option("of") == DOCUMENTS:
-            found = _of_documents(opened, ranking.query, stage.k, found, documents)
-        ranking.add(stage.name, found)
+            ranked = _of_documents(opened, ranking.query, stage.k, ranked, documents)
+        ranking.add(stage.name, ranked)
 
 
 def _likely(opened: OpenedIndex, stage: Stage, ranking: Ranking) -> float | None:

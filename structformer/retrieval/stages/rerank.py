@@ -54,8 +54,8 @@ def texts_of(
 
 def _as_rankers_read(opened: OpenedIndex, document: int) -> str:
     """Return a document's title, address and text, as rankers were trained on it."""
-    its = opened.documents[document]
-    return with_address(opened.document_text(document, CHARACTERS), its.title, str(its.values().get("url") or ""))
+    row = opened.documents[document]
+    return with_address(opened.document_text(document, CHARACTERS), row.title, str(row.values().get("url") or ""))
 
 
 def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
@@ -64,8 +64,8 @@ def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documen
     def scores(query: str, units: list[int]) -> list[float]:
         texts, places = texts_of(opened, units, str(stage.option("of")), _as_rankers_read)
         texts = [text[:CHARACTERS] for text in texts]
-        found = ranker.score([query] * len(texts), texts)
-        return [float(found[place]) for place in places]
+        scores = ranker.score([query] * len(texts), texts)
+        return [float(scores[place]) for place in places]
 
     for ranking in rankings:
         rescore(ranking, stage, scores, opened)

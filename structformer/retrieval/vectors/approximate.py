@@ -92,10 +92,10 @@ def write_approximate(
     """
 
     def sums(rows: npt.NDArray[np.int64]) -> Vectors:
-        found = np.asarray(vectors[rows], np.float32)
+        sums = np.asarray(vectors[rows], np.float32)
         if weight:
-            found = found + np.float32(weight) * np.asarray(overviews[owners[rows]], np.float32)
-        return np.ascontiguousarray(found)
+            sums = sums + np.float32(weight) * np.asarray(overviews[owners[rows]], np.float32)
+        return np.ascontiguousarray(sums)
 
     return _write(path, vectors, sums, weight, progress)
 
@@ -143,10 +143,10 @@ def _measured(index: Any, vectors: Vector, rows_of: Rows, weight: float, rng: np
     scores = [np.empty((len(asked), 0), np.float32)]
     for start in range(0, count, _CHUNK):
         rows = np.arange(start, min(start + _CHUNK, count))
-        found = asked @ rows_of(rows).T
-        kept = np.argpartition(-found, min(_FOUND, len(rows)) - 1, axis=1)[:, :_FOUND]
+        found_rows = asked @ rows_of(rows).T
+        kept = np.argpartition(-found_rows, min(_FOUND, len(rows)) - 1, axis=1)[:, :_FOUND]
         best.append(rows[kept])
-        scores.append(np.take_along_axis(found, kept, 1))
+        scores.append(np.take_along_axis(found_rows, kept, 1))
     order = np.argsort(-np.concatenate(scores, 1), axis=1, kind="stable")[:, :_FOUND]
     nearest = np.take_along_axis(np.concatenate(best, 1), order, 1)
     measured = [Approximation(index.nlist, 0, 0.0, weight)]
@@ -155,8 +155,8 @@ def _measured(index: Any, vectors: Vector, rows_of: Rows, weight: float, rng: np
         for probes in _doubling(index.nlist):
             index.nprobe = probes
             # What is among the candidates is found: the stored vectors decide.
-            _, found = index.search(asked, candidates)
-            recall = float(np.mean([np.isin(near, its).mean() for near, its in zip(nearest, found, strict=True)]))
+            _, found_rows = index.search(asked, candidates)
+            recall = float(np.mean([np.isin(near, row).mean() for near, row in zip(nearest, found_rows, strict=True)]))
             if recall < before + _WORTH_TWICE_THE_LISTS:
                 break  # more lists are not what is wanting
             before = recall

@@ -84,7 +84,7 @@ class DenseIndex:
         self, candidates: Sequence[npt.NDArray[np.int64]], queries: Vectors, k: int, overview_weight: float
     ) -> list[list[tuple[int, float]]]:
         """Return the best of each query's own candidates."""
-        found = []
+        ranked = []
         for query, units in zip(queries, candidates, strict=True):
             best_scores, best_units = np.empty((1, 0), np.float32), np.empty((1, 0), np.int64)
             for start in range(0, len(units), _SEARCH_ROWS):
@@ -94,8 +94,8 @@ class DenseIndex:
                 best_scores, best_units = _merged(
                     np.concatenate([best_scores, scores], 1), np.concatenate([best_units, some[None]], 1), k
                 )
-            found.append(_listed(best_units[0], best_scores[0]))
-        return found
+            ranked.append(_listed(best_units[0], best_scores[0]))
+        return ranked
 
     def scores(self, vector: Vectors, units: npt.NDArray[np.int64]) -> tuple[Vectors, Vectors]:
         """Cosines of a query's vector with these units, and with the overviews of their documents; (units,) each."""
@@ -104,11 +104,11 @@ class DenseIndex:
         documents, places = np.unique(self.owners[units], return_inverse=True)
         query = np.ascontiguousarray(vector)[None]
         tables: Sequence[Any] = (self.vectors, self.overviews) if self.nearest is None else self._files
-        found, by_document = (
+        scores, by_document = (
             product(query, np.ascontiguousarray(table[rows]).T)[0]
             for table, rows in zip(tables, (units, documents), strict=True)
         )
-        return found, by_document[places]
+        return scores, by_document[places]
 
 
 class _Rows:
@@ -124,8 +124,8 @@ class _Rows:
 
     def __getitem__(self, rows: npt.NDArray[np.int64]) -> Vector:
         read = (os.pread(self._file, self._size, self._start + row * self._size) for row in rows.tolist())
-        found: Vector = np.frombuffer(bytearray(b"").join(read), self._kind).reshape(len(rows), self._width)
-        return found
+        rows_read: Vector = np.frombuffer(bytearray(b"").join(read), self._kind).reshape(len(rows), self._width)
+        return rows_read
 
 
 def _listed(units: npt.NDArray[np.int64], scores: Vectors) -> list[tuple[int, float]]:
@@ -135,8 +135,8 @@ def _listed(units: npt.NDArray[np.int64], scores: Vectors) -> list[tuple[int, fl
 def _opened(path: Path) -> Vector:
     with read_errors(path, OSError, ValueError):
         # Copy-on-write: torch asks for arrays that may be written to.
-        found: Vector = np.load(path, mmap_mode="c", allow_pickle=False)
-    return found
+        array: Vector = np.load(path, mmap_mode="c", allow_pickle=False)
+    return array
 
 
 def top(scores: Vectors, k: int) -> tuple[Vectors, npt.NDArray[np.int64]]:

@@ -135,11 +135,11 @@ class Descriptions:
         """Return (units,) the document's value in `best`, else its units' best cosine. owners, cosines: (units,)."""
         owners = np.asarray(owners, np.int64)
         documents, places = np.unique(owners, return_inverse=True)
-        found = np.full(len(documents), -np.inf)
-        np.maximum.at(found, places, cosines)
+        scores = np.full(len(documents), -np.inf)
+        np.maximum.at(scores, places, cosines)
         if len(self.documents):
             at = np.minimum(np.searchsorted(self.documents, documents), len(self.documents) - 1)
             has = (self.documents[at] == documents) & np.isfinite(best[at])
-            found[has] = best[at[has]]
-        result: npt.NDArray[np.float64] = found[places]
+            scores[has] = best[at[has]]
+        result: npt.NDArray[np.float64] = scores[places]
         return result

@@ -72,8 +72,8 @@ def encoder_place(workspace: Workspace, encoder: str) -> EncoderPlace:
             return base_place(resolve_base_model("auto", "bi-encoder"))
         except ModelError:
             # Where a search is served without the base at hand, what it was exported to stands for it.
-            if found := sorted((workspace.cache / "onnx").glob("base-*")):
-                return EncoderPlace(UNTRAINED, str(found[0]), str(found[0]), found[0].name, True)
+            if folders := sorted((workspace.cache / "onnx").glob("base-*")):
+                return EncoderPlace(UNTRAINED, str(folders[0]), str(folders[0]), folders[0].name, True)
             raise
     record = read_record(workspace, encoder)
     folder = model_folder(workspace, encoder)

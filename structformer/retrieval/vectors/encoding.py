@@ -129,8 +129,8 @@ class VectorJournal:
 
     def get(self, digest: bytes) -> Vectors | None:
         """Return the vector of a text of that digest that a killed run has made, None where there is none."""
-        found = self._rows.get(digest)
-        return None if found is None else found[0][found[1]]["vector"]
+        row = self._rows.get(digest)
+        return None if row is None else row[0][row[1]]["vector"]
 
     def add(self, digests: Sequence[bytes], vectors: Vectors) -> None:
         """Keep a chunk's vectors."""
@@ -199,13 +199,13 @@ def encode_texts(
         keys = [_digest(text) for text in chunk]
         missing: list[int] = []
         for place, key in enumerate(keys):
-            found = known.get(key)
-            if found is None:
-                found = journal.get(key)
-            if found is None or (tokens is not None and key not in tokens):
+            vector = known.get(key)
+            if vector is None:
+                vector = journal.get(key)
+            if vector is None or (tokens is not None and key not in tokens):
                 missing.append(place)
             else:
-                vectors[done + place] = found
+                vectors[done + place] = vector
         if missing:
             some, its_keys = [chunk[place] for place in missing], [keys[place] for place in missing]
             fresh = encoder.encode_documents(some) if tokens is None else tokens.encode(encoder, its_keys, some)
@@ -231,8 +231,8 @@ def digests_of(texts: Iterable[str]) -> npt.NDArray[np.uint8]:
 def new_share(texts: Iterable[str], path: Path) -> float:
     """Return the share of texts whose digests do not lie beside a file; 1 where none do."""
     known = KnownVectors.digests(path)
-    found = [_digest(text) in known for text in texts]
-    return 1 - sum(found) / max(1, len(found))
+    known_texts = [_digest(text) in known for text in texts]
+    return 1 - sum(known_texts) / max(1, len(known_texts))
 
 
 def digest_path(path: Path) -> Path:

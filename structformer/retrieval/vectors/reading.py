@@ -39,17 +39,17 @@ def reading_share(
     most, enough = (1.0, _ALL_OF_LEARNED) if learned else (UNLEARNED, _ALL)
     asked: list[tuple[int, str]] = []
     for number in evenly(len(units), 4 * _ASKED).tolist():
-        its = [each for each in sentences(units[number].text) if _SHORTEST <= len(each) <= _LONGEST]
-        if len(its) >= _FEWEST_SENTENCES:
-            asked.append((number, its[len(its) // 2]))
+        fitting = [each for each in sentences(units[number].text) if _SHORTEST <= len(each) <= _LONGEST]
+        if len(fitting) >= _FEWEST_SENTENCES:
+            asked.append((number, fitting[len(fitting) // 2]))
     asked = asked[:: max(1, len(asked) // _ASKED)][:_ASKED]
     if len(asked) < _FEWEST_ASKED:
         return most
     compared = np.union1d(evenly(len(units), _COMPARED), [number for number, _ in asked])
     table = np.asarray(vectors[compared], np.float32)
-    found = encode([sentence for _, sentence in asked]) @ table.T
-    own = found[np.arange(len(asked)), np.searchsorted(compared, [number for number, _ in asked])]
-    by_vectors = float(np.mean(1 / (1 + (found > own[:, None]).sum(1))))
+    cosines = encode([sentence for _, sentence in asked]) @ table.T
+    own = cosines[np.arange(len(asked)), np.searchsorted(compared, [number for number, _ in asked])]
+    by_vectors = float(np.mean(1 / (1 + (cosines > own[:, None]).sum(1))))
     by_words = 0.0
     for number, sentence in asked:
         ranked = [unit for unit, _ in lexical.search(sentence, _FOUND)]

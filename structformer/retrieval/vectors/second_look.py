@@ -61,9 +61,9 @@ def own_outlines(units: Units) -> float:
     headings: dict[int, set[str]] = {}
     for unit in units:
         headings.setdefault(unit.document, set()).update(map(str.casefold, unit.path[-1:]))
-    having = Counter(heading for its in headings.values() for heading in its)
+    having = Counter(heading for outline in headings.values() for heading in outline)
     most = max(_FEWEST_SHARING, _SHARED * len(headings))
-    shared = [(len(its), sum(having[heading] >= most for heading in its)) for its in headings.values()]
+    shared = [(len(outline), sum(having[heading] >= most for heading in outline)) for outline in headings.values()]
     share = sum(0 < count <= 2 * common for count, common in shared) / max(1, len(shared))
     return round(float(np.clip((_ALL_ALIKE - share) / (_ALL_ALIKE - _ALONE), 0.0, 1.0)), 3)
 
@@ -188,11 +188,11 @@ class SecondLook:
 
     def scores(self, query: Vectors, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """(units,) mean over query tokens of the best cosine with a unit's. query: (tokens, DIMENSIONS), unit."""
-        found = np.zeros(len(units))
+        scores = np.zeros(len(units))
         for place, unit in enumerate(units.tolist()):
-            if len(its := self.tokens(unit)):
-                found[place] = (query @ _unit(its.astype(np.float32)).T).max(1).mean()
-        return found
+            if len(tokens_of_unit := self.tokens(unit)):
+                scores[place] = (query @ _unit(tokens_of_unit.astype(np.float32)).T).max(1).mean()
+        return scores
 
 
 def encoded_queries(encoder: Any, look: SecondLook | None, queries: Sequence[str]) -> list[EncodedQuery]:
@@ -214,10 +214,10 @@ def projected(hidden: Vectors, axes: Vectors) -> Vectors:
 def _in_bytes(vectors: Vectors) -> Tokens:
     """Return vectors of unit length on 8 bits, each in a unit of its own: only its direction is kept."""
     most = np.abs(vectors).max(1, keepdims=True, initial=1e-9)
-    found: Tokens = np.rint(vectors * (127 / most)).astype(np.int8)
-    return found
+    tokens: Tokens = np.rint(vectors * (127 / most)).astype(np.int8)
+    return tokens
 
 
 def _unit(vectors: Vectors) -> Vectors:
-    found: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-    return found
+    units: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return units

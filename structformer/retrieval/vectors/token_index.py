@@ -50,8 +50,8 @@ def write_token_vectors(
         with temporary.with_suffix(".raw").open("wb") as file:
             for begin in range(0, len(units), _CHUNK):
                 numbers = range(begin, min(begin + _CHUNK, len(units)))
-                found = ranker.embed_documents(ranker.encode_document_tokens(units.ranker_texts(numbers)))
-                vectors, mask = found.vectors.half().cpu().numpy(), found.mask.cpu().numpy()
+                tokens = ranker.embed_documents(ranker.encode_document_tokens(units.ranker_texts(numbers)))
+                vectors, mask = tokens.vectors.half().cpu().numpy(), tokens.mask.cpu().numpy()
                 for place in range(len(numbers)):
                     own = vectors[place][mask[place]]
                     file.write(own.tobytes())
@@ -123,8 +123,8 @@ class TokenIndex:
             similar = tokens @ part.T
             if self.ranker.options.similarity != "cosine":
                 similar = 2 * similar - part.square().sum(1)
-            found = similar.topk(min(wanted, similar.shape[1]))
-            best, places = torch.cat([best, found.values], 1), torch.cat([places, found.indices + start], 1)
+            nearest = similar.topk(min(wanted, similar.shape[1]))
+            best, places = torch.cat([best, nearest.values], 1), torch.cat([places, nearest.indices + start], 1)
             kept = best.topk(min(wanted, best.shape[1])).indices
             best, places = best.gather(1, kept), places.gather(1, kept)
         numbers: npt.NDArray[np.int64] = places.numpy()
@@ -133,7 +133,7 @@ class TokenIndex:
     @torch.inference_mode()
     def scores(self, query: TokenVectors, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """Return (units,) float32 MaxSim scores of one query with stored units."""
-        found = np.zeros(len(units), np.float32)
+        scores = np.zeros(len(units), np.float32)
         for begin in range(0, len(units), _CHUNK):
             numbers = units[begin : begin + _CHUNK]
             lengths = self._starts[numbers + 1] - self._starts[numbers]
@@ -143,5 +143,5 @@ class TokenIndex:
                 own = np.asarray(self._vectors[self._starts[number] : self._starts[number + 1]], np.float32)
                 vectors[place, : len(own)] = torch.from_numpy(own)
                 mask[place, : len(own)] = True
-            found[begin : begin + _CHUNK] = self.ranker.similarity(query, TokenVectors(vectors, mask))[0].numpy()
-        return found
+            scores[begin : begin + _CHUNK] = self.ranker.similarity(query, TokenVectors(vectors, mask))[0].numpy()
+        return scores

@@ -61,13 +61,13 @@ class Coverage:
 
     def share(self, query: str, row: int, score: float) -> float:
         """A row's score as a share of the query's idf: 0 where no row has its words, 1 or more where this has all."""
-        said = self._said(query)
-        worth = sum(map(self._worth, said))
-        share = score / worth if any(word.rows for word in said) else float(not said)
-        if not said or share >= 1:
+        words = self._said(query)
+        worth = sum(map(self._worth, words))
+        share = score / worth if any(word.rows for word in words) else float(not words)
+        if not words or share >= 1:
             return share
         asked = [tantivy.Query.term_query(self._rows.schema, "number", row)]
-        asked += [self._rows.any_of_terms(word.terms, ("title", "path", "text")) for word in said]
+        asked += [self._rows.any_of_terms(word.terms, ("title", "path", "text")) for word in words]
         return 1.0 if self._rows.run(all_of(asked), 1, None) else share
 
     def _worth(self, word: _Said) -> float:
@@ -86,14 +86,14 @@ class Coverage:
                 continue
             if counts[pair] < min(counts.get(before, math.inf), counts.get(after, math.inf)):
                 terms.pop(pair, None)
-        said = []
+        query_words = []
         for word, count in counts.items():
             if word in terms and count:
-                said.append(_Said(terms[word], count))
+                query_words.append(_Said(terms[word], count))
             elif word in terms:
                 parts = [_Said(each, self._count(each)) for each in self._parts(word)]
-                said += parts or [_Said(terms[word], 0, _AN_ACTION if _may_be_action(word, query) else 1.0)]
-        return said
+                query_words += parts or [_Said(terms[word], 0, _AN_ACTION if _may_be_action(word, query) else 1.0)]
+        return query_words
 
     def _count(self, terms: Iterable[str]) -> int:
         return max(self._rows.searcher.doc_freq("text", term) for term in terms)
@@ -111,12 +111,12 @@ class Coverage:
 
     def _atoms(self, chunk: str) -> Iterator[tuple[tantivy.Query, float]]:
         """Yield a name as a whole; else words, and that they stand together as much as they are worth."""
-        total, (name, found) = self._rows.searcher.num_docs, self._names.known(chunk)
+        total, (name, rows) = self._rows.searcher.num_docs, self._names.known(chunk)
         words = self._rows.analyzers[EXACT].analyze(bare_words(chunk))
         weights = [idf(self._rows.searcher.doc_freq(EXACT, word), total) for word in words]
-        if found:
-            yield self._rows.term(NAMES, name), idf(found, total)
-        if not found or bare_words(name) != bare_words(chunk):
+        if rows:
+            yield self._rows.term(NAMES, name), idf(rows, total)
+        if not rows or bare_words(name) != bare_words(chunk):
             for word, weight in zip(words, weights, strict=True):
                 yield self._rows.term(EXACT, word), weight
             if (len(words) > 1 or names_of(chunk)) and (together := self._names.literal(chunk)) is not None:

@@ -40,9 +40,9 @@ class LexicalWriter:
             title, text = cut_text(unit.title), cut_text(unit.text)
             self._units.add(_unit_words(unit, title, text), number, language)
             whole += title, text
-        its = cut_together(whole)
+        document_text = cut_together(whole)
         places = page_places(document.id, str(document.values().get("url", "")))
-        self._documents.add({"text": its.spaced, EXACT: its.words}, number, language, places)
+        self._documents.add({"text": document_text.spaced, EXACT: document_text.words}, number, language, places)
 
     def close(self) -> None:
         """Commit both."""
@@ -100,8 +100,8 @@ class LexicalIndex:
 
     def words(self, text: str) -> list[str]:
         """Return all terms of a text, in order."""
-        found: list[str] = self._units.analyzer.analyze(spaced(text))
-        return found
+        words: list[str] = self._units.analyzer.analyze(spaced(text))
+        return words
 
     def held(self, query: str, text: str) -> set[str]:
         """Return the terms of a text, with the characters that stand alone in a query where the text has them."""
@@ -121,8 +121,8 @@ class LexicalIndex:
     def _called(self, query: str, documents: Allowed, names: LinkNames) -> dict[int, float]:
         """Return what link texts with a word of the query, as far as the asker may see them, add to units' scores."""
         units = [unit for unit, _ in self._units.search(query, _CALLED, documents, {INCOMING: FIELDS[INCOMING]})]
-        its = zip(units, names(units), strict=True)
-        return {unit: score for unit, text in its if (score := self._units.score(query, {INCOMING: text})) > 0}
+        named_units = zip(units, names(units), strict=True)
+        return {unit: score for unit, text in named_units if (score := self._units.score(query, {INCOMING: text})) > 0}
 
     def holding(self, text: str, stored: Callable[[int], str]) -> list[int]:
         """The units that have a text as it is written, whatever its case and its marks of Unicode's. stored: the whole
@@ -144,8 +144,8 @@ class LexicalIndex:
 
     def presence(self, query: str, units: Sequence[int]) -> npt.NDArray[np.float32]:
         """(units,) the share of a query's names and words, by idf, that a unit has as typed; 1 where it has all."""
-        found = self._coverage.presence(query, units)
-        return np.array([found.get(int(unit), 0.0) for unit in units], np.float32)
+        presence = self._coverage.presence(query, units)
+        return np.array([presence.get(int(unit), 0.0) for unit in units], np.float32)
 
     def coverage(self, query: str, documents: Collection[int] | None = None) -> float:
         """The greatest share of a query's words, by idf, without function words, that one of these documents has."""
@@ -183,14 +183,14 @@ class LexicalIndex:
         """
         if not isinstance(documents, Allowed) or documents.names is None:
             return self._units.beginnings(words, k, documents, every)
-        found = dict(self._units.beginnings(words, k, documents, every, _OWN))
-        others = [unit for unit, _ in self._units.beginnings(words, k, documents, every) if unit not in found]
+        scores = dict(self._units.beginnings(words, k, documents, every, _OWN))
+        others = [unit for unit, _ in self._units.beginnings(words, k, documents, every) if unit not in scores]
         query = " ".join(begun.word for begun in words)
         for unit, text in zip(others, documents.names(others), strict=True):
             # Without slips of the finger, and not where one word is the unit's own and the next one is in a link.
             if (all if every else any)(_has(text, begun) for begun in words):
-                found[unit] = FIELDS[INCOMING] + self._units.score(query, {INCOMING: text})
-        return in_order(found.items())[:k]
+                scores[unit] = FIELDS[INCOMING] + self._units.score(query, {INCOMING: text})
+        return in_order(scores.items())[:k]
 
     def holds(self, word: str, documents: Collection[int] | None = None) -> bool:
         """Whether any text has this word, in any of its forms. documents: only units of these."""

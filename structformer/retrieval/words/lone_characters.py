@@ -58,8 +58,8 @@ class LoneCharacters:
         scores = [_RARE * asked.idf]
         for term, weight in asked.weights:
             if frequency := holding.count(term):
-                found = self._searcher.doc_freq(field, term)
-                scores.append(weight * idf(found, self._searcher.num_docs) * saturation(frequency, length, average))
+                count = self._searcher.doc_freq(field, term)
+                scores.append(weight * idf(count, self._searcher.num_docs) * saturation(frequency, length, average))
         return max(scores) + _OTHERS * (sum(scores) - max(scores))
 
     def is_in(self, field: str, characters: Collection[str]) -> bool:
@@ -76,8 +76,8 @@ class LoneCharacters:
         own = idf(texts, total)
         if not texts:
             return _Asked(0, own, ())
-        found = {term for term, _ in self._searcher.terms_with_prefix(field, character) if len(term) <= 2}
-        found.update(other + character for other in neighbours(character))
-        counts = ((self._searcher.doc_freq(field, term), term) for term in found)
+        terms = {term for term, _ in self._searcher.terms_with_prefix(field, character) if len(term) <= 2}
+        terms.update(other + character for other in neighbours(character))
+        counts = ((self._searcher.doc_freq(field, term), term) for term in terms)
         commonest = sorted((-count, term) for count, term in counts if count)[:_PAIRS]
         return _Asked(texts, own, tuple((term, own / idf(-count, total)) for count, term in commonest))

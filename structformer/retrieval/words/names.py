@@ -60,16 +60,16 @@ class Names:
             if (named or (len(chunks) > 1 and not ways)) and words != bare_words(name) and not self.hides_words(chunk):
                 ways.append(chunk)  # the words in a longer name, with an apostrophe, or among function words
             ways += self._parted_word(chunk)
-            its = [*filter(None, map(self.literal, ways))]
-            return tantivy.Query.boost_query(tantivy.Query.disjunction_max_query(its), _WHOLE) if its else None
+            queries = [*filter(None, map(self.literal, ways))]
+            return tantivy.Query.boost_query(tantivy.Query.disjunction_max_query(queries), _WHOLE) if queries else None
         known = [self.known(chunk) for chunk in chunks if len(chunk) <= LONGEST and _NO_PROSE.match(chunk)]
         names = [name for name, count in (*known, *codes.items()) if 0 < count <= _RARE]
         names += [
             name for name, count in map(self.known, filter(VERSION.fullmatch, chunks)) if 0 < count <= _OF_A_RELEASE
         ]
         names += [*self.spellings(query), *self._sayings(query)]
-        its = [*filter(None, map(self.literal, names))]
-        return tantivy.Query.boost_query(either(its), _AMONG_WORDS) if its else None
+        queries = [*filter(None, map(self.literal, names))]
+        return tantivy.Query.boost_query(either(queries), _AMONG_WORDS) if queries else None
 
     def literal(self, text: str) -> tantivy.Query | None:
         """Return rows that have a text as it is written: the name that it is, else its words one after another."""
@@ -183,12 +183,12 @@ class Names:
 
     def whole_spellings(self, query: str) -> dict[str, int]:
         """Return the names whose parts a query is, and how many rows have each."""
-        its = cut_text(query)
-        words = its.words.split()
+        cut = cut_text(query)
+        words = cut.words.split()
         if len(words) == 1:
-            if found := self._in_parts(words[0]):
-                return found
-            words = its.forms.split()
+            if spellings := self._in_parts(words[0]):
+                return spellings
+            words = cut.forms.split()
         if not 1 < len(words) <= LONGEST_PHRASE:
             return {}
         gaps = len(words) - 1
@@ -207,10 +207,10 @@ class Names:
         named = chain.from_iterable(
             self._rows.searcher.terms_with_prefix(NAMES, start, limit=_BEGUN) for start in begun
         )
-        if found := {name: rows for name, rows in named if name.translate(_NO_SIGNS) == word}:
-            return found
+        if written := {name: rows for name, rows in named if name.translate(_NO_SIGNS) == word}:
+            return written
         pairs = ((word[:at], word[at:]) for at in places)
-        known = [pair for pair in pairs if all((len(its) > 1 or its.isdigit()) and count(EXACT, its) for its in pair)]
+        known = [pair for pair in pairs if all((len(end) > 1 or end.isdigit()) and count(EXACT, end) for end in pair)]
         return {text: rows for text in map(" ".join, known) if (rows := len(self.holding(text)))}
 
     def _held(self, names: Iterable[str]) -> dict[str, int]:

@@ -100,9 +100,9 @@ class RowWriter:
     def add(self, words: dict[str, str], of_document: int, language: str, places: Sequence[str] = ()) -> None:
         """Append a row with each field's words. places: where its document is."""
         document = tantivy.Document()
-        for field, its in words.items():
+        for field, text in words.items():
             by_language = self._several and field not in CUTS
-            document.add_text(field, stemmed_words(its, language) if by_language else its)
+            document.add_text(field, stemmed_words(text, language) if by_language else text)
         for place in places:
             document.add_text(_PLACE, place)
         document.add_unsigned("number", self.count)
@@ -295,9 +295,9 @@ class Rows:
         """Return the best of many rows: of all that are found, those that are not among them are left out."""
         limit = 2 * k * math.ceil(len(rows) / max(1, int(np.count_nonzero(rows))))
         while True:
-            found = self.ranked(parsed, limit)
-            kept = [each for each in found if rows[each[0]]]
-            if len(kept) >= k or len(found) < limit:
+            ranked = self.ranked(parsed, limit)
+            kept = [each for each in ranked if rows[each[0]]]
+            if len(kept) >= k or len(ranked) < limit:
                 return kept[:k]
             limit *= 4
 
@@ -305,8 +305,8 @@ class Rows:
         with read_errors(f"the lexical index in {self._folder}", ValueError, OSError):
             hits = self.searcher.search(parsed, limit=k, count=False).hits
             numbers = self.searcher.fast_field_values("number", [address for _, address in hits])
-            found = [(int(number or 0), float(score)) for number, (score, _) in zip(numbers, hits, strict=True)]
-        return in_order(found)
+            ranked = [(int(number or 0), float(score)) for number, (score, _) in zip(numbers, hits, strict=True)]
+        return in_order(ranked)
 
 
 def any_of(atoms: Sequence[tuple[tantivy.Query, float]]) -> tantivy.Query:
@@ -326,4 +326,4 @@ def _explained(value: Any, name: str) -> float:
     """Return a figure of how a score came about, by the beginning of its description."""
     if value.get("description", "").startswith(name):
         return float(value["value"])
-    return next((found for each in value.get("details") or () if (found := _explained(each, name))), 0.0)
+    return next((value_there for each in value.get("details") or () if (value_there := _explained(each, name))), 0.0)

@@ -20,9 +20,9 @@ DEFAULT_TASKS = tuple(task.name for task in _BUILT_IN if task.default)
 
 def tasks() -> dict[str, Task]:
     """Return all tasks by name: the built-in ones and those of plugins."""
-    found = {task.name: task for task in _BUILT_IN}
-    supplied = load_plugins().supplied("structformer_tasks", "task", Task, found)
-    return {**found, **{name: task for name, (task, _) in supplied.items()}}
+    by_name = {task.name: task for task in _BUILT_IN}
+    supplied = load_plugins().supplied("structformer_tasks", "task", Task, by_name)
+    return {**by_name, **{name: task for name, (task, _) in supplied.items()}}
 
 
 def chosen_tasks(names: Iterable[str]) -> list[Task]:

@@ -137,11 +137,11 @@ def two_spans(view: DocumentView, rng: Random, census: Census) -> Iterator[Examp
 
     Source: Gao and Callan, ACL 2022, section 3.2. One Example a document and draw.
     """
-    found = view.long_passages()
-    if len(found) < 2:
+    passages = view.long_passages()
+    if len(passages) < 2:
         census.drop("spans", "fewer than two passages")
         return
-    (_, first), (number, second) = (found[place] for place in in_random_order(rng, range(len(found)), 2))
+    (_, first), (number, second) = (passages[place] for place in in_random_order(rng, range(len(passages)), 2))
     yield Example("spans", (first,), (second,), view.document.id, (number,))
 
 
@@ -159,10 +159,10 @@ def _tidied(text: str) -> str:
 
 def _drawn_queries(text: str, rng: Random) -> list[str]:
     """Return up to _QUERIES_PER_PASSAGE random ones of the text's queries, in its order."""
-    found = list(sentences(text))
+    queries = list(sentences(text))
     drawn: dict[int, str] = {}
-    for place in in_random_order(rng, range(len(found)), len(found)):
-        if (query := _as_query(found[place])) is not None:
+    for place in in_random_order(rng, range(len(queries)), len(queries)):
+        if (query := _as_query(queries[place])) is not None:
             drawn[place] = query
             if len(drawn) == _QUERIES_PER_PASSAGE:
                 break

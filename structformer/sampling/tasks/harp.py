@@ -75,13 +75,13 @@ def representative_document_prediction(here: Neighbourhood, rng: Random, census:
     """
     weights = _weights(here)
     for sentence in here.anchored_sentences():
-        found = _distinct(sentence, here)
-        if len(found) < 2:
+        targets = _distinct(sentence, here)
+        if len(targets) < 2:
             census.drop("rdp", "sentence with one linked page")
             continue
-        importance = _importance(sentence, found, weights)
+        importance = _importance(sentence, targets, weights)
         released = here.view.options.compat == "released-code"
-        for first, second in combinations(found, 2) if released else [_drawn_pair(importance, rng)]:
+        for first, second in combinations(targets, 2) if released else [_drawn_pair(importance, rng)]:
             more, less = (first, second) if importance[first] >= importance[second] else (second, first)
             if importance[more] == importance[less]:
                 census.drop("rdp", "anchors of equal weight")
@@ -116,11 +116,11 @@ def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Censu
     weights = _weights(here)
     excluded = {here.number, *here.see_also, *(reference.target for reference in here.references)}
     for sentence in here.anchored_sentences():
-        found = _distinct(sentence, here)
-        if len(found) < 2:
+        targets = _distinct(sentence, here)
+        if len(targets) < 2:
             census.drop("acm", "sentence with one linked page")
             continue
-        asking, answering = rng.sample(found, 2)
+        asking, answering = rng.sample(targets, 2)
         reference = sentence.references[asking]
         drawn = _words(weights.weights(here.pages.abstract(reference.target)), reference.text, here, rng)
         query = " ".join([reference.text, *drawn])
@@ -187,17 +187,17 @@ def _destinations(here: Neighbourhood, census: Census, task: str) -> Iterator[tu
 
 def _distinct(sentence: AnchoredSentence, here: Neighbourhood) -> list[int]:
     """Return places of a sentence's references to pages with words enough, the first to each page."""
-    found: dict[int, int] = {}
+    targets: dict[int, int] = {}
     for place, reference in enumerate(sentence.references):
         if word_count(here.pages.abstract(reference.target)) >= here.view.options.min_words:
-            found.setdefault(reference.target, place)
-    return list(islice(found.values(), 64))
+            targets.setdefault(reference.target, place)
+    return list(islice(targets.values(), 64))
 
 
 def _anchor_query(sentence: AnchoredSentence, place: int, here: Neighbourhood, rng: Random) -> str:
     reference, (start, end) = sentence.references[place], sentence.spans[place]
-    found = _weights(here).weights(sentence.text, start, end)
-    return " ".join([reference.text, *_words(found, reference.text, here, rng)])
+    weights = _weights(here).weights(sentence.text, start, end)
+    return " ".join([reference.text, *_words(weights, reference.text, here, rng)])
 
 
 def _words(weights: Mapping[str, float], anchor: str, here: Neighbourhood, rng: Random) -> list[str]:

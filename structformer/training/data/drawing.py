@@ -38,10 +38,10 @@ def current_samples(
     attention = wanted.attention.fingerprint if wanted.attention else None
     there = published(workspace)
     own = [each for each in there if each.digest == digest]
-    found = drawn_already(own, wanted.tasks, attention)
-    missing = [task for task in wanted.tasks if task not in found]
+    earlier = drawn_already(own, wanted.tasks, attention)
+    missing = [task for task in wanted.tasks if task not in earlier]
     beside = others(workspace, digest, corpus)
-    by_task = {task: Samples.open(workspace, generation=each.name) for task, each in found.items()}
+    by_task = {task: Samples.open(workspace, generation=each.name) for task, each in earlier.items()}
     if not missing:
         if beside:
             say(f"the Examples are those drawn with {_named(wanted)}, not those with {_listed(beside)}")

@@ -87,13 +87,13 @@ class ExampleOrder:
 
     def _of_tasks(self, groups: int) -> dict[str, int]:
         """Return how many of a run's first `groups` groups are each task's; together they are always `groups`."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         weight = sum(self._shares.values(), Fraction())
         for task, share in self._shares.items():
-            found[task] = int(groups * share / weight)
-            groups -= found[task]
+            counts[task] = int(groups * share / weight)
+            groups -= counts[task]
             weight -= share
-        return found
+        return counts
 
     def chunk(self, step: int, number: int, chunks: int) -> list[tuple[str, int]]:
         """The `number`-th of a step's `chunks`, which one device sees at once, tasks spread evenly. Rank r of a run

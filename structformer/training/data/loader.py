@@ -39,11 +39,11 @@ class Loader:
     def next(self) -> tuple[Sequence[Place], Prepared]:
         """Return the next chunk. Raises what went wrong in preparing it."""
         begun = time.monotonic()
-        found = next(self._found)
+        step = next(self._found)
         self.idle += time.monotonic() - begun
-        if isinstance(found, StructformerError):
-            raise found
-        places, prepared = found
+        if isinstance(step, StructformerError):
+            raise step
+        places, prepared = step
         return places, pickle.loads(prepared) if isinstance(prepared, bytes) else prepared
 
     def __enter__(self) -> Loader:

@@ -65,7 +65,7 @@ class JudgedCandidates:
         """Return (queries,) the rank from 1 of each one's best relevant candidate; ties count against it."""
         # A text that is a candidate of many queries is encoded once.
         apart = None if ranker_kind(ranker.kind).joint else ranker.score_all(self.queries, self.texts)
-        found = np.full(len(self.queries), _NOT_FOUND, np.int64)
+        ranks = np.full(len(self.queries), _NOT_FOUND, np.int64)
         for number, (query, places, relevant) in enumerate(
             zip(self.queries, self.candidates, self.relevant, strict=True)
         ):
@@ -73,8 +73,8 @@ class JudgedCandidates:
                 pairs = [query] * len(places), [self.texts[place] for place in places]
                 scores = ranker.score(*pairs) if apart is None else apart[number, places]
                 right = np.array([place in relevant for place in places])
-                found[number] = 1 + int((scores[~right] >= scores[right].max()).sum())
-        return found
+                ranks[number] = 1 + int((scores[~right] >= scores[right].max()).sum())
+        return ranks
 
 
 def candidate_documents(
@@ -85,16 +85,16 @@ def candidate_documents(
     """
     if run is None:
         return _by_words(workspace, corpus, queries)
-    found = {
+    candidates = {
         name: list(dict.fromkeys(numbers[document] for document, _ in run.get(name, ())[:FIRST] if document in numbers))
         for name in queries
     }
-    if not any(found.values()):
+    if not any(candidates.values()):
         raise UsageError(
             f"the run has none of {workspace}'s documents for any of these queries: are its query ids those of the "
             "queries, and its document ids those of `structformer inspect`?"
         )
-    return found
+    return candidates
 
 
 def _by_words(workspace: Workspace, corpus: Corpus, queries: Mapping[str, str]) -> dict[str, list[int]]:

@@ -53,29 +53,29 @@ def judged_development(
     numbers = {name: number for number, name in enumerate(corpus.document_ids())}
     relevant = relevant_documents(queries, qrels, numbers)
     asked = {name: queries[name] for name in sorted(relevant)}
-    found = candidate_documents(workspace, corpus, asked, numbers, run)
+    listed = candidate_documents(workspace, corpus, asked, numbers, run)
     with tempfile.TemporaryDirectory(prefix="structformer-") as folder:
-        wanted = {number for candidates in found.values() for number in candidates}
+        wanted = {number for candidates in listed.values() for number in candidates}
         with DocumentTexts(corpus, wanted, Path(folder) / "texts") as texts:
-            return judged_candidates(asked, relevant, numbers, found, texts)
+            return judged_candidates(asked, relevant, numbers, listed, texts)
 
 
 def judged_candidates(
     asked: Mapping[str, str],
     relevant: Mapping[str, set[str]],
     numbers: Mapping[str, int],
-    found: Mapping[str, Sequence[int]],
+    candidates: Mapping[str, Sequence[int]],
     texts: DocumentTexts,
 ) -> JudgedCandidates:
     """Return queries with the candidates found for them, whose texts are at hand."""
-    used = sorted({number for name in asked for number in found[name]})
+    used = sorted({number for name in asked for number in candidates[name]})
     places = {number: place for place, number in enumerate(used)}
-    right = [{numbers[document] for document in relevant[name]}.intersection(found[name]) for name in asked]
+    right = [{numbers[document] for document in relevant[name]}.intersection(candidates[name]) for name in asked]
     return JudgedCandidates(
         list(asked.values()),
         [texts[number] for number in used],
-        [[places[number] for number in found[name]] for name in asked],
-        [frozenset(places[number] for number in its) for its in right],
+        [[places[number] for number in candidates[name]] for name in asked],
+        [frozenset(places[number] for number in documents) for documents in right],
     )
 
 

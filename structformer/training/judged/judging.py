@@ -70,8 +70,8 @@ def ranks_on(ranker: Ranker, task: DevelopmentSet | Judge) -> Ranks:
             np.int64,
         )
     scores = ranker.score_all(task.queries, task.passages)
-    found = [min(_rank(scores[query], passage) for passage in relevant) for query, relevant in enumerate(task.relevant)]
-    return np.array(found, np.int64)
+    ranks = [min(_rank(scores[query], passage) for passage in relevant) for query, relevant in enumerate(task.relevant)]
+    return np.array(ranks, np.int64)
 
 
 def given_ranks(task: DevelopmentSet | Judge) -> Ranks | None:
@@ -126,13 +126,13 @@ def chosen_apart(ranks: Mapping[float, Ranks], task: DevelopmentSet | Judge) -> 
     first = next(iter(ranks.values()))
     weights, (_, places) = question_weights(first, task), np.unique(groups_of(first, task), return_inverse=True)
     gains = GAINS[measure_of(task)]
-    found = first.copy()
+    apart = first.copy()
     for half in (0, 1):
         ours = places % 2 == half
         others = weights * ~ours
         best = max(ranks, key=lambda each: (float((gains(ranks[each]) * others).sum()), each))
-        found[ours] = ranks[best][ours]
-    return found
+        apart[ours] = ranks[best][ours]
+    return apart
 
 
 def compared(
@@ -202,8 +202,8 @@ def weights_of(model: torch.nn.Module) -> Weights:
 
 def set_weights(ranker: Ranker, weights: Mapping[str, torch.Tensor]) -> None:
     """Put an objective's weights into the ranker's model, whatever wrapped it while training."""
-    found = {name.removeprefix("model."): value for name, value in weights.items() if name.startswith("model.")}
-    ranker.model.load_state_dict(found)
+    state = {name.removeprefix("model."): value for name, value in weights.items() if name.startswith("model.")}
+    ranker.model.load_state_dict(state)
 
 
 def mix_weights(model: torch.nn.Module, base: Weights, trained: Weights, share: float) -> None:

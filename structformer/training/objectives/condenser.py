@@ -60,11 +60,11 @@ class CondenserObjective(BiEncoderObjective):
             return
         own = {name for name in self.state_dict() if not name.startswith(_ENCODER)}
         try:
-            found = load_file(path)
-            if found.keys() != own:
-                odd = ", ".join(sorted(found.keys() ^ own)[:3])
+            saved = load_file(path)
+            if saved.keys() != own:
+                odd = ", ".join(sorted(saved.keys() ^ own)[:3])
                 raise ModelError(f"{path} is not the head of this encoder: it differs in {odd}")
-            self.load_state_dict(found, strict=False)
+            self.load_state_dict(saved, strict=False)
         except (OSError, SafetensorError, RuntimeError) as error:
             raise ModelError(f"{path} is not the head of this encoder: {error}") from error
 
@@ -98,15 +98,15 @@ class CondenserObjective(BiEncoderObjective):
         return hidden
 
     def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
-        found = in_order(prepared.batches["texts"], rows["texts"])
-        first, second = (found[prepared.places[side].to(found.device)] for side in ("queries", "documents"))
+        vectors = in_order(prepared.batches["texts"], rows["texts"])
+        first, second = (vectors[prepared.places[side].to(vectors.device)] for side in ("queries", "documents"))
         losses = (first[:, 0] + second[:, 0]) / 2
         if self.minimised.compute:
-            owned_by, together = prepared.places["owned_by"].to(found.device), self.processes > 1
+            owned_by, together = prepared.places["owned_by"].to(vectors.device), self.processes > 1
             losses = losses + self.minimised.function(first[:, 1:], second[:, 1:], owned_by, together=together)
-        sizes = torch.tensor(prepared.sizes, device=found.device)
-        owners = torch.repeat_interleave(torch.arange(len(sizes), device=found.device), sizes)
-        return torch.zeros(len(sizes), device=found.device).index_add(0, owners, losses) / sizes
+        sizes = torch.tensor(prepared.sizes, device=vectors.device)
+        owners = torch.repeat_interleave(torch.arange(len(sizes), device=vectors.device), sizes)
+        return torch.zeros(len(sizes), device=vectors.device).index_add(0, owners, losses) / sizes
 
 
 def fresh_bert(config: Any) -> BertModel:

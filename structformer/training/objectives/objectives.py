@@ -157,10 +157,10 @@ class Objective(torch.nn.Module, ABC):
         return losses
 
     def _masked(
-        self, batches: Sequence[TokenBatch], found: Sequence[torch.Tensor], owners: torch.Tensor, count: int
+        self, batches: Sequence[TokenBatch], hidden: Sequence[torch.Tensor], owners: torch.Tensor, count: int
     ) -> torch.Tensor:
         """(Examples,): mean loss of masked words over each one's texts. owners: each text's Example, -1 for none."""
-        rows = in_order(batches, found)
+        rows = in_order(batches, hidden)
         owners = owners.to(rows.device)
         known = owners >= 0
         sums = torch.zeros(count, device=rows.device).index_add(0, owners[known], rows[known])
@@ -377,8 +377,8 @@ def _repeated(numbers: Sequence[int], sizes: Sequence[int]) -> list[int]:
 
 def _token_vectors(batches: Sequence[TokenBatch], rows: Sequence[torch.Tensor]) -> TokenVectors:
     """Return all texts' token vectors in their order, as long as the longest text."""
-    longest = max(found.shape[1] for found in rows)
-    vectors = [torch.nn.functional.pad(found, (0, 0, 0, longest - found.shape[1])) for found in rows]
+    longest = max(row.shape[1] for row in rows)
+    vectors = [torch.nn.functional.pad(row, (0, 0, 0, longest - row.shape[1])) for row in rows]
     masks = [batch.features["attention_mask"].bool() for batch in batches]
     padded = [torch.nn.functional.pad(mask, (0, longest - mask.shape[1])).to(rows[0].device) for mask in masks]
     return TokenVectors(in_order(batches, vectors), in_order(batches, padded))

@@ -44,11 +44,11 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 def losses_of(log: list[dict[str, Any]]) -> dict[str, list[tuple[int, float]]]:
     """Return (step, loss) of all steps that have one, by its name."""
-    found: dict[str, list[tuple[int, float]]] = {}
+    losses: dict[str, list[tuple[int, float]]] = {}
     for line in log:
         for name, value in line["losses"].items():
-            found.setdefault(name, []).append((line["step"], value))
-    return dict(sorted(found.items()))
+            losses.setdefault(name, []).append((line["step"], value))
+    return dict(sorted(losses.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,14 @@ def last_losses(log: list[dict[str, Any]]) -> list[LastLoss]:
     """Return the last losses of a run by task, those of masked words too."""
     chances = {(line["step"], name): value for line in log for name, value in line.get("chance", {}).items()}
     first = len(log) - max(1, round(_END * len(log)))
-    found = []
+    last = []
     for name, points in losses_of(log[first:]).items():
         known = [(value, chances[step, name]) for step, value in points if (step, name) in chances]
         gains = [chance - value for value, chance in known]
         error = stdev(gains) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
         chance = fmean(chance for _, chance in known) if known else None
-        found.append(LastLoss(name, fmean(value for _, value in points), chance, error))
-    return found
+        last.append(LastLoss(name, fmean(value for _, value in points), chance, error))
+    return last
 
 
 def ended_with(log: list[dict[str, Any]]) -> str:
@@ -92,11 +92,11 @@ def ended_with(log: list[dict[str, Any]]) -> str:
     if not last:
         return ""
     compared = [each for each in last if each.chance is not None]
-    said = f"losses at the end: {', '.join(map(str, last))}"
+    summary = f"losses at the end: {', '.join(map(str, last))}"
     unlearned = [each.name for each in compared if each.is_chance]
     if compared and len(unlearned) == len(compared):
-        return f"learned nothing in {len(log)} steps; {said}"
-    return said + (f"; nothing learned of {', '.join(unlearned)}" if unlearned else "")
+        return f"learned nothing in {len(log)} steps; {summary}"
+    return summary + (f"; nothing learned of {', '.join(unlearned)}" if unlearned else "")
 
 
 def run_html(folder: Path, measure: str) -> str:

@@ -145,8 +145,8 @@ class Reporter:
 
 
 def _known(report: StepReport) -> dict[str, float]:
-    found = {"development": report.development, "mfu": report.utilisation}
-    return {name: value for name, value in found.items() if value is not None}
+    figures = {"development": report.development, "mfu": report.utilisation}
+    return {name: value for name, value in figures.items() if value is not None}
 
 
 def peak_of(device_name: str) -> float | None:

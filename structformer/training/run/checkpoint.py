@@ -155,15 +155,15 @@ def read_weights(folder: Path) -> dict[str, torch.Tensor]:
 
 def read_optimizer(folder: Path) -> dict[str, dict[str, torch.Tensor]]:
     """Return a checkpoint's optimizer state by parameter name. Raises ModelError when it cannot be read."""
-    found: dict[str, dict[str, torch.Tensor]] = {}
+    states: dict[str, dict[str, torch.Tensor]] = {}
     try:
         with safe_open(folder / _OPTIMIZER, "pt") as file:
             for key in file.keys():  # noqa: SIM118 (it is not a dict)
                 parameter, _, name = key.rpartition(_SEPARATOR)
-                found.setdefault(parameter, {})[name] = file.get_tensor(key)
+                states.setdefault(parameter, {})[name] = file.get_tensor(key)
     except (OSError, SafetensorError) as error:
         raise _unusable(folder, f"cannot be read ({error})") from error
-    return found
+    return states
 
 
 def _contiguous(weights: Weights) -> dict[str, torch.Tensor]:

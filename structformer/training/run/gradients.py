@@ -60,8 +60,8 @@ def learn(learning: Learning, prepared: Prepared, exchanged: Callable[[], Abstra
         _set_random_state(states[number], device)
         with exchanged() if number == twice - 1 else learning.alone():
             with learning.autocast():
-                found = learning.module(replace(prepared, only=number))
-            _backward(found, known[number])
+                reading = learning.module(replace(prepared, only=number))
+            _backward(reading, known[number])
     return losses.detach(), None if masked is None else masked.detach()
 
 
@@ -71,8 +71,8 @@ def _to_learn(reading: Reading) -> Reading:
     return rows.detach().requires_grad_(), None if masked is None else masked.detach().requires_grad_()
 
 
-def _backward(found: Reading, known: Reading) -> None:
-    parts = [(new, old) for new, old in zip(found, known, strict=True) if new is not None and old is not None]
+def _backward(reading: Reading, known: Reading) -> None:
+    parts = [(new, old) for new, old in zip(reading, known, strict=True) if new is not None and old is not None]
     # Rows that no loss depends on have no gradient, but other processes wait for all weights'.
     gradients = [torch.zeros_like(old) if old.grad is None else old.grad for _, old in parts]
     torch.autograd.backward([new for new, _ in parts], gradients)

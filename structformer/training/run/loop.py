@@ -359,14 +359,14 @@ class Run:
             value = development_score(self._judged, self.development)
         self._turns.wait()  # scoring may take longer than a collective operation's time limit
         device = self.accelerator.device
-        found = torch.tensor([value], device=device, dtype=torch.float64 if device.type == "cpu" else torch.float32)
-        return float(self.accelerator.reduce(found, reduction="sum").item())
+        score = torch.tensor([value], device=device, dtype=torch.float64 if device.type == "cpu" else torch.float32)
+        return float(self.accelerator.reduce(score, reduction="sum").item())
 
 
 def _copied(ranker: Ranker) -> Ranker:
-    found = copy.copy(ranker)
-    found.model = copy.deepcopy(ranker.model)
-    return found
+    copied = copy.copy(ranker)
+    copied.model = copy.deepcopy(ranker.model)
+    return copied
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,13 +62,13 @@ def _memory(device: torch.device, *, free_alone: bool) -> float:
     """Return the bytes of a device's memory, of a CPU's what this process's share of it is."""
     if device.type == "cuda":
         return float(torch.cuda.get_device_properties(device).total_memory)
-    found = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else _UNSAID)
+    size = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else _UNSAID)
     with suppress(OSError, StopIteration):  # not on Linux
         lines = _MEMINFO.read_text(encoding="utf-8").splitlines() if free_alone else ()
-        found = min(found, next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")))
+        size = min(size, next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")))
     with suppress(OSError, ValueError):  # there is no such file, or no limit in it
-        found = min(found, float(_CGROUP.read_text(encoding="utf-8")))
-    return found / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        size = min(size, float(_CGROUP.read_text(encoding="utf-8")))
+    return size / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 def tried(objective: Objective, example: Example, learn: Callable[[Prepared], object]) -> Batching:

@@ -223,8 +223,8 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     order = ExampleOrder(samples, settings.mix, groups, options.seed)
     if not order.mix:
         raise ModelError(nothing_to_learn(settings.mix, samples, request.learned_from))
-    if not ranker_kind(options.ranker).in_batch_negatives and (said := without_negatives(order)):
-        ground.reporter.notice(said)
+    if not ranker_kind(options.ranker).in_batch_negatives and (notice := without_negatives(order)):
+        ground.reporter.notice(notice)
     torch.manual_seed(options.seed)
     ranker = load_ranker(options, location, settings)
     ranker.model.to(accelerator.device)

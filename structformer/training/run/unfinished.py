@@ -24,21 +24,21 @@ def unfinished_options(
     """The options of the workspace's unfinished run (the one called `asked.name` if there are several), with those of
     `asked` that are `given` now. Raises UsageError when there is none, or there are several and none is named.
     """
-    found = Workspace(workspace).unfinished(_FILE)
+    folders = Workspace(workspace).unfinished(_FILE)
     if asked.name:
-        found = [folder for folder in found if folder.name == asked.name]
-    if len(found) > 1:
+        folders = [folder for folder in folders if folder.name == asked.name]
+    if len(folders) > 1:
         raise UsageError(
-            f"several runs are unfinished: name one with --name ({', '.join(folder.name for folder in found)})"
+            f"several runs are unfinished: name one with --name ({', '.join(folder.name for folder in folders)})"
         )
-    if not found:
+    if not folders:
         called = f" called {asked.name}" if asked.name else ""
         raise UsageError(
             f"no unfinished run{called} in {workspace}: give the flags that it was begun with, or "
             "train without --resume"
         )
     try:
-        options = _read(found[0])
+        options = _read(folders[0])
     except WorkspaceError as error:
         raise WorkspaceError(f"{error}: give the flags that the run was begun with, with --resume") from error
     return replace(options, **{key: getattr(asked, key) for key in given})

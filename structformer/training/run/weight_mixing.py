@@ -84,7 +84,7 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
     for share in shares:
         mix_weights(ranker.model, before, trained, share)
         ranks[share] = ranks_on(ranker, development)
-    scores = {share: mean_gain(its, development) for share, its in ranks.items()}
+    scores = {share: mean_gain(ranks_of_share, development) for share, ranks_of_share in ranks.items()}
     kept = max(scores, key=lambda share: (scores[share], share))
     mix_weights(ranker.model, before, trained, kept)
     taught = _taught(ranker, judging)
@@ -93,9 +93,9 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
     if ranker_kind(ranker.kind).joint and (given := given_ranks(development)) is not None:
         without, against = given, "the order that it changes, BM25's or a given run's,"
     if (encoder := _encoder_without(ranker, base)) is not None:
-        found = ranks_on(encoder, development)
-        if mean_gain(found, development) > scores[0.0]:
-            without, against = found, "the encoder that the search uses without it"
+        ranks_now = ranks_on(encoder, development)
+        if mean_gain(ranks_now, development) > scores[0.0]:
+            without, against = ranks_now, "the encoder that the search uses without it"
     judged = compared(
         without,
         chosen_apart(ranks, development),
