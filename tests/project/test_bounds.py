@@ -66,6 +66,7 @@ RULE = (
     "over their bounds: {}. Look for lines to delete or to simplify first. Raise a bound in tests/project/test_bounds.py "
     "only in a commit of its own that says which lines were looked for and not found."
 )
+_MATCHES = frozenset({"match", "search", "fullmatch", "finditer"})
 _USES = frozenset("compile match search sub subn findall finditer fullmatch split".split())
 
 
@@ -156,6 +157,31 @@ def test_docstrings_of_these_packages_say_what_is_done():
     """They begin with a verb or a noun. A package joins PLAIN when it is clean, and does not leave it."""
     for name in PLAIN:
         assert not [place for place, line in docstrings(CORE / name) if line.startswith("What ")], name
+
+
+def vague_names(module: ast.Module) -> list[int]:
+    """The lines that give a variable a name which says nothing of what it holds: its, said, and found, which is the
+    name of a match of a regular expression alone.
+    """
+    vague: list[int] = []
+    for node in ast.walk(module):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in {"its", "said"}:
+            vague.append(node.lineno)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            called = {call.attr for call in ast.walk(node.value) if isinstance(call, ast.Attribute)}
+            stored = (name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+            names = {name.id for name in stored if isinstance(name.ctx, ast.Store)}
+            if "found" in names and called.isdisjoint(_MATCHES):
+                vague.append(node.lineno)
+    return vague
+
+
+def test_variables_are_named_by_what_they_hold():
+    assert sorted(vague_names(ast.parse("found = re.search('a', text)\nits = 1\nfound = []"))) == [2, 3]
+    for path in [*CORE.rglob("*.py"), *PLUGINS.rglob("*.py")]:
+        if "tests" not in path.relative_to(ROOT).parts:
+            assert not vague_names(ast.parse(path.read_text(encoding="utf-8"))), path
 
 
 if __name__ == "__main__":
