@@ -33,7 +33,8 @@ from structformer_serve.step_progress import Say, Show, StepProgress, in_lines
 
 _LOOK_AGAIN = 200  # milliseconds between two looks at what has changed
 # How much of its step each stage is, by the time it takes.
-_STAGES = {"words": 0.1, f"vectors of {UNTRAINED}": 0.9, STRUCTURE: 0.8, "questions": 0.1, "step": 0.9}
+_VECTORS = {f"vectors of {UNTRAINED}": 0.9, f"vectors of {STRUCTURE}": 0.02}
+_STAGES = {"words": 0.1, **_VECTORS, STRUCTURE: 0.8, "questions": 0.1, "step": 0.9}
 
 
 class Changes:

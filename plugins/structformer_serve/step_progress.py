@@ -10,13 +10,15 @@ _SAID_SECONDS = 15.0  # between two lines about a step
 _COUNTED = re.compile(r"(?P<stage>[^:/]+?):? (?P<done>\d+)/(?P<total>\d+)(?=[,:]|$)")  # a line of progress
 _BEGUN = re.compile(r"(?P<stage>[^:/]+) \.\.\.")  # a line that says what is done now, without counting it
 _STEPS = "step"  # what training calls its own stage
+_FOUNDED_SECONDS = 3.0  # that a stage is watched before its time left is said
+_MOST_LATER = 1.5  # times the running stage that the stages after it may be, by their shares
 _REMEMBERED = 8  # lines by which the speed is measured: what comes later may be slower than what came first
 _MINUTE, _HOUR = 60, 3600
 
 
 class StepProgress:
     """A step's progress by the lines that its commands print. The time left is that of the stage that runs, by the
-    reader's clock, and of the stages after it if they are named. From one line to the next it at most doubles.
+    reader's clock, and of the stages after it if they are named. None is said that is more than twice an earlier one.
     """
 
     def __init__(
@@ -33,7 +35,7 @@ class StepProgress:
         self._part = 0.0  # how much of the step the stage is
         self._before = 0.0  # and how much of it was done when the stage began
         self._lines: deque[tuple[float, int]] = deque(maxlen=_REMEMBERED)
-        self._said = self._most = math.inf  # seconds left when somebody last asked, and at most until the next line
+        self._least = math.inf  # seconds left, the fewest that were said of the work that is left
 
     def told(self, line: str) -> bool:
         """Take in a line that the command has printed; gives whether it was one of progress."""
@@ -48,12 +50,15 @@ class StepProgress:
     def _count(self, stage: str, done: int, total: int) -> None:
         if (stage, total) != (self._stage, self._total):
             self._begin(stage, total)
+        if not done:
+            self._lines.clear()  # what it needed before it began does not count
         self._lines.append((self._clock(), done))
-        self._most = 2.0 * self._said
         if done >= total:
             self._begin("", 0)  # what comes next has not said its name yet
 
     def _begin(self, stage: str, total: int) -> None:
+        if not {stage, self._stage} & self._stages.keys():
+            self._least = math.inf
         self._before = self.share
         left = 1.0 - self._before
         self._stage, self._total = stage, total
@@ -77,15 +82,17 @@ class StepProgress:
         if len(self._lines) < 2:
             return ""
         (first, begun), (last, done) = self._lines[0], self._lines[-1]
-        if done <= begun:
+        later = (1.0 - self._before) / self._part - 1.0 if self._stage in self._stages else 0.0
+        if done <= begun or last - first < _FOUNDED_SECONDS or later > _MOST_LATER:
             return ""
         speed = (last - first) / (done - begun)
-        later = (1.0 - self._before) / self._part - 1.0 if self._stage in self._stages else 0.0
-        left = min(speed * (self._total * (1.0 + later) - done) - (self._clock() - last), self._most)
+        left = _rounded(speed * (self._total * (1.0 + later) - done) - (self._clock() - last))
         if left <= 0:
             return ""
-        self._said = left
-        return f"about {_roughly(left)} left"
+        if left > 2 * self._least:
+            return "longer than expected"
+        self._least = min(left, self._least)
+        return f"about {_in_words(left)} left"
 
     def __str__(self) -> str:
         details = ", ".join(filter(None, (self.stage, left := self.left)))
@@ -115,9 +122,14 @@ def in_lines(say: Say, clock: Callable[[], float] = time.monotonic) -> Show:
     return show
 
 
-def _roughly(seconds: float) -> str:
-    """Return a time in words that seldom change, since a screen reader says each of them."""
-    if seconds <= _MINUTE - 10:
-        return f"{10 * math.ceil(seconds / 10)} s"
-    minutes = math.ceil(seconds / _MINUTE)
+def _rounded(seconds: float) -> int:
+    """Return seconds as they are said: a time that seldom changes, since a screen reader says each of them."""
+    step = 10 if seconds <= _MINUTE - 10 else _MINUTE
+    return step * math.ceil(seconds / step)
+
+
+def _in_words(seconds: int) -> str:
+    minutes = seconds // _MINUTE
+    if not minutes:
+        return f"{seconds} s"
     return f"{minutes} min" if seconds < _HOUR else f"{minutes // 60} h {minutes % 60} min"

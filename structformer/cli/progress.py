@@ -61,7 +61,7 @@ def _lines(what: str, quiet: bool, verbose: bool) -> Report:
 
     def show(done: int, total: int) -> None:
         nonlocal begun, shown, before, last
-        if before < 0:
+        if before < 0 or not done:
             begun, before = time.monotonic(), done
         tenth = 10 * done // max(1, total)
         now = time.monotonic()

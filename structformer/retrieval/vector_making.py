@@ -1,8 +1,9 @@
 """Making an encoder's vectors for an index."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from structformer.retrieval.vectors.encoder_places import (
     encoder_place,
     load_passage_encoder,
 )
-from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts, in_context
+from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, efforts, encode_texts, in_context
 from structformer.retrieval.vectors.reading import reading_share
 from structformer.retrieval.vectors.second_look import (
     MOST_UNITS,
@@ -109,27 +110,34 @@ def make_vectors(
         path = building.folder / f"{place.vectors}.npy"
         kept = _axes_before(earlier, len(units)) if look else None
         axes = principal_axes(units, model) if look and kept is None else kept
-        passages = in_context(model, (unit.ranker_text for unit in units), units.numbers("document").tolist())
         tokens = TokenWriter(path, axes, earlier, journals(workspace) / place.vectors) if axes is not None else None
-        for of, texts, count, start in (
-            (overview_path, (each.overview for each in documents), len(documents), 0),
-            (descriptions_path, (each.text for each in described), len(described), len(documents)),
-            (Path, passages, len(units), total - len(units)),
-        ):
-            if of is descriptions_path and not pretrained:
-                continue
-            with (tokens if of is Path else None) or nullcontext() as keeper:
+        of_documents = units.numbers("document").tolist()
+        with tokens or nullcontext() as keeper:
+            texts: dict[Callable[[Path], Path], Callable[[], Iterator[str]]] = {
+                overview_path: lambda: (each.overview for each in documents),
+                descriptions_path: lambda: (each.text for each in described),
+                Path: lambda: (unit.ranker_text for unit in units),
+            }
+            if not pretrained:
+                del texts[descriptions_path]
+            known = {of: KnownVectors(of(earlier), bits) for of in texts}
+            kept = {Path: keeper}
+            costs = {of: list(efforts(each(), known[of], journal, kept.get(of))) for of, each in texts.items()}
+            spent, start = np.cumsum([0, *chain.from_iterable(costs.values())]), 0
+            say(stage, 0, total)  # the time left is reckoned from here
+            for of, each in texts.items():
                 encode_texts(
-                    texts,
-                    count,
+                    in_context(model, each(), of_documents) if of is Path else each(),
+                    len(costs[of]),
                     model,
                     of(path),
-                    KnownVectors(of(earlier), bits),
+                    known[of],
                     journal,
-                    tokens=keeper,
+                    tokens=kept.get(of),
                     bits=bits,
-                    progress=lambda done, _, start=start: say(stage, start + done, total),  # type: ignore[misc]
+                    progress=lambda done, start=start: say(stage, int(total * spent[start + done] / spent[-1]), total),
                 )
+                start += len(costs[of])
         if pretrained:
             write_descriptions(description_texts_path(path), described)
         # What made the vectors is kept with them: the model may be another one by the time that it matters.

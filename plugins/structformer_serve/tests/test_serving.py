@@ -1190,7 +1190,7 @@ def test_each_stage_of_a_step_counts_by_itself():
         ": vectors of base, about 2 min left",
         ": vectors of base, about 1 min left",
         ": vectors of base, about 30 s left",
-        ": vectors of base, about 1 min left",  # not more than twice what was said
+        ": vectors of base, longer than expected",  # more than twice what was said
         " …",
         ": judging on held-out questions …",
     ]
@@ -1199,9 +1199,9 @@ def test_each_stage_of_a_step_counts_by_itself():
         "step 1/10: loss a 1.0; 3 pairs/s, 5 s left",
         "step 2/10: loss a 1.0; 3 pairs/s, 5 s left; held-out 1",
     ):
-        now += 1
+        now += 4
         training.told(line)
-    assert str(training) == "Training: about 10 s left"
+    assert str(training) == "Training: about 40 s left"
     now += 60
     assert str(training) == "Training …"  # longer than it should have been
 
@@ -1214,6 +1214,19 @@ def test_index_tells_of_each_stage_to_its_end(tmp_path, run):
     assert list(dict.fromkeys(stages)) == ["words", "structure", "vectors of structure", "vectors of base"]
     ends = re.findall(r"(.+): (\d+)/\2\b", told.err)
     assert [name for name, _ in ends] == list(dict.fromkeys(stages))
+
+
+def test_vectors_are_counted_by_the_length_of_their_texts(tmp_path, run):
+    """Overviews come first and are short: the time that they take says little of the passages."""
+    pages = {f"{number}.md": f"# Page {number}\n\n" + f"Word {number} of a long page. " * 200 for number in range(6)}
+    told: list[tuple[str, int, int]] = []
+    folder = workspace(tmp_path, pages)
+    build_index(folder, encoders=["base"], progress=lambda *line: told.append(line))
+    first, *_, last = [(done, total) for stage, done, total in told if stage == "vectors of base" and done]
+    assert 0 < first[0] < 6 < last[0] == last[1]  # the six overviews are less than six of the texts
+    told.clear()
+    build_index(folder, encoders=["base"], progress=lambda *line: told.append(line))  # nothing is left to encode
+    assert ("vectors of base", 6, last[1]) in told
 
 
 @pytest.mark.slow

@@ -185,9 +185,27 @@ def test_the_time_left_is_of_all_named_stages_and_at_most_doubles():
     for now in (11.0, 12.0, 13.0):
         progress.told(f"reading: {80 + now:.0f}/100")
     assert progress.left == "about 20 s left"
-    for now in (200.0, 300.0):
-        progress.told(f"reading: {93 + now / 100:.0f}/100")
-    assert (progress.left, progress.left) == ("about 30 s left", "about 30 s left")
+    progress.told("reading: 100/100")
+    now, said = 14.0, []
+    progress.told("words: 0/1000")
+    for seconds, done in ((24.0, 200), (44.0, 202), (50.0, 800)):
+        now = seconds
+        progress.told(f"words: {done}/1000")
+        said.append(progress.left)
+    assert said == ["about 40 s left", "longer than expected", "about 10 s left"]
+
+
+def test_a_tenth_of_a_step_founds_no_time_left():
+    """Words are indexed in seconds; how long the vectors take, nobody knows before some are made."""
+    now, said = 0.0, []
+    progress = StepProgress("Reading what the passages mean", lambda: now, {"words": 0.1, "vectors of base": 0.9})
+    lines = [(0, "words: 50/500"), (4, "words: 400/500"), (5, "words: 500/500"), (5, "vectors of base: 0/3000")]
+    lines += [(20, "vectors of base: 0/3000"), (22, "vectors of base: 50/3000"), (30, "vectors of base: 250/3000")]
+    for seconds, line in lines:
+        now = seconds
+        progress.told(line)
+        said.append(progress.left)
+    assert said == [""] * 6 + ["about 2 min left"]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["reading", "words", "vectors"]), st.integers(0, 9))))
