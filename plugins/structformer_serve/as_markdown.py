@@ -73,7 +73,9 @@ class _Writer:
         marker = 0
         self._depth += 1
         for block in blocks if self._depth <= _DEEPEST else leaves(blocks):
-            marker = 1 - marker if before is not None and _would_be_one(before, block) else 0
+            # Two lists with the same signs would be one: they take turns.
+            alike = before and before.kind is block.kind is MarkKind.LIST and bool(before.detail) == bool(block.detail)
+            marker = 1 - marker if alike else 0
             lines = self._list(block, marker) if block.kind is MarkKind.LIST else self._block(block)
             if not lines:
                 continue
@@ -242,11 +244,6 @@ class _Writer:
             start = place
         parts.append(self._text[start:end])
         return "".join(parts)
-
-
-def _would_be_one(before: Block, block: Block) -> bool:
-    """Whether two lists have the same signs, unless they take turns."""
-    return before.kind is block.kind is MarkKind.LIST and bool(before.detail) == bool(block.detail)
 
 
 def _follows_at_once(before: Block, block: Block) -> bool:

@@ -68,7 +68,9 @@ class FeedbackLog:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 if self._cleaned != month:
                     self._cleaned = month
-                    self._delete_old(month)
+                    for path in self._folder.glob("*.jsonl"):
+                        if _MONTH.fullmatch(path.stem) and _months(month) - _months(path.stem) > self._months:
+                            path.unlink(missing_ok=True)
                 self._append(self._folder / f"{month}.jsonl", line.encode("utf-8", "replace") + b"\n")
             except OSError as error:
                 self._drop("error", f"{error.strerror or error}: {self._folder}")
@@ -90,11 +92,6 @@ class FeedbackLog:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.close(descriptor)
-
-    def _delete_old(self, month: str) -> None:
-        for path in self._folder.glob("*.jsonl"):
-            if _MONTH.fullmatch(path.stem) and _months(month) - _months(path.stem) > self._months:
-                path.unlink(missing_ok=True)
 
     def _drop(self, reason: str, message: str) -> None:
         self._dropped(reason)

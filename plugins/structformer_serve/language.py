@@ -33,10 +33,6 @@ def is_written_in(text: str, code: str) -> bool:
     return not letters or share >= (1 - _FEWEST if script == "LATIN" else _FEWEST)
 
 
-def _english(n: int) -> str:
-    return "one" if n == 1 else "other"
-
-
 def _russian(n: int) -> str:
     if n % 10 == 1 and n % 100 != 11:
         return "one"
@@ -89,7 +85,7 @@ class Language:
 
     def plural(self, n: int) -> str:
         """Return the plural category of a whole number, as Unicode CLDR names it."""
-        return _PLURALS.get(self.code, _english)(n)
+        return _PLURALS.get(self.code, lambda n: "one" if n == 1 else "other")(n)
 
     def number(self, n: int) -> str:
         """Return a whole number with a separator between thousands."""

@@ -87,10 +87,8 @@ class StepProgress:
             return ""
         speed = (last - first) / (done - begun)
         left = _rounded(speed * (self._total * (1.0 + later) - done) - (self._clock() - last))
-        if left <= 0:
-            return ""
-        if left > 2 * self._least:
-            return "longer than expected"
+        if not 0 < left <= 2 * self._least:
+            return "longer than expected" if left > 0 else ""
         self._least = min(left, self._least)
         return f"about {_in_words(left)} left"
 
@@ -129,7 +127,6 @@ def _rounded(seconds: float) -> int:
 
 
 def _in_words(seconds: int) -> str:
-    minutes = seconds // _MINUTE
-    if not minutes:
-        return f"{seconds} s"
-    return f"{minutes} min" if seconds < _HOUR else f"{minutes // 60} h {minutes % 60} min"
+    if seconds < _HOUR:
+        return f"{seconds} s" if seconds < _MINUTE else f"{seconds // _MINUTE} min"
+    return f"{seconds // _HOUR} h {seconds % _HOUR // _MINUTE} min"

@@ -1,7 +1,7 @@
 """Making an encoder's vectors for an index."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
@@ -111,31 +111,30 @@ def make_vectors(
         kept = _axes_before(earlier, len(units)) if look else None
         axes = principal_axes(units, model) if look and kept is None else kept
         tokens = TokenWriter(path, axes, earlier, journals(workspace) / place.vectors) if axes is not None else None
-        of_documents = units.numbers("document").tolist()
         with tokens or nullcontext() as keeper:
-            texts: dict[Callable[[Path], Path], Callable[[], Iterator[str]]] = {
+            texts: dict[Callable[[Path], Path], Callable[[], Iterable[str]]] = {
                 overview_path: lambda: (each.overview for each in documents),
                 descriptions_path: lambda: (each.text for each in described),
-                Path: lambda: (unit.ranker_text for unit in units),
+                Path: lambda: in_context(model, (unit.ranker_text for unit in units), units.numbers("document")),
             }
             if not pretrained:
                 del texts[descriptions_path]
-            known = {of: KnownVectors(of(earlier), bits) for of in texts}
-            kept = {Path: keeper}
-            costs = {of: list(efforts(each(), known[of], journal, kept.get(of))) for of, each in texts.items()}
+            had = {of: KnownVectors(of(earlier), bits) for of in texts}
+            keepers: dict[Callable[[Path], Path], TokenWriter | None] = {Path: keeper}
+            costs = {of: list(efforts(each(), had[of], journal, keepers.get(of))) for of, each in texts.items()}
             spent, start = np.cumsum([0, *chain.from_iterable(costs.values())]), 0
             say(stage, 0, total)  # the time left is reckoned from here
             for of, each in texts.items():
                 encode_texts(
-                    in_context(model, each(), of_documents) if of is Path else each(),
+                    each(),
                     len(costs[of]),
                     model,
                     of(path),
-                    known[of],
+                    had[of],
                     journal,
-                    tokens=kept.get(of),
+                    tokens=keepers.get(of),
                     bits=bits,
-                    progress=lambda done, start=start: say(stage, int(total * spent[start + done] / spent[-1]), total),
+                    progress=lambda done, start=start: say(stage, int(total * spent[start + done] / spent[-1]), total),  # type: ignore[misc]
                 )
                 start += len(costs[of])
         if pretrained:
@@ -149,10 +148,8 @@ def make_vectors(
                 table, lexical = np.load(path, mmap_mode="r"), LexicalIndex(folder / "lexical", manifest["languages"])
                 share = reading_share(units, table, model.encode_queries, lexical, learned=is_read)
                 known = {"reads": share, "of": len(units), "learned": is_read}
-            facts |= known
-            facts["own_outlines"] = own
+            facts |= {**known, "own_outlines": own}
         write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
-        weights = fusion_weights(pretrained=pretrained)
         wanted = manifest.get("nearest", AUTO)
         enough = len(units) >= (FEWEST if wanted == APPROXIMATE else APPROXIMATE_FROM)
         if enough and wanted != EXACT and is_installed():
@@ -161,7 +158,7 @@ def make_vectors(
                 np.load(path, mmap_mode="r"),
                 np.load(overview_path(path), mmap_mode="r"),
                 units.numbers("document"),
-                weights.overview_share,
+                fusion_weights(pretrained=pretrained).overview_share,
                 (lambda done, _: progress("nearest vectors", done, len(units))) if progress else None,
             )
         fsync_tree(building.folder)

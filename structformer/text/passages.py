@@ -49,14 +49,10 @@ def prose_of(text: str, stretches: Sequence[Stretch]) -> str:
     return "".join((*kept, text[position:]))
 
 
-def section_stretches(section: Section) -> list[Stretch]:
-    """Return the stretches of a section's text that are not prose, from first to last."""
-    return [Stretch(block.kind, block.start, block.end) for block in _no_prose(section.blocks)] if section.marks else []
-
-
 def section_prose(section: Section) -> str:
     """A section's text with line ends in the place of code, tables and formulas."""
-    return prose_of(section.text, section_stretches(section))
+    blocks = _no_prose(section.blocks) if section.marks else ()
+    return prose_of(section.text, [Stretch(block.kind, block.start, block.end) for block in blocks])
 
 
 def section_passages(section: Section) -> Iterator[Passage]:

@@ -76,18 +76,15 @@ def stands_alone(text: str, fewest: int = FEWEST_WORDS, most: int = MOST_WORDS) 
     if not begun[:1].isalpha() or _POINTS.match(begun) or _GOES_ON.match(begun) or _REFERENCE.search(text, 1):
         return False
     words = [word.lower() for word in _WORD.findall(text)]
-    readable = sum(map(_is_readable, text))
+    readable = sum(  # letters, the marks that many scripts write vowels with, and common punctuation
+        char.isalpha() or char in _COMMON or (char > "\u02ff" and unicodedata.category(char)[0] == "M") for char in text
+    )
     return (
         (length != len(pieces) or len(words) >= max(fewest, 0.8 * length))  # of scripts without spaces one can't tell
         and readable >= _READABLE * len(text)
         and _POINTING.isdisjoint(words)
         and _POINTING_ELSEWHERE.isdisjoint(words)
     )
-
-
-def _is_readable(char: str) -> bool:
-    """Whether it is a letter, one of the marks that many scripts write vowels with, or common punctuation."""
-    return char.isalpha() or char in _COMMON or (char > "\u02ff" and unicodedata.category(char)[0] == "M")
 
 
 def is_imperative(text: str) -> bool:

@@ -12,14 +12,15 @@ import hashlib
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import WorkspaceError
+from structformer.models.sentence_encoder import SentenceEncoder
 from structformer.retrieval.documents.units import Units
 from structformer.retrieval.vectors.encoding import Vectors, digest_path, product
 from structformer.storage.files import read_errors
@@ -34,19 +35,6 @@ _RECORD = struct.Struct("<8sII")  # a text's digest, its tokens, the check sum o
 Tokens = npt.NDArray[np.int8]
 # (dimensions,) its vector; (tokens, axes) of its tokens for a second look
 EncodedQuery = tuple[Vectors, Vectors | None]
-See = Callable[[int, Vectors], None]
-
-
-class TokenEncoder(Protocol):
-    """An encoder that also gives the vectors of tokens, of which it pools its own."""
-
-    def encode_documents_with_tokens(self, documents: Sequence[str], see: See) -> Vectors:
-        """(documents, dimensions) float32, unit length. see(place, (tokens, hidden) float32): called for each text."""
-        ...
-
-    def encode_queries_with_tokens(self, queries: Sequence[str], see: See) -> Vectors:
-        """Return the same of queries."""
-        ...
 
 
 def look_files(name: str) -> list[str]:
@@ -68,7 +56,7 @@ def own_outlines(units: Units) -> float:
     return round(float(np.clip((_ALL_ALIKE - share) / (_ALL_ALIKE - _ALONE), 0.0, 1.0)), 3)
 
 
-def principal_axes(units: Units, encoder: TokenEncoder) -> Vectors:
+def principal_axes(units: Units, encoder: SentenceEncoder) -> Vectors:
     """(hidden, DIMENSIONS) float32: those along which the token vectors of an even sample of the units differ most."""
     some = np.unique(np.linspace(0, len(units) - 1, min(_SAMPLE, len(units))).astype(int)).tolist()
     total = np.zeros((1, 1))
@@ -126,7 +114,7 @@ class TokenWriter:
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._places or digest in self._known
 
-    def encode(self, encoder: TokenEncoder, digests: Sequence[bytes], texts: Sequence[str]) -> Vectors:
+    def encode(self, encoder: SentenceEncoder, digests: Sequence[bytes], texts: Sequence[str]) -> Vectors:
         """Return vectors of texts, whose token vectors are kept."""
 
         def see(place: int, hidden: Vectors) -> None:
@@ -196,7 +184,7 @@ class SecondLook:
 
 
 def encoded_queries(encoder: Any, look: SecondLook | None, queries: Sequence[str]) -> list[EncodedQuery]:
-    """Each query's vector, and those of its tokens on a look's axes. encoder: a TokenEncoder where there is a look."""
+    """Each query's vector, and those of its tokens on a look's axes. encoder: a SentenceEncoder with a look."""
     if look is None:
         return [(vector, None) for vector in encoder.encode_queries(queries)]
     tokens: dict[int, Vectors] = {}
