@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from structformer.cli.evaluate import judged, judged_option, read_beir, show
     from structformer.cli.hits_view import show_hits, show_search
     from structformer.cli.ingest import base_url_option
+    from structformer.cli.log_file import log, log_files
     from structformer.cli.progress import PROGRESS_LINES
     from structformer.cli.search import as_text
     from structformer.cli.searching import fresh_index, opened, search_options, stale_option
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
     from structformer.cli.training_view import of_first_process, print_result, watched
 
 __all__ = [
-    "PROGRESS_LINES", "BriefCommand", "Number", "Output", "OutputPath", "WorkspacePath", "as_text",
-    "base_url_option", "check_corpus", "chosen_options", "common_options", "completed", "default_option",
-    "force_option", "fresh_index", "judged", "judged_option", "named", "of_first_process", "opened", "path_option",
+    "PROGRESS_LINES", "BriefCommand", "Number", "Output", "OutputPath", "WorkspacePath", "as_text", "base_url_option",
+    "check_corpus", "chosen_options", "common_options", "completed", "default_option", "force_option", "fresh_index",
+    "judged", "judged_option", "log", "log_files", "named", "of_first_process", "opened", "path_option",
     "print_result", "printable", "read_beir", "read_option_file", "save_config", "search_options", "seconds",
-    "several_option", "show", "show_hits", "show_search", "stale_option", "table", "threads_option",
-    "training_flags", "watched",
+    "several_option", "show", "show_hits", "show_search", "stale_option", "table", "threads_option", "training_flags",
+    "watched",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

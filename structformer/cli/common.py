@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from structformer.cli.log_file import log
 from structformer.cli.progress import Report, StageReport, lines_of_stages, progress_bar, progress_of_stages
 from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError
@@ -57,18 +58,20 @@ class Output:
 
     def say(self, text: str = "") -> None:
         """A remark; silent with --quiet and --json."""
-        if not self.quiet and not self.as_json:
-            click.echo(named(text))
+        self._print(text, not self.quiet and not self.as_json)
 
     def note(self, text: str) -> None:
         """A remark on what goes on, beside the result."""
-        if not self.quiet:
-            click.echo(named(text), err=True)
+        self._print(text, not self.quiet, err=True)
 
     def result(self, text: str) -> None:
         """A result in words; with --json it is left out."""
-        if not self.as_json:
-            click.echo(named(text))
+        self._print(text, not self.as_json)
+
+    def _print(self, text: str, shown: bool, *, err: bool = False) -> None:
+        log(text := named(text))
+        if shown:
+            click.echo(text, err=err)
 
     def json(self, value: Any) -> None:
         """A result as JSON, with --json."""

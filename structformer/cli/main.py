@@ -1,6 +1,7 @@
 """The `structformer` command: finds the module of the command asked for, and turns expected failures into one line."""
 
 import io
+import logging
 import os
 import signal
 import sqlite3
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from structformer._version import __version__
+from structformer.cli.log_file import close_log, log, open_log
 from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError, is_out_of_memory
 from structformer.extras import needed_for
@@ -35,6 +37,7 @@ _SECTIONS = ("Read", "Search", "Serve", "Learn", "Measure", "Share")
 _NAMES_ONLY = ("Research", "More")
 
 _INTERRUPTED = "interrupted"
+_LOG_FILE = "STRUCTFORMER_LOG_FILE"
 _PATIENCE = 0.6  # seconds that an interrupted command has to tidy up by itself
 
 
@@ -146,13 +149,24 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="structformer")
-def app() -> None:
+@click.option(
+    "--log-file",
+    type=click.Path(dir_okay=False),
+    envvar=_LOG_FILE,
+    help=f"Append what the command says, warnings and errors to this file, with time and level.  [env: {_LOG_FILE}]",
+)
+@click.pass_context
+def app(ctx: click.Context, /, log_file: str | None) -> None:
     """Turn a structured corpus into a custom retriever, without annotations.
 
     \b
     structformer up ./docs          read, index and train, with a search page
     structformer search "how do I"  search
     """
+    if log_file:
+        os.environ.pop(_LOG_FILE, None)  # what the commands say that this one begins, it says itself
+        open_log(log_file)
+        log(f"structformer {ctx.invoked_subcommand} ({__version__})")
 
 
 def _end_when_interrupted() -> None:
@@ -177,8 +191,14 @@ def _end_when_interrupted() -> None:
 
 
 def _leave() -> NoReturn:
-    click.echo(_INTERRUPTED, err=True)
+    _say_why(_INTERRUPTED)
     os._exit(130)
+
+
+def _say_why(text: str) -> None:
+    """Say why a command ends."""
+    click.echo(text, err=True)
+    log(text, logging.ERROR)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -186,7 +206,8 @@ def main(arguments: list[str] | None = None) -> None:
     if watched := arguments is None and os.name == "posix":
         _end_when_interrupted()
         warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"  # no line of ours
-    asked = next(iter(arguments or sys.argv[1:]), "")
+    given = arguments or sys.argv[1:]
+    asked = next(iter(given[2:] if given[:1] == ["--log-file"] else given), "")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows another, and ends nothing
             stream.reconfigure(errors="replace")
@@ -197,36 +218,38 @@ def main(arguments: list[str] | None = None) -> None:
     except (click.exceptions.Abort, KeyboardInterrupt):
         if watched:
             _leave()  # libraries' threads may take long to end
-        click.echo(_INTERRUPTED, err=True)
+        _say_why(_INTERRUPTED)
         code = 130
     except click.ClickException as error:
         error.show()
+        log(error.format_message(), logging.ERROR)
         code = error.exit_code
     except click.exceptions.Exit as error:
         code = error.exit_code
     except StructformerError as error:
         from structformer.cli.common import named
 
-        click.echo(f"error: {named(str(error))}", err=True)
+        _say_why(f"error: {named(str(error))}")
         code = error.exit_code
     except BrokenPipeError:
         # The reader of our output has gone (`| head`); without this, Python complains once more while exiting.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        click.echo(f"error: {error.strerror or error}{f' ({error.filename})' if error.filename else ''}", err=True)
+        _say_why(f"error: {error.strerror or error}{f' ({error.filename})' if error.filename else ''}")
         code = 1
     except sqlite3.Error as error:
-        click.echo(f"error: {error}", err=True)
+        _say_why(f"error: {error}")
         code = 1
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        click.echo(f"error: out of memory{f' ({error})' if str(error) else ''}".partition("\n")[0], err=True)
+        _say_why(f"error: out of memory{f' ({error})' if str(error) else ''}".partition("\n")[0])
         code = 1
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # of libraries in Rust, which is no Exception
             raise
-        click.echo("error: a library gave up; it may lack memory, or files that may be open (ulimit -n)", err=True)
+        _say_why("error: a library gave up; it may lack memory, or files that may be open (ulimit -n)")
         code = 1
+    close_log(code)
     sys.exit(code)

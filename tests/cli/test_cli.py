@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import structformer
 from structformer.cli.main import app, main
 from structformer.workspace import Workspace
 
@@ -514,3 +515,22 @@ def test_ctrl_c_ends_a_command_with_one_line_and_its_code(tmp_path, busy):
     finally:
         process.kill()
     assert (said.split(), process.returncode) == (["interrupted"], 130)
+
+
+def test_any_command_writes_a_log_file(run, pages, monkeypatch):
+    log = Path("run.log")
+    assert run("--log-file", log, "ingest", pages, "-q").code == 0
+    assert run("--log-file", log, "search", "rope", "-w", "none").code != 0
+    lines = [line.split(" ", 3) for line in log.read_text().splitlines()]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}", " ".join(line[:2])) for line in lines)
+    said = [(level, text) for _, _, level, text in lines]
+    assert said[0] == ("INFO", f"structformer ingest ({structformer.__version__})")
+    assert any(level == "INFO" and "documents" in text for level, text in said)  # also with --quiet
+    assert [level for level, _ in said[-2:]] == ["ERROR", "INFO"]
+    assert said[-1][1] == "exit code 1"
+    monkeypatch.setenv("STRUCTFORMER_LOG_FILE", "named.log")
+    before = log.read_text()
+    run("check")
+    assert "structformer check" in Path("named.log").read_text()
+    assert log.read_text() == before
+    assert "run.log" in run("--log-file", "none/run.log", "check").err

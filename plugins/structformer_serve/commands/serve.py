@@ -18,6 +18,7 @@ from structformer.cli import (
     common_options,
     default_option,
     fresh_index,
+    log_files,
     path_option,
     several_option,
 )
@@ -125,7 +126,7 @@ def log_requests(wanted: bool) -> None:
     log.propagate = False
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
-    log.handlers = [handler]
+    log.handlers = [handler, *log_files()]
 
 
 @click.command(

@@ -33,8 +33,9 @@ class StepsView:
         if self._bar is None:
             self._out.note(printable(text))
         elif not self._out.quiet:
-            from structformer.cli import named
+            from structformer.cli import log, named
 
+            log(text)
             self._bar.console.print(named(printable(text)), markup=False, highlight=False, soft_wrap=True)
 
     def __call__(self, progress: StepProgress | None) -> None:
