@@ -19,7 +19,7 @@ LINES = {
     "agent": 532,
     "asciidoc": 1_454,
     "cluster": 113,
-    "core": 39_932,
+    "core": 40_003,
     "demo": 208,
     "devkit": 1_423,
     "engines": 1_167,
@@ -35,7 +35,7 @@ LINES = {
     "papers": 2_101,
     "records": 539,
     "rst": 1_377,
-    "serve": 8_445,
+    "serve": 8_447,
     "sites": 1_919,
     "web": 1_189,
     "webformer": 807,
@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_558,
     "readers": 19_542,
     "research": 7_385,
-    "all": 85_249,
+    "all": 85_322,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
