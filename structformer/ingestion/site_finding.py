@@ -169,7 +169,9 @@ def _placed(
         return None  # what generators make, or keep for themselves
     base = base_of(source)
     base, label = (given, f"{source.label}/" if source.label else "") if base is None else (base, "")
-    root, below = label + _path(_inside(pages, base)), _path(_inside(base, pages))
+    inside = (_inside(pages, base), _inside(base, pages))
+    above, below = ("".join(f"{part}/" for part in parts) for parts in inside)
+    root = label + above
     base_url = facts.base_url if is_address(facts.base_url) else ""
     site = Site(base_url, facts.rule, root, within + below, "", facts.name, generator.name, facts.outside, facts.lower)
     return Found(site, (), generator, given, pages, root, below, folder, name)
@@ -177,10 +179,6 @@ def _placed(
 
 def _inside(folder: Path, other: Path) -> tuple[str, ...]:
     return folder.relative_to(other).parts if folder.is_relative_to(other) else ()
-
-
-def _path(parts: tuple[str, ...]) -> str:
-    return "".join(f"{part}/" for part in parts)
 
 
 def _told_by_pages(folder: Path, label: str) -> Site:

@@ -295,14 +295,10 @@ def bert_graph(
         output = (_scored(built, form, weights, x), FLOAT, ("texts", 1))
     else:
         output = (built.add("Reshape", [x, "text_shape"], HIDDEN), FLOAT, ("texts", "tokens", form.hidden))
-    names = ["input_ids", "attention_mask", *(["token_type_ids"] if _typed(form) else [])]
+    names = ["input_ids", "attention_mask", *(["token_type_ids"] if form.types > 1 else [])]
     inputs: list[Value] = [(name, INT64, ("texts", "tokens")) for name in names]
     data = model(built.nodes, list(built.tensors.values()), inputs, [output])
     return BertGraph(data, weights.path.parent, form.longest)
-
-
-def _typed(form: _Form) -> bool:
-    return form.types > 1
 
 
 def _embedded(built: _Builder, form: _Form) -> str:
@@ -310,7 +306,7 @@ def _embedded(built: _Builder, form: _Form) -> str:
     hidden, zero = form.hidden, built.constant("zero", np.zeros(1, np.int64))
     word = built.rows(_WORDS, hidden, "input_ids", "words")
     types = built.weight("embeddings.token_type_embeddings.weight", (form.types, hidden))
-    kind = built.add("Gather", [types, "token_type_ids" if _typed(form) else zero], "kinds")
+    kind = built.add("Gather", [types, "token_type_ids" if form.types > 1 else zero], "kinds")
     table = built.weight("embeddings.position_embeddings.weight", (form.positions, hidden))
     if form.padding is None:
         built.add("Shape", ["input_ids"], "tokens", start=1, end=2)

@@ -67,11 +67,8 @@ def is_called(opened: Searched, document: int, query: str) -> bool:
     """Whether a document has this title, with the site's name behind it or without, in one word or in several."""
     asked, title = comparable(query), str(opened.documents.value(document, "title"))
     ways = {comparable(title), comparable(_SITE_NAME.split(title)[0])} if asked else set()
-    return asked in ways or (len(asked.split()) == 1 and _joined(asked) in map(_joined, ways))
-
-
-def _joined(title: str) -> str:
-    return title.translate(_JOINTS)
+    in_one = {way.translate(_JOINTS) for way in ways}
+    return asked in ways or (len(asked.split()) == 1 and asked.translate(_JOINTS) in in_one)
 
 
 def put_first(ranking: Ranking, units: Sequence[int]) -> None:

@@ -220,8 +220,9 @@ class Samples:
         )
         texts = self._file(part, "texts")
         read = [texts.get_batch(text // BATCH_ROWS).column(0)[text % BATCH_ROWS].as_py() for text in documents]
-        size = len(sections)
-        return Example(task, _repeat(queries, size), _repeat(read, size), document_id, tuple(sections))
+        # Of equal texts one is kept.
+        asked, given = (tuple(each) * (len(sections) // len(each)) for each in (queries, read))
+        return Example(task, asked, given, document_id, tuple(sections))
 
     def _file(self, part: str, table: str) -> pa.ipc.RecordBatchFileReader:
         key = f"{part}/{table}"
@@ -248,7 +249,3 @@ def write_examples(folder: Path, examples: Iterable[Example]) -> dict[str, int]:
             writer.next_document()
             writer.add(example)
     return dict(writer.counts)
-
-
-def _repeat(texts: list[str], size: int) -> tuple[str, ...]:
-    return tuple(texts) if len(texts) == size else tuple(texts) * size

@@ -23,6 +23,7 @@ PAGES = {
     "disk.md": "# File system\n\nWhere files are.\n",
     "deck log.md": "# Daily notes\n\nOf the deck.\n",
     "part.md": "# Spare parts\n\nScrew AB-12/34-C, patch KB5001330; write to `help@ships.example`.\n",
+    "norms.md": "# Norms\n\nMade by ISO 9001:2015 and RFC 2119; error 404 is shown, Oars 3.11 and 3.12 are needed.\n",
     "net.md": "# הרשת\n\nחיבור לרשת מהמחשב.\n",
     "mount.md": "# Mount\n\nMount a filesystem; a file system is a filesystem. The filesystem is mounted.\n",
 }
@@ -87,6 +88,32 @@ def test_the_neighbour_of_a_code_is_no_sure_answer(retriever):
         assert unknown.absent_name in query
     for query in ("KB5001330", "AB-12/34-C", "help@ships.example", "how is CVE-2031-1234 mended?"):
         assert not retriever.search(query).absent_name, query
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["CVE 2031 1235", "CVE-2031 1235", "ISO 9001:2016", "RFC 9999", "Oars 3.99", "error 1234", "KB 5001331"],
+)
+def test_a_word_and_numbers_are_one_name_which_a_page_has_whole(retriever, query):
+    unknown = retriever.search(query)
+    assert unknown.absent_name == query
+    assert not unknown.confident
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("CVE 2031 1234", "CVE-2031 1234", "ISO 9001:2015", "iso 9001", "RFC 2119?", "KB 5001330", "errors 404"),
+        *("oars 3.11 release", "oars 3.12 3.11", "error 404 page", "top 10 sails"),
+    ],
+)
+def test_a_word_and_numbers_that_a_passage_has_together_are_not_doubted(retriever, query):
+    assert not retriever.search(query).absent_name
+
+
+def test_of_codes_alone_the_one_that_no_page_has_is_named(retriever):
+    assert retriever.search("KB5001330 CVE-2031-1234").absent_name == ""
+    assert retriever.search("KB5001330 KB5001331").absent_name == "KB5001331"
 
 
 def test_the_section_whose_heading_is_asked_for_comes_before_others_of_its_page(tmp_path):

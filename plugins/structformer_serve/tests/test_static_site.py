@@ -480,7 +480,7 @@ def test_release_logs_versions_and_names_that_no_page_has_are_as_on_the_server(p
     pages = {
         "docs/CHANGELOG.md": f"# Changelog\n\n{notes}",
         "docs/sails.md": "# Sails\n\nReefing the main sail takes in the reef, so that the ship heels less in wind.\n",
-        "docs/code.md": "# CVE-2031-1234\n\nMended in the anchor; `help@ships.example` knows.\n",
+        "docs/code.md": "# CVE-2031-1234\n\nMended in the anchor by ISO 9001:2015; `help@ships.example` knows.\n",
         **{f"docs/fill{number}.md": f"# Rope {number}\n\nA rope of {number} strands.\n" for number in range(8)},
     }
     write_pages(tmp_path, pages)
@@ -498,9 +498,10 @@ def test_release_logs_versions_and_names_that_no_page_has_are_as_on_the_server(p
         for query in ("reefing the main sail", "main sail in v1.3", "v1.3", "changelog of the main sail"):
             assert page.evaluate(search, query)[0] == retriever.search(query)[0].document_id, query
         assert page.evaluate(search, "reefing the main sail")[0] == "sails.md"
-        for query in ("CVE-2031-1235", "how is CVE-2031-1235 mended", "sales@ships.example"):
+        absent = ("CVE-2031-1235", "CVE 2031 1235", "how is CVE-2031-1235 mended", "ISO 9001:2016", "rope 12")
+        for query in (*absent, "sales@ships.example", "CVE-2031-1234 CVE-2031-1236"):
             assert page.evaluate(search, query)[1:] == [[retriever.search(query).absent_name], False], query
-        for query in ("CVE-2031-1234", "help@ships.example"):
+        for query in ("CVE-2031-1234", "CVE 2031 1234", "ISO 9001:2015", "help@ships.example"):
             assert page.evaluate(search, query) == ["code.md", [], True], query
 
 

@@ -26,6 +26,7 @@ _NO_PROSE = re.compile(r"[^\w\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[^\W\d][\w-]*(?:[_=@
 _CODE = re.compile("[a-z][A-Z]|[A-Za-z]{2}[0-9]|[A-Z][0-9]{2}")  # a word that cannot be prose either
 # A number by which something is referred to: CVE-2031-1234, KB5001330. A page with the next one answers nothing.
 REFERENCE = re.compile(r"(?<![\w-])(?:[A-Za-z]+[-_](?:\d+[-_])*\d{3,}|[A-Z]+\d{3,})(?![\w-])")
+_NUMBERED = re.compile(r"([^\W\d][^\s\d]*)(?<![:._/-])[\s:._/-]+(\d\w*(?:[\s:._/-]+\d\w*)*)")  # RFC 2119, ISO 9001:2015
 _OF_RELEASES = re.compile("(?:versions?|releases?|notes|change[sd]?|changelog)[?:]?", re.I)
 _GOES_ON = re.compile(r"[-./\w]")  # after a part of a name that is not the end of it
 _WHOLE, _AMONG_WORDS = 12.0, 4.0  # what a query's only name counts beside its words; what those in a longer query do
@@ -63,10 +64,9 @@ class Names:
             queries = [*filter(None, map(self.literal, ways))]
             return tantivy.Query.boost_query(tantivy.Query.disjunction_max_query(queries), _WHOLE) if queries else None
         known = [self.known(chunk) for chunk in chunks if len(chunk) <= LONGEST and _NO_PROSE.match(chunk)]
+        releases = map(self.known, filter(VERSION.fullmatch, chunks))
         names = [name for name, count in (*known, *codes.items()) if 0 < count <= _RARE]
-        names += [
-            name for name, count in map(self.known, filter(VERSION.fullmatch, chunks)) if 0 < count <= _OF_A_RELEASE
-        ]
+        names += [name for name, count in releases if 0 < count <= _OF_A_RELEASE]
         names += [*self.spellings(query), *self._sayings(query)]
         queries = [*filter(None, map(self.literal, names))]
         return tantivy.Query.boost_query(either(queries), _AMONG_WORDS) if queries else None
@@ -85,9 +85,8 @@ class Names:
             return None  # the signs are what it is
         telling = [(place, word) for place, word in enumerate(words) if self._rows.analyzers[EXACT].analyze(word)]
         if len(telling) > 1:
-            return tantivy.Query.phrase_query(
-                self._rows.schema, EXACT, [(at - telling[0][0], word) for at, word in telling]
-            )
+            phrase: list[str | tuple[int, str]] = [(at - telling[0][0], word) for at, word in telling]
+            return tantivy.Query.phrase_query(self._rows.schema, EXACT, phrase)
         if telling:
             return self._rows.term(EXACT, telling[0][1])
         terms = dict.fromkeys(self._rows.analyzer.analyze(" ".join(words)))
@@ -95,8 +94,7 @@ class Names:
 
     def holding(self, text: str) -> list[int]:
         """Return the rows that have a text as it is written; of one with small words the first that may have it."""
-        query = self.literal(text)
-        if query is None:
+        if (query := self.literal(text)) is None:
             return []
         many = _LOOKED_UP if self.has_small_words(text) else max(1, self._rows.searcher.num_docs)
         return [row for row, _ in self._rows.ranked(query, many)]
@@ -123,18 +121,32 @@ class Names:
 
     def absent(self, query: str) -> str:
         """Return the name that a query is, stop words ignored, or the only reference number in it, if no row has all of
-        it, or the name at its end or before a value; else "".
+        it, or the name at its end or before a value; of a word and numbers, if no row has them together; else "".
         """
         chunks = self._telling(query.split()[:LONGEST_PHRASE])
-        names = chunks if len(chunks) == 1 else REFERENCE.findall(" ".join(chunks))
-        name = names[0].strip(_AROUND) if len(names) == 1 else ""
+        whole = " ".join(chunks).strip(_AROUND)
+        if len(chunks) > 1 and (parts := _NUMBERED.fullmatch(whole)) and not RUN.search(whole):
+            return "" if self.whole_spellings(whole) or self._beside(parts[1], parts[2].split()) else whole
+        is_listed = all(map(REFERENCE.fullmatch, chunks))
+        names = chunks if len(chunks) == 1 or is_listed else REFERENCE.findall(whole)
+        return next(filter(self._lacks, names), "").strip(_AROUND) if is_listed or len(names) == 1 else ""
+
+    def _lacks(self, name: str) -> bool:
+        """Whether no row has a name that is written as no prose is."""
+        name = name.strip(_AROUND)
         written = _NO_PROSE.match(name) or name.isupper() or any(map(str.isdigit, name))
         if RUN.search(name) or not (REFERENCE.fullmatch(name) or (written and len(bare_words(name).split()) > 1)):
-            return ""
+            return False
         around = {part: normal(name).partition(part)[::2] for part in names_of(name).split()}
         ends = [part for part, (at, rest) in around.items() if not (at.endswith("@") or _GOES_ON.match(rest))]
         held = self._held(ends) or self.whole_spellings(name) or self._codes([name])
-        return "" if held or (not self.has_small_words(name) and self.holding(name)) else name
+        return not (held or (not self.has_small_words(name) and self.holding(name)))
+
+    def _beside(self, word: str, numbers: Iterable[str]) -> list[tuple[int, float]]:
+        """Return a row that has a word, in any form, and numbers as they are written."""
+        terms = self._rows.analyzer.analyze(spaced(word))
+        parts = [self._rows.any_of_terms(terms, ("text", "title", "path"))] if terms else []
+        return self._rows.ranked(all_of([*parts, *filter(None, map(self.literal, numbers))]), 1)
 
     def _telling(self, chunks: Iterable[str]) -> list[str]:
         """Return those that are more than function words, or than "release notes" beside a version."""

@@ -343,24 +343,47 @@ class Search {
 
   /**
    * The name that a query is, function words ignored, or the only reference number in it, if no passage has that whole, or the name that it ends with
-   * or that stands before a value (structformer/retrieval/words/names.py); else "".
+   * or that stands before a value; of a word and numbers, if no passage has them together (structformer/retrieval/words/names.py); else "".
    */
   async absentName(text) {
     const [, telling] = await this.chunks(text);
-    const all = telling.length === 1 ? telling : telling.join(" ").match(this.reference) || [];
-    const name = all.length === 1 ? all[0].replace(/^[?!.,;:()[\]'"`“”]+|[?!.,;:()[\]'"`“”]+$/gu, "") : "";
+    const bare = (each) => each.replace(/^[?!.,;:()[\]'"`“”]+|[?!.,;:()[\]'"`“”]+$/gu, "");
+    const whole = bare(telling.join(" "));
+    const parts = telling.length > 1 && !this.runs.test(whole) ? whole.match(NUMBERED) : null;
+    if (parts) return (await this.together(whole, parts[1], parts[2].split(/\s+/u))) ? "" : whole;
+    const listed = telling.every((each) => this.isReference(each));
+    const names = telling.length === 1 || listed ? telling : whole.match(this.reference) || [];
+    if (names.length > 1 && !listed) return "";
+    for (const name of names.map(bare)) if (await this.lacks(name)) return name;
+    return "";
+  }
+
+  isReference(name) {
+    return (name.match(this.reference) || [])[0] === name;
+  }
+
+  /** Whether no passage has a name that is written as no prose is. */
+  async lacks(name) {
     const { words, spaced, names } = this.cut(name);
     const written = NO_PROSE.test(name) || (name !== name.toLowerCase() && name === name.toUpperCase()) || /\p{N}/u.test(name);
-    if (this.runs.test(name) || !((name.match(this.reference) || [])[0] === name || (written && words.length > 1))) return "";
+    if (this.runs.test(name) || !(this.isReference(name) || (written && words.length > 1))) return false;
     const isEnd = (part) => {
       const at = normal(name).indexOf(part);
       return !normal(name).slice(0, Math.max(0, at)).endsWith("@") && !/^[-./\w]/.test(normal(name).slice(at + part.length));
     };
     const codes = (name.match(WORD) || []).filter((word) => CODE.test(word)).map(normal);
     const ways = [...names.filter(isEnd), ...joined(words.length > 1 ? words : spaced.slice(words.length)), ...(await this.inTwo(words.length > 1 ? [] : words)), ...codes];
-    for (const way of ways) if ((await this.written(way)).length) return "";
+    for (const way of ways) if ((await this.written(way)).length) return false;
     const small = await Promise.all(words.map((word) => this.unsaid(word)));
-    return !small.includes(true) && (await this.holding(name)).units.length ? "" : name;
+    return small.includes(true) || !(await this.holding(name)).units.length;
+  }
+
+  /** Whether a passage has a word and numbers in one name, or the word, in any form, and the numbers as they are written. */
+  async together(whole, word, numbers) {
+    for (const way of joined(this.cut(whole).words)) if ((await this.written(way)).length) return true;
+    const any = this.cut(word).words.map(async (each) => [...(await this.postings(each, false, true)).keys()]);
+    const held = await Promise.all(numbers.map(async (number) => (await this.holding(number)).units));
+    return inAll([(await Promise.all(any)).flat(), ...held]).length > 0;
   }
 
   /** The names that count much in a query: the one that it is, but for function words, or rare ones that cannot be prose. */
@@ -626,6 +649,7 @@ const SIGNS = /[!#$%&*+\-/:<=>?@\\^|~]+/g;
 // What cannot be hyphenated prose, "and/or", a number or a file's suffix.
 const NO_PROSE = /^(?:[^\p{L}\p{N}_\s.]{0,3}-{1,2}[A-Za-z]|[^\s.]*[\p{L}_][\p{L}\p{N}_-]*(?:[_=@:\\$%]|->|\.(?=[\p{L}_]{2}))|[/$%#@~][\p{L}\p{N}_])/u;
 const CODE = /[a-z][A-Z]|[A-Za-z]{2}[0-9]|[A-Z][0-9]{2}/; // a word that cannot be prose either
+const NUMBERED = /^([\p{L}_][^\s\d]*)(?<![:._/-])[\s:._/-]+(\d[\p{L}\p{N}_]*(?:[\s:._/-]+\d[\p{L}\p{N}_]*)*)$/u; // RFC 2119, ISO 9001:2015
 const OF_RELEASES = /^(?:versions?|releases?|notes|change[sd]?|changelog)[?:]?$/i;
 const RELEASE = /^v?[0-9]+(?:\.[0-9]+)+$/;
 const PLAIN = /^\p{L}{3,}[?.!,]?$/u; // a word without signs and digits
