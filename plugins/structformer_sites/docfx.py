@@ -30,9 +30,8 @@ def _folders(text: str) -> tuple[tuple[str, str], ...]:
 
 def _published(path: str, metadata: Mapping[str, Any], source: SourceFile) -> Iterator[str]:
     """Yield the paths of a page on its site; only front matter of its kind makes it look."""
-    if not any(key == "uid" or key.startswith("ms.") for key in metadata):
-        return
-    if (settings := source.above(_SETTINGS, _FARTHEST)) is None:
+    is_its = any(key == "uid" or key.startswith("ms.") for key in metadata)
+    if (settings := source.above(_SETTINGS, _FARTHEST) if is_its else None) is None:
         return
     folder = settings.path.rpartition("/")[0]
     try:

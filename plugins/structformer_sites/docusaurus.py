@@ -18,7 +18,7 @@ from structformer.formats import (
     SourceFile,
 )
 
-from structformer_sites.navigation import prefixes
+from structformer_sites.navigation import prefixes, text_at
 from structformer_sites.places import place
 from structformer_sites.settings import SCRIPTS, address, load, objects, text_of
 
@@ -75,13 +75,10 @@ def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
     for item, label in listed:
         if item.endswith("/"):  # a folder, in the order that Docusaurus generates
             below = item.removeprefix("./")
-            yield from (NavEntry(page.path, _label(page)) for page in pages if page.path.startswith(below))
+            inside = (page for page in pages if page.path.startswith(below))
+            yield from (NavEntry(page.path, text_at(page.metadata, "sidebar_label")) for page in inside)
         elif item in ids:
-            yield NavEntry(ids[item].path, label or _label(ids[item]))
-
-
-def _label(page: SitePage) -> str:
-    return text_of(page.metadata.get("sidebar_label"))
+            yield NavEntry(ids[item].path, label or text_at(ids[item].metadata, "sidebar_label"))
 
 
 def listed_in(script: str) -> list[tuple[str, str]]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from structformer.formats import NavEntry, SitePage, is_external, join, path_names, split_fragment, without_suffix
 
+from structformer_sites.settings import path_in
+
 _DEEPEST = 40  # lists in each other
 # A link of Markdown, its text without brackets but of one level: "* [The `x` option](x.md)".
 _LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]\(\s*<?([^()<>\n]*?)>?(?:\s+\"[^\"\n]*\")?\s*\)")
@@ -101,17 +103,11 @@ def prefixes(parts: Sequence[str]) -> list[str]:
 
 def number_of(values: Mapping[str, Any], key: str) -> float:
     """Return a number of front matter; infinity if there is none, or 0."""
-    value = _at(values, key)
+    value = path_in(values, *key.split("."))
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value else inf
 
 
 def text_at(values: Mapping[str, Any], key: str) -> str:
     """Return a text of front matter; "" if there is none."""
-    value = _at(values, key)
+    value = path_in(values, *key.split("."))
     return value if isinstance(value, str) else ""
-
-
-def _at(values: Any, key: str) -> Any:
-    for part in key.split("."):
-        values = values.get(part) if isinstance(values, Mapping) else None
-    return values

@@ -182,14 +182,17 @@ def _value(tokens: Iterator[re.Match[str]], token: _Token, depth: int) -> tuple[
     """Return a value and the token after it. A computed value is None and passed over up to its comma or bracket."""
     value: Any = None
     if token is not None and token.lastgroup == "text":
-        value, token = _string(token[0]), next(tokens, None)
+        literal, token = token[0], next(tokens, None)
+        if literal[0] != "`" or "${" not in literal:  # a template with an expression is computed
+            value = re.sub(r"\\(.)", r"\1", literal[1:-1], flags=re.DOTALL)
     elif token is not None and token[0] in ("[", "{") and depth < _MAX_DEPTH:
         value, token = _inside(tokens, "]" if token[0] == "[" else "}", depth + 1), next(tokens, None)
     elif token is not None and token[0] == "(" and depth < _MAX_DEPTH:  # a literal after a comment with its type
         value, token = _value(tokens, next(tokens, None), depth + 1)
         token = next(tokens, None) if token is not None and token[0] == ")" else token
     elif token is not None and token.lastgroup == "name":
-        value, token = _plain_name(token[0]), next(tokens, None)
+        name, token = token[0], next(tokens, None)
+        value = (float if "." in name else int)(name) if _NUMBER.fullmatch(name) else _CONSTANTS.get(name)
         if token is not None and token[0] == "(" and depth < _MAX_DEPTH:  # a call has the object that it is given
             given, token = _value(tokens, next(tokens, None), depth + 1)
             value = given if isinstance(given, dict) else None
@@ -207,19 +210,6 @@ def _value(tokens: Iterator[re.Match[str]], token: _Token, depth: int) -> tuple[
             return _value(tokens, token, depth + 1)  # what holds if the computed value is none
         before = sign
     return value, token
-
-
-def _string(literal: str) -> str | None:
-    """Return the text of a literal in quotes; None of a template that has an expression."""
-    if literal[0] == "`" and "${" in literal:
-        return None
-    return re.sub(r"\\(.)", r"\1", literal[1:-1], flags=re.DOTALL)
-
-
-def _plain_name(name: str) -> bool | int | float | None:
-    if _NUMBER.fullmatch(name):
-        return float(name) if "." in name else int(name)
-    return _CONSTANTS.get(name)
 
 
 def _inside(tokens: Iterator[re.Match[str]], closing: str, depth: int) -> list[Any] | dict[str, Any]:

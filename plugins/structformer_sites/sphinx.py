@@ -11,7 +11,6 @@ from structformer_sites.settings import address, load, table_of, text_of
 
 # A conf.py without any of these is some other program's.
 _KEYS = frozenset("extensions project html_theme html_baseurl master_doc root_doc intersphinx_mapping".split())
-_SUFFIXES = (".rst", ".md", ".txt")
 _TOCTREE = re.compile(r"([ \t]*)\.\. toctree::|[ \t]*([`~:]{3,})\{toctree\}")
 _ENTRY = re.compile(r"(.*?)\s*<([^<>]+)>")  # Title <page>
 _MOST_PAGES = 5000  # that are looked through for toctrees
@@ -34,10 +33,9 @@ def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
     settings = load(files.settings, files.settings_text)
     root = text_of(settings.get("root_doc")) or text_of(settings.get("master_doc")) or "index"
     names = PageNames(files.pages)
-    known = {page.path for page in files.pages}
-    start = next((root + suffix for suffix in _SUFFIXES if root + suffix in known), "")
-    seen: dict[str, str] = {start: ""} if start else {}
-    waiting = [start] if start else []
+    start = names.entry(root)
+    seen = {start.path: ""} if start is not None else {}
+    waiting = [*seen]
     while waiting and len(seen) < _MOST_PAGES:
         path = waiting.pop()
         yield NavEntry(path, seen[path])

@@ -31,9 +31,8 @@ def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
     sidebar = _theme(load(files.settings, files.settings_text, _KEYS)).get("sidebar")
     for target, title in nested(sidebar, ("slug", "link", "directory"), ("label",)) if sidebar else [("", "")]:
         below = [page for page in files.pages if page.path.startswith(f"{target.strip('/')}/".lstrip("/"))]
-        if (entry := names.entry(target, title)) is not None and title:
-            yield entry
-        elif below:
+        entry = names.entry(target, title)
+        if below and (entry is None or not title):
             yield from by_weight(below, "sidebar.order", ("sidebar.label",))
         elif entry is not None:
             yield entry

@@ -6,6 +6,7 @@ from structformer.document import Document
 from structformer.formats import HtmlRules, SiteGenerator, promote_to_root
 
 _NUMBER = re.compile(r"(?:Appendix\s+)?(?:\d+|[A-Z])(?:\.\d+)*\s+(?=\S)")
+_MANUAL = re.compile(r"(?<=\S) *\((?:[^()]|\([^()]*\))*\)\Z")  # its name behind a title, which may hold brackets
 
 
 def _shape(document: Document, title: str, is_heading: bool) -> None:
@@ -27,25 +28,13 @@ def _shape(document: Document, title: str, is_heading: bool) -> None:
                 root.children += others[1:]
             document.title = _unnumbered(root.title, title)
             return
-    document.title = root.title = _without_manual(title) or document.title
+    document.title = root.title = _MANUAL.sub("", title).rstrip() or document.title
 
 
 def _unnumbered(heading: str, title: str) -> str:
     """Return a heading without the number of its section, unless the page's title begins with it as well."""
     number = _NUMBER.match(heading)
     return heading if number is None or title.startswith(number[0]) else heading[number.end() :]
-
-
-def _without_manual(title: str) -> str:
-    """The title of a page's head without the manual's name, which stands in brackets at its end and may hold some."""
-    if not title.endswith(")"):
-        return title
-    depth = 0
-    for place in range(len(title) - 1, 0, -1):
-        depth += (title[place] == ")") - (title[place] == "(")
-        if not depth:
-            return title[:place].rstrip() or title
-    return title
 
 
 TEXINFO = SiteGenerator(

@@ -23,6 +23,8 @@ GENERATORS = {
     "  {label: 'TLS/SSL', link: '/guide/tls/'}, {label: 'Authentication', slug: 'auth'}]})]});\n",
     "_quarto.yml": "website:\n  sidebar:\n    contents:\n      - {text: TLS/SSL, href: guide/tls.md}\n"
     "      - section: More\n        contents:\n          - {text: Authentication, href: auth.md}\n",
+    "_toc.yml": "format: jb-book\nroot: index\nparts:\n  - caption: Guide\n    chapters:\n      - file: guide/tls\n"
+    "        title: TLS/SSL\n        sections:\n          - {file: auth.md, title: Authentication}\n",
     "docusaurus.config.js": "module.exports = {title: 'Boats'};",
     "conf.py": "extensions = ['myst_parser']\n",
 }
@@ -69,6 +71,23 @@ def test_pages_read_without_a_corpus_have_the_titles_of_their_front_matter(tmp_p
     ):
         write_pages(tmp_path / key, {settings: text, page: f"---\n{key}: Logging in\n---\nText.\n"})
         assert [document.title for document in read((tmp_path / key / page).parent)] == ["Logging in"]
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        "format: jb-book\nroot: index\nchapters:\n- file: sails\n  title: Sails 🚢\n  sections:\n  - file: ropes/hemp\n",
+        "- file: index\n- part: Deck\n  chapters:\n  - {file: sails, title: Sails 🚢}\n  - file: ropes/hemp\n",  # before 2021
+    ],
+)
+def test_a_jupyter_book_has_its_contents_and_the_address_of_its_settings(contents, tmp_path):
+    settings = "title: Boats\nhtml:\n  baseurl: https://boats.example/manual\n"
+    pages = {"index.md": "# Home\n", "ropes/hemp.md": "# Hemp\n\nA rope.\n", "sails.md": "Canvas.\n"}
+    made = corpus(tmp_path, {"_toc.yml": contents, "_config.yml": settings, **pages})
+    assert [*made.navigation.ranks] == ["index.md", "sails.md", "ropes/hemp.md"]
+    assert {document.id: document.title for document in made.documents()}["sails.md"] == "Sails 🚢"
+    assert (made.site.generator, made.site.name) == ("jupyter", "Boats")
+    assert made.site.address_of("ropes/hemp.md", "ropes/hemp.md", {}) == "https://boats.example/manual/ropes/hemp.html"
 
 
 def test_all_titles_of_a_navigation_are_shown_and_found(tmp_path):
