@@ -44,7 +44,8 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
         path_option("--qrels", "Judgements: BEIR's or TREC's lines. Documents are named by their ids."),
         path_option(
             "--beir",
-            "A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv); or a BEIR name or id of ir_datasets.",
+            "A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv); or a BEIR name or id of ir_datasets; or a "
+            "ConTEB folder: documents and queries in Parquet files.",
         ),
         click.option("--dataset", metavar="ID", help="Queries and qrels of an ir_datasets id."),
         default_option(
@@ -128,7 +129,7 @@ def command(
     the corpus are compared, which needs no torch.
 
     The qrels judge documents by their ids, or sections by id#anchor; then both are shown. In a workspace without a
-    corpus --beir reads and indexes its corpus.jsonl first.
+    corpus --beir reads and indexes its documents first.
 
     Writes run files, report.json, report.md and report.html into a folder of their own. Exit code 1 when the qrels name
     documents that the corpus does not have, or queries that are not there (they are listed; the scores count unknown
@@ -168,15 +169,20 @@ def command(
 
 def read_beir(out: Output, beir: Path, workspace: Workspace) -> None:
     """Read and index the documents of a BEIR folder or data set."""
+    from structformer.evaluation.conteb import conteb_documents, is_conteb
     from structformer.evaluation.judgements import beir_dataset
     from structformer.ingestion import ingest
+    from structformer.ingestion.given_documents import change_given, given_rows
     from structformer.ingestion.ir_datasets_source import dataset_documents
     from structformer.retrieval.indexing import build_index
 
     with workspace.writing("structformer evaluate"), out.stages() as progress:
         folder = beir.is_dir()
-        corpus = beir / "corpus.jsonl" if folder else dataset_documents(beir_dataset(beir), workspace.datasets)
-        ingest(corpus, workspace, progress=progress)
+        if is_conteb(beir):
+            change_given(workspace, given_rows(conteb_documents(beir)))
+        else:
+            corpus = beir / "corpus.jsonl" if folder else dataset_documents(beir_dataset(beir), workspace.datasets)
+            ingest(corpus, workspace, progress=progress)
         build_index(workspace, progress=progress, say=out.note)
 
 
@@ -208,6 +214,7 @@ def judged(
     queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None, topic_parts: str
 ) -> list[tuple[str, Judgements]]:
     """Return the judged queries that the options name, each with a title. Raises UsageError naming file and line."""
+    from structformer.evaluation.conteb import conteb_judgements, is_conteb
     from structformer.evaluation.judgements import beir_judgements, dataset_judgements, read_judgements
 
     if bool(queries) != bool(qrels):
@@ -217,7 +224,7 @@ def judged(
         parts = [part.strip() for part in topic_parts.split(",")]
         sets.append((queries.parent.name or "judged queries", read_judgements(queries, qrels, parts)))
     if beir:
-        sets.append((beir.name, beir_judgements(beir)))
+        sets.append((beir.name, conteb_judgements(beir) if is_conteb(beir) else beir_judgements(beir)))
     if dataset:
         sets.append((dataset, dataset_judgements(dataset)))
     return sets

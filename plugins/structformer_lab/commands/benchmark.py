@@ -15,7 +15,7 @@ from structformer.extras import needed_for
 @default_option("--measures", "nDCG@10,R@100", "Measures of ir-measures, comma-separated.", metavar="LIST")
 @common_options
 def command(sets: Path, pipelines: tuple[str, ...], measures: str, workspace: Path, out: Output) -> int:
-    """Compare pipelines on each set of a benchmark: NanoBEIR, or a folder that holds BEIR folders.
+    """Compare pipelines on each set of a benchmark: NanoBEIR, or a folder of BEIR or ConTEB folders.
 
     A table for each measure has a row for each set and their mean in the last one. Every set is read and indexed in a
     workspace of its own in --workspace, once: a run that was stopped goes on with the next set. The reports of the sets
@@ -51,8 +51,10 @@ def command(sets: Path, pipelines: tuple[str, ...], measures: str, workspace: Pa
 
 def _sets(named: Path) -> list[Path]:
     """Return the sets of a benchmark. Raises UsageError if it has none."""
+    from structformer.evaluation import is_conteb
+
     if named.is_dir():
-        sets = sorted(path.parent for path in named.glob("*/queries.jsonl"))
+        sets = sorted(each for each in named.iterdir() if (each / "queries.jsonl").is_file() or is_conteb(each))
     elif str(named).lower() == "nanobeir":
         with needed_for("an id of ir_datasets"):
             from ir_datasets import registry
