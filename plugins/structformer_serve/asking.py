@@ -28,6 +28,7 @@ log = logging.getLogger("structformer.serve")
 REFUSAL = "These pages may not answer this, so no model was asked."
 UNCITED = "The answer names no section: check it before you rely on it."
 _SECTIONS = 6
+_STEP = " › "  # between the titles of a path
 _CHARACTERS, _OF_A_SECTION = 14_000, 4_000
 _MARK = re.compile(r"\[\s*(\d{1,3}(?:\s*,\s*\d{1,3})*)\s*\]")
 _OPEN_MARK = re.compile(r"\[[\d\s,]{0,30}$")
@@ -96,7 +97,12 @@ class Asking:
             yield "error", {"message": "The language model gave an empty answer."}
             return
         note = "" if citations.cited else UNCITED
-        yield "done", {"cited": sorted(citations.cited), "note": note}
+        cited_first = sorted(sections, key=lambda section: section.number not in citations.cited)
+        answered = [each.title.rpartition(_STEP)[2] for each in sections if each.number in citations.cited]
+        further = self._service.further_questions(
+            [each.document for each in cited_first], [request.q, *answered], access
+        )
+        yield "done", {"cited": sorted(citations.cited), "note": note, "further": further}
 
     def sections(self, answer: SearchAnswer, access: Access) -> list[Cited]:
         """Return the best sections of the first documents, as far as there is room."""
@@ -111,7 +117,7 @@ class Asking:
             if not text:
                 break
             left -= len(text)
-            title = " › ".join(section.path)
+            title = _STEP.join(section.path)
             sections.append(Cited(len(sections) + 1, hit.document, title, hit.read, hit.url, text))
         return sections
 

@@ -28,7 +28,7 @@ _ID = {
     "schema": {"type": "string", "minLength": 1, "maxLength": 1000},
     "description": "A document's id.",
 }
-_SAYS = "Server-sent events: refused; or sections, text as it comes, done with the numbers cited; error if it fails."
+_SAYS = "Server-sent events: refused; or sections, text as it comes, done with citations and further questions; error."
 _EVENTS = {"200": {"description": _SAYS, "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 _FEEDBACK, _KEPT = "Tell what was opened, or that nothing fits.", {"description": "Kept."}
 # Of each operation its group, and what a call of it may have.

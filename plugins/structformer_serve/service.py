@@ -71,7 +71,7 @@ from structformer_serve.schemas import (
     TranslationOut,
     Why,
 )
-from structformer_serve.shelves import Shelf, example_questions, folder_label
+from structformer_serve.shelves import Shelf, example_questions, folder_label, further_questions
 from structformer_serve.step_progress import StepProgress
 from structformer_serve.versions import version_name
 
@@ -298,6 +298,12 @@ class SearchService:
         """Return questions that the documents answer."""
         current = self.current
         return example_questions(current.retriever.opened, current.seen(access.where).documents)
+
+    def further_questions(self, documents: Iterable[str], without: Iterable[str], access: Access) -> list[str]:
+        """Return questions that some documents answer. without: those that are answered already."""
+        opened, seen = self.current.retriever.opened, self.current.seen(access.where).documents
+        numbers = (opened.document_number(each) for each in dict.fromkeys(documents))
+        return further_questions(opened, [each for each in numbers if each is not None and seen[each]], without)
 
     def most_linked(self, access: Access, count: int) -> DocumentList:
         """Return the documents that most others link to, most first."""

@@ -161,6 +161,20 @@ def example_questions(opened: OpenedIndex, seen: Mask, count: int = 4) -> list[s
     return list(questions.values())
 
 
+def further_questions(
+    opened: OpenedIndex, documents: Iterable[int], without: Iterable[str], count: int = 3
+) -> list[str]:
+    """Return up to `count` headings of some documents, questions first, but those to go without."""
+    passed, ranked = set(map(plain, without)), dict[str, tuple[int, int, str]]()
+    for document in documents:
+        for number in np.flatnonzero(opened.owners == document)[:_LOOKED_AT].tolist():
+            title = str(opened.units.value(number, "title")).strip()
+            rank = _rank(title) if opened.sections[number] and plain(title) not in passed else None
+            if rank is not None:
+                ranked.setdefault(plain(title), (rank, len(ranked), title))
+    return [title for _, _, title in sorted(ranked.values())[:count]]
+
+
 def _rank(title: str) -> int | None:
     """Return 0 for a question, 1 and 2 for what one does; None for what one would not type."""
     asked = title.rstrip("?？ ")

@@ -88,7 +88,7 @@ async function answer(asked, shown, signal) {
   failed(shown, say("broken"));
 }
 
-function finish(asked, text, { cited, note }, sections, shown) {
+function finish(asked, text, { cited, note, further = [] }, sections, shown) {
   const list = made("ol", {});
   for (const number of cited) list.append(made("li", { value: number }, link(sections.get(number), sections.get(number).title)));
   shown.text.querySelectorAll(".code").forEach(copyable);
@@ -99,6 +99,7 @@ function finish(asked, text, { cited, note }, sections, shown) {
   tools.append(copyButton(() => [text, ...sources].join("\n"), say("copy_answer")));
   if (feedback) tools.append(...thumbs(asked.q, cited.map((number) => sections.get(number).document)));
   tools.append(followUp(asked.q));
+  if (further.length) shown.place.append(suggestions(further));
   shown.place.append(tools);
 }
 
@@ -114,6 +115,17 @@ function thumbs(query, shown) {
     return thumb;
   });
   return buttons;
+}
+
+/** Headings of the pages that the answer is from: what they answer too. */
+function suggestions(further) {
+  const list = made("div", { class: "answer-tools", role: "group", "aria-label": say("further") }, made("span", {}, `${say("further")}:`));
+  for (const q of further) {
+    const suggestion = made("button", { type: "button", dir: "auto" }, q);
+    suggestion.addEventListener("click", () => ask({ q }));
+    list.append(suggestion);
+  }
+  return list;
 }
 
 function followUp(before) {

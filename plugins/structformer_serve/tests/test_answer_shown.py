@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 PAGES = {
-    "mast.md": "# The mast\n\n## Mend the mast\n\nMend it with resin, an hour long.\n",
+    "mast.md": "# The mast\n\n## Mend the mast\n\nMend it with resin, an hour long.\n\n## How does the resin get hard?\n\nIt dries.\n",
     "oar.md": "# Oar\n\nAn oar rows.\n",
 }
 ANSWER = """### Steps
@@ -105,6 +105,16 @@ def test_it_can_be_copied_with_its_sections(context, page, address, model):
     text, source = page.evaluate("navigator.clipboard.readText()").split("\n")
     assert text == "Use **resin** [1]."
     assert source == f"[1] The mast › Mend the mast: {address}/read/mast.md#s1"
+
+
+def test_a_further_question_of_the_same_pages_is_asked_by_a_click(page, address, model):
+    answer = asked(page, address, model, "Use resin [1].")
+    answer.get_by_role("group", name="Also answered here").get_by_role(
+        "button", name="How does the resin get hard?"
+    ).click()
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer.get_by_role("heading", name="How does the resin get hard?")).to_be_visible()
+    expect(answer).to_have_count(1)
 
 
 def test_whether_it_helped_is_kept(page, address, model, folder):

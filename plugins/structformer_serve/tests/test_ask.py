@@ -129,7 +129,7 @@ def test_an_answer_is_streamed_and_cites_sections_that_can_be_read(indexed, mode
         assert "".join(value["text"] for name, value in found if name == "text") == (
             "Make a loop [1] and pull. <b>Done</b> [7] [2][1]"
         )
-        assert found[-1][1] == {"cited": [1, 2], "note": ""}
+        assert found[-1][1] == {"cited": [1, 2], "note": "", "further": []}
     [(path, headers, asked)] = model.asked
     assert (path, headers["authorization"], asked["model"]) == (
         "/v1/chat/completions",
@@ -154,6 +154,26 @@ def test_a_piece_is_there_before_the_next_is_made(indexed, model):
     assert next(answer) == ("text", {"text": "First. "})
     model.goes_on.set()
     assert [name for name, _ in answer] == ["text", "done"]
+
+
+def test_further_questions_are_headings_of_the_same_pages(tmp_path, model):
+    pages = {
+        "mast.md": "# Mast\n\n## How do I mend a broken mast?\n\nMend the broken mast with resin.\n\n## Wood\n\nOak.\n\n"
+        "## Which resin is good for a mast?\n\nEpoxy resin for a broken mast.\n\n## Why does the mast bend in wind?\n\n"
+        "It is slim.\n",
+        "oar.md": "# Oar\n\n## How long must an oar be?\n\nTwo metres.\n",
+    }
+    ingest(write_pages(tmp_path / "pages", pages), tmp_path / "w", workers=1)
+    build_index(tmp_path / "w", encoders=[])
+    model.pieces = ["With resin [1]."]
+    with client(tmp_path / "w", model) as served:
+        answer = events(served.post("/api/ask", json={"q": "how do I mend a broken mast", "anyway": True}).text)
+    assert answer[-1][0] == "done"
+    assert answer[-1][1]["further"] == [
+        "Which resin is good for a mast?",
+        "Why does the mast bend in wind?",
+        "How long must an oar be?",  # of a page that was found and not cited
+    ]
 
 
 def test_where_nothing_is_confident_no_model_is_asked(indexed, model, monkeypatch):
