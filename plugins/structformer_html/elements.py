@@ -108,5 +108,5 @@ def is_aside_of_content(element: Attributes, rules: Rules) -> bool:
 
 def is_note_mark(element: Attributes) -> bool:
     """Whether a link is the mark of a note."""
-    kinds = element.get("epub:type")
-    return element.get("role") == "doc-noteref" or (bool(kinds) and "noteref" in (kinds or "").split())
+    kinds = f"{element.get('role')} {element.get('epub:type')} {element.get('class')}".split()
+    return not {"doc-noteref", "noteref", "footnote-ref"}.isdisjoint(kinds)

@@ -185,7 +185,7 @@ class Page:
                 (element.get("role") or "") in elements.FURNITURE_ROLES
                 and not elements.is_aside_of_content(element, self._rules)
             )
-            or ((element.get("id") or "") in self.words.furniture_ids and not self.in_code)
+            or ((element.get("id") or "") in self.words.furniture_ids and not self.in_code and name != "pre")
             or (name in MAYBE_FURNITURE and not self._inside["article"])
         )
 

@@ -161,6 +161,7 @@ class Branches:
             truth = self._toggles[boolean[2]] != bool(boolean[1])
         elif name in ("IfFileExists", "InputIfFileExists"):
             truth = self._files(test.strip(), ("", ".tex")) is not None
+            first += f" \\input{{{test}}}" * name.startswith("Input")
         elif name in _OF_NOTHING:
             truth = not test.strip()
         else:

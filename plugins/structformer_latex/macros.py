@@ -130,7 +130,14 @@ class Macros:
             self.environments[name] = macro, end
 
     def _define_environment(self, command: str) -> None:
-        self._ended_environment(self._cursor.argument().strip(), self._macro(), self._cursor.argument())
+        """Define an environment by its beginning and end; of environ, by what is around \\BODY, or shown instead."""
+        name, macro = self._cursor.argument().strip(), self._macro()
+        if command.endswith("Environ"):
+            begin, has_body, end = macro.body.partition("\\BODY")
+            macro.body = begin if has_body else f"{begin}\\comment"
+        else:
+            end = self._cursor.argument()
+        self._ended_environment(name, macro, end)
 
     def _ended_environment(self, name: str, macro: Macro, end: str) -> None:
         for kind in _ENDED.findall(end)[:_MOST_ARGUMENTS]:
@@ -190,11 +197,7 @@ class Macros:
         return Macro(number, body, default)
 
     def _define_tex(self, command: str) -> None:
-        match = self._cursor.take(_DEFINED)
-        if match is None:
-            return
-        body = self._cursor.group()
-        if body is None:
+        if (match := self._cursor.take(_DEFINED)) is None or (body := self._cursor.group()) is None:
             return
         pattern = match[2].strip()
         count = len(_ARGUMENT.findall(pattern))
@@ -287,12 +290,8 @@ class Macros:
             return found[0] if macro is None or macro.arguments or macro.signature else macro.body
 
         for _ in range(_ADDRESS_DEPTH):
-            if "\\" not in address or len(address) > _LONGEST_ADDRESS:
-                break
-            spelt = _MACRO_IN_ADDRESS.sub(body, address)
-            if spelt == address:
-                break
-            address = spelt
+            if "\\" in address and len(address) <= _LONGEST_ADDRESS:
+                address = _MACRO_IN_ADDRESS.sub(body, address)
         return address
 
     def _named(self, command: str) -> None:
@@ -309,7 +308,7 @@ class Macros:
         ("algnewcommand algrenewcommand", _define_command),
         ("def gdef edef xdef", _define_tex),
         ("let", _let),
-        ("newenvironment renewenvironment", _define_environment),
+        ("newenvironment renewenvironment NewEnviron RenewEnviron", _define_environment),
         ((f"{verb}Document{what}" for verb in _VERBS for what in ("Command", "Environment")), _define_documented),
         ("newtcolorbox renewtcolorbox", _define_box),
         (

@@ -10,8 +10,8 @@ from structformer_latex.inputs import BARE_NAME, BODY, MAX_PACKAGE, file_name
 from structformer_latex.macros import Macros
 
 MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
-_TAKERS = "input include subfile subfileinclude includestandalone import subimport".split()
-_MAY_TAKE = re.compile(r"\\(?:in|sub|import|usepackage|RequirePackage)")
+_TAKERS = "input InputIfFileExists include subfile subfileinclude includestandalone import subimport".split()
+_MAY_TAKE = re.compile(r"\\(?:[iI]n|sub|import|usepackage|RequirePackage)")
 # A document whoever takes it in: with a class of its own, unless that is made for files that others take in.
 _ALONE = re.compile(r"\\document(?:class|style)\s*(?:\[[^\[\]]*\]\s*)?\{(?!\s*(?:subfiles|standalone)\s*\})")
 # What takes in documents with a class of their own.

@@ -77,6 +77,7 @@ _MARKED_ROLES = {
     "math": MarkKind.FORMULA_SPAN,
     **dict.fromkeys("code command envvar file kbd option program samp".split(), MarkKind.CODE_SPAN),
 }
+_STANDARDS = {"pep": "https://peps.python.org/pep-{:0>4}", "rfc": "https://tools.ietf.org/html/rfc{}.html"}
 _SCRIPT_ROLES = {**SCRIPTS, "superscript": SCRIPTS["sup"], "subscript": SCRIPTS["sub"]}
 _INDENTED = re.compile(r"\A(?!(?:.*\n)*[:~][ \t])(?:.*\n)*[ \t]+\S")  # definitions, and none behind a colon
 _MAX_DIRECTIVES = 10
@@ -655,6 +656,9 @@ class _Reader:
                 builder.code_span(last_part(shown) if shown[:1] == "~" else shown.removeprefix("."))
                 builder.close_link()
                 return
+        if name in _STANDARDS and target.isdecimal() and not builder.in_link:
+            builder.link_text(_STANDARDS[name].format(target), shown if named else f"{name.upper()} {target}")
+            return
         if (script := _SCRIPT_ROLES.get(name)) is not None:
             builder.open_script(script)
             builder.text(shown)
@@ -757,7 +761,7 @@ class _Reader:
                     and children[index + 1].type == "code_inline"
                     and (found := _ROLE.search(content)) is not None
                 ):
-                    role, content = found[1], content[: found.start()]
+                    role, content = found[1].lower(), content[: found.start()]
                 self._text(content, children[index - 1].type if index else "")
             elif kind == "code_inline":
                 after = children[index + 1] if index + 1 < len(children) else token

@@ -11,7 +11,7 @@ _YAML = re.compile(
     r"---[ \t]*\n(.*?)^(?:(?:---|\.\.\.)[ \t]*(?:\n|\Z)|(?=---[ \t](?:abstract|middle|note_)))",
     re.DOTALL | re.MULTILINE,
 )
-_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML = re.compile(r"(?:\+{3}|%{3})[ \t]*\n(.*?)^(?:\+{3}|%{3})[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 # MultiMarkdown's lines, as Pelican and Python-Markdown have them: no marks around, a blank line behind.
 _LINES = re.compile(
     r"((?i:(?:(?:sub)?title|authors?|date|modified|category|tags|slug|lang|template):[ \t]+\S.*\n)+)(?:[ \t]*\n|\Z)"
@@ -24,17 +24,13 @@ _HOME = ("name", "title", "text", "tagline", "details", "description")
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], int, str]:
     """(metadata, where the body starts, warning). Text that merely looks like front matter is body: ({}, 0, "")."""
-    for pattern, parse in ((_YAML, parse_yaml), (_TOML, parse_toml), (_LINES, _lines)):
+    for pattern, parse in ((_YAML, parse_yaml), (_TOML, parse_toml), (_LINES, lambda block: (parse_lines(block), ""))):
         found = pattern.match(text, 0, _MAX_CHARACTERS)
         if found is None:
             continue
         metadata, warning = parse(found[1])
         return ({}, 0, "") if metadata is None else (metadata, found.end(), warning)
     return {}, 0, ""
-
-
-def _lines(block: str) -> tuple[dict[str, Any], str]:
-    return parse_lines(block), ""
 
 
 def shown(value: object) -> str:

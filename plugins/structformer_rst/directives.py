@@ -28,7 +28,7 @@ _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = frozenset("ref doc numref any term download eq".split())
 _FORMULA = "equation-"  # begins the place of one
 _PATHS = frozenset({"doc", "download"})
-_OF_OTHERS = re.compile(r"[\w.-]+:(?!\s)")  # a page of another project, by its inventory
+_OF_OTHERS = re.compile(r"[\w.-]+:(?![\s:])")  # a page or a term of another project, by its inventory
 _TITLED = frozenset("ref doc numref".split())  # those that show the title of what they point to
 # Directives whose content is not reStructuredText.
 _CODE = frozenset(
@@ -81,9 +81,11 @@ def _role(
     if kind in _REFERENCES and not name.startswith("external"):
         if target in unnamed.GENERATED and kind in _TITLED:
             return [nodes.inline(rawtext, shown if named else unnamed.GENERATED[target])], []
-        anchor = term_anchor(target) if kind == "term" else f"{_FORMULA}{target}" if kind == "eq" else target
-        if kind == "doc" and _OF_OTHERS.match(target):
-            anchor = f"//{target}"
+        anchor = f"{_FORMULA}{target}" if kind == "eq" else target
+        if _OF_OTHERS.match(target):
+            anchor = f"//{target}" if kind == "doc" else anchor
+        elif kind == "term":
+            anchor = term_anchor(target)
         if kind == "numref" and named:
             shown = "" if "{name}" in shown else objects.NUMBER_PLACE.sub("", shown).strip()
         reference = nodes.reference(rawtext, shown, refuri=anchor if kind in _PATHS else f"#{anchor}")

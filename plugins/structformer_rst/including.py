@@ -23,7 +23,7 @@ def included_whole(data: bytes) -> list[str]:
     if b"include::" not in data:
         return []
     found = _INCLUDES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
-    whole = (each for each in found if (_BOUNDS | _AS_CODE | {"parser"}).isdisjoint(_options(each)))
+    whole = (each for each in found if (_BOUNDS | _AS_CODE | {"parser"}).isdisjoint(dict(_OPTION.findall(each[3]))))
     return [place for each in whole for place in _places(each[2])]
 
 
@@ -35,10 +35,6 @@ def opened(path: str, *sources: SourceFile) -> SourceFile | None:
 def _places(target: str) -> list[str]:
     """Return where an included file may be: a path from the root is one from the site's folder, here or above."""
     return ["../" * up + target.lstrip("/") for up in range(_MOST_UP, -1, -1)] if target.startswith("/") else [target]
-
-
-def _options(directive: re.Match[str]) -> dict[str, str]:
-    return dict(_OPTION.findall(directive[3]))
 
 
 def _piece(text: str, options: Mapping[str, str]) -> str:
@@ -87,7 +83,7 @@ def with_includes(text: str, source: SourceFile, page: SourceFile, taken: frozen
     """Return the text with its includes, from its own folder or the page's; warn of missing and circular ones."""
 
     def included(found: re.Match[str]) -> str:
-        options = _options(found)
+        options = dict(_OPTION.findall(found[3]))
         file = opened(found[2], source, page)
         problem = ""
         if file is None or file.path in taken or len(taken) >= MAX_INCLUDED:

@@ -88,14 +88,11 @@ _ADVICE = frozenset("note warning tip".split())  # of the ArchWiki; elsewhere {{
 _POEMS = frozenset(("poemquote", "poem quote", "verse"))
 # Of years, months and days, of which the month may be a name; what follows them, as in a date of birth, is not shown.
 _DATES = {
-    **{
-        f"{event} date{age}": ""
-        for event in ("birth", "death", "start", "end", "film", "release", "launch")
-        for age in ("", " and age", " and given age")
-    },
-    **dict.fromkeys(("dts", "date table sorting"), ""),
-    "as of": "as of ",
-}
+    f"{event}{blank}date{age}": ""
+    for event in ("birth", "death", "start", "end", "film", "release", "launch")
+    for blank in (" ", "")
+    for age in ("", " and age", " and given age")
+} | {"dts": "", "date table sorting": "", "as of": "as of "}
 _SORTED = frozenset(("sort", "sorttext", "sort text"))
 _FRACTIONS = frozenset("frac sfrac fraction bruch ułamek дробь fracción frazione fração breuk 分数 bråk".split())
 _MEASURES = frozenset("convert cvt convertir converti converter конвертировать konvertera".split())

@@ -641,6 +641,12 @@ def test_what_says_that_it_is_a_note_is_text_and_its_mark_stands_apart():
     assert {"n1", "n2"} <= set(document.root.anchors)
 
 
+def test_a_mark_of_a_note_is_raised_by_its_class_and_code_is_no_sidebar():
+    page = """<main><h1>Pans</h1><p>Hot<a class="footnote-ref" href="#n">1</a><sup><a class="footnote-ref" href="#n">2</a></sup></p>
+    <pre id="sidebar">lids = 2</pre><div id="sidebar">All pans</div></main>"""
+    assert one(page, "html").root.text == "Hot¹²\n\nlids = 2"
+
+
 def test_what_a_sentence_links_to_is_text():
     page = """<body><p><a href="#menu">To the menu</a></p><main><h1>Pans</h1><p>Hot pans<sup><a href="#n1">1</a></sup> burn.</p>
     </main><aside><p id="n1">On gas.</p></aside><aside id="menu">Offers</aside><aside><a href="#n1">all</a></aside>

@@ -528,6 +528,8 @@ def test_what_sets_the_page_is_no_text(tex):
             "a. b! (c)",
         ),
         (r"\NewDocumentEnvironment{box}{m}{Box #1: }{.}\begin{box}{A}in\end{box}", "Box A: in."),
+        (r"\NewEnviron{box}[1]{Box #1: \BODY.}\begin{box}{A}in\end{box}", "Box A: in."),
+        (r"\NewEnviron{key}{}A.\begin{key}Of the teacher.\end{key} B.", "A. B."),  # environ's, without \BODY
         (r"\newcommand{\foo}{foo}\foo*", "foo*"),
         (r"\begin{tcolorbox}[colback=red,title={Key, point}]In it.\end{tcolorbox}", "Key, point\nIn it."),
         (r"\newtcolorbox{key}[1][Key]{title=#1}\begin{key}In it.\end{key}", "Key\nIn it."),
@@ -758,3 +760,12 @@ def test_an_environment_made_of_two_commands_hides_what_a_comment_does(definitio
     page = definition + r"\begin{document}\section{A}One.\begin{sol}hidden\end{sol}\section{B}Two.\end{document}"
     document = one(page, "latex")
     assert [(section.title, section.text) for section in document.sections()][1:] == [("A", "One."), ("B", "Two.")]
+
+
+def test_a_file_that_is_there_is_taken_in_after_what_is_said_of_it(tmp_path):
+    text = (
+        r"\documentclass{article}\begin{document}\InputIfFileExists{oars}{Yes.}{No.} \InputIfFileExists{x}{Yes.}{No.}"
+    )
+    (tmp_path / "boat.tex").write_text(text + r"\end{document}")
+    (tmp_path / "oars.tex").write_text("Of oars.")
+    assert [document.root.text for document in read(tmp_path)] == ["Yes. Of oars. No."]

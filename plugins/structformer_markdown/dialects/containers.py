@@ -106,7 +106,9 @@ def _find_ends(marks: Fence, state: StateBlock, start: int, end: int) -> None:
         text = line_of(state, line)
         fence = _FENCE.match(text) if text[:1] in ("`", "~") else None
         if fence is not None and fence[0] not in never:
-            last = next((at for at in range(line + 1, end) if _ends_fence(line_of(state, at), fence[0])), -1)
+            below = ((at, line_of(state, at)) for at in range(line + 1, end))
+            ends = (at for at, row in below if row.startswith(fence[0]) and not row.strip(fence[0][0] + " \t"))
+            last = next(ends, -1)
             never.update([fence[0]] if last < 0 else ())
             line = max(line, last)
         elif marks.mark in text and (item := _ITEM.match(text)) is not None and text.startswith(marks.mark, item.end()):
@@ -119,10 +121,6 @@ def _find_ends(marks: Fence, state: StateBlock, start: int, end: int) -> None:
                     return
         line += 1
     state.env[ENDS].update(dict.fromkeys(opened, line))
-
-
-def _ends_fence(text: str, fence: str) -> bool:
-    return text.startswith(fence) and not text.strip(fence[0] + " \t")
 
 
 def _container(rest: str) -> Container:

@@ -10,7 +10,9 @@ from structformer_markdown.dialects.page import Dialect, Page
 from structformer_markdown.front_matter import titles
 from structformer_markdown.inline_text import names_in
 
-_BORDER = re.compile(r"^---[ \t]+(abstract|middle|back|fluff|note_\S+)[ \t]*$", re.MULTILINE)
+_BORDER = re.compile(
+    r"(?m)^(?:---[ \t]+(abstract|middle|back|fluff|note_\S+)[ \t]*$|\{(?:front|main|back)matter\}|\.(?=# ))"
+)
 # `{{!RFC2119}}`, `{{Section 4.2 of HTTP}}`, `{{HTTP, Section 4}}`; a sign says of what kind a cited work is.
 _REFERENCE = re.compile(
     r"\{\{(?P<part>[\w. -]{1,80}? of )?[!?<*-]{0,2}(?P<name>[\w.:/+-]{1,80})(?P<rest>[^{}\n]{0,80})\}\}"
@@ -33,8 +35,8 @@ def _plain(text: str, page: Page) -> str:
 
 
 def _border(match: re.Match[str]) -> str:
-    name = match[1]
+    name = match[1] or ""
     return f"\n# {name[5:].replace('_', ' ')}\n" if name.startswith("note_") else "\n"
 
 
-DIALECT = Dialect("rfc", _plain, {"\n--- ": _BORDER})
+DIALECT = Dialect("rfc", _plain, {"\n--- ": _BORDER, "\n{mainmatter}": _BORDER})

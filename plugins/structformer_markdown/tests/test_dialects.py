@@ -296,6 +296,11 @@ def test_roles_refer_to_places_files_and_works():
         ("citation", "Pear2020", "Pear2020"),
         ("citation", "Fig1999", "Fig1999"),
     ]
+    assert links(page("# T\n\nSee {PEP}`8`, {rfc}`2119` and {Doc}`b`.\n")) == [  # as in docutils, case says nothing
+        ("hyperlink", "https://peps.python.org/pep-0008", "PEP 8"),
+        ("hyperlink", "https://tools.ietf.org/html/rfc2119.html", "RFC 2119"),
+        ("hyperlink", "b", "b"),
+    ]
 
 
 @pytest.mark.parametrize("name", ["note", "hint", "admonition", "dropdown", "card"])
@@ -1285,6 +1290,16 @@ Hot.
 
 To all.
 """.replace("---x\n", "")
+
+
+def test_an_internet_draft_in_mmark():
+    draft = (
+        '%%%\ntitle = "Rope Protocol"\n%%%\n\n.# Abstract\n\nRopes talk.\n\n{mainmatter}\n\n# Introduction\n\nTie.\n'
+    )
+    document = page(f"{draft}\n{{backmatter}}\n\n# Thanks\n\nTo all.\n")
+    assert document.title == "Rope Protocol"
+    titles = [(section.title, section.text) for section in document.root.children]
+    assert titles == [("Abstract", "Ropes talk."), ("Introduction", "Tie."), ("Thanks", "To all.")]
 
 
 def test_an_internet_draft_in_kramdown():

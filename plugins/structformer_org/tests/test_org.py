@@ -201,6 +201,7 @@ def test_the_rows_above_a_tables_first_rule_are_its_titles():
         ("[fn:1] What the note says.", "What the note says."),
         (r"\alpha{} \to b\nbsp{}c \notone", "α → b c \\notone"),
         ("<<here>>Text {{{kbd(C-c)}}} @@html:<b>@@.", "Text C-c ."),
+        ('@@html:<a href="mailto:me@boats.example">@@Me@@html:</a>@@', "Me"),
         ("one \\\\\ntwo", "one\ntwo"),
         (r"A formula $x+1$ or \(y\), for $5 or $6.", "A formula x+1 or y, for $5 or $6."),
         ("src_sh[:results x]{ls} [cite:@bee26]", "ls"),

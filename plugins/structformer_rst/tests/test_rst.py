@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from structformer import Corpus, ingest
 from structformer.document import Document, LinkKind
 from structformer.formats.source import SourceFile
 
@@ -568,3 +569,12 @@ def test_paragraphs_of_a_cell_are_on_its_line():
 )
 def test_the_words_of_what_cannot_be_read_are_text(block):
     assert "kept" in text(one(f"A\n=\n\nOne.\n\n{block}\n\nTwo.\n", "rst")).lower()
+
+
+def test_a_term_of_another_project_leads_there_and_one_of_ones_own_may_have_colons(tmp_path):
+    (tmp_path / "conf.py").write_text("intersphinx_mapping = {'python': ('https://docs.python.org/3', None)}\n")
+    text = "Oars\n====\n\nSee :term:`python:iterable` and :term:`oar::blade`.\n\n.. glossary::\n\n   oar::blade\n      Flat.\n"
+    (tmp_path / "oars.rst").write_text(text)
+    ingest(tmp_path, tmp_path / "w")
+    [document] = Corpus.open(tmp_path / "w").documents()
+    assert [link.target for link in document.links()] == ["#python:iterable", "#term-oar-blade"]
