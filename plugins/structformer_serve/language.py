@@ -85,7 +85,7 @@ class Language:
 
     def plural(self, n: int) -> str:
         """Return the plural category of a whole number, as Unicode CLDR names it."""
-        return _PLURALS.get(self.code, lambda n: "one" if n == 1 else "other")(n)
+        return _PLURALS[self.code](n) if self.code in _PLURALS else "one" if n == 1 else "other"
 
     def number(self, n: int) -> str:
         """Return a whole number with a separator between thousands."""
