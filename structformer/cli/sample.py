@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -185,4 +186,20 @@ def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: P
     if beside:
         listed = ", ".join(each or "the default options" for each in beside)
         out.say(f"\nbeside these are those drawn with {listed}; a training takes those of its own options")
-    out.say(f"\nnext: structformer train -w {workspace}{f' {flags}' if flags else ''}")
+    out.say(f"\nnext: structformer train -w {workspace} {_training_flags(samples.manifest['tasks'], flags)}".rstrip())
+
+
+def _training_flags(tasks: Sequence[str], flags: str) -> str:
+    """Return how `train` takes Examples of these tasks: by a recipe of them with the same options, or by a mix."""
+    from structformer.sampling import DEFAULT_TASKS
+    from structformer.sampling.sets import as_flags
+    from structformer.training.recipes import recipe_names, training_options
+
+    names, sampling = set(tasks), sorted(flags.split())
+    if names == set(DEFAULT_TASKS):
+        return flags
+    for name in recipe_names():
+        options = training_options(name, {})
+        if set(options.mix or ()) == names and sorted(as_flags(options.sampling).split()) == sampling:
+            return f"--recipe {name}"
+    return f"--task-mix {','.join(tasks)} {flags}"

@@ -280,8 +280,6 @@ _BUILT_IN = (
     ),
 )
 
-RANKERS = tuple(kind.name for kind in _BUILT_IN)  # without those of plugins, ours or others'
-
 
 def ranker_kinds() -> dict[str, RankerKind]:
     """Return all kinds of rankers by name: the built-in ones and those of plugins."""

@@ -22,6 +22,24 @@ def test_ingest_names_the_next_command_and_reads_what_is_new(run, pages):
     assert "1 file read, 3 unchanged since the last time" in run("ingest", pages).out
 
 
+@pytest.mark.parametrize(
+    ("options", "training"),
+    [
+        ("", ""),
+        ("--draws 2", " --set sample.draws=2"),
+        ("--tasks srr,ltm --draws 2", " --task-mix srr,ltm --set sample.draws=2"),
+        (
+            "--tasks srr,rwi,ati,ltm --negatives all --negatives-from siblings --one-child --draws 4 --min-words 20",
+            " --recipe wikiformer",
+        ),
+    ],
+)
+def test_sample_names_the_training_that_takes_what_it_drew(run, pages, options, training):
+    run("ingest", pages)
+    drawn = run("sample", *options.split())
+    assert drawn.out.splitlines()[-1] == f"next: structformer train -w .structformer{training}"
+
+
 def test_the_whole_way_from_a_folder_to_a_search_result(run, pages):
     ingested = run("ingest", pages)
     assert ingested.code == 0
