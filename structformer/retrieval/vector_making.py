@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -120,23 +119,23 @@ def make_vectors(
             if not pretrained:
                 del texts[descriptions_path]
             had = {of: KnownVectors(of(earlier), bits) for of in texts}
-            keepers: dict[Callable[[Path], Path], TokenWriter | None] = {Path: keeper}
-            costs = {of: list(efforts(each(), had[of], journal, keepers.get(of))) for of, each in texts.items()}
-            spent, start = np.cumsum([0, *chain.from_iterable(costs.values())]), 0
+            keep: dict[Callable[[Path], Path], TokenWriter | None] = {Path: keeper}
+            cost = {of: np.fromiter(efforts(each(), had[of], journal, keep.get(of)), int) for of, each in texts.items()}
+            spent, start = np.cumsum(np.concatenate([[0], *cost.values()])), 0
             say(stage, 0, total)  # the time left is reckoned from here
             for of, each in texts.items():
                 encode_texts(
                     each(),
-                    len(costs[of]),
+                    len(cost[of]),
                     model,
                     of(path),
                     had[of],
                     journal,
-                    tokens=keepers.get(of),
+                    tokens=keep.get(of),
                     bits=bits,
                     progress=lambda done, start=start: say(stage, int(total * spent[start + done] / spent[-1]), total),  # type: ignore[misc]
                 )
-                start += len(costs[of])
+                start += len(cost[of])
         if pretrained:
             write_descriptions(description_texts_path(path), described)
         # What made the vectors is kept with them: the model may be another one by the time that it matters.

@@ -19,7 +19,7 @@ LINES = {
     "agent": 532,
     "asciidoc": 1_454,
     "cluster": 113,
-    "core": 40_086,
+    "core": 40_085,
     "demo": 208,
     "devkit": 1_423,
     "engines": 1_167,
@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_553,
     "readers": 19_532,
     "research": 7_387,
-    "all": 85_421,
+    "all": 85_420,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
