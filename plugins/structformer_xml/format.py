@@ -26,7 +26,7 @@ from structformer_html import TableBuilder
 from structformer_xml.dita import References
 from structformer_xml.entities import DECLARATIONS, REFERENCE, external_entities
 from structformer_xml.including import Inclusions, included_paths
-from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_despite_damage, stream
+from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_before_damage, stream
 from structformer_xml.reader import XmlReader, identifier_of
 from structformer_xml.suggest import suggest_mapping
 from structformer_xml.vocabulary import (
@@ -131,7 +131,7 @@ class XmlFormat:
             try:
                 root = parse(data, completed=completed)
             except NotWellFormed as error:
-                damage, root = error, parse_despite_damage(data)
+                damage, root = error, parse_before_damage(data)
                 if root is None:
                     raise
             for menus in root.findall("project") if root.tag == "document" else ():  # Anakia's pages take them in
@@ -163,7 +163,7 @@ class XmlFormat:
         if damage is not None:
             if not _has_sections(document):
                 raise damage
-            source.damaged(f"{damage}: the rest is kept, as far as it can be told")
+            source.damaged(f"{damage}: what precedes it is kept")
         _link_ids(document)
         titles = works | _titles(root) if events is None else {}
         name_references(document, lambda anchor, _: titles.get(anchor, ""))

@@ -3,6 +3,7 @@
 import codecs
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from typing import Any
@@ -32,7 +33,7 @@ _events = partial(etree.iterparse, resolve_entities="internal", load_dtd=False, 
 
 
 class NotWellFormed(ReadError):
-    """The document breaks off or is damaged somewhere; the rest is kept, as far as it can be told."""
+    """The document breaks off or is damaged somewhere; what precedes that place can be read."""
 
 
 def content(source: SourceFile) -> tuple[bytes, bool]:
@@ -87,10 +88,14 @@ def _not_well_formed(error: etree.XMLSyntaxError) -> ReadError:
     return kind(f"not well-formed ({error.msg})", f"line {error.lineno}")
 
 
-def parse_despite_damage(data: bytes) -> Any:
-    """Return the root of a document that is not well-formed, as far as libxml2 goes on with it; None of no document."""
-    parser = _parser(resolve_entities="internal", huge_tree=b"<!ENTITY" not in data, recover=True)
-    root = etree.fromstring(data, parser)
+def parse_before_damage(data: bytes) -> Any:
+    """Return the root element of a document that is not well-formed, as far as it is; None where not even that is."""
+    root = None
+    events = _events(BytesIO(data), events=("start",), huge_tree=b"<!ENTITY" not in data)
+    with suppress(etree.XMLSyntaxError):
+        for _, element in events:
+            if root is None:
+                root = element
     return None if root is None or ":" in root.tag.rpartition("}")[2] else root
 
 
