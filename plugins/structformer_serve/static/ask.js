@@ -117,7 +117,7 @@ function thumbs(query, shown) {
   return buttons;
 }
 
-/** Headings of the pages that the answer is from: what they answer too. */
+/** Other headings of the answer's pages. */
 function suggestions(further) {
   const list = made("div", { class: "answer-tools", role: "group", "aria-label": say("further") }, made("span", {}, `${say("further")}:`));
   for (const q of further) {

@@ -77,8 +77,8 @@ class Search {
   }
 
   /**
-   * Search. typing: the last word may be unfinished, and words alone are compared; meaning: whether vectors are. Gives up to k documents, each with
-   * its best sections, as the server's /api/search does.
+   * Search. typing: the last word may be unfinished, and words alone are compared; meaning: whether vectors are. Gives up to k documents
+   * with their best sections.
    */
   async search(query, { k = 10, typing = false, meaning = true } = {}) {
     const begun = performance.now();
@@ -342,8 +342,7 @@ class Search {
   }
 
   /**
-   * The name that a query is, function words ignored, or the only reference number in it, if no passage has that whole, or the name that it ends with
-   * or that stands before a value; of a word and numbers, if no passage has them together (structformer/retrieval/words/names.py); else "".
+   * The name in a query, or the word with numbers that it is, which no passage has (structformer/retrieval/words/names.py); else "".
    */
   async absentName(text) {
     const [, telling] = await this.chunks(text);
@@ -378,7 +377,7 @@ class Search {
     return small.includes(true) || !(await this.holding(name)).units.length;
   }
 
-  /** Whether a passage has a word and numbers in one name, or the word, in any form, and the numbers as they are written. */
+  /** Whether a passage has a word, in any form, and its numbers. */
   async together(whole, word, numbers) {
     for (const way of joined(this.cut(whole).words)) if ((await this.written(way)).length) return true;
     const any = this.cut(word).words.map(async (each) => [...(await this.postings(each, false, true)).keys()]);
@@ -396,7 +395,7 @@ class Search {
     return { one, names: known.filter(([name, units, most]) => name && units.length <= most).map(([name]) => name) };
   }
 
-  /** By passage, how much of a query it has as it is typed: names as wholes, and words, more where it has all that a sign joins, by how rare they are. */
+  /** By passage, how much of a query it has as it is typed: names as wholes, and words, by how rare they are. */
   async present(text) {
     const found = new Map();
     let parts = 0; // what all of it would be worth
@@ -441,7 +440,7 @@ class Search {
     return Math.log(1 + (this.meta.units - passages + 0.5) / (passages + 0.5));
   }
 
-  /** The passages of a word; unless it is to be exact, of the words that begin with it, or are nearly it (slips has the commonest), where there is none. */
+  /** The passages of a word; where there is none, of the words that begin with it or are nearly it, unless it is to be exact. */
   async postings(word, unfinished, exact = false, slips = new Map()) {
     const prefix = this.prefix(word);
     const files = prefix ? [prefix] : [];
@@ -598,7 +597,7 @@ class Search {
     return shown;
   }
 
-  /** Of a page's documents, as the server has it, the version that a query names, else the newest that has what was found in the best one at the same place. */
+  /** Of a page's documents the version that a query names, else the newest that has what was found at the same place. */
   async preferred(page, its, query) {
     const asked = query.toLowerCase().split(/\s+/u).map((word) => word.replace(/^[?!.,;:()'"]+|[?!.,;:()'"]+$/gu, ""));
     const [best] = its.keys();
@@ -681,7 +680,7 @@ export function asked(query, runs, folding) {
   return { text, phrases: its(phrases), without: its(without), quoted };
 }
 
-/** A text's words in order, also with their other forms after them (spaced), and its names; of scripts without spaces (runs) pairs of characters. */
+/** A text's words in order, also with their other forms (spaced), and its names; of scripts without spaces pairs of characters. */
 export function cut(text, runs, folding) {
   const found = { words: [], names: [] };
   const forms = [];
@@ -736,7 +735,7 @@ function joined(words) {
   return rest.reduce((begun, word) => begun.flatMap((name) => JOINING.map((sign) => name + sign + word)), [first]);
 }
 
-/** How many words a text has: what white space parts, and of scripts without it as many as the characters make up (structformer/document/word_counts.py). */
+/** How many words a text has (structformer/document/word_counts.py). */
 export function wordCount(text, runs) {
   const letters = Array.from(text);
   const spaceless = letters.filter((letter) => runs.test(letter) && !/\p{Script=Hangul}/u.test(letter));
