@@ -116,14 +116,14 @@ def test_sets_of_an_earlier_corpus_go_and_others_do_not_pile_up(workspace, pages
 def test_sample_says_how_to_train_on_what_it_drew(workspace, run):
     run("sample", "-w", workspace)
     shown = run("sample", "-w", workspace, "--min-words", 5, "--negatives", "all", "--tasks", "srr")
-    assert f"structformer train -w {workspace} --set sample.min_words=5 --set sample.negatives=all" in shown.out
+    flags = "--set sample.min_words=5 --set sample.negatives=all"
+    assert f"structformer train -w {workspace} --task-mix srr {flags}" in shown.out
     assert "beside these are those drawn with the default options" in shown.out
     assert run("check", "-w", workspace).code == 0
     plain = run("export", "--datasets", "plain", "-w", workspace)
     assert "those drawn with the default options, not those with --set sample.min_words=5" in plain.err
     asked = run("export", "--datasets", "asked", "-w", workspace, *"--set sample.min_words=5".split())
     assert "no Examples drawn with --set sample.min_words=5 in" in asked.err  # negatives were others
-    flags = "--set sample.min_words=5 --set sample.negatives=all"
     assert run("export", "--datasets", "asked", "-w", workspace, *flags.split()).code == 0
     assert [path.name for path in Path("asked/data").iterdir()] == ["srr.parquet"]
 
