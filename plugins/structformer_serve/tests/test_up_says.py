@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structformer.errors import UsageError
 
-from structformer_serve.background_steps import Improver
+from structformer_serve.background_steps import STAGES, Improver
 from structformer_serve.http.listening import close, listen, listening_near
 from structformer_serve.service import SearchService
 from structformer_serve.step_progress import StepProgress, in_lines
@@ -206,6 +206,19 @@ def test_a_tenth_of_a_step_founds_no_time_left():
         progress.told(line)
         said.append(progress.left)
     assert said == [""] * 6 + ["about 2 min left"]
+
+
+def test_what_the_documents_teach_founds_no_time_left_of_an_encoder():
+    """Beside an encoder's vectors it takes seconds: 20 s were said, and five minutes were left."""
+    now, said = 0.0, []
+    progress = StepProgress("Reading what the passages mean", lambda: now, STAGES)
+    lines = [(0, "words: 500/500"), (5, "structure: 0/900"), (15, "structure: 300/900"), (30, "structure: 900/900")]
+    lines += [(31, "vectors of base: 0/3000"), (41, "vectors of base: 100/3000"), (51, "vectors of base: 200/3000")]
+    for seconds, line in lines:
+        now = seconds
+        progress.told(line)
+        said.append(progress.left)
+    assert said == [""] * 5 + ["about 5 min left"] * 2
 
 
 @given(st.lists(st.tuples(st.sampled_from(["reading", "words", "vectors"]), st.integers(0, 9))))
