@@ -541,11 +541,11 @@ def test_any_command_writes_a_log_file(run, pages, monkeypatch):
     assert run("--log-file", log, "search", "rope", "-w", "none").code != 0
     lines = [line.split(" ", 3) for line in log.read_text().splitlines()]
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}", " ".join(line[:2])) for line in lines)
-    said = [(level, text) for _, _, level, text in lines]
-    assert said[0] == ("INFO", f"structformer ingest ({structformer.__version__})")
-    assert any(level == "INFO" and "documents" in text for level, text in said)  # also with --quiet
-    assert [level for level, _ in said[-2:]] == ["ERROR", "INFO"]
-    assert said[-1][1] == "exit code 1"
+    logged = [(level, text) for _, _, level, text in lines]
+    assert logged[0] == ("INFO", f"structformer ingest ({structformer.__version__})")
+    assert any(level == "INFO" and "documents" in text for level, text in logged)  # also with --quiet
+    assert [level for level, _ in logged[-2:]] == ["ERROR", "INFO"]
+    assert logged[-1][1] == "exit code 1"
     monkeypatch.setenv("STRUCTFORMER_LOG_FILE", "named.log")
     before = log.read_text()
     run("check")

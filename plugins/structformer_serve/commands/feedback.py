@@ -49,27 +49,27 @@ def command(
     from structformer_serve import feedback
 
     kept, skipped = kept_searches(out, workspace)
-    told = {**feedback.report(kept), "skipped": skipped}
+    summary = {**feedback.report(kept), "skipped": skipped}
     if judgements is not None:
         judged = feedback.write_click_judgements(judgements, kept, workspace, least=least, force=force)
-        told["judgements"] = {"folder": str(judgements), "queries": len(judged.queries)}
+        summary["judgements"] = {"folder": str(judgements), "queries": len(judged.queries)}
     if write_query_log is not None:
         count = feedback.write_query_log(write_query_log, kept, workspace, force=force)
-        told["query_log"] = {"file": str(write_query_log), "queries": count}
-    out.json(told)
+        summary["query_log"] = {"file": str(write_query_log), "queries": count}
+    out.json(summary)
     if not kept:
         out.result("nothing was searched for yet, or it was not kept: serve with --feedback")
         return
-    out.result(f"{told['searches']} searches, {told['queries']} queries, {told['clicks']} documents opened")
+    out.result(f"{summary['searches']} searches, {summary['queries']} queries, {summary['clicks']} documents opened")
     for name, title in (
         ("without_result", "found nothing, or not what was meant"),
         ("never_opened", "shown and never opened"),
         ("most", "asked most"),
     ):
-        _show(out, title, told[name] if out.verbose else told[name][:10])
+        _show(out, title, summary[name] if out.verbose else summary[name][:10])
     for key, what in (("judgements", "folder"), ("query_log", "file")):
-        if key in told:
-            out.result(f"\n{told[key][what]}: {told[key]['queries']} queries")
+        if key in summary:
+            out.result(f"\n{summary[key][what]}: {summary[key]['queries']} queries")
 
 
 def _show(out: Any, title: str, rows: list[dict[str, Any]]) -> None:

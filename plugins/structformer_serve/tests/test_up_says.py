@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -186,39 +187,38 @@ def test_the_time_left_is_of_all_named_stages_and_at_most_doubles():
         progress.told(f"reading: {80 + now:.0f}/100")
     assert progress.left == "about 20 s left"
     progress.told("reading: 100/100")
-    now, said = 14.0, []
+    now, times = 14.0, []
     progress.told("words: 0/1000")
     for seconds, done in ((24.0, 200), (44.0, 202), (50.0, 800)):
         now = seconds
         progress.told(f"words: {done}/1000")
-        said.append(progress.left)
-    assert said == ["about 40 s left", "longer than expected", "about 10 s left"]
+        times.append(progress.left)
+    assert times == ["about 40 s left", "longer than expected", "about 10 s left"]
+
+
+def times_left(stages: Mapping[str, float], lines: list[tuple[int, str]]) -> list[str]:
+    """Return what a step says of the time left after each of its lines, which come at these seconds."""
+    now, times = 0, []
+    progress = StepProgress("Reading what the passages mean", lambda: now, stages)
+    for seconds, line in lines:
+        now = seconds
+        progress.told(line)
+        times.append(progress.left)
+    return times
 
 
 def test_a_tenth_of_a_step_founds_no_time_left():
     """Words are indexed in seconds; how long the vectors take, nobody knows before some are made."""
-    now, said = 0.0, []
-    progress = StepProgress("Reading what the passages mean", lambda: now, {"words": 0.1, "vectors of base": 0.9})
     lines = [(0, "words: 50/500"), (4, "words: 400/500"), (5, "words: 500/500"), (5, "vectors of base: 0/3000")]
     lines += [(20, "vectors of base: 0/3000"), (22, "vectors of base: 50/3000"), (30, "vectors of base: 250/3000")]
-    for seconds, line in lines:
-        now = seconds
-        progress.told(line)
-        said.append(progress.left)
-    assert said == [""] * 6 + ["about 2 min left"]
+    assert times_left({"words": 0.1, "vectors of base": 0.9}, lines) == [""] * 6 + ["about 2 min left"]
 
 
 def test_what_the_documents_teach_founds_no_time_left_of_an_encoder():
     """Beside an encoder's vectors it takes seconds: 20 s were said, and five minutes were left."""
-    now, said = 0.0, []
-    progress = StepProgress("Reading what the passages mean", lambda: now, STAGES)
     lines = [(0, "words: 500/500"), (5, "structure: 0/900"), (15, "structure: 300/900"), (30, "structure: 900/900")]
     lines += [(31, "vectors of base: 0/3000"), (41, "vectors of base: 100/3000"), (51, "vectors of base: 200/3000")]
-    for seconds, line in lines:
-        now = seconds
-        progress.told(line)
-        said.append(progress.left)
-    assert said == [""] * 5 + ["about 5 min left"] * 2
+    assert times_left(STAGES, lines) == [""] * 5 + ["about 5 min left"] * 2
 
 
 @given(st.lists(st.tuples(st.sampled_from(["reading", "words", "vectors"]), st.integers(0, 9))))

@@ -141,7 +141,7 @@ class _Groups:
 
     def add(self, documents: dict[int, int]) -> None:
         """Take in documents by language. A group that some are in takes the others of languages it lacks."""
-        new = {document: language for language, document in reversed(documents.items())}  # a copy stands for both once
+        new = {document: language for language, document in reversed(documents.items())}  # each document once
         taken = [document for document in new if self._first[document] != _NONE]
         free = {document: language for document, language in new.items() if self._first[document] == _NONE}
         if taken:
