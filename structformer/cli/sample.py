@@ -175,9 +175,8 @@ def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: P
     for example in examples:
         out.result(f"\n{example.task} from {printable(example.document_id)}")
         for place, (query, document) in enumerate(zip(example.queries, example.documents, strict=True)):
-            sign = "+" if place == 0 else "-"
-            same = place and query == example.queries[0]
-            out.result(f" {sign} query    {'(the same)' if same else printable(textwrap.shorten(query, 110))}")
+            asked = "(the same)" if place and query == example.queries[0] else printable(textwrap.shorten(query, 110))
+            out.result(f" {'-' if place else '+'} query    {asked}")
             out.result(f"   document {printable(textwrap.shorten(document, 110))}")
     share = samples.manifest["held_out"]
     if share:
@@ -191,15 +190,16 @@ def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: P
 
 def _training_flags(tasks: Sequence[str], flags: str) -> str:
     """Return how `train` takes Examples of these tasks: by a recipe of them with the same options, or by a mix."""
+    from structformer.extras import TORCH, are_installed
     from structformer.sampling import DEFAULT_TASKS
     from structformer.sampling.sets import as_flags
-    from structformer.training.recipes import recipe_names, training_options
 
-    names, sampling = set(tasks), sorted(flags.split())
-    if names == set(DEFAULT_TASKS):
-        return flags
-    for name in recipe_names():
-        options = training_options(name, {})
-        if set(options.mix or ()) == names and sorted(as_flags(options.sampling).split()) == sampling:
-            return f"--recipe {name}"
-    return f"--task-mix {','.join(tasks)} {flags}"
+    mix = "" if set(tasks) == set(DEFAULT_TASKS) else f"--task-mix {','.join(tasks)} "
+    if mix and are_installed(*TORCH):  # recipes are read with the training, which needs it
+        from structformer.training.recipes import recipe_names, training_options
+
+        for name, options in ((each, training_options(each, {})) for each in recipe_names()):
+            alike = sorted(as_flags(options.sampling).split()) == sorted(flags.split())
+            if alike and set(options.mix or ()) == set(tasks):
+                return f"--recipe {name}"
+    return mix + flags

@@ -49,7 +49,8 @@ def test_documents_are_read_indexed_searched_and_judged(light, pages, tmp_path):
     assert "Bowline" in found.stdout
     assert light("index", "--encoder", "none", "-w", workspace).stderr == ""  # words alone were asked for
     assert "Bowline" in light("search", "a loop that does not slip", "-w", workspace).stdout
-    for command in (["sample"], ["check"], ["inspect"], ["graph", "stats"], ["evaluate", *judged(tmp_path)]):
+    samples = (["sample"], ["sample", "--tasks", "ict"])
+    for command in (*samples, ["check"], ["inspect"], ["graph", "stats"], ["evaluate", *judged(tmp_path)]):
         done = light(*command, "-w", workspace)
         assert done.returncode == 0, (command, done.stderr)
     assert "BM25" in done.stdout
