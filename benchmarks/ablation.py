@@ -206,7 +206,7 @@ def sizes(shared: Path, sets: list[str], examples: list[int], work: Path, plot: 
 
 
 def curve(points: list[tuple[int, float]], title: str) -> str:
-    """An SVG of the curve over a logarithmic axis, the untrained score as a dashed line."""
+    """Return an SVG of the curve over a logarithmic axis, the untrained score as a dashed line."""
     import math
 
     width, height, left, right, top, bottom = 640, 300, 56, 16, 34, 40

@@ -31,7 +31,7 @@ ROWS = {"vectors": f"dense:{UNTRAINED}", "the search": f"hybrid:{UNTRAINED}"}
 
 
 def measured(shared: Path, name: str, work: Path, encoders: Sequence[str]) -> Scores:
-    """Each query's nDCG@10 by row; the first encoder is the base."""
+    """Return each query's nDCG@10 by row; the first encoder is the base."""
     workspace, judgements = prepared(shared, name, work)
     train_structure(workspace, "structure", StructureOptions(), force=True)
     scores = scored(workspace, judgements, BM25)

@@ -56,7 +56,7 @@ def main() -> None:
 
 
 async def row(workspace: Path, judged: Path, answered: int) -> list[str]:
-    """A corpus's row of the table."""
+    """Return a corpus's row of the table."""
     found = read_judgements(judged / "queries.jsonl", judged / "qrels.tsv")
     asked = list(found.asked().items())
     chosen = asked[:: max(1, len(asked) // answered)][:answered]
@@ -114,7 +114,7 @@ def doubts(text: str) -> bool:
 
 
 def unanswerable(judged: Path) -> Sequence[str]:
-    """Questions that the corpus does not answer."""
+    """Return questions that the corpus does not answer."""
     file = judged / "unanswerable.jsonl"
     return [json.loads(line)["text"] for line in file.read_text().splitlines()] if file.exists() else UNANSWERED
 

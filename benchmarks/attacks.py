@@ -62,7 +62,7 @@ def structformer(*arguments: object, cwd: Path | None = None, timeout: float = 6
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a port that nobody listens on."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         found: int = one.getsockname()[1]
@@ -91,7 +91,7 @@ def served(workspace: Path, *options: object) -> Iterator[tuple[int, subprocess.
 
 
 def get(port: int, path: str, token: str = "", body: Any = None) -> tuple[int, str]:
-    """(status, text) of one request."""
+    """Return (status, text) of one request."""
     from http.client import HTTPConnection
 
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
@@ -105,12 +105,12 @@ def get(port: int, path: str, token: str = "", body: Any = None) -> tuple[int, s
 
 
 def resident(process: subprocess.Popen[str]) -> float:
-    """Megabytes of a process."""
+    """Return megabytes of a process."""
     return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * 4096 / 1e6
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """A folder's files, but for locks and what is remembered."""
+    """Return a folder's files, but for locks and what is remembered."""
     passing = {"compared.json", "structformer.lock", "structformer.lock.json"}
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -293,7 +293,7 @@ def slow_clients(documents: Path) -> Tried:
 
 
 def _figure(port: int, name: str) -> float:
-    """A figure of /metrics."""
+    """Return a figure of /metrics."""
     lines = get(port, "/metrics")[1].splitlines()
     return float(next(line.split()[-1] for line in lines if line.startswith(f"{name} ")))
 

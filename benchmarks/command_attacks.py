@@ -39,7 +39,7 @@ SECONDS = 1.0  # that a command may take to end when it is interrupted
 
 
 def command_line(line: str) -> list[str]:
-    """The words of a structformer command line."""
+    """Return the words of a structformer command line."""
     return [sys.executable, "-m", "structformer", *shlex.split(line)]
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 
 def unpacked(shared: Path, name: str, folder: Path) -> Path:
-    """The corpus as a folder, or the dump itself."""
+    """Return the corpus as a folder, or the dump itself."""
     archive = next((shared / "corpora").glob(f"{name}*"))
     if archive.name.endswith(".tar.xz"):
         with tarfile.open(archive) as tar:

@@ -35,7 +35,7 @@ class Asked:
 
 
 def length_of(question: str) -> str:
-    """The class of a question's length."""
+    """Return the class of a question's length."""
     words = len(question.split())
     return LENGTHS[(words > 5) + (words > 9) + (words > 13)]
 
@@ -58,7 +58,7 @@ def asked(shared: Path, name: str, work: Path, encoder: str) -> Iterator[Asked]:
 
 
 def row(label: str, questions: list[Asked]) -> str:
-    """A row of the table: shares with the numbers that they are of."""
+    """Return a row of the table: shares with the numbers that they are of."""
     counts = Counter((each.outcome, each.doubted) for each in questions)
     cells = []
     for outcome in (RIGHT, WRONG, UNANSWERABLE):

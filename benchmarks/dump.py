@@ -46,7 +46,7 @@ def make(shared: Path, megabytes: int, path: Path) -> float:
 
 
 def run(source: Path, workspace: Path, workers: int) -> tuple[float, float, float]:
-    """(seconds, MB of the parent at most, MB of a worker at most)."""
+    """Return (seconds, MB of the parent at most, MB of a worker at most)."""
     command = [
         sys.executable,
         "-c",

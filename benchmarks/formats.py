@@ -46,7 +46,7 @@ def files(shared: Path, name: str, pattern: str, folder: Path) -> tuple[Path, li
 
 
 def made_page(sections: int = 2000) -> bytes:
-    """A page of nothing but marks: sections of short paragraphs, links, lists, tables and code."""
+    """Return a page of nothing but marks: sections of short paragraphs, links, lists, tables and code."""
     parts = ["<!doctype html><html><head><meta charset=utf-8><title>Made</title></head><body><main><h1>Made</h1>"]
     for n in range(sections):
         items = "".join(f"<li>Item {i} has <em>words</em> and <code>x = {i}</code></li>" for i in range(4))

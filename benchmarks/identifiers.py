@@ -32,7 +32,7 @@ _PART = re.compile(r"[A-Z]+s?(?![a-z])|[^\W\d_]?[^\W\dA-Z_]+|\d+")
 
 
 def prepared(shared: Path, name: str, work: Path, encoders: list[str]) -> Workspace:
-    """A set's workspace with an index."""
+    """Return a set's workspace with an index."""
     workspace = ingested(shared, CORPORA[name], work / name)
     build_index(workspace, encoders=encoders)
     return workspace
@@ -60,7 +60,7 @@ def own_names(retriever: Retriever) -> dict[str, str]:
 
 
 def parts(name: str) -> str:
-    """The words that a name is made of."""
+    """Return the words that a name is made of."""
     return " ".join(_PART.findall(name)).lower()
 
 

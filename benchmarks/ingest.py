@@ -76,7 +76,7 @@ def ingest(folder: Path, workspace: Path, workers: int) -> tuple[float, float, f
 
 
 def digest(workspace: Path) -> str:
-    """One digest of all files of a corpus but the record of the command."""
+    """Return one digest of all files of a corpus but the record of the command."""
     total = hashlib.sha256()
     for path in sorted((workspace / "corpus").rglob("*")):
         # Seals and numbers of generations tell how often it was ingested, not what is in it.

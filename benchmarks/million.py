@@ -160,7 +160,7 @@ PARTS: dict[str, tuple[Callable[[Path, int], Any], Callable[[Path, int], Any]]] 
 
 
 def resident() -> float:
-    """Megabytes of this process."""
+    """Return megabytes of this process."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
@@ -174,7 +174,7 @@ def _measure(work: Callable[[Path, int], Any], folder: Path, count: int, told: C
 
 
 def measured(work: Callable[[Path, int], Any], folder: Path, count: int) -> tuple[float, float]:
-    """(seconds, megabytes) of a process of its own."""
+    """Return (seconds, megabytes) of a process of its own."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_measure, args=(work, folder, count, there))
     process.start()

@@ -62,7 +62,7 @@ def _experiment(home: Path) -> str:
 
 
 def _scores(workspace: Path) -> object:
-    """The scores of each query in an experiment's report; None before the report is written."""
+    """Return the scores of each query in an experiment's report; None before the report is written."""
     report = workspace / "experiments" / "attacked" / "report.json"
     return read_json(report)["per_query"] if report.exists() else None
 
@@ -141,12 +141,12 @@ def _asked(line: str, workspace: Path, hub: dict[str, str]) -> subprocess.Comple
 
 
 def _files(repository: dict[str, bytes]) -> dict[str, str]:
-    """Digests of a repository's files; the card names the repository."""
+    """Return digests of a repository's files; the card names the repository."""
     return {name: hashlib.sha256(data).hexdigest() for name, data in sorted(repository.items()) if name != "README.md"}
 
 
 def _weights(workspace: Path, name: str) -> bytes | None:
-    """The weights of a model that is whole; None where there is none."""
+    """Return the weights of a model that is whole; None where there is none."""
     folder = workspace / "models" / name
     return (checked_model(workspace, name) / "model.safetensors").read_bytes() if folder.exists() else None
 

@@ -27,7 +27,7 @@ BAR = {"recall@10": 0.98, "CPU ms a query": 5.0, "resident MB": 450.0, "build s"
 
 
 def texts_of(shared: Path, name: str) -> dict[str, str]:
-    """Judged queries by id."""
+    """Return judged queries by id."""
     lines = map(json.loads, (shared / "eval" / name / "queries.jsonl").read_text().splitlines())
     return {str(line["_id"]): line["text"] for line in lines}
 

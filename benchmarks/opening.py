@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _answers_by(query: str) -> str:
-    """What the first hit was found by; "" without one."""
+    """Return what the first hit was found by; "" without one."""
     try:
         with urlopen(f"http://127.0.0.1:{_PORT}/api/search?q={quote(query)}", timeout=60) as response:
             found = json.load(response)

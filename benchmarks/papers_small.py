@@ -97,7 +97,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def prepared(options: argparse.Namespace) -> tuple[Path, Path]:
-    """The workspace of the encyclopedia, and the judged collection's folder of BEIR's form."""
+    """Return the workspace of the encyclopedia, and the judged collection's folder of BEIR's form."""
     wiki = options.wiki or fetched(WIKI)
     judged = options.judged
     if judged is None:
@@ -115,7 +115,7 @@ class Unreachable(Exception):
 
 
 def demo_pages() -> Path:
-    """The workspace of what installed packages say about themselves."""
+    """Return the workspace of what installed packages say about themselves."""
     pages = FOLDER / "demo-pages"
     pages.mkdir(exist_ok=True)
     for page in installed_pages(200):
@@ -125,7 +125,7 @@ def demo_pages() -> Path:
 
 
 def fetched(address: str) -> Path:
-    """The file of an address, fetched once. Raises Unreachable."""
+    """Return the file of an address, fetched once. Raises Unreachable."""
     path = FOLDER / address.rpartition("/")[2]
     if not path.exists():
         print(f"Fetching {address}, once ...", flush=True)
@@ -139,7 +139,7 @@ def fetched(address: str) -> Path:
 
 
 def base_model(name: str) -> tuple[list[str], bool]:
-    """Settings for the base model, and whether it is there; else for one of its size, to measure with."""
+    """Return settings for the base model, and whether it is there; else for one of its size, to measure with."""
     try:
         resolve_base_model(name, "cross-encoder")
     except ModelError:
@@ -154,13 +154,13 @@ def has_gpu() -> bool:
 
 
 def measured(wiki: Path, settings: Sequence[str]) -> float:
-    """Pairs a second of Wikiformer's recipe on this machine."""
+    """Return pairs a second of Wikiformer's recipe on this machine."""
     found = call(*shlex.split(MEASURE)[1:], "-w", wiki, *settings)
     return float(json.loads(found)["plan"]["pairs_per_second"])
 
 
 def estimate(hours: float, here: float, gpu: bool) -> str:
-    """What the work is, and how long it would take here."""
+    """Return what the work is, and how long it would take here."""
     rate = f"{here:,.1f} pairs of query and document a second on this machine, measured over a few steps."
     if gpu:
         return f"{rate} The tables take {hours:g} h of training and less than that of judging."
@@ -175,7 +175,7 @@ def estimate(hours: float, here: float, gpu: bool) -> str:
 def compared(
     table: str, seed: int, options: argparse.Namespace, wiki: Path, judged: Path, settings: Sequence[str]
 ) -> Mapping[str, Any]:
-    """The report of a table with one seed."""
+    """Return the report of a table with one seed."""
     seconds = max(1, round(options.hours * 3600 / (TRAININGS * options.seeds)))
     queries, output = judged / "queries.jsonl", FOLDER / "tables" / str(seed)
     call(
@@ -214,7 +214,7 @@ def as_table(title: str, reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def left_out(table: str, reports: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The rows that a report lacks, with what it says of them."""
+    """Return the rows that a report lacks, with what it says of them."""
     found = {}
     for report in reports:
         lines = [line.partition(" left out: ") for line in report["caveat"].splitlines()]
@@ -235,7 +235,7 @@ class Training(NamedTuple):
 
 
 def trained() -> Iterator[tuple[str, Training]]:
-    """The trainings of the tables' rows that there are, the last ones of each."""
+    """Yield the trainings of the tables' rows that there are, the last ones of each."""
     rows = [row for table in TABLES for row in read_experiment(table).narrowed(rows=ROWS[table]).rows]
     names = {
         name: f"{row.label}{end}"
@@ -252,7 +252,7 @@ def trained() -> Iterator[tuple[str, Training]]:
 
 
 def as_speeds(trainings: Mapping[str, Sequence[Training]]) -> str:
-    """Means over the seeds, and the most memory. Without a GPU the memory is the process's, of all its rows."""
+    """Return means over the seeds, and the most memory. Without a GPU the memory is the process's, of all its rows."""
     lines = ["| training | tokens a second | MFU | peak memory, GB |", "|---|---|---|---|"]
     for label, its in trainings.items():
         used = [each.mfu for each in its if each.mfu is not None]
@@ -264,7 +264,7 @@ def as_speeds(trainings: Mapping[str, Sequence[Training]]) -> str:
 
 
 def of_queries(reports: Sequence[Mapping[str, Any]], label: str, measure: str) -> list[float]:
-    """Every query's mean over the seeds."""
+    """Return every query's mean over the seeds."""
     found = [each["per_query"][label][measure] for each in reports]
     return [mean([each[query] for each in found]) for query in found[0]]
 

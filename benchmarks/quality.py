@@ -61,7 +61,7 @@ Set = dict[str, Any]  # scores by row and query; verdicts, by seed; seconds
 
 
 def measured(workspace: Workspace, judgements: Judgements, seeds: int) -> Set:
-    """A set's scores, and what each training said."""
+    """Return a set's scores, and what each training said."""
     begun = time.monotonic()
     shutil.rmtree(workspace.models / ENCODER, ignore_errors=True)
     found = scored(workspace, judgements, {**BASELINES, BEFORE: f"hybrid:{UNTRAINED}"})
@@ -100,12 +100,12 @@ def measured(workspace: Workspace, judgements: Judgements, seeds: int) -> Set:
 
 
 def of_rows(results: dict[str, Set], rows: Collection[str]) -> dict[str, Scores]:
-    """The sets' scores of some rows."""
+    """Return the sets' scores of some rows."""
     return {name: {row: its["scores"][row] for row in rows} for name, its in results.items()}
 
 
 def verdicts(results: dict[str, Set]) -> Iterator[str]:
-    """A Markdown table of what each training said beside what people's queries say, and the false ones."""
+    """Yield a Markdown table of what each training said beside what people's queries say, and the false ones."""
     false_keeps = false_refusals = trainings = 0
     yield "| set | seed | held-out questions [95 %] | used | people's queries |"
     yield "|---|---|---|---|---|"

@@ -59,7 +59,7 @@ QUERIES = (
 
 
 def command(*arguments: object) -> list[str]:
-    """A structformer command line."""
+    """Return a structformer command line."""
     return [sys.executable, "-m", "structformer", *map(str, arguments)]
 
 
@@ -71,7 +71,7 @@ def run(*arguments: object) -> None:
 
 
 def content(workspace: Path, part: str) -> str:
-    """A digest of what a command publishes, without what tells how often or how long it ran."""
+    """Return a digest of what a command publishes, without what tells how often or how long it ran."""
     from structformer.workspace import Workspace
 
     place = Workspace(workspace)
@@ -94,7 +94,7 @@ def content(workspace: Path, part: str) -> str:
 
 
 def answers(workspace: Path) -> str:
-    """What a search answers: hits and scores to six digits."""
+    """Return what a search answers: hits and scores to six digits."""
     from structformer import Retriever
 
     retriever = Retriever.open(workspace)

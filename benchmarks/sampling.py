@@ -49,7 +49,7 @@ def measured(workspace: Path, tasks: list[str], workers: int) -> dict[str, float
 
 
 def ingested(documents: Path, folder: Path, copies: int) -> Path:
-    """A workspace with so many copies of the documents."""
+    """Return a workspace with so many copies of the documents."""
     source = documents
     if copies > 1:
         source = folder / f"{documents.name}-{copies}"

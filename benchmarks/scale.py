@@ -42,7 +42,7 @@ def repeated(dump: Path, times: int, target: Path) -> int:
 
 
 def _renamed(page: bytes, titles: set[bytes], end: bytes, first: int) -> bytes:
-    """A page of another copy: its title, its id, and its links to pages of the sample."""
+    """Return a page of another copy: its title, its id, and its links to pages of the sample."""
 
     def link(found: re.Match[bytes]) -> bytes:
         name = found[1].strip()
@@ -55,7 +55,7 @@ def _renamed(page: bytes, titles: set[bytes], end: bytes, first: int) -> bytes:
 
 
 def ingested(folder: Path, workspace: Path) -> tuple[float, float, float, float]:
-    """(seconds in all, seconds after the last shard was made, MB of the largest worker, MB of the parent)."""
+    """Return (seconds in all, seconds after the last shard was made, MB of the largest worker, MB of the parent)."""
     shutil.rmtree(workspace, ignore_errors=True)
     began, worker, parent = time.monotonic(), 0.0, 0.0
     command = [sys.executable, "-m", "structformer", "ingest", str(folder), "-w", str(workspace), "-q"]

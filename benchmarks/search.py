@@ -27,7 +27,7 @@ import numpy as np
 
 
 def queries(shared: Path, count: int) -> list[str]:
-    """Texts of judged queries, in random order."""
+    """Return texts of judged queries, in random order."""
     texts = [
         json.loads(line)["text"] for path in sorted((shared / "eval").glob("*/queries.jsonl")) for line in path.open()
     ]

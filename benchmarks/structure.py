@@ -112,7 +112,7 @@ Measured = tuple[Scores, Values]  # with the costs
 
 
 def ingested(shared: Path, archive: str, work: Path) -> Workspace:
-    """The workspace of a corpus, which is unpacked beside it once."""
+    """Return the workspace of a corpus, which is unpacked beside it once."""
     corpus = work / "corpus"
     if not corpus.exists():
         with tarfile.open(shared / "corpora" / f"{archive}.tar.xz") as tar:
@@ -132,7 +132,7 @@ def fetched_demo(folder: Path) -> None:
 
 
 def prepared(shared: Path, name: str, work: Path) -> tuple[Workspace, Judgements]:
-    """A set's workspace, with an index of the untrained encoder alone, and its judgements."""
+    """Return a set's workspace, with an index of the untrained encoder alone, and its judgements."""
     folder = shared / "eval" / name if CORPORA[name] else work / name
     if not CORPORA[name]:
         fetched_demo(folder)
@@ -170,7 +170,7 @@ def mean(values: dict[str, float]) -> float:
 
 
 def over_seeds(runs: list[Scores]) -> Scores:
-    """Each query's mean over the seeds."""
+    """Return each query's mean over the seeds."""
     return {
         row: {query: float(np.mean([run[row][query] for run in runs])) for query in runs[0][row]} for row in runs[0]
     }
@@ -179,7 +179,7 @@ def over_seeds(runs: list[Scores]) -> Scores:
 def measured(
     workspace: Workspace, judgements: Judgements, seeds: int, *, parts: bool
 ) -> tuple[Scores, dict[str, float]]:
-    """All rows of a set, and what learning costs."""
+    """Return all rows of a set, and what learning costs."""
     found = scored(workspace, judgements, {**BASELINES, BEFORE: "hybrid:base"})
     runs, seconds = [], []
     for seed in range(seeds):
@@ -225,7 +225,7 @@ def by_vectors(retriever: Retriever, judgements: Judgements, passages: np.ndarra
 
 
 def mixes() -> dict[str, dict[str, float]]:
-    """The sources of every row."""
+    """Return the sources of every row."""
     default = dict.fromkeys(STRUCTURE_SOURCES, 1.0)
     found = {"the default": default}
     for source in _drawn_sources():
@@ -242,7 +242,7 @@ def _drawn_sources() -> list[str]:
 
 
 def by_source(workspace: Workspace, judgements: Judgements) -> Scores:
-    """The static encoder alone, from each source of pairs."""
+    """Return the static encoder alone, from each source of pairs."""
     retriever = Retriever.open(workspace)
     options = StructureOptions(mix=dict.fromkeys(_drawn_sources(), 1.0))
     lessons = StructureLessons(workspace, retriever.units, retriever.documents, options)
@@ -300,7 +300,7 @@ def kept_before(path: Path, options: dict[str, object]) -> dict[str, Measured]:
 
 
 def table(results: dict[str, Scores], against: str) -> str:
-    """A Markdown table: a line for each row, a column for each set and each kind's mean."""
+    """Return a Markdown table: a line for each row, a column for each set and each kind's mean."""
     rows = list(next(iter(results.values())))
     kinds = {kind: its for kind, sets in KINDS.items() if len(its := [name for name in sets if name in results]) > 1}
     lines = [

@@ -36,7 +36,7 @@ _QUERIES = 200
 
 
 def documents(shared: Path, sets: list[str], work: Path) -> Iterator[Document]:
-    """The documents of the sets."""
+    """Yield the documents of the sets."""
     for name in sets:
         corpus, workspace = work / name / "corpus", Workspace(work / name / "ws")
         if not corpus.exists():
@@ -47,7 +47,7 @@ def documents(shared: Path, sets: list[str], work: Path) -> Iterator[Document]:
 
 
 def markdown(document: Document, copy: int) -> str:
-    """A document as Markdown, a third of its words being another in each copy."""
+    """Return a document as Markdown, a third of its words being another in each copy."""
     renamed: dict[str, str] = {}
 
     def word(found: re.Match[str]) -> str:
@@ -66,7 +66,7 @@ def markdown(document: Document, copy: int) -> str:
 
 
 def written(shared: Path, sets: list[str], work: Path, times: int) -> Path:
-    """A folder with every document so many times."""
+    """Return a folder with every document so many times."""
     folder = work / f"times-{times}"
     if not folder.exists():
         for number, document in enumerate(documents(shared, sets, work)):

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 
 
 def command(*arguments: object) -> list[str]:
-    """A structformer command line."""
+    """Return a structformer command line."""
     return [sys.executable, "-m", "structformer", *map(str, arguments)]
 
 
@@ -166,7 +166,7 @@ TOKENS = {"cross-encoder": 256, "bi-encoder": 256}
 
 
 def random_bert_base(folder: Path) -> Path:
-    """A model of BERT-base's size with random weights and MiniLM's tokenizer, whose vocabulary is BERT's."""
+    """Return a model of BERT-base's size with random weights and MiniLM's tokenizer, whose vocabulary is BERT's."""
     from structformer.models.base import resolve_base_model
     from structformer.models.loading import load_tokenizer
     from transformers import BertConfig, BertModel
@@ -327,7 +327,7 @@ def gpu_chunks(workspace: Path, tasks: list[str], groups: int, number: int) -> l
 
 
 def reader(layers: int, kept_tokens: int | None) -> Any:
-    """The objective of a cross-encoder of BERT-base's width with random weights, and a GPU's batches."""
+    """Return the objective of a cross-encoder of BERT-base's width with random weights, and a GPU's batches."""
     from structformer.models.base import resolve_base_model
     from structformer.models.cross_encoder import CrossEncoder
     from structformer.models.loading import load_tokenizer
@@ -379,7 +379,7 @@ class Kept:
         self.weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
 
     def hold(self, tensor: Any) -> Held:
-        """What is kept in a tensor's place."""
+        """Return what is kept in a tensor's place."""
         return Held(self, tensor)
 
 
@@ -471,13 +471,13 @@ def forget(folder: Path) -> None:
 
 
 def bytes_read() -> int:
-    """Bytes that this process has had from disks."""
+    """Return bytes that this process has had from disks."""
     lines = Path("/proc/self/io").read_text(encoding="utf-8").splitlines()
     return int(next(line for line in lines if line.startswith("read_bytes")).split()[1])
 
 
 def mean_loss(losses: Any, masked: Any) -> Any:
-    """What is minimised."""
+    """Return what is minimised."""
     return losses.mean()
 
 

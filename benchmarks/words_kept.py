@@ -55,7 +55,7 @@ def words_of(text: str) -> list[str]:
 
 
 def page_words(data: bytes) -> tuple[Counter[str], Counter[str]]:
-    """(words of a page's content, words left out by their reason)."""
+    """Return (words of a page's content, words left out by their reason)."""
     tree = lxml_html.document_fromstring(data, parser=lxml_html.HTMLParser(encoding=None, huge_tree=True))
     left: Counter[str] = Counter()
     kept_contents = _only_contents(tree)
@@ -90,7 +90,7 @@ def _text(root: lxml_html.HtmlElement) -> str:
 
 
 def pandoc_words(path: Path, data: bytes) -> Counter[str] | None:
-    """Words of what pandoc makes of a file; None where it reads no such format, or not this file."""
+    """Return words of what pandoc makes of a file; None where it reads no such format, or not this file."""
     suffix = path.suffix.lower()
     format = PANDOC.get(suffix) or ("jats" if b"<article" in data[:4000] and b"<front>" in data else "docbook")
     done = subprocess.run(

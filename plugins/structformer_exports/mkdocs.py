@@ -32,7 +32,7 @@ class BoxPlugin(BasePlugin[BoxOptions]):  # type: ignore[no-untyped-call]
     """Adds the box's script to every page."""
 
     def on_post_page(self, output: str, **kwargs: Any) -> str:
-        """The page with the script at its end."""
+        """Return the page with the script at its end."""
         given = {name: self.config[name] for name in ("target", "own", "label", "path", "token") if self.config[name]}
         attributes = "".join(f' data-{name}="{html.escape(value)}"' for name, value in given.items())
         script = f'<script src="{html.escape(self.config.server.rstrip("/"))}/widget.js"{attributes}></script>'

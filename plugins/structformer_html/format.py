@@ -165,7 +165,7 @@ class HtmlFormat:
         return document
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
-        """Names the target may mean, best first: as a path, as the address of a page that says its own."""
+        """Return names the target may mean, best first: as a path, as the address of a page that says its own."""
         yield from link_names(document.id, document.source.path, link.target)
         canonical = document.metadata.get("canonical")
         if isinstance(canonical, str) and not is_external(link.target) and not link.target.startswith("#"):

@@ -67,7 +67,7 @@ class DecoderObjective(CondenserObjective):
         return self.places or self.model.embeddings
 
     def embedded(self, ids: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-        """(texts, tokens, width) in the type of `like`, without [CLS]. ids: (texts, tokens)."""
+        """Return (texts, tokens, width) in the type of `like`, without [CLS]. ids: (texts, tokens)."""
         vectors: torch.Tensor = self.embeddings(inputs_embeds=self.model.get_input_embeddings()(ids))
         return vectors[:, 1:].to(like.dtype)
 

@@ -208,7 +208,7 @@ def by_week(workspace: Workspace) -> list[dict[str, Any]]:
 
 
 def judgements_from_clicks(kept: list[Searches], *, least: int = 1) -> Judgements:
-    """Queries with the documents opened for them as relevant, and those shown above and passed over as not.
+    """Return queries with the documents opened for them as relevant, and those shown above and passed over as not.
 
     A document is relevant that was opened at least so many times, and more often than it was passed over. Source:
     Joachims, KDD 2002, section 2 ("click > skip above"). People open what ranks high, so what is never shown is never

@@ -51,7 +51,7 @@ class Gap:
         return sum(each.not_found for each in self.asked)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON types."""
+        """Return this as JSON types."""
         nearest = self.nearest
         return {
             "question": self.question,

@@ -74,7 +74,7 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
 def mcp_server(service: SearchService, keep: Keep = lambda _, answer: answer) -> MCPServer[None]:
-    """The MCP server of a search; what a request may see is in the guard's ACCESS. keep: notes each search."""
+    """Return the MCP server of a search; what a request may see is in the guard's ACCESS. keep: notes each search."""
     answers = Answers(service, keep)
     server: MCPServer[None] = MCPServer(
         service.title,
@@ -169,7 +169,7 @@ class Answers:
         self._service, self._keep = service, keep
 
     def told(self, answer: Callable[[], T]) -> T:
-        """An answer, or why there is none."""
+        """Return an answer, or why there is none."""
         try:
             return answer()
         except StructformerError as error:
@@ -178,7 +178,7 @@ class Answers:
     def found(
         self, query: str, k: int, path: str, max_tokens: int, where: Sequence[str] = (), *, code: bool = False
     ) -> tuple[str, FoundSections]:
-        """Sections for a question, as text and as values. Raises UsageError."""
+        """Return sections for a question, as text and as values. Raises UsageError."""
         access = ACCESS.get()
         try:
             asked = min(MAX_K, k * _MORE) if code else k
@@ -229,7 +229,7 @@ class Answers:
         return any(block.kind == MarkKind.CODE for block in section.blocks)
 
     def read(self, address: str, children: bool, max_tokens: int) -> str:
-        """A section and what is below it."""
+        """Return a section and what is below it."""
         root = self._section(address, children)
         text = _Text(max_tokens)
         text.add(
@@ -276,7 +276,7 @@ class Answers:
         return document, place
 
     def outline(self, document: str, path: str, max_tokens: int) -> str:
-        """A document's tree, or the documents."""
+        """Return a document's tree, or the documents."""
         access, text = ACCESS.get(), _Text(max_tokens)
         if document:
             whole = self._service.document(self._place(document)[0], access)
@@ -342,7 +342,7 @@ def _size(text: str) -> int:
 
 
 def _cut(text: str, most: int) -> str:
-    """The beginning of a text with at most so many bytes, cut behind a line or a word where that is near."""
+    """Return the beginning of a text with at most so many bytes, cut behind a line or a word where that is near."""
     cut = text.encode("utf-8", "replace")[: max(0, most)].decode("utf-8", "ignore")
     near = (place for mark in "\n " if (place := cut.rfind(mark)) > _NEAR * len(cut))
     return text if len(cut) == len(text) else text[: next(near, len(cut))].rstrip()
@@ -393,7 +393,7 @@ def _doubt(answer: SearchAnswer, lacking: str) -> str:
 
 
 def _shown(likely: float | None, hits: int) -> int:
-    """How many sections are shown whole, as far as they fit."""
+    """Return how many sections are shown whole, as far as they fit."""
     return min(hits, 3 if likely is None or likely < _FAIR else 1 if likely >= _SURE else 2)
 
 
@@ -403,7 +403,7 @@ def _named(section: Found) -> str:
 
 
 def _walk(root: SectionAnswer) -> Iterable[tuple[int, SectionAnswer]]:
-    """(how deep it is, a section), of all below one in their order."""
+    """Return (how deep it is, a section), of all below one in their order."""
     stack = [(0, root)]
     while stack:
         depth, section = stack.pop()

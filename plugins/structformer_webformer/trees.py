@@ -31,7 +31,7 @@ class Branch:
     children: list[Branch] = field(default_factory=list)
 
     def walk(self) -> Iterator[Branch]:
-        """This branch and all below it, in the order of the document."""
+        """Yield this branch and all below it, in the order of the document."""
         stack = [self]
         while stack:
             branch = stack.pop()

@@ -78,7 +78,7 @@ class Block:
     children: list[Block] = field(default_factory=list)
 
     def walk(self) -> Iterator[Block]:
-        """This block and all in it, in the order of the text."""
+        """Yield this block and all in it, in the order of the text."""
         stack = [self]
         while stack:
             block = stack.pop()

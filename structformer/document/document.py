@@ -67,7 +67,7 @@ class Section:
         return block_tree(self.text, self.marks)
 
     def walk(self) -> Iterator[Section]:
-        """This section and all below it in pre-order, the order of the source."""
+        """Yield this section and all below it in pre-order, the order of the source."""
         stack = [self]
         while stack:
             section = stack.pop()

@@ -49,7 +49,7 @@ class Part:
         return place % self.of == self.number - 1
 
     def of_tasks(self, tasks: Iterable[T]) -> Iterator[T]:
-        """This part's tasks."""
+        """Return this part's tasks."""
         return (task for place, task in enumerate(tasks) if self.takes(place))
 
 

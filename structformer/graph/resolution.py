@@ -67,7 +67,7 @@ class Resolution:
             mine += examples[: _EXAMPLES - len(mine)]
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts and examples as JSON types."""
+        """Return the counts and examples as JSON types."""
         links = {kind: {each: counts[each] for each in _OUTCOMES} for kind, counts in sorted(self.counts.items())}
         return {"links": links, "examples": {each: [*map(list, self.examples.get(each, []))] for each in FAILURES}}
 

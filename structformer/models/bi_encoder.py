@@ -173,7 +173,7 @@ class BiEncoder(SentenceEncoder):
         return vectors
 
     def for_bulk(self) -> BiEncoder:
-        """This encoder for a whole collection: in bfloat16 where that is quick; cosines move by under 0.01."""
+        """Return this encoder for a whole collection: in bfloat16 where that is quick; cosines move by under 0.01."""
         if self.model.device.type != "cuda" and not fast_bf16():
             return self
         passages = self.passages.for_bulk() if self.passages else None

@@ -75,7 +75,7 @@ def _graph(location: str, *, classifier: bool = False) -> BertGraph | Path:
 
 
 def _session(graph: BertGraph | Path) -> Any:
-    """A graph opened by onnxruntime. Raises ModelError."""
+    """Return a graph opened by onnxruntime. Raises ModelError."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -150,7 +150,7 @@ class OnnxEncoder(SentenceEncoder):
         return OnnxEncoder(self._passages) if self._passages else None
 
     def for_bulk(self) -> OnnxEncoder:
-        """This encoder, which has one form."""
+        """Return this encoder, which has one form."""
         return self
 
     def encode(

@@ -53,7 +53,7 @@ class Retriever:
 
     @classmethod
     def of(cls, opened: OpenedIndex) -> Retriever:
-        """A retriever over an opened index."""
+        """Return a retriever over an opened index."""
         return cls(opened.workspace, opened)
 
     def default_pipeline(self) -> Pipeline:

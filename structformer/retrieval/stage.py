@@ -101,7 +101,7 @@ class Stage:
         return self.kind.fuses and ("weights" not in self.kind.options or self.option("weights") == STANDARDISED)
 
     def __rshift__(self, other: Stage | Pipeline) -> Pipeline:
-        """This stage and then another stage, or another pipeline's stages."""
+        """Return this stage and then another stage, or another pipeline's stages."""
         return Pipeline((self,)) >> other
 
     def __str__(self) -> str:

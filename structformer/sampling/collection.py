@@ -100,7 +100,7 @@ def write_collection(folders: Iterable[Path], path: Path) -> None:
 
 
 def most_frequent(counts: Counter[Key], most: int) -> Counter[Key]:
-    """The highest counts, of equal ones those that come first by their keys."""
+    """Return the highest counts, of equal ones those that come first by their keys."""
     return Counter(dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]))
 
 
@@ -145,7 +145,7 @@ class CollectionCounts:
         return min(1.0, math.sqrt(share) + share)
 
     def drawn(self, rng: Random, count: int, min_frequency: int) -> list[str]:
-        """That many words by P(word | collection), of those that occur at least `min_frequency` times."""
+        """Return that many words by P(word | collection), of those that occur at least `min_frequency` times."""
         if min_frequency not in self._drawn:
             words = [word for word, (frequency, _) in self._words.items() if frequency >= min_frequency]
             ends = np.cumsum([self._words[word][1] for word in words], dtype=np.int64)

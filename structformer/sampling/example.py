@@ -121,14 +121,14 @@ class Census:
         self.dropped.update(other.dropped)
 
     def of_tasks(self, names: Collection[str]) -> Census:
-        """The census of some tasks."""
+        """Return the census of some tasks."""
         return Census(
             Counter({task: count for task, count in self.examples.items() if task in names}),
             Counter({(task, why): count for (task, why), count in self.dropped.items() if task in names}),
         )
 
     def as_dict(self) -> dict[str, dict[str, int] | dict[str, dict[str, int]]]:
-        """The census as JSON types."""
+        """Return the census as JSON types."""
         reasons: dict[str, dict[str, int]] = {}
         for (task, reason), count in sorted(self.dropped.items()):
             reasons.setdefault(task, {})[reason] = count
@@ -136,6 +136,6 @@ class Census:
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Census:
-        """The census that `as_dict` gave."""
+        """Return the census that `as_dict` gave."""
         dropped = {(task, why): count for task, reasons in value["dropped"].items() for why, count in reasons.items()}
         return cls(Counter(value["examples"]), Counter(dropped))

@@ -28,7 +28,7 @@ class Reference:
 
     @classmethod
     def of(cls, edge: Mapping[str, Any]) -> Reference:
-        """That of an edge of the reference graph."""
+        """Return the reference of an edge of the reference graph."""
         names = ("source_section", "start", "end", "text", "target_document")
         return cls(*(edge[name] for name in names))
 
@@ -122,7 +122,7 @@ class Neighbourhood:
     def random_pages(
         self, rng: Random, excluded: set[int], text: Callable[[int], str], wanted: int, positive: str, query: str = ""
     ) -> dict[int, str]:
-        """Random documents' texts by number: long enough, distinct, unlike the positive, without the query."""
+        """Return random documents' texts by number: long enough, distinct, unlike the positive, without the query."""
         taken: dict[int, str] = {}
         words, fewest = word_set(positive), self.view.options.min_words
         for _ in range(50 + 10 * wanted if self.pages.count > len(excluded) else 0):

@@ -144,7 +144,7 @@ class Sealed:
         return self._digests
 
     def problems(self, *, whole: bool = False) -> list[str]:
-        """Every missing or changed file, whatever is remembered. whole: nothing else may be in the folder."""
+        """Return every missing or changed file, whatever is remembered. whole: nothing else may be in the folder."""
         try:
             names = self.names()
         except WorkspaceError as error:

@@ -46,7 +46,7 @@ _SCRIPT, _REGION = 4, 2  # letters of their codes
 
 
 def language_of(text: str, among: Sequence[str] = (), *, surely: float = _SURE) -> str:
-    """The language a text is surely in, "" if too short or unclear. among: the only ones possible."""
+    """Return the language a text is surely in, "" if too short or unclear. among: the only ones possible."""
     sample = text[:_CHARACTERS]
     if len(sample.strip()) < _FEWEST_CHARACTERS:
         return ""

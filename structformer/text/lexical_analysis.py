@@ -41,7 +41,7 @@ def lone_characters(query: str) -> list[str]:
 
 
 def neighbours(character: str) -> tuple[str, ...]:
-    """Characters of its script that may precede it: of Chinese and Japanese those of Unicode's first 65,536."""
+    """Return characters of its script that may precede it: of Chinese and Japanese those of Unicode's first 65,536."""
     return _of_script(_script(character))
 
 

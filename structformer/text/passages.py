@@ -40,7 +40,7 @@ class Passage:
 
 
 def prose_of(text: str, stretches: Sequence[Stretch]) -> str:
-    """A text with line ends in the place of its stretches, which are not prose."""
+    """Return a text with line ends in the place of its stretches, which are not prose."""
     kept: list[str] = []
     position = 0
     for _, start, end in stretches:
@@ -50,7 +50,7 @@ def prose_of(text: str, stretches: Sequence[Stretch]) -> str:
 
 
 def section_prose(section: Section) -> str:
-    """A section's text with line ends in the place of code, tables and formulas."""
+    """Return a section's text with line ends in the place of code, tables and formulas."""
     blocks = _no_prose(section.blocks) if section.marks else ()
     return prose_of(section.text, [Stretch(block.kind, block.start, block.end) for block in blocks])
 

@@ -33,7 +33,7 @@ def visible(text: str, *, keep: str = "\n\t") -> str:
 
 
 def safe_json(value: Any, *, indent: int | None = 1) -> str:
-    """JSON that a terminal may show: the same value, with unsafe characters in strings as JSON's own escapes."""
+    """Return JSON that a terminal may show: the same value, with unsafe characters in strings as JSON's own escapes."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if text.isprintable():
         return text

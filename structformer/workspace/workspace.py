@@ -225,11 +225,11 @@ class Workspace:
         return self.path / "checkpoints" / checked_name(name, "the run name")
 
     def runs(self) -> list[Path]:
-        """Folders of the unfinished runs, each with its checkpoints."""
+        """Return folders of the unfinished runs, each with its checkpoints."""
         return sorted((self.path / "checkpoints").glob("*"))
 
     def unfinished(self, file: str) -> list[Path]:
-        """Folders of the unfinished runs, those with a `file` in them."""
+        """Return folders of the unfinished runs, those with a `file` in them."""
         return sorted(path.parent for path in (self.path / "checkpoints").glob(f"*/{file}"))
 
     def logs(self, name: str) -> Path:

@@ -104,7 +104,7 @@ def _of_headings(units: Sequence[Unit], copies: Copies, choice: random.Random) -
 
 
 def runs_of_words(text: str) -> set[int]:
-    """Digests of a text's runs of eight words."""
+    """Return digests of a text's runs of eight words."""
     words = written_words(text)
     return {
         int.from_bytes(hashlib.blake2b(" ".join(words[start : start + _SHINGLE]).encode(), digest_size=8).digest())
@@ -113,7 +113,7 @@ def runs_of_words(text: str) -> set[int]:
 
 
 def judged_runs(workspaces: Iterable[Path]) -> set[int]:
-    """The runs of words of corpora that are kept for judging."""
+    """Return the runs of words of corpora that are kept for judging."""
     return {run for each in workspaces for unit in Retriever.open(each).units for run in runs_of_words(unit.text)}
 
 

@@ -63,7 +63,7 @@ class SiteReport:
     bytes: int
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON types."""
+        """Return this as JSON types."""
         return asdict(self)
 
 

@@ -172,7 +172,7 @@ class Copies:
         return self.first(document) != document
 
     def others(self, document: int) -> tuple[int, ...]:
-        """Its copies, and what it is one of."""
+        """Return its copies, and what it is one of."""
         return tuple(each for each in self._groups.get(self.first(document), ()) if each != document)
 
 
@@ -202,7 +202,7 @@ class Sayings:
         return self._known[says]
 
     def _in_copies(self, number: int, unit: Unit, says: tuple[str, ...]) -> tuple[str, ...]:
-        """The same as a section in its place in a copy says, where they are alike."""
+        """Return the same as a section in its place in a copy says, where they are alike."""
         group = self._copies.first(unit.document)
         words = self._words(number, unit)
         places = [(group, place) for place in (unit.anchor, unit.path[1:]) if place != ""]

@@ -96,7 +96,7 @@ def base_place(base: BaseModel, queries: BaseModel | None = None) -> EncoderPlac
 
 
 def _asked_by(queries: str, revision: str, location: str) -> str:
-    """The end of a vectors' name that tells the query model."""
+    """Return the end of a vectors' name that tells the query model."""
     return "--asked-by-" + _base_vectors(queries, revision, location).removeprefix("base-")
 
 

@@ -184,7 +184,7 @@ class SecondLook:
 
 
 def encoded_queries(encoder: Any, look: SecondLook | None, queries: Sequence[str]) -> list[EncodedQuery]:
-    """Each query's vector, and those of its tokens on a look's axes. encoder: a SentenceEncoder with a look."""
+    """Return each query's vector, and those of its tokens on a look's axes. encoder: a SentenceEncoder with a look."""
     if look is None:
         return [(vector, None) for vector in encoder.encode_queries(queries)]
     tokens: dict[int, Vectors] = {}

@@ -47,7 +47,7 @@ class DocumentTexts:
 def judged_development(
     workspace: str | Path | Workspace, queries: Mapping[str, str], qrels: Qrels, *, run: Run | None = None
 ) -> JudgedCandidates:
-    """Judged queries with 100 candidates each, of a run or BM25. Raises UsageError if none can be found."""
+    """Return judged queries with 100 candidates each, of a run or BM25. Raises UsageError if none can be found."""
     workspace = Workspace(workspace)
     corpus = Corpus.open(workspace)
     numbers = {name: number for number, name in enumerate(corpus.document_ids())}

@@ -91,7 +91,7 @@ class CondenserObjective(BiEncoderObjective):
         return row, self.head(last, moved.labels)
 
     def through_layers(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """(texts, tokens, width) after the two layers, of the same; mask: (texts, tokens), 0 at padding."""
+        """Return (texts, tokens, width) after the two layers, of the same; mask: (texts, tokens), 0 at padding."""
         unseen = (1 - mask)[:, None, None].to(hidden.dtype) * torch.finfo(hidden.dtype).min
         for layer in self.layers:
             hidden = layer(hidden, attention_mask=unseen)
