@@ -12,10 +12,10 @@ from structformer_html import NO_LANGUAGES
 DIRECTIVE = re.compile(r"\{([\w:-]+)\}[ \t]*(.*)")
 # Directives whose content is not Markdown.
 CODE_DIRECTIVES = frozenset(
-    "code code-block code-cell sourcecode literalinclude math mermaid graphviz raw parsed-literal r python".split()
+    "code code-block code-cell sourcecode math mermaid graphviz raw parsed-literal r python".split()
 )
 _WITH_LANGUAGE = frozenset({"code", "code-block", "code-cell", "sourcecode", "raw"})  # it is their argument
-_WITHOUT_LANGUAGE = frozenset({"literalinclude", "parsed-literal", "math"})
+_WITHOUT_LANGUAGE = frozenset({"parsed-literal", "math"})
 _NAME = r"(?:lang(?:uage)?-)?([A-Za-z][\w+#-]{0,39})(?![\w+#-])"
 _LANGUAGE = re.compile(rf"[\s{{]*{_NAME}(?!\s*=)")
 _CLASS = re.compile(rf"\{{(?:[^{{}}]*?\s)??\.{_NAME}")

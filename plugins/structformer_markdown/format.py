@@ -483,7 +483,6 @@ class _Reader:
         if self._extended and token.info.startswith("{"):
             options, content = directives.split_options(content)
             self._label(directives.labels(options))
-            content = content.strip("\n")
         if self._extended and "{" in token.info:
             self._anchors_of(token.info)
             for name in _CELL_NAME.findall(content):
@@ -494,7 +493,7 @@ class _Reader:
         if detail == "rust" and settings_above(self._source, "hidden_lines") is not None:
             content = whole_example(content)
         with self._builder.marked(mark, detail):
-            self._builder.verbatim(content)
+            self._builder.verbatim(content.strip("\n"))
 
     def _content(self, content: str, children: list[Token] | None) -> None:
         """Inline content; without children its text is its content."""
@@ -515,8 +514,10 @@ class _Reader:
             self.names += [_BIBLIOGRAPHY] * (name == "bibliography")
             self._label(directives.labels(options))
             return True
-        if name == "eval-rst":
-            return len(token.content) < _LONGEST_RST and self._restructured(token.content)
+        if name in ("eval-rst", "literalinclude", "csv-table"):  # docutils reads the files that they name
+            inner = f".. {name}:: {argument}\n{token.content}".replace("\n", "\n   ")
+            text = token.content if name == "eval-rst" else inner
+            return len(text) < _LONGEST_RST and self._restructured(text)
         self._block()
         if name == "figure-md":  # which has its name for an argument
             options, argument = {**options, "name": argument}, ""

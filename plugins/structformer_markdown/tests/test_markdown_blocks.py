@@ -90,7 +90,6 @@ def test_definition_lists():
         ("{r, echo=FALSE}", "r"),
         ("{code-block} Ruby", "ruby"),
         ("{code-cell} ipython3", "python"),
-        ("{literalinclude} ../a.py", ""),
     ],
 )
 def test_the_language_of_code_is_its_fences_first_word(info, language):

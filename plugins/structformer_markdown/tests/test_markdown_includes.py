@@ -76,6 +76,16 @@ def test_what_an_include_in_capitals_or_not_takes_in_keeps_its_blocks():
         ]
 
 
+def test_files_that_mysts_directives_name_are_tables_and_code():
+    page = "# Pans\n\n```{csv-table} Prices\n:file: prices.csv\n```\n\n:::{literalinclude} pan.py\n:lines: 2\n:::\n"
+    document, warnings = read({"page.md": page, "prices.csv": "wok,12\n", "pan.py": "import pans\npans.heat()\n"})
+    assert document.root.text == "Prices\n\nwok | 12\n\npans.heat()"
+    assert {mark.kind for mark in document.root.marks} >= {MarkKind.TABLE, MarkKind.CAPTION, MarkKind.CODE}
+    assert not warnings
+    _, [warning] = read({"page.md": "# Pans\n\n```{csv-table}\n:file: gone.csv\n```\n"})
+    assert "gone.csv is not included: it is not in the ingested folder" in warning
+
+
 def test_an_import_of_a_page_may_stand_among_the_words_of_a_page_in_markdown():
     files = {"page.md": "# T\n\nWords.\n\nimport Name from './_name.mdx'\n\n<Name />\n", "_name.mdx": "A name.\n"}
     assert read(files)[0].root.text == "Words.\n\nA name."
