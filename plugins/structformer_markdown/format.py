@@ -515,9 +515,8 @@ class _Reader:
             self._label(directives.labels(options))
             return True
         if name in ("eval-rst", "literalinclude", "csv-table"):  # docutils reads the files that they name
-            inner = f".. {name}:: {argument}\n{token.content}".replace("\n", "\n   ")
-            text = token.content if name == "eval-rst" else inner
-            return len(text) < _LONGEST_RST and self._restructured(text)
+            rst = f".. {name}:: {argument}\n{token.content}".replace("\n", "\n   ")
+            return len(rst) < _LONGEST_RST and self._restructured(token.content if name == "eval-rst" else rst)
         self._block()
         if name == "figure-md":  # which has its name for an argument
             options, argument = {**options, "name": argument}, ""
