@@ -174,10 +174,8 @@ class Environments:
             self._macros.expand(macro)
 
     def _raw_inside(self, beginning: str, depth: int = 0) -> str:
-        """Return the environment of raw text that the beginning of another one opens; "" if it opens none.
-
-        Such text ends where the environment that is open in the document does, not at an \\end of its own name.
-        """
+        """Return the environment of raw text that the beginning of another one opens, "" for none; such text ends where
+        the environment that is open in the document does, not at an \\end of its own name."""
         for match in reversed([*_OPENED.finditer(beginning)]):
             name = match[1] or match[2]
             is_closed = f"\\end{{{name}}}" in beginning[match.end() :]
@@ -325,8 +323,7 @@ class Environments:
             self._output.builder.paragraph()
 
     def _begin_block(self, name: str) -> None:
-        builder = self._output.builder
-        builder.paragraph()
+        self._output.builder.paragraph()
         self._output.open_block(MarkKind.NOTE, _SLIDE_BLOCKS[name])
         self._write_title(self._cursor.group() or "")
 

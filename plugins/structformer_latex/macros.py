@@ -24,6 +24,7 @@ _MAX_EXPANDED = 4_000_000
 _CHARACTERS_OF_USE = 8  # of files, for each further use
 _LONGEST_DELIMITED = 20_000
 _LONGEST_NAME = 200
+_MOST_REPEATED = 1000
 _MOST_ARGUMENTS = 9
 
 
@@ -193,8 +194,7 @@ class Macros:
         """Read the rest of a definition after the name: [number of arguments][default of the first]{text}."""
         cursor = self._cursor
         count, default, body = cursor.optional(), cursor.optional(), cursor.argument()
-        number = int(count) if count and count.strip() in _DIGITS else 0
-        return Macro(number, body, default)
+        return Macro(int(count) if count and count.strip() in _DIGITS else 0, body, default)
 
     def _define_tex(self, command: str) -> None:
         if (match := self._cursor.take(_DEFINED)) is None or (body := self._cursor.group()) is None:
@@ -234,6 +234,16 @@ class Macros:
         body = _filled(macro.body, self.arguments(macro))
         self._expanded += len(body)
         self._cursor.push(body)
+
+    def _repeat(self, command: str) -> None:
+        """Go on with the body of pgffor's \\foreach for each of a list, `a,b` or `1,...,9`."""
+        if (head := self._cursor.take(_DEFINED)) is None or (items := self._cursor.group()) is None:
+            return
+        listed, body = [each.strip() for each in items.split(",")][:_MOST_REPEATED], self._cursor.argument()
+        if listed[1:-1] == ["..."] and (listed[0] + listed[2]).isdecimal() and len(items) < _LONGEST_NAME:
+            listed = [*map(str, range(int(listed[0]), min(int(listed[2]), _MOST_REPEATED) + 1))]
+        if len(body) * len(listed) <= _MAX_EXPANDED:
+            self.expand(Macro(0, "".join(f"\\def\\{head[1]}{{{each}}}{body}" for each in listed)))
 
     def arguments(self, macro: Macro) -> list[str]:
         """Read the arguments of a macro."""
@@ -316,6 +326,7 @@ class Macros:
             _define_code,
         ),
         ("csname", _named),
+        ("foreach", _repeat),
     )
 
 

@@ -73,9 +73,8 @@ class Part:
 
 
 class Output:
-    """The builder that is written to: for an argument's text, or for definitions, another one than the document's.
-
-    typeset: reads LaTeX into it, as its readers see it."""
+    """The builder that is written to, not the document's for an argument's text and for definitions. typeset: reads
+    LaTeX into it, as its readers see it."""
 
     def __init__(self, builder: TreeBuilder, typeset: Callable[[str], None]) -> None:
         self.builder = builder

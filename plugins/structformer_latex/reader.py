@@ -149,9 +149,8 @@ class TexReader:
                 if self._arguments:
                     self._end_argument()
             elif character == "%":
-                comment = _COMMENT.match(text, start)
-                assert comment is not None
-                cursor.position = comment.end()
+                cursor.position = start
+                cursor.take(_COMMENT)
             elif character == "$":
                 self._formulas.read("$$" if text.startswith("$$", start) else "$", start)
             elif character == "\n":
@@ -182,9 +181,7 @@ class TexReader:
             text = _SHORTHAND[language].sub(lambda found: _SHORTHANDS.get(found[1], ""), text)
         if ("<<" in text or ">>" in text) and language not in _ENGLISH and not self._output.groups.code:
             text = text.replace("<<", "«").replace(">>", "»")
-        if "'" in text:
-            text = text.replace("'", "’")
-        return text.replace("`", "‘") if "`" in text else text
+        return text.replace("'", "’").replace("`", "‘")
 
     def _command(self, start: int) -> None:
         cursor = self._cursor

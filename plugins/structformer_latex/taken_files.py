@@ -34,13 +34,10 @@ def without_comments(text: str) -> str:
 
 
 def taken_files(source: SourceFile) -> set[str]:
-    """Return the paths of the files that a main file takes in, and those that these take in, by names in which macros
-    are expanded as they are defined up to there; without documents that have a class of their own.
-    """
+    """Return the paths of the files that a main file takes in, itself or through others, macros in their names
+    expanded as they are defined up to there; without documents that have a class of their own."""
     text = _text(source)
-    if not _MAY_TAKE.search(text) or not MAIN.search(text):
-        return set()
-    return _Scan(source, text).run()
+    return _Scan(source, text).run() if _MAY_TAKE.search(text) and MAIN.search(text) else set()
 
 
 class _Scan:
@@ -114,7 +111,7 @@ class _Scan:
 
 def _commands(own: Iterable[str]) -> re.Pattern[str]:
     """Return the pattern of the commands that matter: those that take in files, define macros, or are such macros."""
-    names = [*_TAKERS, *_DEFINERS, *_PACKAGES, *map(re.escape, own)]
+    names = [*_TAKERS, *_DEFINERS, "foreach", *_PACKAGES, *map(re.escape, own)]
     return re.compile(rf"\\({'|'.join(names)})(?![a-zA-Z@])\*?")
 
 

@@ -51,8 +51,7 @@ class Theorems(Part):
         name = self._cursor.argument().strip()
         shared = self._cursor.optional() or ""
         title = self._cursor.argument()
-        within = self._cursor.optional() or ""
-        self._numbering.theorem(name, shared=shared.strip(), within=within.strip())
+        self._numbering.theorem(name, shared=shared.strip(), within=(self._cursor.optional() or "").strip())
         if starred:
             self._unnumbered.add(name)
         if command == "spnewtheorem":

@@ -719,6 +719,7 @@ CHAPTERS = {f"ch/{name}.tex": f"\\chapter{{{name.title()}}}Text of {name}." for 
         r"\newcommand{\at}{ch}\newcommand*{\chap}[2][\at]{\input{#1/#2.tex}}\chap{one}\chap{two}\chap{three}\chap[ch]{four}",
         r"\RequirePackage{house}\chap{one}\chap{two}\chap{three}\chap{four}",
         r"\input{house.sty}\let\add\chap\add{one}\add{two}\add{three}\add{four}",
+        r"\foreach \name in {one, two, three, four} {\input{ch/\name}}",
     ],
 )
 def test_names_of_files_may_hold_macros(tmp_path, inputs):
@@ -730,6 +731,11 @@ def test_names_of_files_may_hold_macros(tmp_path, inputs):
     [document] = read(tmp_path)
     assert [title for _, title in outline(document)[1:]] == ["One", "Two", "Three", "Four"]
     assert "ch/" not in text(document)
+
+
+def test_the_body_of_foreach_stands_once_for_each_of_its_list():
+    page = r"\section{A}\foreach \n in {2,...,4}{pan \n; }\foreach \x in {iron,clay}{\foreach \y in {a,b}{\x\y\ }}"
+    assert one(page, "latex").root.children[0].text == "pan 2; pan 3; pan 4; irona ironb claya clayb"
 
 
 def test_a_file_that_is_not_there_is_told_with_its_line():
