@@ -157,5 +157,4 @@ def nearest_files(name: str) -> list[str]:
 
 def description_files(name: str) -> list[str]:
     """Return the files of the descriptions of documents, with an encoder's vectors of them."""
-    suffixes = (".npy", ".digests.npy", ".arrow")
-    return [f"dense/{name}.descriptions{suffix}" for suffix in suffixes]
+    return [f"dense/{name}.descriptions{suffix}" for suffix in (".npy", ".digests.npy", ".arrow")]

@@ -8,6 +8,7 @@ from structformer.retrieval.documents.page_places import asked_places
 from structformer.retrieval.query_parts import Searched
 from structformer.retrieval.rankings.ranking import Ranking
 from structformer.text.version_marks import VERSION
+from structformer.text.words import names_of
 
 _LOOKED_AT = 10  # documents of a ranking whose titles are looked at; documents of one file name
 _SECTIONS = 30  # passages of a ranking that are looked through for those of its first document
@@ -35,17 +36,20 @@ def put_named_first(opened: Searched, ranking: Ranking, query: str, documents: A
         if ranking.likely is not None:
             ranking.likely = max(ranking.likely, _IS_RIGHT)
     if ranking.likely is not None:  # a reranker has looked at sections itself
-        _put_section_first(opened, ranking, f" {comparable(query)} ")
+        has_capitals = query.lower() != query and not query.istitle() and not query.isupper()  # logLevel
+        is_name = not units and len(query.split()) == 1 and (has_capitals or bool(names_of(query)))
+        _put_section_first(opened, ranking, f" {comparable(query)} ", anywhere=is_name)
 
 
-def _put_section_first(opened: Searched, ranking: Ranking, asked: str) -> None:
-    """Of the first document put the section first whose heading the query is, or the shortest with its version; of a
-    heading without text of its own, which lists the headings below it, the section below it that the query names.
+def _put_section_first(opened: Searched, ranking: Ranking, asked: str, *, anywhere: bool) -> None:
+    """Of the first document, or of any, put the section first whose heading the query is, or the shortest with its
+    version; of a heading without text of its own, which lists those below it, the section below that the query names.
     """
     owner = opened.owners[ranking.ranked[0][0]] if ranking.ranked else -1
-    sections = {unit: opened.units[unit] for unit, _ in ranking.ranked[:_SECTIONS] if opened.owners[unit] == owner}
+    looked_at = (unit for unit, _ in ranking.ranked[:_SECTIONS] if anywhere or opened.owners[unit] == owner)
+    sections = {unit: opened.units[unit] for unit in looked_at}
     below = [(*first.path, line) for first in [*sections.values()][:1] for line in first.text.split("\n")]
-    titles = {unit: f" {comparable(each.title)} " for unit, each in sections.items()}
+    titles = {unit: f" {comparable(each.title.partition('(')[0])} " for unit, each in sections.items()}
     version = _BESIDE_VERSION.sub("", asked)
     versions = {unit: [each.removeprefix("v") for each in VERSION.findall(title)][:1] for unit, title in titles.items()}
     called = [unit for unit, title in titles.items() if title == asked or versions[unit] == [version]]

@@ -44,8 +44,7 @@ class Matches:
         new = {*words} - self._seen
         self._found.update(word for word in new if not wanted.isdisjoint(words_of(word)))
         self._seen |= new
-        matching = self._found
-        return [word in matching for word in words]
+        return [word in self._found for word in words]
 
     def have(self, words: Collection[str], parts: Collection[str] | None = None) -> list[bool]:
         """Whether each of some words matches, or one of its characters, or a sign in it. parts: what of them is looked

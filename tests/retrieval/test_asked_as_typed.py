@@ -128,6 +128,21 @@ def test_the_section_whose_heading_is_asked_for_comes_before_others_of_its_page(
     assert retriever.search("2.1 bug fixes")[0].path == ("Pump", "v2.1", "Bug fixes")
 
 
+def test_a_name_that_is_a_heading_of_another_page_comes_before_pages_that_use_it(tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "guide.md").write_text("# Guide\n\n## Use of pumpSpeed\n\npumpSpeed: set pumpSpeed, or pumpSpeed again.\n")
+    (docs / "options.md").write_text(
+        "# Options\n\n## pumpSpeed(turns)\n\nTurns in a minute.\n\n## speed\n\nOf a ship.\n"
+    )
+    (docs / "speed.md").write_text("# All about speed\n\nspeed, and speed: the speed of a ship.\n")
+    ingest([docs], tmp_path / "w")
+    index(tmp_path / "w", encoders=["structure"])
+    retriever = Retriever(tmp_path / "w")
+    assert retriever.search("pumpSpeed")[0].path == ("Options", "pumpSpeed(turns)")
+    assert retriever.search("speed")[0].document_id == "speed.md"  # a word, and no name
+
+
 def test_a_phrase_that_no_page_has_is_named(retriever):
     hits = retriever.search('"rack of the ship"')
     assert hits

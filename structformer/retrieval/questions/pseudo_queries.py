@@ -89,8 +89,7 @@ def _linking(text: str, start: int, end: int) -> str:
     sentence = sentence_at(text, start)
     if len(sentence) > end - start + len("()."):
         return sentence
-    rest = text[end:].partition("\n")[2].partition("\n")[0]
-    return next(sentences(rest), "")
+    return next(sentences(text[end:].partition("\n")[2].partition("\n")[0]), "")
 
 
 @dataclass(frozen=True, slots=True)

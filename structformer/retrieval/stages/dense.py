@@ -46,8 +46,7 @@ def _found(
     _, index, weights = opened.encoder(stage.model)
     vectors = opened.query_vectors(stage.model, [ranking.query for ranking in rankings])
     weight = weights.overview_share if with_overviews else 0.0
-    nearest = _nearest(index, vectors, stage, weight, documents)
-    return list(zip(rankings, vectors, nearest, strict=True))
+    return list(zip(rankings, vectors, _nearest(index, vectors, stage, weight, documents), strict=True))
 
 
 def _nearest(
