@@ -430,7 +430,9 @@ def test_no_other_host_is_asked_and_nothing_foreign_runs(context, address):
 
 def test_results_can_be_linked_to_and_remembered(page, address):
     page.goto(f"{address}/?q=keel")
-    page.wait_for_function("localStorage.getItem('structformer-recent')")
+    # Not wait_for_function: it evaluates text in the page, which the page's own policy forbids.
+    while not page.evaluate("localStorage.getItem('structformer-recent')"):
+        page.wait_for_timeout(50)
     page.goto(address)
     box = page.get_by_role("combobox")
     box.press("ArrowDown")
