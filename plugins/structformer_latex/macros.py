@@ -24,7 +24,6 @@ _MAX_EXPANDED = 4_000_000
 _CHARACTERS_OF_USE = 8  # of files, for each further use
 _LONGEST_DELIMITED = 20_000
 _LONGEST_NAME = 200
-_MOST_REPEATED = 1000
 _MOST_ARGUMENTS = 9
 
 
@@ -239,11 +238,13 @@ class Macros:
         """Go on with the body of pgffor's \\foreach for each of a list, `a,b` or `1,...,9`."""
         if (head := self._cursor.take(_DEFINED)) is None or (items := self._cursor.group()) is None:
             return
-        listed, body = [each.strip() for each in items.split(",")][:_MOST_REPEATED], self._cursor.argument()
+        listed, body = [each.strip() for each in items.split(",")], self._cursor.argument()
         if listed[1:-1] == ["..."] and (listed[0] + listed[2]).isdecimal() and len(items) < _LONGEST_NAME:
-            listed = [*map(str, range(int(listed[0]), min(int(listed[2]), _MOST_REPEATED) + 1))]
-        if len(body) * len(listed) <= _MAX_EXPANDED:
+            listed = [*map(str, range(int(listed[0]), int(listed[2]) + 1)[:_MAX_EXPANSIONS])] or listed
+        if (len(body) + _LONGEST_NAME) * len(listed) <= _MAX_EXPANDED:
             self.expand(Macro(0, "".join(f"\\def\\{head[1]}{{{each}}}{body}" for each in listed)))
+        else:
+            self._cursor.leave_out(f"\\foreach repeats its text {len(listed)} times: it is left out")
 
     def arguments(self, macro: Macro) -> list[str]:
         """Read the arguments of a macro."""

@@ -90,8 +90,7 @@ class Verbatim(Part):
             self._output.builder.code_span(self._cursor.raw_argument(in_line=True))
             return
         end = text.find(text[start], start + 1)
-        line = text.find("\n", start + 1)
-        if end < 0 or (0 <= line < end):
+        if end < 0 or 0 <= text.find("\n", start + 1) < end:
             return
         self._cursor.position = end + 1
         self._output.builder.code_span(text[start + 1 : end])

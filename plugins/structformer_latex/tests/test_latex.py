@@ -736,6 +736,11 @@ def test_names_of_files_may_hold_macros(tmp_path, inputs):
 def test_the_body_of_foreach_stands_once_for_each_of_its_list():
     page = r"\section{A}\foreach \n in {2,...,4}{pan \n; }\foreach \x in {iron,clay}{\foreach \y in {a,b}{\x\y\ }}"
     assert one(page, "latex").root.children[0].text == "pan 2; pan 3; pan 4; irona ironb claya clayb"
+    years = r"\section{A}\foreach \y in {2029,...,2031}{\y; }\foreach \z in {1,...,99999999}{pan }here"
+    source = Folder({"a.tex": years}).source("a.tex")
+    [document] = LatexFormat().read(source, {})
+    assert document.root.children[0].text == "2029; 2030; 2031; here"
+    assert source.warnings == ["line 1: \\foreach repeats its text 100000 times: it is left out"]
 
 
 def test_a_file_that_is_not_there_is_told_with_its_line():
