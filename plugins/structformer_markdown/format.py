@@ -516,7 +516,8 @@ class _Reader:
             return True
         if name in ("eval-rst", "literalinclude", "csv-table"):  # docutils reads the files that they name
             rst = f".. {name}:: {argument}\n{token.content}".replace("\n", "\n   ")
-            return len(rst) < _LONGEST_RST and self._restructured(token.content if name == "eval-rst" else rst)
+            rst = token.content if name == "eval-rst" else rst
+            return len(rst) < _LONGEST_RST and self._restructured(rst)
         self._block()
         if name == "figure-md":  # which has its name for an argument
             options, argument = {**options, "name": argument}, ""

@@ -84,8 +84,7 @@ def _linked(text: str, page: Page) -> Callable[[re.Match[str]], str]:
 
 def _words(line: str) -> str | None:
     """Return the words of a line of slashes."""
-    match = _BLOCK.fullmatch(line)
-    return line.lstrip("/").strip() if match is not None else None
+    return line.lstrip("/").strip() if _BLOCK.fullmatch(line) is not None else None
 
 
 def _block(words: str) -> Container:
