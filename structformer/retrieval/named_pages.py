@@ -49,10 +49,11 @@ def _put_section_first(opened: Searched, ranking: Ranking, asked: str, *, anywhe
     looked_at = (unit for unit, _ in ranking.ranked[:_SECTIONS] if anywhere or opened.owners[unit] == owner)
     sections = {unit: opened.units[unit] for unit in looked_at}
     below = [(*first.path, line) for first in [*sections.values()][:1] for line in first.text.split("\n")]
-    titles = {unit: f" {comparable(each.title.partition('(')[0])} " for unit, each in sections.items()}
+    titles = {unit: f" {comparable(each.title)} " for unit, each in sections.items()}
+    ways = {unit: (title, f"{title.partition('(')[0].rstrip()} ") for unit, title in titles.items()}  # open(path)
     version = _BESIDE_VERSION.sub("", asked)
     versions = {unit: [each.removeprefix("v") for each in VERSION.findall(title)][:1] for unit, title in titles.items()}
-    called = [unit for unit, title in titles.items() if title == asked or versions[unit] == [version]]
+    called = [unit for unit in titles if asked in ways[unit] or versions[unit] == [version]]
     called = sorted((unit for unit in called if sections[unit].section), key=lambda unit: len(titles[unit]))
     named = [unit for unit, each in sections.items() if each.path in below and titles[unit] in asked]
     first = next(iter([*called, *named]), None)

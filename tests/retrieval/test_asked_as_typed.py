@@ -135,11 +135,15 @@ def test_a_name_that_is_a_heading_of_another_page_comes_before_pages_that_use_it
     (docs / "options.md").write_text(
         "# Options\n\n## pumpSpeed(turns)\n\nTurns in a minute.\n\n## speed\n\nOf a ship.\n"
     )
+    (docs / "log.md").write_text(
+        "# Log\n\n## Autumn (v3.7.1)\n\nA valve.\n\n## Spring (v3.6.1)\n\nSee 3.7.1, unlike 3.7.1.\n"
+    )
     (docs / "speed.md").write_text("# All about speed\n\nspeed, and speed: the speed of a ship.\n")
     ingest([docs], tmp_path / "w")
     index(tmp_path / "w", encoders=["structure"])
     retriever = Retriever(tmp_path / "w")
     assert retriever.search("pumpSpeed")[0].path == ("Options", "pumpSpeed(turns)")
+    assert retriever.search("v3.7.1")[0].path == ("Log", "Autumn (v3.7.1)")
     assert retriever.search("speed")[0].document_id == "speed.md"  # a word, and no name
 
 

@@ -109,8 +109,7 @@ class TokenIndex:
         if documents is not None:
             units = np.intersect1d(units, unit_numbers(documents, self._owners))
         scores = self.scores(asked, units)
-        order = np.lexsort((units, -scores))[:k]
-        return [(int(units[place]), float(scores[place])) for place in order]
+        return [(int(units[place]), float(scores[place])) for place in np.lexsort((units, -scores))[:k]]
 
     def _places(self, tokens: torch.Tensor, wanted: int) -> npt.NDArray[np.int64]:
         """Return (query tokens, up to `wanted`) numbers of each one's nearest token vectors."""
