@@ -9,7 +9,7 @@ SAIL = "Reefing the main sail takes in the reef, so that the ship heels less in 
 LOG = "".join(
     f"## v{version}\n\n- Reefing the main sail in strong wind: the ship heels less.\n- Reef points of the main sail.\n\n"
     for version in ("1.2", "1.3", "1.4")
-)
+) + "- Sonar for the winch on the shore.\n"
 PAGES = {
     "CHANGELOG.md": f"# Changelog\n\n{LOG}",
     "notes/release-notes/v2-1.md": "# What came\n\nReefing in strong wind is quicker.\n",
@@ -49,3 +49,14 @@ def test_a_log_comes_after_the_page_that_explains(retriever):
 )
 def test_a_query_that_asks_for_a_release_finds_the_log_first(retriever, query):
     assert retriever.search(query, 5, pipeline="hybrid:structure")[0].document_id == "CHANGELOG.md"
+
+
+def test_a_log_vouches_for_no_question_that_a_page_does_not_answer(retriever):
+    query = "sonar for the winch on the shore"
+    logs = set(retriever.opened.release_logs.nonzero()[0].tolist())
+    assert retriever.opened.lexical.coverage(query) == pytest.approx(1)
+    assert retriever.opened.lexical.coverage(query, apart=logs) < 0.5
+    hits = retriever.search(query, 3, pipeline="hybrid:structure")
+    assert hits[0].document_id == "anchor.md"
+    assert not hits.confident
+    assert retriever.search("sonar winch", 1, pipeline="hybrid:structure").confident  # the log is what it finds

@@ -197,17 +197,17 @@ def test_a_first_document_that_all_parts_agree_on_is_likelier_than_one_that_bare
     clear = mixed.copy()
     clear[3] = 5.0
 
-    def likely(parts, present, held=1.0, **said):
+    def likely(parts, present, held=1.0, query=""):
         parts[:, PARTS.index("present")] = present
         totals = contributions(parts, weights).sum(1)
-        return likely_right(parts, totals, owners[: len(parts)], int(totals.argmax()), held, weights, **said)
+        return likely_right(parts, totals, owners[: len(parts)], int(totals.argmax()), held, weights, query)
 
     assert 0 < likely(mixed, 0.0) < DOUBTED < likely(clear, 1.0) < 1
     assert likely(mixed, 0.0) < likely(mixed, 1.0)
     # Of a script without spaces a passage seldom has all pairs of characters, so they tell less.
-    assert likely(clear, 0.2) < likely(clear, 0.2, in_pairs=True) == likely(clear, 1.0)
+    assert likely(clear, 0.2) < likely(clear, 0.2, query="保留切换") == likely(clear, 1.0)
     assert likely(clear, 0.0, held=0.0) < DOUBTED  # all parts agree on the best of pages that are about something else
-    assert likely_right(mixed[:0], np.empty(0), owners[:0], 0, 0.0, weights) == 0.0
+    assert likely_right(mixed[:0], np.empty(0), owners[:0], 0, 0.0, weights, "") == 0.0
     assert 0 < likely(mixed[:1], 1.0) < 1
 
 

@@ -12,14 +12,15 @@ import numpy.typing as npt
 
 from structformer.document import word_count
 from structformer.retrieval.rankings.hybrid_score import PARTS, Floats, FusionWeights
+from structformer.text.words import RUN
 
-_COEFFICIENTS = (-4.95, 2.27, 0.2, 0.95, 2.71)  # of 1, agreement, lead, presence, what is held
+_COEFFICIENTS = (-4.72, 2.27, 0.2, 0.95, 2.71)  # of 1, agreement, lead, presence, what is held
 _PRESENT = PARTS.index("present")
 _SAYS = np.array([name not in ("present", "called") for name in PARTS])
 _COUNTS = 0.01  # the least weight of a part that has a say
 # What each word of a question beyond six adds to the logit, up to fourteen: a sentence in one's own words is never held
 # whole. With a pretrained encoder and without one, which also begins lower; chosen on five sites, and on two.
-_PER_WORD, _PER_WORD_ALONE, _ALONE = 0.15, 0.12, -0.29
+_PER_WORD, _PER_WORD_ALONE, _ALONE = 0.15, 0.12, -0.17
 _SHORT, _LONG = 6, 14  # words
 _FEW = 3  # documents; fewer say nothing about a lead
 _EVEN, _POWER = 1.4, 1.2  # of a search by words: where both outcomes are as likely, and how soon that changes
@@ -34,17 +35,15 @@ def likely_right(
     first: int,
     held: float,
     weights: FusionWeights,
-    *,
-    query: str = "",
-    in_pairs: bool = False,
+    query: str,
 ) -> float:
     """Between 0 and 1; 0 where nothing was found. It grows with
 
     - the mean reciprocal rank of the first document by each part that counts,
     - its lead over the mean of the next nine, in units of the score,
     - how much of the query its best passage has, by how rare the words are (not of a script without spaces, whose
-      pairs of characters are often of two words: in_pairs),
-    - how much of it one document has: of what the corpus does not tell of, none has all the words,
+      pairs of characters are often of two words),
+    - how much of it one document has that is no release log: of what the corpus does not tell of, none has all words,
     - and its length, since the longer a question the less of it any page has.
 
     parts: (candidates, parts); totals: (candidates,) the hybrid's score; owners: (candidates,) their documents,
@@ -61,7 +60,7 @@ def likely_right(
     telling = counted[place] > (says.min(0) if len(starts) >= _FEW else 0.0)
     agreement = float(np.where(telling, 1 / ranks, 0.0).mean())
     best = int(np.where(owners == first, totals, -np.inf).argmax())
-    present = held if in_pairs else float(parts[best, _PRESENT])
+    present = held if RUN.search(query) else float(parts[best, _PRESENT])
     others = np.sort(np.delete(scores, place))[::-1][:_NEXT]
     unit = float(np.linalg.norm(weights.as_array())) or 1.0
     lead = (float(scores[place]) - float(others.mean())) / unit if len(others) > 1 else 0.0

@@ -33,7 +33,7 @@ class Ranking:
         self.scores[stage] = dict(ranked)
 
 
-DOUBTED = 0.38  # below this a search is in doubt: 7 % of right first documents are, on the judged sets
+DOUBTED = 0.38  # below this a search is in doubt: 10 % of right first documents are, on six sites
 
 
 def is_confident(likely: float | None) -> bool:

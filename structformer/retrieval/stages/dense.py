@@ -25,7 +25,6 @@ from structformer.retrieval.rankings.ranking import Ranked, Ranking, append_tail
 from structformer.retrieval.stage import STANDARDISED, Stage, StageKind
 from structformer.retrieval.vectors.encoder_names import DEFAULT, STRUCTURE
 from structformer.retrieval.vectors.second_look import LOOKED_AT
-from structformer.text.words import RUN
 
 if TYPE_CHECKING:
     from structformer.retrieval.vectors.dense import DenseIndex
@@ -202,12 +201,11 @@ def _weighed(
     ranked = top_k(dict(zip(units, map(float, totals), strict=True)), stage.k)
     if tokens is not None and stage.option("look") == _TOKENS:
         ranked = _looked_again(ranking, ranked, tokens, weights, index)
-    held = opened.lexical.coverage(ranking.query, documents)
     first = int(index.owners[ranked[0][0]]) if ranked else 0
-    in_pairs = RUN.search(ranking.query) is not None
-    ranking.likely = likely_right(
-        table, totals, index.owners[numbers], first, held, weights, query=ranking.query, in_pairs=in_pairs
-    )
+    # A release log has words of all that was ever asked for, so it counts only if it comes first itself.
+    apart = set() if opened.release_logs[first] else set(np.flatnonzero(opened.release_logs).tolist())
+    held = opened.lexical.coverage(ranking.query, documents, apart)
+    ranking.likely = likely_right(table, totals, index.owners[numbers], first, held, weights, ranking.query)
     return ranked
 
 

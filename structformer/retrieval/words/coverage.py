@@ -53,11 +53,12 @@ class Coverage:
         total = sum(weight for _, weight in atoms) or 1.0
         return {row: score / total for row, score in self._rows.weighed(atoms, rows).items()}
 
-    def coverage(self, query: str, documents: Collection[int] | None) -> float:
+    def coverage(self, query: str, documents: Collection[int] | None, apart: Collection[int]) -> float:
         """The greatest share of a query's words, by idf, without function words, that a row has; 1 without any."""
         atoms = [(self._rows.any_of_terms(word.terms), self._worth(word)) for word in self._said(query)]
-        best = self._rows.run(any_of(atoms), 1, documents) if atoms else []
-        return best[0][1] / sum(weight for _, weight in atoms) if best else float(not atoms)
+        rows = self._rows.run(any_of(atoms), 1 + len(apart), documents) if atoms else []
+        best = next((score for row, score in rows if row not in apart), 0.0)
+        return best / sum(weight for _, weight in atoms) if atoms else 1.0
 
     def share(self, query: str, row: int, score: float) -> float:
         """A row's score as a share of the query's idf: 0 where no row has its words, 1 or more where this has all."""

@@ -147,9 +147,10 @@ class LexicalIndex:
         presence = self._coverage.presence(query, units)
         return np.array([presence.get(int(unit), 0.0) for unit in units], np.float32)
 
-    def coverage(self, query: str, documents: Collection[int] | None = None) -> float:
-        """The greatest share of a query's words, by idf, without function words, that one of these documents has."""
-        return self._of_documents.coverage(self._names.respelt(query), documents)
+    def coverage(self, query: str, documents: Collection[int] | None = None, apart: Collection[int] = ()) -> float:
+        """The greatest share of a query's words, by idf, without function words, that one of these documents has;
+        apart: not these."""
+        return self._of_documents.coverage(self._names.respelt(query), documents, apart)
 
     def share(self, query: str, unit: int, score: float) -> float | None:
         """Return a unit's score over the query's idf, 1 or more if it has all words; None in scripts without spaces."""
