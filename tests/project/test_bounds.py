@@ -19,7 +19,7 @@ LINES = {
     "agent": 532,
     "asciidoc": 1_454,
     "cluster": 113,
-    "core": 40_085,
+    "core": 40_084,
     "demo": 208,
     "devkit": 1_423,
     "engines": 1_167,
@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_558,
     "readers": 19_537,
     "research": 7_387,
-    "all": 85_426,
+    "all": 85_425,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {

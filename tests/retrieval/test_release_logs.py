@@ -6,10 +6,13 @@ import pytest
 from structformer import Retriever, index, ingest
 
 SAIL = "Reefing the main sail takes in the reef, so that the ship heels less in strong wind."
-LOG = "".join(
-    f"## v{version}\n\n- Reefing the main sail in strong wind: the ship heels less.\n- Reef points of the main sail.\n\n"
-    for version in ("1.2", "1.3", "1.4")
-) + "- Sonar for the winch on the shore.\n"
+LOG = (
+    "".join(
+        f"## v{version}\n\n- Reefing the main sail in strong wind: the ship heels less.\n- Reef points of the main sail.\n\n"
+        for version in ("1.2", "1.3", "1.4")
+    )
+    + "- Sonar for the winch on the shore.\n"
+)
 PAGES = {
     "CHANGELOG.md": f"# Changelog\n\n{LOG}",
     "notes/release-notes/v2-1.md": "# What came\n\nReefing in strong wind is quicker.\n",

@@ -482,6 +482,8 @@ def test_release_logs_versions_and_names_that_no_page_has_are_as_on_the_server(p
         "docs/sails.md": "# Sails\n\nReefing the main sail takes in the reef, so that the ship heels less in wind.\n",
         "docs/code.md": "# CVE-2031-1234\n\nMended in the anchor by ISO 9001:2015; `help@ships.example` knows.\n",
         **{f"docs/fill{number}.md": f"# Rope {number}\n\nA rope of {number} strands.\n" for number in range(8)},
+        "docs/winch.md": "# Winch\n\nSet the turnRate.\n\n## Usage\n\nA turnRate of 2: the turnRate is low. Rope.\n",
+        "docs/settings.md": "# Settings\n\nAll.\n\n## Others\n\nOf rope.\n\n## turnRate(speed)\n\nHow fast it may be.\n",
     }
     write_pages(tmp_path, pages)
     for command in (["ingest", tmp_path / "docs"], ["index", "--encoder", "structure"]):
@@ -495,6 +497,8 @@ def test_release_logs_versions_and_names_that_no_page_has_are_as_on_the_server(p
     with hosted(tmp_path / "site") as address:
         page.goto(f"{address}?q=CVE-2031-1235")
         expect(page.locator("#summary")).to_contain_text("CVE-2031-1235")
+        headed = "structformer.search('turnRate').then((found) => found.hits[0].anchor)"
+        assert page.evaluate(headed) == retriever.search("turnRate")[0].anchor == "turnratespeed"
         for query in ("reefing the main sail", "main sail in v1.3", "v1.3", "changelog of the main sail"):
             assert page.evaluate(search, query)[0] == retriever.search(query)[0].document_id, query
         assert page.evaluate(search, "reefing the main sail")[0] == "sails.md"

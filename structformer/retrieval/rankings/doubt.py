@@ -43,7 +43,7 @@ def likely_right(
     - its lead over the mean of the next nine, in units of the score,
     - how much of the query its best passage has, by how rare the words are (not of a script without spaces, whose
       pairs of characters are often of two words),
-    - how much of it one document has that is no release log: of what the corpus does not tell of, none has all words,
+    - how much of it one document has, release logs apart: of what the corpus does not tell of, none has all the words,
     - and its length, since the longer a question the less of it any page has.
 
     parts: (candidates, parts); totals: (candidates,) the hybrid's score; owners: (candidates,) their documents,

@@ -18,6 +18,7 @@ const PER_WORD = 0.12; // of words SHORT to LONG of a question
 const [SHORT, LONG] = [6, 14];
 const DOUBTED = 0.38; // and ranking.py
 const SHARES = [1, 0.5, 0.25, 0.125]; // of a document's best passages by words
+const SECTIONS = 30; // passages that are looked through for a heading that the query is
 const LOOKED_AT = 10; // documents whose titles are looked at; documents of one file name
 const PARTS_OF_A_NAME = 0.3; // what is left of that where no page has the whole name that is asked for
 const IS_RIGHT = 0.9; // how likely a document is right whose name the query is
@@ -66,12 +67,10 @@ class Search {
     return this.meta.title;
   }
 
-  /** A text's words, forms and names. */
   cut(text) {
     return cut(text, this.runs, this.meta.folding);
   }
 
-  /** The document of a passage. */
   owner(unit) {
     return lastUpTo(this.starts, unit);
   }
@@ -92,7 +91,8 @@ class Search {
     const scores = await this.scored(byWords, encoded, present, called, asks.text);
     const found = [...scores].filter(([unit]) => (typing || !asks.allowed || asks.allowed(unit)) && !this.hidden.has(this.owner(unit)));
     const sorted = found.sort(bestFirst);
-    const [first, isNamed] = typing ? [sorted, false] : await this.named(query, sorted);
+    const [named, isNamed] = typing ? [sorted, false] : await this.named(query, sorted);
+    const first = typing || isNamed ? named : await this.headed(query, named);
     if (isNamed) doubt.missing = [];
     if (isNamed && doubt.likely !== undefined) Object.assign(doubt, { likely: Math.max(doubt.likely, IS_RIGHT), confident: true });
     const absent = typing || isNamed ? "" : await this.absentName(asks.text);
@@ -104,25 +104,21 @@ class Search {
     return { query, searched, index: "static", confident: true, likely: null, missing: [], absent_phrases: asks.absent, ...doubt, hits, documents: new Set(ranked.map(([unit]) => this.page(this.owner(unit)))).size, milliseconds: Math.round(performance.now() - begun) };
   }
 
-  /** A query with what search.toml has searched for too. */
+  /** A query with its synonyms from search.toml. */
   expanded(query) {
     const has = (words) => new RegExp(`(?<![\\p{L}\\p{N}_])${words.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?![\\p{L}\\p{N}_])`, "u").test(query.toLowerCase());
     const added = Object.entries(this.meta.curated.synonyms).filter(([word, meaning]) => has(word) && !has(meaning));
     return [query, ...new Set(added.map(([, meaning]) => meaning))].join(" ");
   }
 
-  /**
-   * Ranked passages, first those of the documents whose file name or address the query is, then of those found first whose title it is; and whether
-   * there are any (structformer/retrieval/named_pages.py).
-   */
+  /** Ranked passages, first those of documents whose file name, address or title the query is (structformer/retrieval/named_pages.py); whether any are. */
   async named(query, ranked) {
     const best = new Map();
     for (const [unit] of ranked) if (!best.has(this.owner(unit))) best.set(this.owner(unit), unit);
-    const words = (text) => text.toLowerCase().split(/\s+/u).join(" ").replace(/^[ ?!.,:;"'“”]+|[ ?!.,:;"'“”]+$/gu, ""); // C++ is not C
     const inOne = (text) => text.replace(/[ -]/g, "");
-    const asked = words(query);
+    const asked = comparable(query);
     const called = (title) => {
-      const ways = [title, title.split(/\s(?:[—–|·:-]|::)\s/u)[0]].map(words);
+      const ways = [title, title.split(/\s(?:[—–|·:-]|::)\s/u)[0]].map(comparable);
       return asked && (ways.includes(asked) || (!asked.includes(" ") && ways.map(inOne).includes(inOne(asked))));
     };
     const found = [...best.keys()].slice(0, LOOKED_AT);
@@ -136,6 +132,18 @@ class Search {
     const top = ranked[0]?.[1] ?? 0;
     const all = [...first.map((unit, place) => [unit, top + first.length - place]), ...ranked.filter(([unit]) => !first.includes(unit))];
     return [all, first.length > 0];
+  }
+
+  /** Ranked passages, first the one whose heading the query is, if that is one name: logLevel, v2.3.1. */
+  async headed(query, ranked) {
+    const asked = unversioned(query);
+    const isMixed = /\p{Lu}/u.test(query.slice(1)) && query !== query.toUpperCase();
+    if (/\s/u.test(asked) || !(isMixed || this.cut(query).names.length)) return ranked;
+    const rows = await Promise.all(ranked.slice(0, SECTIONS).map(([unit]) => this.row("u", unit)));
+    const titles = rows.map(([, section, path]) => (section ? unversioned(path.at(-1)) : ""));
+    const called = [...titles.keys()].filter((place) => ` ${titles[place]} ${titles[place].split("(")[0]} `.includes(` ${asked} `));
+    const [first] = called.sort((one, two) => titles[one].length - titles[two].length);
+    return first ? [[ranked[first][0], ranked[0][1] + 1], ...ranked.filter((_, place) => place !== first)] : ranked;
   }
 
   /** The documents at the first of these paths, file names and addresses that has any. */
@@ -153,7 +161,7 @@ class Search {
     return other;
   }
 
-  /** Ranked passages, with the document first that search.toml pins to a query. */
+  /** Ranked passages, first the document that search.toml pins. */
   pinned(query, ranked) {
     const document = this.meta.curated.pins[query.toLowerCase().split(/\s+/u).filter(Boolean).join(" ").replace(/\?+$/, "")];
     if (document === undefined) return ranked;
@@ -161,10 +169,7 @@ class Search {
     return [[unit, (ranked[0]?.[1] ?? 0) + 1], ...ranked.filter(([each]) => each !== unit)];
   }
 
-  /**
-   * A query's parts, as structformer/retrieval/query_parts.py has them: its text, which passages may be found (null for all), and the phrases that
-   * no page has. Quotes bind where they are all of the query, or several words that stand so; a minus where it looks meant.
-   */
+  /** A query's text, which passages may be found (null for all), and the phrases that no page has: see structformer/retrieval/query_parts.py. */
   async asked(query) {
     const { text, phrases, without, quoted } = asked(query, this.runs, this.meta.folding);
     const several = (part) => /\S\s+\S/u.test(part);
@@ -202,7 +207,7 @@ class Search {
     if (words.length < 2) return { units, sure: units.length > 0 };
     const said = (each) => ` ${this.cut(each).words.join(" ")} `;
     const rows = await Promise.all(units.slice(0, READ).map((unit) => this.row("u", unit)));
-    const has = rows.map(([, , path, , shown]) => said(`${path[path.length - 1] ?? ""} ${shown}`).includes(said(text)));
+    const has = rows.map(([, , path, , shown]) => said(`${path.at(-1) ?? ""} ${shown}`).includes(said(text)));
     return { units: units.filter((_, place) => place >= READ || has[place] || rows[place][4].endsWith(" …")), sure: has.includes(true) };
   }
 
@@ -278,7 +283,6 @@ class Search {
     return prefix;
   }
 
-  /** The file that a word would be in; null where no word begins like it. */
   async filed(word) {
     const prefix = this.prefix(word);
     return prefix ? file(this.base, `w/${this.prefixes.get(prefix)}.json`, "json") : null;
@@ -298,7 +302,6 @@ class Search {
     return Math.max(0, ...its.map((form) => postings[forms[form]].length / 2));
   }
 
-  /** Whether a word says nothing of what a text is about. */
   async unsaid(word) {
     return this.common.has(word) || !!(await this.filed(word))?.unsaid.includes(word);
   }
@@ -310,7 +313,6 @@ class Search {
     return words.filter((_, place) => !has[place]).flatMap(names);
   }
 
-  /** The passages that have a word as it is written. */
   async written(word) {
     const found = await this.telling(word);
     if (!found) return [];
@@ -329,7 +331,7 @@ class Search {
     return ["", []];
   }
 
-  /** The chunks of a text between blanks, and those that are more than function words. */
+  /** The chunks of a text, and those that are more than function words. */
   async chunks(text) {
     const chunks = text.trim().split(/\s+/u).slice(0, TYPED);
     const telling = [];
@@ -341,9 +343,7 @@ class Search {
     return [chunks, rest];
   }
 
-  /**
-   * The name in a query, or the word with numbers that it is, which no passage has (structformer/retrieval/words/names.py); else "".
-   */
+  /** The name in a query, or the word with numbers that it is, which no passage has (structformer/retrieval/words/names.py); else "". */
   async absentName(text) {
     const [, telling] = await this.chunks(text);
     const bare = (each) => each.replace(/^[?!.,;:()[\]'"`“”]+|[?!.,;:()[\]'"`“”]+$/gu, "");
@@ -435,12 +435,11 @@ class Search {
     return found;
   }
 
-  /** What a word counts that so many passages have. */
   idf(passages) {
     return Math.log(1 + (this.meta.units - passages + 0.5) / (passages + 0.5));
   }
 
-  /** The passages of a word; where there is none, of the words that begin with it or are nearly it, unless it is to be exact. */
+  /** The passages of a word; where there is none, unless it is to be exact, of words that begin with it or are nearly it. */
   async postings(word, unfinished, exact = false, slips = new Map()) {
     const prefix = this.prefix(word);
     const files = prefix ? [prefix] : [];
@@ -625,7 +624,7 @@ class Search {
 
 function section([, number, path, anchor, text], id, address, score, words, runs) {
   const url = anchor && !address.includes("#") ? `${address}#${encodeURIComponent(anchor)}` : address;
-  return { document: id, section: number, title: path[path.length - 1] || id, path, anchor, url, read: url, snippet: text, highlights: highlights(text, words, runs), score };
+  return { document: id, section: number, title: path.at(-1) || id, path, anchor, url, read: url, snippet: text, highlights: highlights(text, words, runs), score };
 }
 
 /** How well a title of these words is what is being typed. */
@@ -656,6 +655,10 @@ const MOST_PLAIN = 8; // words of a query in which a minus is meant
 const ONLY_BETWEEN = new Set(["-", "--", "/", "//", ":", "://", "@", "#", "?", "!", "=", "&", "%", "+", "$"]);
 const OPERATOR = /(?<!\S)(-?)["“„«]([^"“”„«»]+)["”“»](?![\p{L}\p{N}_)\]};])|(?<!\S)-(\p{L}\S*)/gu;
 
+/** A title or a query as titles are compared: C++ is not C. */
+const comparable = (text) => text.toLowerCase().split(/\s+/u).join(" ").replace(/^[ ?!.,:;"'“”]+|[ ?!.,:;"'“”]+$/gu, "");
+const unversioned = (text) => comparable(text).replace(/(?<!\S)v(?=\d)/gu, ""); // v2.3.1 is 2.3.1
+
 /** The form in which texts are compared: NFKC, case folded, without what cannot be seen. */
 function normal(text) {
   const upper = (letter) => letter.toUpperCase(); // as case folding has Cherokee, and Greek's small iotas
@@ -666,7 +669,6 @@ function normal(text) {
 
 const shortened = (word) => (word.length > LONGEST ? Array.from(word).slice(0, LONGEST).join("") : word);
 
-/** A query's words, `"phrases in quotes"` and `-words`. */
 export function asked(query, runs, folding) {
   const all = query.slice(0, MOST_ASKED);
   const phrases = [];
@@ -727,7 +729,7 @@ export function askedPlaces(query) {
   return { places: [...new Set(places)].filter(Boolean), anchor: unquoted(anchor || "") };
 }
 
-/** The names that a query's words are in one ("set timeout" in setTimeout); the first without a sign. */
+/** The names that words are in one ("set timeout" in setTimeout); the first without a sign. */
 function joined(words) {
   if (words.length < 2 || words.length > TYPED) return [];
   const [first, ...rest] = words;
@@ -811,7 +813,6 @@ function highlights(text, words, runs) {
   return found;
 }
 
-/** Whether a word is another one with a letter wrong, missing, too many or in the other's place. */
 function near(other, word, unfinished) {
   if (unfinished) return [0, 1, -1].some((more) => near(other.slice(0, word.length + more), word));
   if (Math.abs(other.length - word.length) > 1 || other[0] !== word[0]) return false;
@@ -843,7 +844,7 @@ export function wordsOf(text, runs, { marks, before, longest }) {
   return found;
 }
 
-/** The place of the last of some ascending values that is not greater; 0 where the first one is. */
+/** The place of the last of ascending values that is not greater; else 0. */
 function lastUpTo(values, value) {
   let low = 0;
   let high = values.length;
@@ -855,10 +856,8 @@ function lastUpTo(values, value) {
   return low;
 }
 
-/** Best first, by [key, score]; of those alike the first key. */
 const bestFirst = (one, two) => two[1] - one[1] || one[0] - two[0];
 
-/** Add to what a map has for a key. */
 function add(map, key, value) {
   map.set(key, (map.get(key) || 0) + value);
 }
@@ -869,13 +868,11 @@ function added(gaps) {
   return gaps.map((gap) => (number += gap));
 }
 
-/** What all of these lists have, in the order of the first. */
 function inAll([first = [], ...others]) {
   const sets = others.map((list) => new Set(list));
   return first.filter((each) => sets.every((set) => set.has(each)));
 }
 
-/** How many letters two words begin with alike. */
 function common(one, other) {
   let place = 0;
   while (place < one.length && one[place] === other[place]) place++;
@@ -895,7 +892,6 @@ function standardised(parts, weights) {
   return new Map([...parts].map(([key, row]) => [key, total(row)]));
 }
 
-/** The cosines of a vector with rows of 8-bit numbers. */
 function cosines(bytes, vector) {
   const rows = new Int8Array(bytes);
   const size = vector.length;
