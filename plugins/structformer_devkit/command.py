@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from structformer.cli import Output, OutputPath, common_options, printable
-
-if TYPE_CHECKING:
-    from structformer_devkit.by_name import Checked
 
 
 @click.group("plugins", context_settings={"help_option_names": ["-h", "--help"]})
@@ -89,7 +86,15 @@ def check_command(ctx: click.Context, name: str, given: tuple[str, ...], workspa
     checked = check(name, given, ctx.find_root().command)
     for remark in (remark for each in checked for remark in each.remarks):
         out.note(printable(remark))
-    results = [_as_json(each) for each in checked]
+    results = [
+        {
+            each.kind.replace(" ", "_"): each.name,
+            "samples": each.samples,
+            "rules": list(each.rules),
+            "broken": [str(broken) for broken in each.broken],
+        }
+        for each in checked
+    ]
     out.json(results[0] if [each.name for each in checked] == [name] else {"name": name, "checked": results})
     broken = [each for case in checked for each in case.broken]
     for each in broken:
@@ -101,15 +106,6 @@ def check_command(ctx: click.Context, name: str, given: tuple[str, ...], workspa
     if broken:
         out.note(f"{len(broken)} rules broken")
     return 1 if broken else 0
-
-
-def _as_json(checked: Checked) -> dict[str, Any]:
-    return {
-        checked.kind.replace(" ", "_"): checked.name,
-        "samples": checked.samples,
-        "rules": list(checked.rules),
-        "broken": [str(each) for each in checked.broken],
-    }
 
 
 def installed(app: click.Command) -> dict[str, list[dict[str, Any]]]:

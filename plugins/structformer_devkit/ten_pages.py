@@ -4,7 +4,7 @@ The texts are short, since Lucene keeps the lengths of longer ones in a byte, wh
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,8 @@ QUERIES = (
 def units() -> list[EngineUnit]:
     """Return the pages' sections, with vectors of several lengths whose inner products are of both signs."""
     rng = np.random.default_rng(0)
+    pages = enumerate(_PAGES.items())
+    sections = [(page, title, *each) for page, (title, texts) in pages for each in enumerate(texts)]
     return [
         EngineUnit(
             number,
@@ -59,14 +61,8 @@ def units() -> list[EngineUnit]:
                 "metadata": {"tags": ["boat", "é"], "year": 1900 + page, "share": 0.5, "draft": page % 2 == 0},
             },
         )
-        for number, (page, title, section, text) in enumerate(_sections())
+        for number, (page, title, section, text) in enumerate(sections)
     ]
-
-
-def _sections() -> Iterator[tuple[int, str, int, str]]:
-    for page, (title, texts) in enumerate(_PAGES.items()):
-        for section, text in enumerate(texts):
-            yield page, title, section, text
 
 
 def documents() -> list[EngineDocument]:

@@ -40,14 +40,19 @@ def push_model(workspace: str | Path | Workspace, name: str, repo: str, *, priva
     with tempfile.TemporaryDirectory() as temporary, _hub(repo) as api:
         made = Path(temporary) / "model"
         with new_folder(made, recorded=False) as sent:
-            for path in _sent(folder):
-                target = sent / path.relative_to(folder)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
+            for path in sorted(folder.rglob("*")):
+                inner = path.relative_to(folder)
+                if path.is_file() and not path.is_symlink() and path.suffix in _SUFFIXES and not _is_ours_alone(inner):
+                    (sent / inner).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(path, sent / inner)
             placeless = _Placeless(workspace, record)
             write_record(sent, placeless.record(record))
             card = (folder / _CARD).read_text(encoding="utf-8") if (folder / _CARD).is_file() else f"# {name}\n"
-            (sent / _CARD).write_text(placeless.text(card) + _pulling(repo) + placeless.text(table), encoding="utf-8")
+            pulling = (
+                f"\n## In structformer\n\n```\nstructformer pull {repo}      # into the workspace of your documents\n"
+                f"structformer index --encoder {repo.rpartition('/')[2]}\n```\n"
+            )
+            (sent / _CARD).write_text(placeless.text(card) + pulling + placeless.text(table), encoding="utf-8")
         api.create_repo(repo, private=private, exist_ok=True)
         api.upload_folder(repo_id=repo, folder_path=made, commit_message=f"{name}, by structformer")
     return f"{api.endpoint}/{repo}"
@@ -89,13 +94,6 @@ def _is_wanted(name: str) -> bool:
 def _is_ours_alone(path: PurePath) -> bool:
     """Whether a file is of this workspace, and no part of the model."""
     return path.name.endswith(SEAL) or path.name in _OURS or path.parts[0].startswith(".")
-
-
-def _sent(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        inner = path.relative_to(folder)
-        if path.is_file() and not path.is_symlink() and path.suffix in _SUFFIXES and not _is_ours_alone(inner):
-            yield path
 
 
 class _Placeless:
@@ -140,13 +138,6 @@ def _is_place(text: str) -> bool:
 
 def _last(place: str) -> str:
     return PurePosixPath(place).name if place.startswith("/") else PureWindowsPath(place).name
-
-
-def _pulling(repo: str) -> str:
-    return (
-        f"\n## In structformer\n\n```\nstructformer pull {repo}      # into the workspace of your documents\n"
-        f"structformer index --encoder {repo.rpartition('/')[2]}\n```\n"
-    )
 
 
 def _evaluated(workspace: Workspace, evaluation: str) -> str:

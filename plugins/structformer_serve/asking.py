@@ -199,14 +199,10 @@ class AnswerStreams:
         self._running += 1
         try:
             while event := await run_sync(next, events, None, limiter=self._limiter, abandon_on_cancel=True):
-                if event[0] == "error":
-                    log.warning(event[1]["message"])
-                yield as_event(event)
+                name, value = event
+                if name == "error":
+                    log.warning(value["message"])
+                # In ASCII, since texts may hold half of a surrogate pair.
+                yield f"event: {name}\ndata: {json.dumps(value, ensure_ascii=True)}\n\n".encode()
         finally:
             self._running -= 1
-
-
-def as_event(event: Event) -> bytes:
-    """Return a server-sent event. In ASCII, since texts may hold half of a surrogate pair."""
-    name, value = event
-    return f"event: {name}\ndata: {json.dumps(value, ensure_ascii=True)}\n\n".encode()

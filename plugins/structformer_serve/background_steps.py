@@ -126,8 +126,11 @@ class Improver(threading.Thread):
                 if not would_lose_vectors(self._workspace):
                     self._say(pretrained_offer())
                 return True
-            if not has_vectors(self._workspace, default_encoders(self._workspace)):
-                self._advise()
+            encoders = default_encoders(self._workspace)
+            if not has_vectors(self._workspace, encoders):
+                corpus = Corpus.open(self._workspace)
+                if self._advice and (advice := encoders_advice(self._workspace, corpus, encoders, self._advice)):
+                    self._say(advice)
                 self._step("Reading what the passages mean", "index", *self._limit, say=self._say)
             self._export()
             if not with_torch:
@@ -146,13 +149,6 @@ class Improver(threading.Thread):
         finally:
             self._service.doing = None
         return True
-
-    def _advise(self) -> None:
-        """Say where the encoder that follows does not read the documents."""
-        encoders = default_encoders(self._workspace)
-        corpus = Corpus.open(self._workspace)
-        if self._advice and (advice := encoders_advice(self._workspace, corpus, encoders, self._advice)):
-            self._say(advice)
 
     def _learn(self, step: str, *limit: str) -> None:
         """Train, from where a run was stopped where it can be gone on with."""

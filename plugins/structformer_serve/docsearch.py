@@ -63,14 +63,11 @@ def _search(value: Any) -> Search:
     except ValidationError:
         request = None
     tags = str(named.get("highlightPreTag", _TAGS[0])), str(named.get("highlightPostTag", _TAGS[1]))
-    index = str(named.get("indexName", "") or "")
-    return Search(index[:100], query, hits, request, tags if _are_plain(tags) else _TAGS)
-
-
-def _are_plain(tags: tuple[str, str]) -> bool:
-    """Whether the tags are those of an element that only marks words: the box puts them into its page."""
     opening = _OPENING.fullmatch(tags[0])
-    return opening is not None and tags[1] == f"</{opening['element']}>"
+    if opening is None or tags[1] != f"</{opening['element']}>":
+        tags = _TAGS  # the box puts them into its page: they are those of an element that only marks words
+    index = str(named.get("indexName", "") or "")
+    return Search(index[:100], query, hits, request, tags)
 
 
 def answer(search: Search, answered: SearchAnswer | None, base: str) -> dict[str, Any]:

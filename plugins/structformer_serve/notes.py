@@ -25,7 +25,8 @@ class Opening(NamedTuple):
 
 def opening(text: str, note: Block) -> Opening:
     """Return its beginning. A title or a first paragraph that says its kind alone is left out: the label says it."""
-    label, content = note_label(note.detail), note.children
+    name, content = " ".join(note.detail.split()), note.children
+    label = _LABELS.get(name, name[:1].upper() + name[1:]) if _KIND.fullmatch(name) else ""
     if content and content[0].kind is MarkKind.TITLE:
         title, *content = content
         is_label = text[title.start : title.end].rstrip(": ").casefold() == label.casefold()
@@ -39,9 +40,3 @@ def opening(text: str, note: Block) -> Opening:
             begins = first.start + match.end()
             return Opening(label, None, content, begins) if begins < first.end else Opening(label, None, content[1:])
     return Opening(label, None, content)
-
-
-def note_label(kind: str) -> str:
-    """Return a kind of note as a title; "" where it is not a name."""
-    name = " ".join(kind.split())
-    return _LABELS.get(name, name[:1].upper() + name[1:]) if _KIND.fullmatch(name) else ""

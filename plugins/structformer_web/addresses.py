@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 from ipaddress import ip_address
-from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 from lxml import etree
 from structformer.errors import UsageError
@@ -133,15 +133,11 @@ def sitemap_addresses(data: bytes) -> tuple[list[str], list[str]]:
 
 def file_name(address: str, kind: str) -> str:
     """Return the file of a page below the folder of its host, with names that any file system takes."""
-    return "/".join(_safe(part) for part in page_name(address, kind).split("/")[1:] if part)
+    return "/".join(safe_name(part) for part in page_name(address, kind).split("/")[1:] if part)
 
 
-def host_folder(host: str) -> str:
-    """Return the name of a host's folder."""
-    return _safe(unquote(host))
-
-
-def _safe(name: str) -> str:
+def safe_name(name: str) -> str:
+    """Return a name as any file system takes it."""
     if not _UNSAFE.search(name) and len(name.encode()) <= _NAME_BYTES:
         return name
     stem, dot, suffix = name.rpartition(".")

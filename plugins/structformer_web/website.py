@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from html import escape
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 import webencodings
 from structformer.errors import ReadError, UsageError
 from structformer.formats import BOMS, as_utf8
 from structformer.storage import bytes_digest, write_bytes, writing_errors
 
-from structformer_web.addresses import Scope, file_name, host_folder, may_be_page, normal, page_links
+from structformer_web.addresses import Scope, file_name, may_be_page, normal, page_links, safe_name
 from structformer_web.fetching import HOURS, MOST_BYTES, Answer, Fetcher
 from structformer_web.journal import Entry, Journal
 from structformer_web.robots_and_sitemaps import MOST_REDIRECTS, REDIRECTS, Rules, site_rules, sitemap_pages
@@ -86,7 +87,7 @@ class Crawl:
 
 def website_folder(url: str, folder: Path) -> Path:
     """Return where the pages of one website are kept. Raises UsageError on what is not an address."""
-    return folder / host_folder(Scope.of(url).host)
+    return folder / safe_name(unquote(Scope.of(url).host))
 
 
 def website_pages(
@@ -154,7 +155,9 @@ class _Crawler:
                 self.progress(asked, asked + len(self.waiting))
         self.crawl.counts[Fate.LEFT] += len(self.waiting)
         if self.failures < _FAILURES and not self.fetcher.spent:
-            self._remove_unreached()
+            for address in [each for each in self.journal.entries if self.scope.holds(each)]:
+                if address not in self.reached:  # nothing leads to it any more
+                    self._remove(address)
             self.journal.finish()
         return self.crawl
 
@@ -255,11 +258,8 @@ class _Crawler:
 
     def _redirect(self, address: str, answer: Answer, redirects: int) -> None:
         target = normal(answer.headers.get("location", ""), address)
-        if not target:
-            self._fail(address, "leads nowhere", None)
-            return
-        if redirects >= MOST_REDIRECTS:
-            self._fail(address, f"over {MOST_REDIRECTS} redirects", None)
+        if not target or redirects >= MOST_REDIRECTS:
+            self._fail(address, f"over {MOST_REDIRECTS} redirects" if target else "leads nowhere", None)
             return
         self._end(address, Fate.REDIRECT)
         if address == self.scope.start and not self.scope.holds(target):
@@ -283,12 +283,6 @@ class _Crawler:
     def _note(self, address: str, why: str) -> None:
         if len(self.crawl.problems) < _PROBLEMS:
             self.crawl.problems.append((address, why))
-
-    def _remove_unreached(self) -> None:
-        """Remove the pages below the start path that nothing leads to any more."""
-        for address in [each for each in self.journal.entries if self.scope.holds(each)]:
-            if address not in self.reached:
-                self._remove(address)
 
     def _remove(self, address: str) -> None:
         file = self.journal.remove(address)
