@@ -8,6 +8,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,6 +28,7 @@ class _RestIndex(ABC):
     """Two indices, of units and of documents, behind two aliases that change hands at once when both are whole."""
 
     kind = ""
+    settings: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, place: str) -> None:
         """place: the cluster's address, USER:PASSWORD@ in it where it wants them, and the index's name. Raises
@@ -61,7 +63,7 @@ class _RestIndex(ABC):
         try:
             for what, index in made.items():
                 mappings = {"dynamic": False, "_meta": {"facts": dict(facts)}, "properties": properties[what]}
-                self._ask("PUT", f"/{index}", {"settings": self._settings(), "mappings": mappings})
+                self._ask("PUT", f"/{index}", {"settings": dict(self.settings), "mappings": mappings})
             for batch in units:
                 self._send(made["units"], ((unit.number, _row(unit)) for unit in batch))
             for some in documents:
@@ -110,9 +112,6 @@ class _RestIndex(ABC):
     def close(self) -> None:
         """End the connection."""
         self._client.close()
-
-    def _settings(self) -> dict[str, Any]:
-        return {}
 
     @abstractmethod
     def _vector_field(self, dimensions: int) -> dict[str, Any]:
@@ -169,9 +168,7 @@ class OpenSearchIndex(_RestIndex):
     """OpenSearch with its k-NN plugin, which its distributions have."""
 
     kind = "opensearch"
-
-    def _settings(self) -> dict[str, Any]:
-        return {"index": {"knn": True}}
+    settings = MappingProxyType({"index": {"knn": True}})
 
     def _vector_field(self, dimensions: int) -> dict[str, Any]:
         method = {"name": "hnsw", "engine": "faiss", "space_type": "innerproduct"}

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -119,20 +119,11 @@ def export_beir(
         return _write_lines(made / "corpus.jsonl", (line(document) for document in corpus.documents()))
 
 
-@dataclass(frozen=True, slots=True)
-class DocSearchReport:
-    """Counts of the records that were written."""
-
-    records: int
-    """How many records were written."""
-    bare: int
-    """How many documents have no address, so that the `url` of their records is an id."""
-
-
 def export_docsearch(
     workspace: str | Path, target: Path, *, base_url: str = "", force: bool = False
-) -> DocSearchReport:
+) -> tuple[int, int]:
     """Write DocSearch records as JSON lines: hierarchy_lvl0 to hierarchy_lvl6, content, url, anchor, type and objectID.
+    Gives how many were written, and how many documents have no address, so that the `url` of their records is an id.
 
     Each section has a record of its heading (type lvl0 to lvl6, no content) and one of each passage (type content).
     Titles below the seventh level are joined to the seventh. base_url: where the site is, whatever its own settings say
@@ -148,7 +139,8 @@ def export_docsearch(
             yield from _docsearch(document, site.moved(address, document.id, base_url))
 
     with new_file(target, workspace, force=force) as made:
-        return DocSearchReport(_write_lines(made, records()), bare)
+        written = _write_lines(made, records())
+    return written, bare
 
 
 def _docsearch(document: Document, address: str) -> Iterator[dict[str, Any]]:

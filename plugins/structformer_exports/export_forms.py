@@ -101,10 +101,10 @@ def _static(asked: Asked) -> Exported:
 def _docsearch(asked: Asked) -> Exported:
     from structformer_exports.dataset_files import export_docsearch
 
-    made = export_docsearch(asked.workspace.path, asked.target, base_url=asked.base_url, force=asked.force)
-    have = "1 document has" if made.bare == 1 else f"{made.bare:,} documents have"
+    records, bare = export_docsearch(asked.workspace.path, asked.target, base_url=asked.base_url, force=asked.force)
+    have = "1 document has" if bare == 1 else f"{bare:,} documents have"
     remark = f"{have} no known address: the url of their records is a path; say what precedes it: --base-url URL"
-    return Exported(asked.target, made.records, "records", remark if made.bare else "")
+    return Exported(asked.target, records, "records", remark if bare else "")
 
 
 def _site(asked: Asked) -> Exported:

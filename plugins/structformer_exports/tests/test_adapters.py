@@ -174,8 +174,7 @@ def test_the_corpus_as_beir(harbour, tmp_path):
 
 
 def test_the_corpus_as_docsearch_records(harbour, tmp_path):
-    told = export_docsearch(harbour, tmp_path / "records.jsonl", base_url="https://example.org/docs")
-    count = told.records
+    count, _ = export_docsearch(harbour, tmp_path / "records.jsonl", base_url="https://example.org/docs")
     rows = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     assert len(rows) == count
     assert len({row["objectID"] for row in rows}) == count

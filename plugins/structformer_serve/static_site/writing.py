@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
@@ -61,10 +61,6 @@ class SiteReport:
     """How many words have a vector; 0 if the search is by words alone."""
     files: int
     bytes: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return this as JSON types."""
-        return asdict(self)
 
 
 def export_site(
