@@ -46,12 +46,10 @@ class DuetRanker(CrossEncoder):
         super().__init__(model, PackedWords(), max_tokens, note)
 
     @classmethod
-    def load(cls, location: str, max_tokens: int = MAX_WORDS, *, model: Any = None) -> DuetRanker:
+    def load(cls, location: str, max_tokens: int = MAX_WORDS) -> DuetRanker:
         """From a folder that `save` wrote; or a fresh one over a file of n-graphs, or over those that are commonest
         among the words of a base model's vocabulary. Raises ModelError, UsageError on a file that is not such a list.
         """
-        if model is not None:
-            return cls(model, max_tokens)
         folder = Path(location)
         if (folder / CONFIG).exists():
             try:

@@ -165,14 +165,10 @@ class KernelRanker(CrossEncoder):
         return str(self.model.architecture)
 
     @classmethod
-    def load(
-        cls, location: str, max_tokens: int = MAX_TOKENS, architecture: str = KNRM, *, model: Any = None
-    ) -> KernelRanker:
+    def load(cls, location: str, max_tokens: int = MAX_TOKENS, architecture: str = KNRM) -> KernelRanker:
         """From a folder that `save` wrote, or a fresh one over a base model's word-piece vectors or over a file of word
         vectors. Raises ModelError, UsageError on a file that is none.
         """
-        if model is not None:
-            return cls(model, load_tokenizer(location), max_tokens)
         folder = Path(location)
         if folder.is_file():
             return cls._of_words(read_word_vectors(folder), max_tokens, architecture)

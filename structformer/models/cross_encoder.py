@@ -41,19 +41,14 @@ class CrossEncoder(PairTokens):
         return cls(model, load_tokenizer(location), options.document_tokens, note)
 
     @torch.inference_mode()
-    def score(
-        self, queries: Sequence[str], documents: Sequence[str], query_tokens: int | None = None
-    ) -> npt.NDArray[np.float32]:
-        """(pairs,) float32 scores; pairs of like length go through the model together. query_tokens: queries are cut
-        after so many; None cuts only those that leave documents less than half.
-        """
+    def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return (pairs,) float32 scores; pairs of like length go through the model together."""
         training = self.model.training
         self.model.eval()
         scores = np.zeros(len(documents), np.float32)
         for start in range(0, len(documents), _TOKENIZE_BATCH):
             chunk = slice(start, start + _TOKENIZE_BATCH)
-            limits = None if query_tokens is None else [query_tokens] * len(documents[chunk])
-            encoded = self.encode_pairs(queries[chunk], documents[chunk], limits)
+            encoded = self.encode_pairs(queries[chunk], documents[chunk])
             for numbers in length_buckets([len(ids) for ids in encoded["input_ids"]], self.model.device.type):
                 bucket = {name: [values[number] for number in numbers] for name, values in encoded.items()}
                 batch = self.tokenizer.pad(bucket, padding=True, return_tensors="pt").to(self.model.device)

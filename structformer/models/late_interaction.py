@@ -29,6 +29,7 @@ QUERY_TOKENS = 32
 DOCUMENT_TOKENS = 256
 DIMENSIONS = 128
 SIMILARITIES = ("cosine", "l2", "l2_normalised")
+_PAIRS_AT_ONCE = 32
 _OPTIONS = "late_interaction.json"
 _PROJECTION, _LINEAR = "1_Dense", "linear.weight"
 _COLBERT = "artifact.metadata"
@@ -135,17 +136,17 @@ class LateInteraction:
         self.options = options
 
     @classmethod
-    def load(cls, location: str, options: LateInteractionOptions | None = None) -> LateInteraction:
+    def load(cls, location: str) -> LateInteraction:
         """Load a folder or hub name, ColBERT's form too. Warns of a random projection if none. Raises ModelError."""
-        loaded = cls._loaded(location, options)
+        loaded = cls._loaded(location, LateInteractionOptions())
         if loaded.note:
             say(f"{loaded.note}, and before it scores mean nothing")
         return loaded
 
     @classmethod
-    def _loaded(cls, location: str, options: LateInteractionOptions | None) -> LateInteraction:
+    def _loaded(cls, location: str, options: LateInteractionOptions) -> LateInteraction:
         projection = _published_projection(location)
-        options = _published_options(location) or options or LateInteractionOptions()
+        options = _published_options(location) or options
         if projection is not None:
             options = replace(options, dimensions=len(projection))
         tokenizer, encoder = load_tokenizer(location), load_encoder(location)
@@ -257,15 +258,15 @@ class LateInteraction:
         return best / query_mask.sum(-1) if self.options.mean else best
 
     @torch.inference_mode()
-    def score(self, queries: Sequence[str], documents: Sequence[str], batch_size: int = 32) -> npt.NDArray[np.float32]:
+    def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return (pairs,) float32 scores."""
         training = self.model.training
         self.model.eval()
         scores = np.zeros(len(documents), np.float32)
         query_ids, document_ids = self.encode_query_tokens(queries), self.encode_document_tokens(documents)
         order = sorted(range(len(documents)), key=lambda number: len(document_ids[number]))
-        for start in range(0, len(order), batch_size):
-            numbers = order[start : start + batch_size]
+        for start in range(0, len(order), _PAIRS_AT_ONCE):
+            numbers = order[start : start + _PAIRS_AT_ONCE]
             distinct = {tuple(query_ids[number]): None for number in numbers}
             rows = {ids: row for row, ids in enumerate(distinct)}
             asked = self.embed_queries(list(distinct))

@@ -45,12 +45,12 @@ def export_in(folder: Path) -> Path | None:
     return next((folder / name for name in EXPORTS if (folder / name).exists()), None)
 
 
-def why_not(location: str, *, classifier: bool = False) -> str:
+def why_not(location: str) -> str:
     """Return why a folder's or hub name's model cannot be run without torch; "" if it can."""
     if not are_installed(_RUNTIME):
         return f"{_RUNTIME} is not installed"
     try:
-        _graph(location, classifier=classifier)
+        _graph(location)
     except ModelError as error:
         return str(error)
     return ""
