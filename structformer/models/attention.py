@@ -132,7 +132,9 @@ class AttentionWeights:
     def weights(self, text: str, start: int = 0, end: int = 0) -> Mapping[str, float]:
         """Return weights by word in lower case; they sum to one. Empty for a text without a word."""
         words, _ = _words(text)
-        row = self._row((text, start, end)).tolist()
+        if (request := (text, start, end)) not in self._known:
+            self.prepare([request])
+        row = self._known[request].tolist()
         return {word: weight for word, weight in zip(words, row, strict=False) if weight > 0}
 
     def span_weights(self, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
@@ -143,11 +145,6 @@ class AttentionWeights:
     def first_pieces(self, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
         """(tokens read, up to 512; what [CLS] gives each word's first tokens, by word in lower case) of each text."""
         return first_piece_attention(self._location, texts)
-
-    def _row(self, request: Request) -> np.ndarray[Any, Any]:
-        if request not in self._known:
-            self.prepare([request])
-        return self._known[request]
 
     def compute(self, requests: Sequence[Request]) -> list[np.ndarray[Any, Any]]:
         """Return what is asked for as float16, in batches of texts of like length that depend on the requests alone."""

@@ -1,8 +1,6 @@
 """Verdict of held-out questions on a trained ranker: the figures of its record, and the words for them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 _TOLERATED = 0.01  # what queries' side may lose on held-out questions and be used
 
@@ -68,11 +66,6 @@ class Judged:
             f"{self.untrained:.3f} ({self.gain:+.3f}, 95 % interval {self.low:+.3f} to {self.high:+.3f}); the right "
             f"document comes first for {self.first_trained:.0%}, where it did for {self.first_untrained:.0%}.{taught}"
         )
-
-
-def recorded(training: Mapping[str, Any]) -> Judged | None:
-    """From a model's record; None if nothing was held out."""
-    return Judged(**training["judged"]) if training.get("judged") else None
 
 
 def is_used(judged: Judged | None, *, query_side: bool) -> bool:

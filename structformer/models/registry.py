@@ -7,7 +7,7 @@ from typing import Any
 
 from structformer.did_you_mean import nearest
 from structformer.errors import ModelError
-from structformer.models.held_out_verdict import Judged, is_used, recorded, verdict
+from structformer.models.held_out_verdict import Judged, is_used, verdict
 from structformer.models.kinds import ranker_kind
 from structformer.storage.files import read_json, write_json
 from structformer.storage.seal import SEAL, Sealed
@@ -52,7 +52,8 @@ class ModelRecord:
     @property
     def judged(self) -> Judged | None:
         """The verdict of held-out questions on it; None if there were too few."""
-        return recorded(self.training)
+        judged = self.training.get("judged")
+        return Judged(**judged) if judged else None
 
     @property
     def verdict(self) -> str:

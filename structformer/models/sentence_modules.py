@@ -34,13 +34,8 @@ _SWITCHES = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-ACTIVATIONS = {
-    "Identity": "torch.nn.modules.linear.Identity",
-    "Tanh": "torch.nn.modules.activation.Tanh",
-    "ReLU": "torch.nn.modules.activation.ReLU",
-    "Sigmoid": "torch.nn.modules.activation.Sigmoid",
-    "GELU": "torch.nn.modules.activation.GELU",
-}
+ACTIVATIONS = {"Identity": "torch.nn.modules.linear.Identity"}
+ACTIVATIONS |= {name: f"torch.nn.modules.activation.{name}" for name in ("Tanh", "ReLU", "Sigmoid", "GELU")}
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 _LIBRARY = "sentence_transformers."
 _WRITTEN = "sentence_transformers.models."  # all its versions read modules under these names
