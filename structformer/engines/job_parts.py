@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,13 +45,9 @@ class Part:
             raise UsageError(f"{text!r} is not a part: write 3/8 for the third of eight")
         return cls(number, of)
 
-    def takes(self, place: int) -> bool:
-        """Whether the task at a place belongs to this part."""
-        return place % self.of == self.number - 1
-
     def of_tasks(self, tasks: Iterable[T]) -> Iterator[T]:
         """Return this part's tasks."""
-        return (task for place, task in enumerate(tasks) if self.takes(place))
+        return islice(tasks, self.number - 1, None, self.of)
 
 
 WHOLE = Part(1, 1)
