@@ -9,21 +9,13 @@ from typing import Any
 from structformer.errors import UsageError
 from structformer.evaluation.comparison import Evaluation, Row
 from structformer.evaluation.measures import Evaluator, parse_measure
-from structformer.evaluation.significance import bootstrap_interval, randomisation_test
+from structformer.evaluation.significance import bootstrap_intervals, randomisation_test
 from structformer.retrieval.rankings.run_files import Run, read_run
 from structformer.text.lines import as_number
 
 TOLERANCE = 0.05
 _SIGNIFICANT = 0.05
 _ROUNDING = 1e-9  # a mean of many sevenths may end just below 0.7
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The least that a measure's mean may be."""
-
-    measure: str
-    least: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +43,8 @@ class Earlier:
 class Gate:
     """Bounds that a search must keep."""
 
-    bounds: tuple[Bound, ...] = ()
+    bounds: tuple[tuple[str, float], ...] = ()
+    """Measures, each with the least that its mean may be."""
     earlier: Earlier | None = None
 
     def __bool__(self) -> bool:
@@ -59,7 +52,7 @@ class Gate:
 
     def check(self, result: Evaluation, row: Row, *, seed: int = 0) -> list[Check]:
         """Check a row of an evaluation. Raises UsageError where the earlier run has none of the queries."""
-        checks = [_at_least(row, bound) for bound in self.bounds]
+        checks = [_at_least(row, *bound) for bound in self.bounds]
         return checks + ([_no_worse(result, row, self.earlier, seed)] if self.earlier else [])
 
 
@@ -72,7 +65,7 @@ def gate(
     return Gate(tuple(_bound(each, first) for each in at_least), earlier)
 
 
-def _bound(text: str, first: str) -> Bound:
+def _bound(text: str, first: str) -> tuple[str, float]:
     name, sign, number = text.rpartition(">=")
     try:
         least = as_number(number)
@@ -80,16 +73,16 @@ def _bound(text: str, first: str) -> Bound:
         least = math.nan
     if math.isnan(least) or (sign and not name.strip()):
         raise UsageError(f"{text!r} is not a bound: write 0.7, or a measure with its bound, as RR@10>=0.6")
-    return Bound(str(parse_measure(name.strip())) if sign else first, least)
+    return str(parse_measure(name.strip())) if sign else first, least
 
 
-def _at_least(row: Row, bound: Bound) -> Check:
-    score, (low, high) = row.scores[bound.measure], row.intervals[bound.measure]
-    passed = score >= bound.least - _ROUNDING
-    queries = len(row.per_query[bound.measure])
-    end = f"at least {bound.least:g}" if passed else f"{bound.least - score:.3f} under {bound.least:g}"
-    outcome = f"{bound.measure} is {score:.3f} [{low:.3f}, {high:.3f}] on {_counted(queries)}: {end}"
-    figures = {"measure": bound.measure, "value": score, "interval": [low, high], "least": bound.least}
+def _at_least(row: Row, measure: str, least: float) -> Check:
+    score, (low, high) = row.scores[measure], row.intervals[measure]
+    passed = score >= least - _ROUNDING
+    queries = len(row.per_query[measure])
+    end = f"at least {least:g}" if passed else f"{least - score:.3f} under {least:g}"
+    outcome = f"{measure} is {score:.3f} [{low:.3f}, {high:.3f}] on {_counted(queries)}: {end}"
+    figures = {"measure": measure, "value": score, "interval": [low, high], "least": least}
     return Check(passed, outcome, {**figures, "queries": queries})
 
 
@@ -104,7 +97,7 @@ def _no_worse(result: Evaluation, row: Row, earlier: Earlier, seed: int) -> Chec
     before = dict.fromkeys(now, 0.0) | {query: value for _, query, value in evaluator.values(run)}
     changes = [now[query] - before[query] for query in now]
     change = sum(changes) / len(changes)
-    low, high = bootstrap_interval(changes, seed=seed)
+    [(low, high)] = bootstrap_intervals([changes], seed=seed)
     p = randomisation_test(list(now.values()), [before[query] for query in now], seed=seed)
     significant = p < _SIGNIFICANT
     passed = change >= 0 or not (significant or -change > earlier.tolerance + _ROUNDING)

@@ -130,7 +130,7 @@ def report(
     names = [each.strip() for each in request.measures if each.strip()]
     asked_for = gate(request.at_least, request.no_worse_than, names, tolerance=request.tolerance)
     measured = [str(parse_measure(each)) for each in names]
-    names += dict.fromkeys(bound.measure for bound in asked_for.bounds if bound.measure not in measured)
+    names += dict.fromkeys(measure for measure, _ in asked_for.bounds if measure not in measured)
     retriever = Retriever.open(place)
     if curated_file(place):
         say(str(retriever.opened.curated))

@@ -47,13 +47,10 @@ def t_test(first: Sequence[float], second: Sequence[float]) -> float:
     return float(ttest_rel(first, second).pvalue)
 
 
-def bootstrap_interval(values: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
-    """The 95 % percentile bootstrap interval of a mean (Efron and Tibshirani 1993, section 13.3). Raises ValueError."""
-    return bootstrap_intervals([values], seed=seed)[0]
-
-
 def bootstrap_intervals(columns: Sequence[Sequence[float]], *, seed: int = 0) -> list[tuple[float, float]]:
-    """Return the interval of each of several scores of the same queries, which are drawn once for all."""
+    """The 95 % percentile bootstrap intervals of the means (Efron and Tibshirani 1993, section 13.3) of several scores
+    of the same queries, which are drawn once for all. Raises ValueError.
+    """
     array = np.asarray(columns, np.float64).T
     if array.ndim != 2 or not array.size:
         raise ValueError("no values to draw from")

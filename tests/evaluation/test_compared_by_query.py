@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from structformer.evaluation.significance import bootstrap_interval, bootstrap_intervals
+from structformer.evaluation.significance import bootstrap_intervals
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 
@@ -108,6 +108,6 @@ def test_every_query_and_every_interval_is_shown(run, judged, tmp_path):
 def test_intervals_of_several_measures_are_those_of_each_alone():
     first, second = [0.0, 0.5, 1.0, 0.25, 1.0], [1.0, 0.2, 0.1, 0.0, 0.3]
     assert bootstrap_intervals([first, second]) == [
-        pytest.approx(bootstrap_interval(first)),
-        pytest.approx(bootstrap_interval(second)),
+        pytest.approx(bootstrap_intervals([first])[0]),
+        pytest.approx(bootstrap_intervals([second])[0]),
     ]

@@ -25,7 +25,7 @@ from structformer.evaluation.judgements import (
 )
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.page import write_page
-from structformer.evaluation.significance import bootstrap_interval, holm, randomisation_test, t_test
+from structformer.evaluation.significance import bootstrap_intervals, holm, randomisation_test, t_test
 from structformer.models.registry import read_record
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import parse_pipeline
@@ -207,9 +207,9 @@ def test_bootstrap_intervals_agree_with_scipys():
     expected = bootstrap(
         (values,), np.mean, method="percentile", n_resamples=20_000, random_state=3
     ).confidence_interval
-    assert bootstrap_interval(values) == pytest.approx((expected.low, expected.high), abs=0.004)
+    assert bootstrap_intervals([values])[0] == pytest.approx((expected.low, expected.high), abs=0.004)
     with pytest.raises(ValueError, match="no values"):
-        bootstrap_interval([])
+        bootstrap_intervals([[]])
 
 
 def test_judgements_go_out_and_come_back_in_both_forms(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from structformer.errors import UsageError
-from structformer.evaluation.gate import Bound, gate
+from structformer.evaluation.gate import gate
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.rankings.run_files import write_run
@@ -88,7 +88,7 @@ def test_a_small_loss_on_many_queries_is_more_than_chance(workspace):
 
 
 def test_mistakes_are_named_before_anything_is_asked(evaluated, tmp_path):
-    assert gate(["RR@10 >= 0.25"], None, ["nDCG@10"]).bounds == (Bound("RR@10", 0.25),)
+    assert gate(["RR@10 >= 0.25"], None, ["nDCG@10"]).bounds == (("RR@10", 0.25),)
     for wrong in ("high", ">=0.5", "nan", "RR@10>="):
         with pytest.raises(UsageError, match="is not a bound: write"):
             gate([wrong], None, ["nDCG@10"])
