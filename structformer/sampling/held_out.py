@@ -12,6 +12,7 @@ from structformer.corpus import Corpus
 from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.sampling.example import SamplingOptions
+from structformer.sampling.neighbourhood import sentence_spans
 from structformer.sampling.view import DocumentView
 from structformer.text.passages import Passage, as_typed, section_passages, with_path
 from structformer.text.sentence_splitting import sentences
@@ -87,15 +88,9 @@ def _link_queries(corpus: Corpus, graph: ReferenceGraph, chosen: dict[int, str])
 
 def sentence_at(text: str, position: int) -> str:
     """Return the sentence of a text that holds a character position."""
-    start = text.rfind("\n", 0, position) + 1
-    end = text.find("\n", position)
-    line = text[start : end if end >= 0 else len(text)]
-    place = 0
-    for sentence in sentences(line):
-        place = line.find(sentence, place) + len(sentence)
-        if start + place >= position:
-            return sentence
-    return line
+    begin = text.rfind("\n", 0, position) + 1
+    line = text[begin:].partition("\n")[0]
+    return next((line[start:end] for start, end in sentence_spans(line) if begin + end >= position), line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +143,13 @@ def development_set(
             for passage in section_passages(section):
                 path, piece = view.path_text(number), passage.text
                 if held_out:
-                    cases += _cases("" if openings else path, path, passage, rng)
-                    if not opened and (asked := _askable(passage)):
-                        opened = True
-                        first.append(_without(path, piece, asked[0]))
+                    if path and not openings and word_count(piece) >= _MIN_WORDS:
+                        cases.append((path, piece))
+                    if asked := _askable(passage):
+                        cases.append(_without(path, piece, rng.choice(asked)))
+                        if not opened:
+                            opened = True
+                            first.append(_without(path, piece, asked[0]))
                     continue
                 # Reservoir sampling: an even choice in constant memory.
                 seen += 1
@@ -171,15 +169,6 @@ def development_set(
         [frozenset({number}) for number in range(len(cases))],
         "openings of held-out documents" if openings else _HELD_OUT,
     )
-
-
-def _cases(asked: str, path: str, passage: Passage, rng: Random) -> list[tuple[str, str]]:
-    """Return (query, passage): of a path that asks, and of a sentence."""
-    piece = passage.text
-    cases = [(asked, piece)] if asked and word_count(piece) >= _MIN_WORDS else []
-    if candidates := _askable(passage):
-        cases.append(_without(path, piece, rng.choice(candidates)))
-    return cases
 
 
 def _askable(passage: Passage) -> list[str]:
