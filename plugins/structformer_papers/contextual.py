@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from structformer.errors import UsageError
-from structformer.models import BiEncoder, RankerOptions, length_buckets
+from structformer.models import BiEncoder, RankerOptions, length_buckets, longest_input
 from structformer.sampling import Example
 from structformer.training import Objective, Prepared, Reading, TokenBatch, and_others, in_order
 
@@ -64,10 +64,7 @@ class ContextualEncoder(BiEncoder):
     @cached_property
     def window(self) -> int:
         """The tokens that are read together."""
-        places = getattr(self.model.config, "max_position_embeddings", None) or LONGEST_WINDOW
-        embeddings = getattr(getattr(self.model, "embeddings", None), "position_embeddings", None)
-        padding = getattr(embeddings, "padding_idx", None)  # RoBERTa counts from behind its padding
-        return min(LONGEST_WINDOW, places - (0 if padding is None else padding + 1))
+        return min(LONGEST_WINDOW, longest_input(self.model) or LONGEST_WINDOW)
 
     def in_context(self, passages: Iterable[str], documents: Iterable[int]) -> Iterator[str]:
         """Yield the texts for `encode_documents`, one a passage in the order of their documents: each with those of its
@@ -210,9 +207,9 @@ class InSeNTObjective(Objective):
             for number, example in enumerate(examples)
         ]
         asked, prompt = [example.queries[0] for example in examples], self.ranker.prompts["query"]
-        queries = self.ranker.encode_tokens(asked, [self._query_tokens] * len(asked), [prompt] * len(asked))
+        queries = self.ranker.encode_tokens(asked, [self.options.query_tokens] * len(asked), [prompt] * len(asked))
         read = [Window(ids, [(prompt.skipped, len(ids))]) for ids in queries["input_ids"]]
-        read += self.ranker.windows(windows, self._document_tokens)
+        read += self.ranker.windows(windows, self.options.document_tokens)
         encoded = {"input_ids": [each.ids for each in read], "attention_mask": [[1] * len(each.ids) for each in read]}
         places = {
             "spans": span_table([each.spans for each in read]),
@@ -249,7 +246,7 @@ class InSeNTObjective(Objective):
             sections.setdefault(text, section)
         positive = example.documents[0]
         own = [positive, *(text for text, section in sections.items() if section >= 0 and text != positive)]
-        own = own[: self.ranker.fitting(own, self._document_tokens)] if sections[positive] >= 0 else own[:1]
+        own = own[: self.ranker.fitting(own, self.options.document_tokens)] if sections[positive] >= 0 else own[:1]
         others = [text for text, section in sections.items() if section < 0 and text != positive]
         return sorted(own, key=lambda text: sections[text]), others
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
     from structformer.models.chosen_base import base_for, usable_base, usable_pair
     from structformer.models.cross_encoder import CrossEncoder
+    from structformer.models.first_tokens import longest_input
     from structformer.models.kinds import (
         Card,
         Defaults,
@@ -63,9 +64,9 @@ __all__ = [
     "PAIRS", "RECORD", "RERANKERS", "WEIGHTS", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Dense", "Loss",
     "ModelRecord", "OtherForm", "Ranker", "RankerKind", "RankerOptions", "Takes", "another_encoder", "base_for",
     "checked_model", "compare_minilm", "dense_folders", "exported", "imported", "length_buckets", "load_encoder",
-    "load_tokenizer", "make_scratch_model", "model_file", "model_folder", "model_graph", "model_kind", "own_models",
-    "packaged_minilm", "pretrained_offer", "ranker_kind", "ranker_kinds", "read_model_json", "read_modules",
-    "read_record", "resolve_base_model", "settings_of", "trained_models", "usable_base", "usable_pair", "why_not",
-    "write_modules", "write_record",
+    "load_tokenizer", "longest_input", "make_scratch_model", "model_file", "model_folder", "model_graph", "model_kind",
+    "own_models", "packaged_minilm", "pretrained_offer", "ranker_kind", "ranker_kinds", "read_model_json",
+    "read_modules", "read_record", "resolve_base_model", "settings_of", "trained_models", "usable_base", "usable_pair",
+    "why_not", "write_modules", "write_record",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

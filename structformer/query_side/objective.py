@@ -47,7 +47,7 @@ class QuerySideObjective(Objective):
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         texts = [example.queries[0] for example in examples]
         prompt = self.ranker.prompts[QUERY]
-        encoded = self.ranker.encode_tokens(texts, [self._query_tokens] * len(texts), [prompt] * len(texts))
+        encoded = self.ranker.encode_tokens(texts, [self.options.query_tokens] * len(texts), [prompt] * len(texts))
         numbers = torch.tensor([example.sections[0] for example in examples])
         batches = {"queries": self._batches(encoded, rng)}
         return Prepared(list(examples), [1] * len(texts), batches, {"questions": numbers}, len(texts))

@@ -67,15 +67,11 @@ class Objective(torch.nn.Module, ABC):
         self.model = ranker.model
         self.head = head
         self.ranker = ranker
+        self.options = options
         self.loss = options.loss
         self.group_size = options.group_size
-        self.margin = options.margin
         self.teacher = teacher
         self.batching = options.batching
-        self._query_tokens = options.query_tokens
-        self._pair_query_tokens = options.pair_query_tokens
-        self._document_tokens = options.document_tokens
-        self._hard_negatives = options.hard_negatives
         self._masker = (
             Masker(ranker.tokenizer, whole_words=options.whole_words, document_alone=options.document_masks)
             if head is not None
@@ -133,7 +129,7 @@ class Objective(torch.nn.Module, ABC):
     @property
     def longest(self) -> int:
         """The tokens that texts are cut to."""
-        return max(self._query_tokens, self._document_tokens)
+        return max(self.options.query_tokens, self.options.document_tokens)
 
     def _batches(self, encoded: Any, rng: Random) -> list[TokenBatch]:
         return token_batches(encoded, self.ranker.tokenizer, self.batching, self._masker, rng)
@@ -148,7 +144,7 @@ class Objective(torch.nn.Module, ABC):
 
     def _group_losses(self, scores: torch.Tensor, prepared: Prepared) -> torch.Tensor:
         """Return (Examples,) from the (pairs,) scores of their groups."""
-        given: dict[str, Any] = {"margin": self.margin} if self.minimised.has_margin else {}
+        given: dict[str, Any] = {"margin": self.options.margin} if self.minimised.has_margin else {}
         if self.minimised.needs_teacher:
             assert self.teacher is not None
             queries, documents, _ = self._pairs(prepared.examples)
@@ -177,7 +173,7 @@ class CrossEncoderObjective(Objective):
         queries, documents, sizes = self._pairs(examples)
         owners = _repeated(range(len(examples)), sizes)
         longest = min(LONG_QUERY_TOKENS, self.ranker.max_tokens // 2 - 1)
-        short = min(self._pair_query_tokens, longest)
+        short = min(self.options.pair_query_tokens, longest)
         limits = [longest if has_long_queries(examples[number].task) else short for number in owners]
         encoded = self.ranker.encode_pairs(queries, documents, limits, cut_documents=True)
         places = {"owners": torch.tensor(owners)}
@@ -213,7 +209,7 @@ class BiEncoderObjective(Objective):
         single = [number for number, example in enumerate(examples) if len(set(example.queries)) == 1]
         several = [number for number, example in enumerate(examples) if len(set(example.queries)) > 1]
         in_batch, over_queries = [examples[number] for number in single], [examples[number] for number in several]
-        documents, document_ids = batch_documents(in_batch, self._hard_negatives)
+        documents, document_ids = batch_documents(in_batch, self.options.hard_negatives)
         sizes = [self._size(example) for example in over_queries]
         repeated = _repeated(several, sizes)
         queries = [example.queries[0] for example in in_batch]
@@ -226,7 +222,7 @@ class BiEncoderObjective(Objective):
             "over_queries": torch.tensor(several, dtype=torch.long),
         }
         if in_batch:
-            places["allowed"] = negatives_allowed(in_batch, documents, document_ids, own=self._hard_negatives)
+            places["allowed"] = negatives_allowed(in_batch, documents, document_ids, own=self.options.hard_negatives)
         return self._prepared(examples, sizes, asked, answers, rng, places, len(examples))
 
     def _prepared(
@@ -243,13 +239,13 @@ class BiEncoderObjective(Objective):
         distinct: dict[tuple[str, int, Prompt], int] = {}
         owners: dict[int, int] = {}
         for (texts, examples_of), limit, name, side in (
-            (queries, self._query_tokens, "queries", QUERY),
-            (documents, self._document_tokens, "documents", DOCUMENT),
+            (queries, self.options.query_tokens, "queries", QUERY),
+            (documents, self.options.document_tokens, "documents", DOCUMENT),
         ):
             prompt = self.ranker.prompts[side]
             # Queries that are documents themselves, as LTM's are.
             limits = [
-                self._document_tokens if number >= 0 and has_long_queries(examples[number].task) else limit
+                self.options.document_tokens if number >= 0 and has_long_queries(examples[number].task) else limit
                 for number in examples_of
             ]
             numbers = [
@@ -272,13 +268,13 @@ class BiEncoderObjective(Objective):
         own, *rest = (
             [each for each in examples if len(set(each.queries)) == 1] for examples in (prepared.examples, *others)
         )
-        documents, owners = batch_documents(own, self._hard_negatives)
+        documents, owners = batch_documents(own, self.options.hard_negatives)
+        prepared.places["gathered"] = torch.tensor(len(documents))
         for examples in rest:
-            texts, ids = batch_documents(examples, self._hard_negatives)
+            texts, ids = batch_documents(examples, self.options.hard_negatives)
             documents, owners = documents + texts, owners + ids
         if own:
-            prepared.places["allowed"] = negatives_allowed(own, documents, owners, own=self._hard_negatives)
-        prepared.places["gathered"] = torch.tensor(len(own) and len(batch_documents(own, self._hard_negatives)[0]))
+            prepared.places["allowed"] = negatives_allowed(own, documents, owners, own=self.options.hard_negatives)
 
     def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
         moved = batch.to(self.model.device)
@@ -331,8 +327,8 @@ class LateInteractionObjective(Objective):
         takes = self.minimised.takes
         if takes is Takes.BATCH:
             queries, sizes = [example.queries[0] for example in examples], [1] * len(examples)
-            documents, owners = batch_documents(examples, self._hard_negatives)
-            places["allowed"] = negatives_allowed(examples, documents, owners, own=self._hard_negatives)
+            documents, owners = batch_documents(examples, self.options.hard_negatives)
+            places["allowed"] = negatives_allowed(examples, documents, owners, own=self.options.hard_negatives)
         elif takes is Takes.TWO_QUERIES:
             sizes = [2 if len(examples) > 1 else 1] * len(examples)
             queries = [query for number in range(len(examples)) for query in _with_negative_query(examples, number)]
@@ -344,7 +340,7 @@ class LateInteractionObjective(Objective):
             rows = {text: row for row, text in enumerate(known)}
             places[name] = torch.tensor([rows[text] for text in texts])
         query_ids = self.ranker.encode_query_tokens(known_queries)
-        document_ids = self.ranker.encode_document_tokens(known_documents, self._document_tokens)
+        document_ids = self.ranker.encode_document_tokens(known_documents, self.options.document_tokens)
         batches = {
             name: self._batches({"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}, rng)
             for name, ids in (("queries", query_ids), ("documents", document_ids))
