@@ -237,7 +237,8 @@ class SearchAgent:
         sections = self._sections(source, ranking)
         if self._choose == "first" or not sections:
             return list(sections)[:TITLES]
-        likeness = self._likeness(self._descriptions.get(name, query), sections)
+        texts = list(sections.values() if self._choose == "texts" else sections)
+        likeness = dict(zip(sections, self.likeness(self._descriptions.get(name, query), texts), strict=True))
         nearest = sorted(sections, key=lambda title: -likeness[title])[:TITLES]
         if self._choose != "classifier":
             return nearest
@@ -250,10 +251,6 @@ class SearchAgent:
         # The mean of all products of two sets of vectors is the product of their means.
         asked, *means = self._means([query, *texts])
         return [-1.0 if asked is None or mean is None else float(asked @ mean) for mean in means]
-
-    def _likeness(self, query: str, titles: Mapping[str, str]) -> dict[str, float]:
-        texts = list(titles.values() if self._choose == "texts" else titles)
-        return dict(zip(titles, self.likeness(query, texts), strict=True))
 
     def _means(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32] | None]:
         """Return the mean of each text's word vectors, None where it has none."""

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +44,8 @@ NEGATIVES = 7  # of a judged query, where a row says no other number
 _HELD_OUT = 0.0  # all queries are learned from: other ones judge the rows
 
 
-@dataclass(frozen=True, slots=True)
-class _TrainOn:
-    """Judged queries to fine-tune on, and the run file that negatives are drawn from, None for BM25's documents."""
-
-    judgements: Judgements
-    run: Path | None
+# Judged queries to fine-tune on, and the run file that negatives are drawn from, None for BM25's documents.
+_TrainOn = tuple[Judgements, Path | None]
 
 
 def run_experiment(
@@ -91,13 +87,13 @@ def run_experiment(
         title = f"{title}; {said_limits(limits)}"
         say(title)
     _check_collection(workspace, judgements, candidates)
-    learned = None
+    learned: _TrainOn | None = None
     if train_on is not None:
         _check_collection(workspace, train_on, train_candidates)
-        learned = _TrainOn(train_on, train_candidates)
+        learned = train_on, train_candidates
     elif any(row.finetune is not None for row in rows):
         half, judged = split_queries(judgements, training.seed)
-        learned = _TrainOn(half, candidates)
+        learned = half, candidates
     kept: list[ExperimentRow] = []
     caveats: list[str] = []
 
@@ -286,11 +282,11 @@ def _trained(
         _once(workspace, row.model, asked, train)
     if row.finetune is None or train_on is None:
         return
-    judged = train_on.judgements
+    judged, run = train_on
     tuning = {"max_seconds": how.max_seconds, **row.finetune, "seed": how.seed, "name": f"{row.model}-finetuned"}
     negatives, count = tuning.pop("negatives", NEGATIVES), tuning.pop("queries", None)
     of = tuning.pop("of", PASSAGES)
-    run = train_on.run if of == DOCUMENTS else None
+    run = run if of == DOCUMENTS else None
     if count is not None:
         judged = some_queries(judged, count, how.seed)
     settled = finetuning_options(workspace, row.model if row.train is not None else None, tuning)

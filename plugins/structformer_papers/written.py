@@ -94,11 +94,6 @@ def _sifted(questions: list[str], answered: set[str], times: Counter[str]) -> tu
     return [question for question in questions if question in answered], dict(dropped)
 
 
-def read_kept(folder: Path) -> Kept:
-    """Return what `write_kept` wrote."""
-    return dict(json.loads((folder / _FILE).read_text(encoding="utf-8")))
-
-
 def written_questions(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
     """Draw the questions that a language model wrote for a section, whose content is the positive; its siblings'
     contents, then others of the document, are the negatives, as SRR has them.
@@ -120,6 +115,6 @@ TASK = Task(
     "papers",
     in_corpus=True,
     source="after Dai et al., Promptagator, ICLR 2023, section 3; Nogueira and Lin, doc2query, 2019",
-    survey=Survey("written", write_kept, read_kept),
+    survey=Survey("written", write_kept, lambda folder: json.loads((folder / _FILE).read_text(encoding="utf-8"))),
     prepare=write_questions,
 )

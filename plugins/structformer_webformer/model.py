@@ -5,7 +5,6 @@ Source: Guo et al., SIGIR 2022, section 3."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -58,38 +57,24 @@ _TYPES = 3
 LOSSES = ("mlm", "mnp", "pcm", "snm", "cop")
 
 
-@dataclass(frozen=True, slots=True)
-class Special:
-    """Numbers of the tokenizer's special tokens."""
-
-    cls: int
-    mask: int
-    pad: int
-
-    @classmethod
-    def of(cls, tokenizer: Any) -> Special:
-        """Return those of a tokenizer. Raises ModelError where it lacks one."""
-        named = [getattr(tokenizer, f"{name}_token_id", None) for name in ("cls", "mask", "pad")]
-        numbers = [int(number) for number in named if number is not None]
-        if len(numbers) < len(named):
-            raise ModelError("Webformer learns masked words: take a base model with [CLS], [MASK] and [PAD], as BERT's")
-        return cls(*numbers)
-
-
 class Webformer(torch.nn.Module):
     """encoder: the base model; head: of its masked words. What is added begins with nothing known: types of tokens at
     zero, so that the encoder begins as the base, and one layer of BERT for nodes.
     """
 
-    def __init__(self, encoder: Any, head: MaskedHead, special: Special) -> None:
+    def __init__(self, encoder: Any, head: MaskedHead, tokenizer: Any) -> None:
+        """Raises ModelError where the tokenizer lacks a special token."""
         super().__init__()
         from transformers import BertConfig, BertModel
 
+        self.cls, self.mask, self.pad = tokenizer.cls_token_id, tokenizer.mask_token_id, tokenizer.pad_token_id
+        if None in (self.cls, self.mask, self.pad):
+            raise ModelError("Webformer learns masked words: take a base model with [CLS], [MASK] and [PAD], as BERT's")
         known, width = encoder.config, int(encoder.config.hidden_size)
         words = encoder.get_input_embeddings().weight
         if words.shape[1] != width:
             raise ModelError("this base model's word vectors are not of its layers' width: take one like BERT")
-        self.encoder, self.head, self.special = encoder, head, special
+        self.encoder, self.head = encoder, head
         # Tokens of the text itself have no type of their own: what is kept reads plain text as it was trained to.
         self.types = Embedding(_TYPES, width, padding_idx=0)
         torch.nn.init.zeros_(self.types.weight)
@@ -128,12 +113,12 @@ class Webformer(torch.nn.Module):
         self, batch: Batch, masker: Masker, rng: Random, batch_tokens: int | None = None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return (texts, width), each text's [CLS], and the mean loss of the masked words, None without any."""
-        chosen = [masker.masked((self.special.cls, *text.ids), rng) for text in batch.texts]
+        chosen = [masker.masked((self.cls, *text.ids), rng) for text in batch.texts]
         types = [(0, *text.types) for text in batch.texts]
         buckets = length_buckets([len(ids) for ids, _ in chosen], self.words.device.type, batch_tokens)
         vectors, sums, count = [], [], 0
         for numbers in buckets:
-            ids = self._padded([chosen[number][0] for number in numbers], self.special.pad)
+            ids = self._padded([chosen[number][0] for number in numbers], self.pad)
             labels = self._padded([chosen[number][1] for number in numbers], IGNORED)
             kinds = self._padded([types[number] for number in numbers], 0)
             lengths = torch.tensor([len(chosen[number][0]) for number in numbers], device=ids.device)
@@ -159,7 +144,7 @@ class Webformer(torch.nn.Module):
         sizes = torch.tensor([len(node.tag) for node in nodes], device=device)
         ids = torch.tensor([token for node in nodes for token in node.tag], dtype=torch.long, device=device)
         tags = embedding_bag(ids, self.words, sizes.cumsum(0) - sizes, mode="mean")
-        first = self.words[self.special.cls].expand(len(nodes), -1)
+        first = self.words[self.cls].expand(len(nodes), -1)
         there = torch.arange(MOST_CHILDREN, device=device) < counts[:, None]
         mask = torch.cat([torch.ones_like(there[:, :1]), (sizes > 0)[:, None], there], 1)
         front = torch.stack([first, tags], 1)
@@ -177,7 +162,7 @@ class Webformer(torch.nn.Module):
         every = torch.arange(len(masked), device=device)
         place = _IN_FRONT + torch.tensor([each.child for each in masked], device=device)
         hidden = rows.clone()
-        hidden[every, place] = self.words[self.special.mask]
+        hidden[every, place] = self.words[self.mask]
         beyond = range(MOST_CHILDREN)
         order = torch.tensor([[*each.order, *beyond[len(each.order) :]] for each in masked], device=device)
         moved = _IN_FRONT + order

@@ -26,7 +26,7 @@ from structformer.training import (
 from structformer.workspace import Workspace, new_folder
 
 from structformer_webformer.batches import batch_of, draw_masked, shuffled_batches
-from structformer_webformer.model import LOSSES, Special, Webformer
+from structformer_webformer.model import LOSSES, Webformer
 from structformer_webformer.trees import Tree, branch_of, trees_of
 
 Losses = list[dict[str, float]]
@@ -164,9 +164,8 @@ def _start(location: str, options: PretrainingOptions) -> tuple[Webformer, Any]:
     longest = int(getattr(encoder.config, "max_position_embeddings", options.max_tokens))
     if options.max_tokens > longest:
         raise ModelError(f"{location} reads at most {longest} tokens: use --max-tokens {longest}")
-    special = Special.of(tokenizer)
     torch.manual_seed(options.seed)
-    model = Webformer(encoder, MaskedHead.of(encoder, location), special)
+    model = Webformer(encoder, MaskedHead.of(encoder, location), tokenizer)
     return model.to("cuda" if torch.cuda.is_available() else "cpu").train(), tokenizer
 
 

@@ -62,9 +62,9 @@ def command(
     check_folder(target, None, force=True)  # before hours of work
     base = resolve_base_model(base_model, "bi-encoder")
     options = PretrainingOptions(**chosen)  # type: ignore[arg-type]
-    gathered = gather(listed, corpora.parent, cache, [Path(each) for each in apart], out.note)
+    pairs, left_out = gather(listed, corpora.parent, cache, [Path(each) for each in apart], out.note)
     folder = str(Path(base.location).resolve()) if Path(base.location).is_dir() else base.location
-    run = AdapterRun(folder, MINILM_HUB if base.name == "minilm" else folder, gathered.pairs, options)
+    run = AdapterRun(folder, MINILM_HUB if base.name == "minilm" else folder, pairs, options)
     out.note(f"{len(run.corpora)} corpora, {sum(run.corpora.values())} pairs")
     last: deque[Step] = deque(maxlen=_SHOWN)
 
@@ -79,6 +79,6 @@ def command(
 
     run.learn(cache / "checkpoint.pt", limit, report)
     run.write(target, share, listed)
-    out.json({"adapter": str(target), "steps": run.step, "corpora": run.corpora, "left_out": gathered.left_out})
+    out.json({"adapter": str(target), "steps": run.step, "corpora": run.corpora, "left_out": left_out})
     out.result(f"{target}: an adapter of {base.name} after {run.step} steps")
-    return 1 if gathered.left_out else 0
+    return 1 if left_out else 0

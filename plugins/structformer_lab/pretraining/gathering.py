@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 from structformer.corpus import Corpus
@@ -19,36 +19,29 @@ from structformer_lab.pretraining.pairs import Pair, draw_pairs, is_near_copy, j
 _MOST_COPIED = 1 / 3  # of a corpus's pairs; beyond, it is a copy itself
 
 
-@dataclass(slots=True)
-class Gathered:
-    """Pairs of the corpora of a list, and the corpora that were left out."""
-
-    pairs: dict[str, list[Pair]] = field(default_factory=dict)
-    """By the corpus's name."""
-    left_out: dict[str, str] = field(default_factory=dict)
-    """Why, by the corpus's name."""
-
-
 def gather(
     listed: Sequence[ListedCorpus], beside: Path, cache: Path, apart: Sequence[Path], say: Callable[[str], None]
-) -> Gathered:
-    """Fetch, read and draw from all corpora. beside: the folder of the list; apart: workspaces kept for judging."""
+) -> tuple[dict[str, list[Pair]], dict[str, str]]:
+    """Fetch, read and draw from all corpora; gives, by the corpus's name, their pairs, and why corpora were left out.
+    beside: the folder of the list; apart: workspaces kept for judging.
+    """
     judged = judged_runs(apart)
-    gathered = Gathered()
+    pairs: dict[str, list[Pair]] = {}
+    left_out: dict[str, str] = {}
     for number, corpus in enumerate(listed, 1):
         try:
             drawn = _drawn(corpus, beside, cache)
         except StructformerError as error:
-            gathered.left_out[corpus.name] = str(error)
+            left_out[corpus.name] = str(error)
             say(f"{corpus.name} left out: {error}")
             continue
         kept = [pair for pair in drawn if not is_near_copy(pair, judged)]
         if drawn and len(kept) < (1 - _MOST_COPIED) * len(drawn):
             say(f"{corpus.name} left out: {len(drawn) - len(kept)} of its {len(drawn)} passages are judged elsewhere")
         else:
-            gathered.pairs[corpus.name] = kept
+            pairs[corpus.name] = kept
             say(f"{number} of {len(listed)}: {corpus.name}, {len(kept)} pairs")
-    return gathered
+    return pairs, left_out
 
 
 def _drawn(corpus: ListedCorpus, beside: Path, cache: Path) -> list[Pair]:

@@ -108,8 +108,8 @@ def test_headings_sentences_and_links_ask_for_what_answers_them(listed, tmp_path
 
 def test_a_folder_that_changed_is_drawn_from_again(listed, tmp_path):
     def questions() -> set[str]:
-        gathered = gather([ListedCorpus("knots", "MIT", "knots")], tmp_path, tmp_path / "cache", [], str)
-        return {pair.question for pair in gathered.pairs["knots"]}
+        pairs, _ = gather([ListedCorpus("knots", "MIT", "knots")], tmp_path, tmp_path / "cache", [], str)
+        return {pair.question for pair in pairs["knots"]}
 
     shutil.copytree(listed / "knots", tmp_path / "knots")
     before = questions()

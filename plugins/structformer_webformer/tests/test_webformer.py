@@ -19,7 +19,7 @@ from structformer.training.objectives.masked import MaskedHead, Masker
 
 from conftest import write_pages
 from structformer_webformer.batches import batch_of, draw_masked, shuffled_batches
-from structformer_webformer.model import Special, Webformer, child_order, masked_node, matching
+from structformer_webformer.model import Webformer, child_order, masked_node, matching
 from structformer_webformer.pretraining import PretrainingOptions, pretrain
 from structformer_webformer.trees import Branch, Inner, Text, branch_of, trees_of
 
@@ -144,7 +144,7 @@ def untrained(base: Path) -> tuple[Webformer, Masker]:
     """Webformer over the base, its own weights large enough for each to show, without dropout."""
     torch.manual_seed(0)
     encoder, tokenizer = load_encoder(str(base)), load_tokenizer(str(base))
-    model = Webformer(encoder, MaskedHead.of(encoder, str(base)), Special.of(tokenizer)).eval()
+    model = Webformer(encoder, MaskedHead.of(encoder, str(base)), tokenizer).eval()
     with torch.no_grad():
         for part in (model.nodes, model.project, model.order):
             for parameter in part.parameters():
@@ -185,10 +185,10 @@ def test_the_losses_of_a_batch_are_those_of_its_nodes_one_by_one(base):
 
 def one_by_one(model, batch, masked, masker, rng):
     """The same from single texts and nodes, without padding."""
-    embedded, special = model.words, model.special
+    embedded = model.words
     vectors, cross_entropies = [], []
     for text in batch.texts:
-        ids, labels = masker.masked((special.cls, *text.ids), rng)
+        ids, labels = masker.masked((model.cls, *text.ids), rng)
         types = torch.tensor([0, *text.types])
         inputs = embedded[torch.tensor(ids)] + model.types.weight[types]
         hidden = model.encoder(inputs_embeds=inputs[None]).last_hidden_state[0]
@@ -202,7 +202,7 @@ def one_by_one(model, batch, masked, masker, rng):
 
     def row(node, children):
         tag = [embedded[list(node.tag)].mean(0)] if node.tag else []
-        return torch.stack([embedded[special.cls], *tag, *children])
+        return torch.stack([embedded[model.cls], *tag, *children])
 
     def read(rows, node):
         # A node without a tag leaves its place out; the children stay where they are.
@@ -217,7 +217,7 @@ def one_by_one(model, batch, masked, masker, rng):
         node = batch.nodes[each.node]
         children = [vectors[child] for child in node.children]
         without = [*children]
-        without[each.child] = embedded[special.mask]
+        without[each.child] = embedded[model.mask]
         _, seen = read(row(node, children), node)
         parent, hidden = read(row(node, without), node)
         mean["mnp"].append(1 - float(torch.cosine_similarity(seen[each.child], hidden[each.child], dim=0)))
