@@ -144,7 +144,15 @@ class AttentionWeights:
 
     def first_pieces(self, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
         """(tokens read, up to 512; what [CLS] gives each word's first tokens, by word in lower case) of each text."""
-        return first_piece_attention(self._location, texts)
+        model = _loaded(self._location, "cuda" if torch.cuda.is_available() else "cpu")
+        device = model.device.type
+        read: list[tuple[int, dict[str, float]]] = [(0, {})] * len(texts)
+        lengths = [min(MAX_TOKENS, len(text) // _CHARACTERS + 2) for text in texts]
+        for numbers in length_buckets(lengths, device, _FIRST_BATCH_TOKENS[device]):
+            results = model.of([texts[number] for number in numbers], MAX_TOKENS)
+            for number, (spans, weights) in zip(numbers, results, strict=True):
+                read[number] = len(spans), _by_word(texts[number], spans.tolist(), weights[0].tolist())
+        return read
 
     def compute(self, requests: Sequence[Request]) -> list[np.ndarray[Any, Any]]:
         """Return what is asked for as float16, in batches of texts of like length that depend on the requests alone."""
@@ -222,19 +230,6 @@ def _batches(texts: Sequence[str], tokens_at_once: int) -> list[list[str]]:
         else:
             batches.append([text])
     return batches
-
-
-def first_piece_attention(location: str, texts: Sequence[str]) -> list[tuple[int, dict[str, float]]]:
-    """Of each text (tokens read, up to 512; mean attention of [CLS] to words' first tokens, by lower-case word)."""
-    model = _loaded(location, "cuda" if torch.cuda.is_available() else "cpu")
-    device = model.device.type
-    read: list[tuple[int, dict[str, float]]] = [(0, {})] * len(texts)
-    lengths = [min(MAX_TOKENS, len(text) // _CHARACTERS + 2) for text in texts]
-    for numbers in length_buckets(lengths, device, _FIRST_BATCH_TOKENS[device]):
-        results = model.of([texts[number] for number in numbers], MAX_TOKENS)
-        for number, (spans, weights) in zip(numbers, results, strict=True):
-            read[number] = len(spans), _by_word(texts[number], spans.tolist(), weights[0].tolist())
-    return read
 
 
 def _by_word(text: str, spans: Sequence[Sequence[int]], received: Iterable[float]) -> dict[str, float]:

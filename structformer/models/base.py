@@ -7,7 +7,6 @@ import functools
 import importlib.util
 import os
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,20 +59,17 @@ class BaseModel:
         return self.location == ""
 
 
-def resolve_base_model(
-    name: str, ranker: str, *, hub_commit: Callable[[str, str], str | None] | None = None
-) -> BaseModel:
+def resolve_base_model(name: str, ranker: str) -> BaseModel:
     """Return the base model of that name for a ranker; "auto" chooses.
 
     auto: BERT-base for a cross-encoder and MiniLM, which is a sentence encoder already, for a bi-encoder, from the hub
     when it can be reached; else the packaged MiniLM. A file is one of word vectors. A hub name may have a revision:
-    "org/name@REVISION". hub_commit: looks up the commit of a hub name and revision, None out of reach. Raises
-    ModelError naming the three ways out.
+    "org/name@REVISION". Raises ModelError naming the three ways out.
     """
 
     def on_hub(name: str) -> BaseModel | None:
         repository, revision = pinned(name)
-        commit = (hub_commit or commit_in_reach)(repository, revision)
+        commit = commit_in_reach(repository, revision)
         return None if commit is None else BaseModel(repository, f"{repository}@{commit}", revision=commit)
 
     if name == "scratch":

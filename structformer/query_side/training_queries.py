@@ -46,6 +46,8 @@ _FEWEST_FOR_STYLE = 20
 class Judge:
     """Judges a run by the hybrid's ranks of held-out questions, as the search would find them."""
 
+    measure = NDCG
+
     def __init__(self, asked: PseudoQueryScores, numbers: Sequence[int]) -> None:
         """numbers: the questions of `asked` that are held out."""
         self.asked, self.numbers = asked, list(numbers)
@@ -60,11 +62,6 @@ class Judge:
     def weights(self) -> Floats:
         """(questions,) what each counts, as in training."""
         return query_weights(self.asked, self.numbers)
-
-    @property
-    def measure(self) -> str:
-        """The measure made of the ranks."""
-        return NDCG
 
     @property
     def groups(self) -> Ranks:

@@ -260,25 +260,25 @@ def test_long_queries_and_documents_fit_the_window(corpus):
 
 def test_without_any_model_the_three_ways_out_are_named(monkeypatch):
     monkeypatch.setattr("structformer.models.base.packaged_minilm", lambda: None)
+    monkeypatch.setattr("structformer.models.base.commit_in_reach", lambda name, revision: None)
     with pytest.raises(ModelError, match="--base-model PATH, structformer pull minilm, or use --base-model scratch"):
-        resolve_base_model("auto", "cross-encoder", hub_commit=lambda name, revision: None)
+        resolve_base_model("auto", "cross-encoder")
     assert "no encoder found" in THREE_WAYS
 
 
-def test_the_base_model_is_chosen_by_what_is_in_reach(tmp_path):
-    assert (
-        resolve_base_model("auto", "cross-encoder", hub_commit=lambda name, revision: "1" * 40).location
-        == f"google-bert/bert-base-uncased@{'1' * 40}"
-    )
+def test_the_base_model_is_chosen_by_what_is_in_reach(monkeypatch):
+    monkeypatch.setattr("structformer.models.base.commit_in_reach", lambda name, revision: "1" * 40)
+    assert resolve_base_model("auto", "cross-encoder").location == f"google-bert/bert-base-uncased@{'1' * 40}"
     assert resolve_base_model("scratch", "bi-encoder").scratch
     with pytest.raises(ModelError, match="not a folder"):
         resolve_base_model("./nowhere", "bi-encoder")
     if packaged_minilm() is None:
         pytest.skip("structformer[offline] is not installed")
-    chosen = resolve_base_model("auto", "cross-encoder", hub_commit=lambda name, revision: None)
+    monkeypatch.setattr("structformer.models.base.commit_in_reach", lambda name, revision: None)
+    chosen = resolve_base_model("auto", "cross-encoder")
     assert chosen.name == "minilm"
     assert "hub" in chosen.note
-    assert resolve_base_model("auto", "bi-encoder", hub_commit=lambda name, revision: None).name == "minilm"
+    assert resolve_base_model("auto", "bi-encoder").name == "minilm"
 
 
 def test_a_corpus_without_structure_is_no_traceback(tmp_path):

@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from structformer import sample, train
-from structformer.models.attention import AttentionWeights, first_piece_attention
+from structformer.models.attention import AttentionWeights
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import SamplingOptions
 from structformer.sampling.task import Ground
@@ -134,8 +134,9 @@ def test_attention_is_that_of_cls_to_the_first_token_of_each_word(scratch):
         "hold": received[begins[1]],
         "sails": received[begins[3]],
     }
-    [(_, alone)] = first_piece_attention(scratch, [text])
-    [_, (count, found)] = AttentionWeights(scratch, Path(scratch)).first_pieces([" ".join(TEXTS), text])
+    weights = AttentionWeights(scratch, Path(scratch))
+    [(_, alone)] = weights.first_pieces([text])
+    [_, (count, found)] = weights.first_pieces([" ".join(TEXTS), text])
     assert count == len(ids)
     assert found == pytest.approx(expected, abs=1e-6)
     assert alone == pytest.approx(expected, abs=1e-6)

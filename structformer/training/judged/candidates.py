@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,11 +36,7 @@ class JudgedCandidates:
     """For each query, places in `texts`."""
     relevant: list[frozenset[int]]
     """The candidates of each query that are relevant."""
-
-    @property
-    def measure(self) -> str:
-        """The measure made of the ranks."""
-        return RECIPROCAL
+    measure: ClassVar[str] = RECIPROCAL
 
     @property
     def weights(self) -> Floats:

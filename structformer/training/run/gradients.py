@@ -57,7 +57,9 @@ def learn(learning: Learning, prepared: Prepared, exchanged: Callable[[], Abstra
             losses, masked = learning.module(replace(prepared, known=known) if twice else prepared)
         learning.backward(learning.total(losses, masked))
     for number in range(twice):
-        _set_random_state(states[number], device)
+        torch.set_rng_state(states[number][0])
+        if device.type == "cuda":
+            torch.cuda.set_rng_state(states[number][1], device)
         with exchanged() if number == twice - 1 else learning.alone():
             with learning.autocast():
                 reading = learning.module(replace(prepared, only=number))
@@ -76,9 +78,3 @@ def _backward(reading: Reading, known: Reading) -> None:
     # Rows that no loss depends on have no gradient, but other processes wait for all weights'.
     gradients = [torch.zeros_like(old) if old.grad is None else old.grad for _, old in parts]
     torch.autograd.backward([new for new, _ in parts], gradients)
-
-
-def _set_random_state(state: list[torch.Tensor], device: torch.device) -> None:
-    torch.set_rng_state(state[0])
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(state[1], device)

@@ -109,7 +109,10 @@ class Run:
         self._saved = time.monotonic()
         self._sharded = accelerator.distributed_type == "FSDP"
         # What is sharded is whole nowhere: the first process judges a copy, which takes the gathered weights.
-        self._judged = _copied(self.ranker) if self._sharded and accelerator.is_main_process else self.ranker
+        self._judged = self.ranker
+        if self._sharded and accelerator.is_main_process:
+            self._judged = copy.copy(self.ranker)
+            self._judged.model = copy.deepcopy(self.ranker.model)
         parameters = [(name, value) for name, value in objective.named_parameters() if value.requires_grad]
         decayed = [value for _, value in parameters if value.ndim > 1]
         plain = [value for _, value in parameters if value.ndim <= 1]
@@ -361,12 +364,6 @@ class Run:
         device = self.accelerator.device
         score = torch.tensor([value], device=device, dtype=torch.float64 if device.type == "cpu" else torch.float32)
         return float(self.accelerator.reduce(score, reduction="sum").item())
-
-
-def _copied(ranker: Ranker) -> Ranker:
-    copied = copy.copy(ranker)
-    copied.model = copy.deepcopy(ranker.model)
-    return copied
 
 
 @dataclass(frozen=True, slots=True)
