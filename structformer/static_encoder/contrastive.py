@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
 
-from structformer.static_encoder.words import Table
+from structformer.static_encoder.words import Table, narrowed
 
 Vectors = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
@@ -105,8 +104,8 @@ def _gradient(
 ) -> tuple[Numbers, Vectors]:
     """The rows of the vectors that the mean loss of a batch depends on, and its gradient with respect to them."""
     asked, answers = pairs.queries[batch], pairs.passages[positives]
-    words, (asked, answers) = _narrowed(table.shape[0], asked, answers)
-    rows, (features,) = _narrowed(table.shape[1], table[words])
+    words, (asked, answers) = narrowed(table.shape[0], asked, answers)
+    rows, (features,) = narrowed(table.shape[1], table[words])
     of_words = features @ vectors[rows]
     queries, query_lengths = _unit(asked @ of_words)
     passages, passage_lengths = _unit(answers @ of_words)
@@ -122,15 +121,6 @@ def _gradient(
     by_queries = _through(likely @ passages, queries, query_lengths)
     by_passages = _through(likely.T @ queries, passages, passage_lengths)
     return rows, features.T @ (asked.T @ by_queries + answers.T @ by_passages)
-
-
-def _narrowed(columns: int, *tables: Table) -> tuple[Numbers, list[Table]]:
-    """Return the columns that any of the tables has a value in, and the tables with these alone."""
-    used = np.unique(np.concatenate([each.indices for each in tables]))
-    places = np.zeros(columns, np.int32)
-    places[used] = np.arange(len(used), dtype=np.int32)
-    narrow = [csr_matrix((each.data, places[each.indices], each.indptr), (each.shape[0], len(used))) for each in tables]
-    return used, narrow
 
 
 def _unit(sums: Vectors) -> tuple[Vectors, Vectors]:

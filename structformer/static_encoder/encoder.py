@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import ModelError
-from structformer.static_encoder.words import Features, WordNumbers
+from structformer.static_encoder.words import Features, WordNumbers, narrowed
 from structformer.storage.files import write_json
 
 Vectors = npt.NDArray[np.float32]
@@ -78,12 +78,7 @@ class StaticEncoder:
 
     def words(self, words: Iterable[str]) -> Vectors:
         """Return (words, dimensions) float32: the vectors of words, as they count in a text's sum."""
-        table = self.features.table(words)
-        used = np.unique(table.indices)
-        places = np.zeros(len(self.features), np.int32)
-        places[used] = np.arange(len(used))
-        table.indices = places[table.indices]
-        table.resize(table.shape[0], len(used))
+        used, [table] = narrowed(len(self.features), self.features.table(words))
         vectors: Vectors = table @ np.asarray(self.vectors[used], np.float32)
         return vectors
 

@@ -95,6 +95,15 @@ def stacked(tables: Sequence[Table], columns: int) -> Table:
     return vstack(wide, "csr")
 
 
+def narrowed(columns: int, *tables: Table) -> tuple[npt.NDArray[np.int64], list[Table]]:
+    """Return the columns that any of the tables has a value in, and the tables with these alone."""
+    used = np.unique(np.concatenate([each.indices for each in tables]))
+    places = np.zeros(columns, np.int32)
+    places[used] = np.arange(len(used), dtype=np.int32)
+    narrow = [csr_matrix((each.data, places[each.indices], each.indptr), (each.shape[0], len(used))) for each in tables]
+    return used, narrow
+
+
 class Features:
     """Features with vectors, by number. names: of the features; weights: (features,) what each counts in a word."""
 
