@@ -167,7 +167,7 @@ class BiEncoder(SentenceEncoder):
             skipped = None
         if any(layer.weight.device != hidden.device for layer in self.head.layers):
             with torch.inference_mode(False):  # training may use what a judge has moved
-                self.head = self.head.mapped(lambda array: array.to(hidden.device))
+                self.head = self.head.to(hidden.device)
         with torch.autocast(hidden.device.type, enabled=False):
             vectors: torch.Tensor = self.head.vectors(hidden.float(), mask.float(), skipped)
         return vectors

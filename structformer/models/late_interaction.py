@@ -120,6 +120,9 @@ class TokenVectors:
     mask: torch.Tensor
     """(texts, tokens) bool, which of them count."""
 
+    def __getitem__(self, texts: torch.Tensor) -> TokenVectors:
+        return TokenVectors(self.vectors[texts], self.mask[texts])
+
 
 class LateInteraction:
     """Scores query-document pairs by MaxSim: `[CLS] [Q] query [SEP] [MASK]...` against `[CLS] [D] document [SEP]`."""
@@ -271,10 +274,8 @@ class LateInteraction:
             rows = {ids: row for row, ids in enumerate(distinct)}
             asked = self.embed_queries(list(distinct))
             chosen = torch.tensor([rows[tuple(query_ids[number])] for number in numbers], device=asked.mask.device)
-            pairs = self.pair_similarity(
-                TokenVectors(asked.vectors[chosen], asked.mask[chosen]),
-                self.embed_documents([document_ids[number] for number in numbers]),
-            )
+            read = self.embed_documents([document_ids[number] for number in numbers])
+            pairs = self.pair_similarity(asked[chosen], read)
             scores[numbers] = pairs.float().cpu().numpy()
         self.model.train(training)
         return scores

@@ -29,11 +29,6 @@ class Layer:
     residual: Array | None = None
     """(outputs, inputs), if the residual has weights of its own."""
 
-    def mapped(self, change: Callable[[Array], Array]) -> Layer:
-        """With each of its arrays changed."""
-        arrays = (self.weight, self.bias, self.residual)
-        return Layer(*(None if each is None else change(each) for each in arrays))
-
 
 @dataclass(frozen=True, slots=True)
 class SentenceHead:
@@ -50,9 +45,11 @@ class SentenceHead:
         steps = [step for step in modules.steps if isinstance(step, Dense)]
         return cls(modules, tuple(_layer(location, step, xp) for step in steps), xp)
 
-    def mapped(self, change: Callable[[Array], Array]) -> SentenceHead:
-        """With each array of its layers changed."""
-        return SentenceHead(self.modules, tuple(layer.mapped(change) for layer in self.layers), self.xp)
+    def to(self, device: Any) -> SentenceHead:
+        """With its layers' arrays on a device of torch."""
+        arrays = ((layer.weight, layer.bias, layer.residual) for layer in self.layers)
+        layers = (Layer(*(None if each is None else each.to(device) for each in of_layer)) for of_layer in arrays)
+        return SentenceHead(self.modules, tuple(layers), self.xp)
 
     def vectors(self, hidden: Array, mask: Array, skipped: Array | None = None) -> Array:
         """(texts, dimensions), unit length. hidden: (texts, tokens, dimensions); mask: (texts, tokens) float, 0 or 1;

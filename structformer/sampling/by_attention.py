@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 
@@ -205,19 +205,14 @@ class _Anchors:
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(path) if path.exists() else None
-        self._known: dict[str, list[int]] = {}
+        self.targets = lru_cache(_KNOWN_ANCHORS)(self._targets)
 
-    def targets(self, text: str) -> list[int]:
+    def _targets(self, text: str) -> list[int]:
         """Return numbers of the documents, ascending."""
         if self._database is None:
             return []
-        key = plain(text)
-        if key not in self._known:
-            if len(self._known) > _KNOWN_ANCHORS:
-                self._known.clear()
-            rows = self._database.execute("SELECT target FROM anchors WHERE text = ? ORDER BY target", (key,))
-            self._known[key] = [number for (number,) in rows]
-        return self._known[key]
+        rows = self._database.execute("SELECT target FROM anchors WHERE text = ? ORDER BY target", (plain(text),))
+        return [number for (number,) in rows]
 
     def close(self) -> None:
         if self._database is not None:

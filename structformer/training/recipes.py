@@ -25,7 +25,6 @@ _LIMITS = {"max_steps", "max_epochs"}
 class Recipe:
     """A recipe as it is written."""
 
-    name: str
     description: str
     train: dict[str, Any]
     """Options of TrainingOptions."""
@@ -57,12 +56,12 @@ def read_recipe(name: str) -> Recipe:
     train, sample = value.get("train", {}), value.get("sample", {})
     _known(train, _TRAIN, f"recipe {name}, [train]")
     _known(sample, _SAMPLE, f"recipe {name}, [sample]")
-    return Recipe(name, value.get("description", ""), train, sample)
+    return Recipe(value.get("description", ""), train, sample)
 
 
 def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Sequence[str] = ()) -> TrainingOptions:
     """Options of a recipe, over it `chosen` (None: untouched), over these "key=value" settings. Raises UsageError."""
-    read = read_recipe(recipe) if recipe else Recipe("", "", {}, {})
+    read = read_recipe(recipe) if recipe else Recipe("", {}, {})
     train = {**read.train, **{key: value for key, value in chosen.items() if value is not None}}
     sample = dict(read.sample)
     for setting in settings:

@@ -357,10 +357,10 @@ class LateInteractionObjective(Objective):
         device = queries.mask.device
         of_queries, of_documents = (prepared.places[name].to(device) for name in ("queries", "documents"))
         if self.minimised.takes is Takes.BATCH:
-            scores = self.ranker.similarity(_rows(queries, of_queries), documents)[:, of_documents]
+            scores = self.ranker.similarity(queries[of_queries], documents)[:, of_documents]
             losses: torch.Tensor = self.minimised.function(scores * scale, prepared.places["allowed"].to(scores.device))
             return losses
-        scores = self.ranker.pair_similarity(_rows(queries, of_queries), _rows(documents, of_documents))
+        scores = self.ranker.pair_similarity(queries[of_queries], documents[of_documents])
         if self.minimised.of_cosines:
             scale = 1 if self.ranker.options.mean else 1 / self.ranker.options.query_tokens
         return self._group_losses(scores * scale, prepared)
@@ -378,10 +378,6 @@ def _token_vectors(batches: Sequence[TokenBatch], rows: Sequence[torch.Tensor]) 
     masks = [batch.features["attention_mask"].bool() for batch in batches]
     padded = [torch.nn.functional.pad(mask, (0, longest - mask.shape[1])).to(rows[0].device) for mask in masks]
     return TokenVectors(in_order(batches, vectors), in_order(batches, padded))
-
-
-def _rows(vectors: TokenVectors, rows: torch.Tensor) -> TokenVectors:
-    return TokenVectors(vectors.vectors[rows], vectors.mask[rows])
 
 
 def _with_negative_query(examples: Sequence[Example], number: int) -> list[str]:
