@@ -37,6 +37,7 @@ from structformer.training import (
     Source,
     candidate_documents,
     judged_candidates,
+    made_by_first,
     relevant_documents,
 )
 from structformer.workspace import Workspace
@@ -94,7 +95,8 @@ def judged_source(
     run: Run | None = None,
     held_out: float = HELD_OUT,
 ) -> tuple[Source, list[str]]:
-    """Return examples and development set of judged queries, and the judged documents that the corpus does not have.
+    """Return examples and development set of judged queries, and the judged documents that the corpus does not have. Of
+    several processes the first writes them.
 
     Of passages: the positive of a query and a relevant document is the document's passage that BM25 ranks first for the
     query, or its first; the negatives are passages of documents not judged relevant, best first. Of documents: the
@@ -104,15 +106,21 @@ def judged_source(
     held_out: the share of the queries that judges the training, by seed: none of fewer than twenty, at most 500. Raises
     UsageError when no query has a relevant document in the corpus, and on a run without documents of it."""
     workspace = Workspace(workspace)
-    corpus = Corpus.open(workspace)
-    numbers = {name: number for number, name in enumerate(corpus.document_ids())}
-    relevant = relevant_documents(queries, qrels, numbers)
-    unknown = sorted({document for judged in qrels.values() for document in judged if document not in numbers})
-    names = sorted(relevant)
-    Random(f"judged/{seed}").shuffle(names)
-    held = names[: held_count(len(names), held_out)]
-    judged = _Judged(queries, qrels, relevant, numbers, sorted(set(names) - set(held)), held, negatives, seed)
-    made = _of_documents(workspace, corpus, judged, run) if of == DOCUMENTS else _of_passages(workspace, corpus, judged)
+
+    def written() -> tuple[DevelopmentSet | JudgedCandidates | None, list[str]]:
+        corpus = Corpus.open(workspace)
+        numbers = {name: number for number, name in enumerate(corpus.document_ids())}
+        relevant = relevant_documents(queries, qrels, numbers)
+        unknown = sorted({document for judged in qrels.values() for document in judged if document not in numbers})
+        names = sorted(relevant)
+        Random(f"judged/{seed}").shuffle(names)
+        held = names[: held_count(len(names), held_out)]
+        judged = _Judged(queries, qrels, relevant, numbers, sorted(set(names) - set(held)), held, negatives, seed)
+        if of == DOCUMENTS:
+            return _of_documents(workspace, corpus, judged, run), unknown
+        return _of_passages(workspace, corpus, judged), unknown
+
+    made, unknown = made_by_first(written)
     return Source(Samples.open(workspace, TASK), made, "held-out queries"), unknown
 
 
@@ -182,11 +190,15 @@ def triples_source(workspace: Workspace, path: Path, *, seed: int) -> Source:
 
     Nothing is held out to judge by, so the weights of the last step are kept.
     """
-    corpus = Corpus.open(workspace)
-    with Workspace(workspace).publishing("structformer finetune") as publication:
-        folder = publication.folder(TASK)
-        counts = write_examples(folder / "00000", _triples(path))
-        _write_manifest(folder, corpus, counts, seed, sha256_of(path))
+
+    def written() -> None:
+        corpus = Corpus.open(workspace)
+        with workspace.publishing("structformer finetune") as publication:
+            folder = publication.folder(TASK)
+            counts = write_examples(folder / "00000", _triples(path))
+            _write_manifest(folder, corpus, counts, seed, sha256_of(path))
+
+    made_by_first(written)
     return Source(Samples.open(workspace, TASK), None, "nothing")
 
 

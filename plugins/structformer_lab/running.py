@@ -15,13 +15,12 @@ from structformer.evaluation import Evaluation, Judgements, development_digests,
 from structformer.extras import TORCH, MissingPackage
 from structformer.models import base_for, read_record
 from structformer.retrieval import UNTRAINED_OF, has_ranking_head, parse_pipeline, read_run
-from structformer.sampling import Samples, set_digest
+from structformer.sampling import set_digest
 from structformer.storage import read_json, sha256_of, write_json
 from structformer.training import (
     DEVELOPMENT,
     Listener,
     RunMode,
-    Source,
     TrainingOptions,
     candidate_documents,
     ended_with,
@@ -35,7 +34,7 @@ from structformer.training import (
 from structformer.workspace import Workspace
 
 from structformer_lab.experiment import CANDIDATES, Experiment, ExperimentRow
-from structformer_lab.finetuning import DOCUMENTS, PASSAGES, TASK, UNASKED, finetuning_options, judged_source
+from structformer_lab.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
 from structformer_lab.row_places import BASE, checkpoint_folder, filled, filled_values
 from structformer_lab.row_training import RowTraining, shared, shared_out
 
@@ -306,23 +305,16 @@ def _trained(
     }
 
     def finetune(resume: bool) -> None:
-        candidates = read_run(run)[1] if run else None
-
-        def written() -> tuple[Any, str]:
-            source, _ = judged_source(
-                workspace,
-                judged.queries,
-                judged.qrels,
-                negatives=negatives,
-                seed=how.seed,
-                of=of,
-                run=candidates,
-                held_out=_HELD_OUT,
-            )
-            return source.development, source.judged_by
-
-        development, judged_by = made_by_first(written)
-        source = Source(Samples.open(workspace, TASK), development, judged_by)
+        source, _ = judged_source(
+            workspace,
+            judged.queries,
+            judged.qrels,
+            negatives=negatives,
+            seed=how.seed,
+            of=of,
+            run=read_run(run)[1] if run else None,
+            held_out=_HELD_OUT,
+        )
         unasked = {**UNASKED, **shared(tuned, how.of_finetuning(row))}
         mode = RunMode(resume=resume, force=True, listener=listener, unasked=unasked)
         train_ranker(workspace, shared_out(tuned, _processes()), mode, source=source)

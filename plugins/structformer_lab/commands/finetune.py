@@ -1,10 +1,8 @@
 """`structformer finetune`."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -22,10 +20,6 @@ from structformer.cli import (
     training_flags,
     watched,
 )
-
-if TYPE_CHECKING:
-    from structformer.sampling import DevelopmentSet
-    from structformer.training import Judge
 
 
 @click.command(
@@ -74,11 +68,10 @@ def command(
     check_corpus(workspace, settings, resume=resume)
     from structformer.evaluation import read_queries
     from structformer.retrieval import read_qrels, read_run
-    from structformer.sampling import Samples
-    from structformer.training import RunMode, Source, made_by_first, train_ranker, training_options
+    from structformer.training import RunMode, train_ranker, training_options
     from structformer.workspace import Workspace
 
-    from structformer_lab.finetuning import DOCUMENTS, TASK, UNASKED, finetuning_options, judged_source, triples_source
+    from structformer_lab.finetuning import DOCUMENTS, UNASKED, finetuning_options, judged_source, triples_source
 
     if candidates and of != DOCUMENTS:
         raise click.UsageError("--candidates goes with --of documents")
@@ -89,9 +82,9 @@ def command(
     judged = finetuning_options(Workspace(workspace), model, chosen)
     options = training_options(None, judged, settings)
 
-    def written() -> tuple[DevelopmentSet | Judge | None, str, list[str]]:
-        """Write the Examples. Gives what judges the training, its name, and the judged documents that are not there."""
-        unknown: list[str] = []
+    unknown: list[str] = []
+    # The first of several processes writes for all.
+    with Workspace(workspace).writing("structformer finetune") if of_first_process() else nullcontext():
         if queries and qrels:
             source, unknown = judged_source(
                 Workspace(workspace),
@@ -105,12 +98,6 @@ def command(
         else:
             assert triples is not None
             source = triples_source(Workspace(workspace), triples, seed=options.seed)
-        return source.development, source.judged_by, unknown
-
-    # The first of several processes writes for all.
-    with Workspace(workspace).writing("structformer finetune") if of_first_process() else nullcontext():
-        development, judged_by, unknown = made_by_first(written)
-        source = Source(Samples.open(workspace, TASK), development, judged_by)
         with watched(out, out.verbose) as listener:
             mode = RunMode(resume=resume, force=flags["force"], listener=listener, unasked=UNASKED)
             result = train_ranker(workspace, options, mode, source=source)
