@@ -59,10 +59,10 @@ def complete(source: SourceFile, data: bytes) -> bytes:
         for found in _EXTERNAL.finditer(subset):
             if found[1]:
                 parameter_files.append(_text(found))
-                subset = subset.replace(found[0], _newlines(found[0])).replace(b"%" + found[2] + b";", b"")
+                subset = subset.replace(found[0], b"\n" * found[0].count(b"\n")).replace(b"%" + found[2] + b";", b"")
             elif not re.search(rb"<[^<>]*&%s;[^<>]*>" % re.escape(found[2]), data):  # a file it names may use it
                 external[found[2]] = _text(found)
-                subset = subset.replace(found[0], _newlines(found[0]))
+                subset = subset.replace(found[0], b"\n" * found[0].count(b"\n"))
         assert doctype is not None
         if external or parameter_files:
             data = data[: doctype.end()] + subset + data[doctype.end() + len(_subset(data, doctype)) :]
@@ -217,7 +217,3 @@ def _subset(data: bytes, doctype: re.Match[bytes]) -> bytes:
 
 def _text(found: re.Match[bytes]) -> str:
     return (found[3] if found[3] is not None else found[4]).decode("utf-8", "replace")
-
-
-def _newlines(declaration: bytes) -> bytes:
-    return b"\n" * declaration.count(b"\n")

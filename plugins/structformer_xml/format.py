@@ -31,14 +31,14 @@ from structformer_xml.reader import XmlReader, identifier_of
 from structformer_xml.suggest import suggest_mapping
 from structformer_xml.vocabulary import (
     ABOVE_ALL,
+    BUILT_IN,
     DOCBOOK,
     MALLARD,
     NAMESPACES,
+    RANKS,
     RFC,
     Vocabulary,
-    by_namespace,
     choose,
-    document_rank,
     from_toml,
 )
 
@@ -174,12 +174,12 @@ class XmlFormat:
         """Paths of the files that a file takes in whole, by xi:include or as entities, and that are not documents of
         their own: a chapter of a book, but not a page in a page.
         """
-        rank = document_rank(_first_element(as_utf8(source.read())[:_HEAD]), unknown=ABOVE_ALL)
+        rank = RANKS.get(_first_element(as_utf8(source.read())[:_HEAD]), ABOVE_ALL)
         declared: dict[bytes, str] = {}
         return included_files(
             source,
             lambda data: _includes(data, declared),
-            stands_alone=lambda data: document_rank(_first_element(data[:_HEAD])) >= rank,
+            stands_alone=lambda data: RANKS.get(_first_element(data[:_HEAD]), 0) >= rank,
         )
 
     def fragments(self, source: SourceFile) -> set[str]:
@@ -257,12 +257,11 @@ def _prepare_rfc(root: Any) -> dict[str, str]:
 def _link_ids(document: Document) -> None:
     """Make references to the document's own ids, which some vocabularies write in other ways, what they are."""
     ids = {anchor for section in document.sections() for anchor in section.anchors}
-    for section in document.sections():
-        for link in section.links:
-            link.target = _NO_ANCHOR.sub("", link.target) if "#" in link.target else link.target
-            if link.target in ids and link.kind is not LinkKind.EMBED:
-                link.target = f"#{link.target}"
-                link.kind = LinkKind.XREF if link.kind is LinkKind.HYPERLINK else link.kind
+    for link in document.links():
+        link.target = _NO_ANCHOR.sub("", link.target) if "#" in link.target else link.target
+        if link.target in ids and link.kind is not LinkKind.EMBED:
+            link.target = f"#{link.target}"
+            link.kind = LinkKind.XREF if link.kind is LinkKind.HYPERLINK else link.kind
 
 
 def _includes(data: bytes, declared: dict[bytes, str]) -> list[str]:
@@ -275,7 +274,7 @@ def _includes(data: bytes, declared: dict[bytes, str]) -> list[str]:
 def _is_fragment(data: bytes) -> bool:
     """Whether a file holds something of DocBook that is neither a document nor a section with a title."""
     name = _first_element(data[:_HEAD])
-    if not name or document_rank(name) or not (b"DocBook" in data[:_HEAD] or b"docbook.org/ns" in data[:_HEAD]):
+    if not name or name in RANKS or not (b"DocBook" in data[:_HEAD] or b"docbook.org/ns" in data[:_HEAD]):
         return False
     if name.decode("ascii", "replace") not in DOCBOOK.sections:
         return True
@@ -285,7 +284,7 @@ def _is_fragment(data: bytes) -> bool:
 
 def _choose(root: Any, data: bytes) -> Vocabulary:
     name = etree.QName(root)
-    if (known := by_namespace(name.namespace)) is not None:
+    if known := next((each for each in BUILT_IN if name.namespace in each.namespaces), None):
         return known
     public = _PUBLIC.search(data[:4000])
     children = frozenset(re.findall(r"<(?:\w+:)?([\w.-]+)", data[:20_000].decode("latin-1")))

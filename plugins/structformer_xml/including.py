@@ -11,7 +11,7 @@ from lxml import etree
 from structformer.errors import ReadError
 from structformer.formats import SourceFile, as_utf8, without_spans
 
-from structformer_xml.parsing import content, parse
+from structformer_xml.parsing import content, parse, replace
 
 _NAMESPACE = "http://www.w3.org/2001/XInclude"
 _INCLUDE = f"{{{_NAMESPACE}}}include"
@@ -59,7 +59,7 @@ class Inclusions:
             included = self._find(element, document, source, chain)
             if included is None and (fallback := element.find(_FALLBACK)) is not None:
                 included = [fallback.text or "", *fallback]
-            _refer(element) if included is None else _replace(element, included)
+            _refer(element) if included is None else replace(element, included)
 
     def _find(self, element: Any, document: Any, source: SourceFile, chain: tuple[str, ...]) -> list[Any] | None:
         href, _, fragment = (element.get("href") or "").partition("#")
@@ -109,28 +109,3 @@ def _point(root: Any, pointer: str) -> list[Any]:
         if element.get(XML_ID) == name or element.get("id") == name:
             return list(element) if found and found[2] else [element]
     return []
-
-
-def _replace(element: Any, parts: list[Any]) -> None:
-    above = element.getparent()
-    if above is None:
-        return
-    tail = element.tail or ""
-    element.tail = None
-    position = above.index(element)
-    above.remove(element)
-    for part in parts:
-        if isinstance(part, str):
-            _add_text(above, position, part)
-        else:
-            part.tail = None
-            above.insert(position, part)
-            position += 1
-    _add_text(above, position, tail)
-
-
-def _add_text(above: Any, position: int, text: str) -> None:
-    if position:
-        above[position - 1].tail = (above[position - 1].tail or "") + text
-    else:
-        above.text = (above.text or "") + text

@@ -141,15 +141,34 @@ def _parse_with_parameters(data: bytes) -> Any:
     except etree.XMLSyntaxError as error:
         raise ReadError(f"not well-formed ({error.msg})", f"line {error.lineno}") from error
     for entity in list(root.iter(etree.Entity)):
-        text = (entity.text or "") + (entity.tail or "")
-        before, above = entity.getprevious(), entity.getparent()
-        if before is not None:
-            before.tail = (before.tail or "") + text
-        else:
-            above.text = (above.text or "") + text
-        entity.tail = None
-        above.remove(entity)
+        replace(entity, [entity.text or ""])
     return root
+
+
+def replace(element: Any, parts: list[Any]) -> None:
+    """Put elements and texts in the place of an element."""
+    above = element.getparent()
+    if above is None:
+        return
+    tail = element.tail or ""
+    element.tail = None
+    position = above.index(element)
+    above.remove(element)
+    for part in parts:
+        if isinstance(part, str):
+            _add_text(above, position, part)
+        else:
+            part.tail = None
+            above.insert(position, part)
+            position += 1
+    _add_text(above, position, tail)
+
+
+def _add_text(above: Any, position: int, text: str) -> None:
+    if position:
+        above[position - 1].tail = (above[position - 1].tail or "") + text
+    else:
+        above.text = (above.text or "") + text
 
 
 def stream(data: bytes) -> Iterator[tuple[str, Any]]:

@@ -10,11 +10,11 @@ from structformer.document import INLINE, VERBATIM, LinkKind, MarkKind
 from structformer.formats import OF_MATHML, UNNAMED, Script, is_external
 
 from structformer_html import TableBuilder
+from structformer_xml.including import XML_ID
 from structformer_xml.marks import Part, Parts, parts_of
 from structformer_xml.vocabulary import Vocabulary
 
-_XML = "{http://www.w3.org/XML/1998/namespace}"
-_XML_ID = f"{_XML}id"
+_IDENTIFIERS = (XML_ID, "id", "anchor", "eId", "identifier")
 _NUMBER = re.compile(r"[\w.]{1,12}")  # of a section
 _HEADINGS = frozenset({"heading", "head", "title"})  # a title that holds one is no title
 _LAST_TITLE = 10  # among the elements of a section
@@ -80,7 +80,6 @@ class XmlReader:
         self._taking = 0
         self._texts = 0
         self._silent_links: list[tuple[str, LinkKind, list[str], int]] = []
-        self._sections: list[tuple[int, bool]] = []
         self.title = ""
         self.metadata: dict[str, Any] = {}
         self.titled = False
@@ -149,12 +148,9 @@ class XmlReader:
         if (self._taking or self._builder.in_heading) and self._is_note(opened, element):
             opened.note = []
             self._notes += 1
-        if self._notes:
+        if self._notes or self._examples:
             opened.role, opened.inline = _OTHER, True
-            return
-        if self._examples:
-            opened.role, opened.inline = _OTHER, True
-            if ended:
+            if ended and not self._notes:
                 self._builder.space()
             return
         if self._skipping or role == _SKIPPED or (above is not None and self._is_passed_over(name, above)):
@@ -370,11 +366,9 @@ class XmlReader:
         self._builder.open_mark(kind, part.detail(opened.name, attributes) if has_detail else "")
 
     def _skip(self, opened: _Open, element: Any) -> None:
-        self._skipping += 1
-        opened.role = _SKIPPED
         above = self._stack[-2].name if len(self._stack) > 1 else ""
         is_title = not self._taking and f"{above}/{opened.name}" in self._vocabulary.document_titles
-        self._take(opened, "/title" if is_title else "")
+        self._pass_over(opened, "/title" if is_title else "")
         targets, kind = self._references(opened.name, element)
         self._silent_links += [(target, kind, [], len(self._stack) - 1) for target in targets]
 
@@ -563,7 +557,7 @@ class XmlReader:
             ends_line = self._builder.close_cell()
             if self._stack:
                 self._stack[-1].has_text = not ends_line
-        elif not opened.inline and opened.role != _CELL:
+        elif not opened.inline:
             in_line = bool(self._stack) and self._stack[-1].role in (_LINE, _CELL)
             self._builder.line() if in_line else self._builder.paragraph()
 
@@ -673,13 +667,7 @@ def _bring_title_first(element: Any, titles: frozenset[str]) -> None:
 
 def identifier_of(attributes: Mapping[str, str]) -> str | None:
     """Return the id that an element has, however its vocabulary calls it."""
-    return (
-        attributes.get(_XML_ID)
-        or attributes.get("id")
-        or attributes.get("anchor")
-        or attributes.get("eId")
-        or attributes.get("identifier")
-    )
+    return next(filter(None, map(attributes.get, _IDENTIFIERS)), None)
 
 
 def _is_listed(name: str, attributes: Any, listed: frozenset[str]) -> bool:

@@ -7,10 +7,6 @@ from structformer_xml.including import XML_ID
 from structformer_xml.parsing import parse
 
 _TITLE_NAMES = ("title", "head", "heading", "name", "caption", "label", "header", "subject", "tit", "titel", "titre")
-_REFERENCES = {
-    **dict.fromkeys("href url src target link".split(), ""),
-    **dict.fromkeys("ref idref refid rid linkend to".split(), "#"),
-}
 
 
 def suggest_mapping(data: bytes) -> str:

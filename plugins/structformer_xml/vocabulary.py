@@ -432,8 +432,9 @@ NAMESPACES = [namespace for each in BUILT_IN for namespace in each.namespaces]
 _DOCTYPE_WORDS = {"docbook": "DocBook", "bits": "BITS", "jats": "JATS", "tei": "TEI", "dita": "DITA"}
 
 
-# A document that one of a higher rank takes in is a part of that: a chapter of a book, but not a page of another page.
-_RANKS = {
+# By the names of their root elements. A document that one of a higher rank takes in is a part of that: a chapter of a
+# book, but not a page of another page.
+RANKS = {
     name.encode(): rank
     for rank, names in enumerate(
         ("refentry TEI", "appendix teiCorpus", "article chapter preface topic", "part reference", "book", "set"), 1
@@ -441,16 +442,6 @@ _RANKS = {
     for name in names.split()
 }
 ABOVE_ALL = 9
-
-
-def document_rank(root_name: bytes, unknown: int = 0) -> int:
-    """Return how much a document with this root element may hold; `unknown` where the element is not a document's."""
-    return _RANKS.get(root_name, unknown)
-
-
-def by_namespace(namespace: str | None) -> Vocabulary | None:
-    """Return the built-in vocabulary of a namespace."""
-    return next((each for each in BUILT_IN if namespace in each.namespaces), None) if namespace else None
 
 
 def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabulary:
