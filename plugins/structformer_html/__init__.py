@@ -9,10 +9,11 @@ from structformer.plugins import hookimpl
 if TYPE_CHECKING:
     from structformer_html.format import HtmlFormat
     from structformer_html.tables import TableBuilder
-    from structformer_html.tags import NO_LANGUAGES, PARTS, Tag, has_prose, parse_attributes, tokens
+    from structformer_html.tags import NO_LANGUAGES, PARTS, SCRIPTS, SPANS, Tag, has_prose, parse_attributes, tokens
 
 __all__ = [
-    "NO_LANGUAGES", "PARTS", "HtmlFormat", "TableBuilder", "Tag", "has_prose", "parse_attributes", "tokens",
+    "NO_LANGUAGES", "PARTS", "SCRIPTS", "SPANS", "HtmlFormat", "TableBuilder", "Tag", "has_prose",
+    "parse_attributes", "tokens",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)
 

@@ -4,8 +4,9 @@ import re
 from typing import Protocol
 
 from structformer.document import MarkKind
-from structformer.formats import OF_MATHML, Script
+from structformer.formats import OF_MATHML
 
+from structformer_html import tags
 from structformer_html.rules import Rules
 
 
@@ -34,12 +35,7 @@ BLOCK_LINES = {
     "dd": MarkKind.DEFINITION,
     "li": MarkKind.ITEM,
 }
-SPANS = {
-    **dict.fromkeys(("code", "kbd", "samp", "tt"), MarkKind.CODE_SPAN),
-    **dict.fromkeys(("em", "i", "cite", "dfn", "var"), MarkKind.EMPHASIS),
-    **dict.fromkeys(("strong", "b"), MarkKind.STRONG),
-}
-SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
+SPANS = tags.SPANS | dict.fromkeys(("cite", "dfn", "var"), MarkKind.EMPHASIS)
 # Of MathML, those that have others in them or stand in these.
 MATHML = frozenset("math mi mn mo mtext mrow mstyle mpadded msqrt mtable mtr mtd mover munder semantics".split()) | {
     *OF_MATHML

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin
 
@@ -183,8 +182,7 @@ def _joined(base: str, target: str) -> str:
 def _is_redirect(document: Document, target: str) -> bool:
     """Whether a page that leads to another one at once says little more than that, and links to nothing else."""
     length = sum(len(section.text) + len(section.title) for section in document.sections())
-    links = (link for section in document.sections() for link in section.links)
-    return length <= _MOST_OF_REDIRECT and all(link.target == target for link in links)
+    return length <= _MOST_OF_REDIRECT and all(link.target == target for link in document.links())
 
 
 def _redirect(source: SourceFile, head: _Head) -> None:
@@ -232,7 +230,7 @@ def _name_notes(document: Document) -> None:
 class _Head:
     """Contents of the head: title, language, base, canonical address, description, related pages."""
 
-    def __init__(self, title: str = "", metadata: Mapping[str, Any] = MappingProxyType({})) -> None:
+    def __init__(self, title: str, metadata: Mapping[str, Any]) -> None:
         self.title = title
         self.language: str | None = None
         self.related: list[str] = []

@@ -16,6 +16,7 @@ from structformer_html.class_names import is_note_title, language, language_arou
 from structformer_html.elements import FURNITURE, HEADINGS, MAYBE_FURNITURE, SPANS, Attributes
 from structformer_html.rules import CONTENTS_CLASSES, Rules
 from structformer_html.tables import TableBuilder
+from structformer_html.tags import SCRIPTS
 
 # of a class
 _SAYS_SOMETHING, _IS_FURNITURE, _NUMBERS_LINES, _MAY_BE_MENU, _IS_LINK_OF_FURNITURE = 1, 2, 4, 8, 16
@@ -116,7 +117,7 @@ class Page:
             **dict.fromkeys(elements.PARAGRAPHS, self._paragraph),
             **dict.fromkeys((*elements.BLOCKS, *elements.BLOCK_LINES), self._block),
             **dict.fromkeys(SPANS, self._span),
-            **dict.fromkeys(elements.SCRIPTS, lambda name, element: builder.open_script(elements.SCRIPTS[name])),
+            **dict.fromkeys(SCRIPTS, lambda name, element: builder.open_script(SCRIPTS[name])),
             **dict.fromkeys(elements.MATHML, self._math_start),
             **dict.fromkeys(HEADINGS, lambda name, element: self._open_heading(HEADINGS[name])),
             **dict.fromkeys(("br", "option"), self._line),
@@ -140,7 +141,7 @@ class Page:
             **{name: partial(self._end_block, kind) for name, kind in elements.BLOCKS.items()},
             **{name: partial(self._end_block_line, kind) for name, kind in elements.BLOCK_LINES.items()},
             **{name: partial(self._end_span, kind) for name, kind in SPANS.items()},
-            **dict.fromkeys(elements.SCRIPTS, builder.close_script),
+            **dict.fromkeys(SCRIPTS, builder.close_script),
             **dict.fromkeys(elements.MATHML, self._math_end),
             **dict.fromkeys(HEADINGS, self._end_heading),
             **dict.fromkeys(("td", "th"), self._end_cell),
@@ -263,8 +264,9 @@ class Page:
         if self.zones:
             self.zones[-1].depth += 1
         role, classes = elements.role_of(element), element.get("class") or ""
-        if role or (classes and not self._preformatted and (self.zones or self._flags(classes) & _SAYS_SOMETHING)):
-            self._zone(name, classes, role)
+        says = role or (classes and not self._preformatted and (self.zones or self._flags(classes) & _SAYS_SOMETHING))
+        if says and (zone := self._zone(name, classes, role)) is not None:
+            self._open_zone(zone)
         if role == "heading" and name not in HEADINGS and "alert-heading" not in classes.split():
             level = element.get("aria-level") or ""
             self._open_heading((int(level) if level.isdecimal() and len(level) < 3 else 0) or 2)
@@ -280,42 +282,34 @@ class Page:
         if self.zones:
             self._end_zone()
 
-    def _zone(self, name: str, classes: str, role: str) -> None:
-        """Open the zone that an element's class or role declares, if any."""
+    def _zone(self, name: str, classes: str, role: str) -> _Zone | None:
+        """Return the zone that an element's class or role declares, if any."""
         words = classes.split()
         if role or not self._rules.signs.isdisjoint(words):
             related = not self.words.see_also.isdisjoint(words)
             kind = note_kind(name, words, role, self._rules)
             if kind is not None:
-                self._open_zone(_Zone(MarkKind.NOTE, kind, related))
-                return
+                return _Zone(MarkKind.NOTE, kind, related)
             if not self.words.callouts.isdisjoint(words):
-                self._open_zone(_Zone(table=MarkKind.LIST))
-                return
+                return _Zone(table=MarkKind.LIST)
             if related:
-                self._open_zone(_Zone(related=True))
-                return
+                return _Zone(related=True)
             if "math" in words and name in ("span", "div"):
                 shown = name == "div" or "display" in words
                 self._formula_due = MarkKind.FORMULA if shown else MarkKind.FORMULA_SPAN
-                self.zones.append(_Zone(self._formula_due))
-                return
+                self.zones.append(_Zone(self._formula_due))  # its text opens its mark, if it is TeX
+                return None
             if name == "span" and not self.words.side_notes.isdisjoint(words):
                 self.text(" (")
-                self._open_zone(_Zone(closing=")"))
-                return
+                return _Zone(closing=")")
             if "figure" in words and name == "div":
-                self._open_zone(_Zone(MarkKind.FIGURE))
-                return
+                return _Zone(MarkKind.FIGURE)
         if "highlight-" in classes or "language-" in classes:
-            if name in ("div", "figure"):
-                self._open_zone(_Zone(language=language_around(classes, self._rules)))
-        elif self.zones and name in ("p", "div"):
-            around = self.zones[-1].mark
-            if around is MarkKind.NOTE and is_note_title(words, self._rules):
-                self._open_zone(_Zone(MarkKind.TITLE))
-            elif around is MarkKind.FIGURE and "caption" in words:
-                self._open_zone(_Zone(MarkKind.CAPTION))
+            return _Zone(language=language_around(classes, self._rules)) if name in ("div", "figure") else None
+        around = self.zones[-1].mark if self.zones and name in ("p", "div") else None
+        if around is MarkKind.NOTE and is_note_title(words, self._rules):
+            return _Zone(MarkKind.TITLE)
+        return _Zone(MarkKind.CAPTION) if around is MarkKind.FIGURE and "caption" in words else None
 
     def _open_zone(self, zone: _Zone) -> None:
         self.zones.append(zone)
@@ -403,9 +397,8 @@ class Page:
         if is_plain and self._in_term is None and "\u200b" not in text:
             self._marked_text(kind, text)
         else:
-            self._open_mark(kind)
-            self.text(text)
-            self._close_mark(kind)
+            with self._builder.marked(kind):
+                self.text(text)
 
     def _span(self, name: str, element: Attributes) -> None:
         if not self._preformatted:
@@ -630,12 +623,8 @@ class Page:
         if self._code_due and alt:
             self._open_code()
         formula = elements.formula_image(element.get("class") or "", self._rules)
-        if formula is None:
+        with self._builder.marked(formula):
             self._builder.add_image(self._base(target), alt)
-            return
-        self._open_mark(formula)
-        self._builder.add_image(self._base(target), alt)
-        self._close_mark(formula)
 
 
 def _language(element: Attributes, rules: Rules) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from structformer.formats import HtmlPages, HtmlRules, SiteGenerator
@@ -64,16 +64,11 @@ class Rules:
         return next((each for start, each in self.by_meta if name.startswith(start)), None) if name else None
 
 
-@cache
-def _known() -> tuple[SiteGenerator, ...]:
-    return tuple(load_plugins().site_generators.values())
-
-
 @lru_cache(maxsize=8)
 def rules_of(theme: str = "") -> Rules:
     """Return the rules of all generators, and of a user's theme in TOML. Raises UsageError if that is none."""
     own = load_plugins().theme(theme) if theme else None
-    generators = (own, *_known()) if own is not None else _known()
+    generators = (*(() if own is None else (own,)), *load_plugins().site_generators.values())
     words = HtmlRules(
         **{name: getattr(_ANY, name).union(*(getattr(each.html, name) for each in generators)) for name in _WORDS}
     )

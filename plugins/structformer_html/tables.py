@@ -31,10 +31,8 @@ class TableBuilder(TreeBuilder):
         """
         if first:
             self.line()
-        elif self._cells:
-            self.text(" | ")
         else:
-            super().text(" | ")
+            self.text(" | ")
         self._cells.append(_Cell(as_words))
 
     def close_cell(self) -> bool:

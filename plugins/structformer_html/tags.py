@@ -10,6 +10,7 @@ from functools import cache
 from html import unescape
 
 from structformer.document import MarkKind, word_count
+from structformer.formats import Script
 
 _NO_PROSE = re.compile(r"\s*(?:#(?!#{0,5} )|//|--|/\*|;|%|@|\$|\.\.?/|[\w.-]+\s*[:=]\s)")
 _HEADING = re.compile(r"\s*#{1,6} ")
@@ -38,6 +39,12 @@ PARTS = {
     **dict.fromkeys(("td", "th"), MarkKind.CELL),
     "blockquote": MarkKind.QUOTE,
 }
+SPANS = {
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), MarkKind.CODE_SPAN),
+    **dict.fromkeys(("em", "i"), MarkKind.EMPHASIS),
+    **dict.fromkeys(("strong", "b"), MarkKind.STRONG),
+}
+SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 # What these contain is not markup.
 RAW_TEXT = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "textarea", "title"})
 
