@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, BinaryIO
+from typing import Any
 
 from structformer.document import Document, Link, LinkKind, Source
 from structformer.errors import ReadError, UsageError
 from structformer.formats import (
     FormatOption,
-    Frame,
     SourceFile,
     TreeBuilder,
     as_utf8,
@@ -26,7 +25,8 @@ from structformer.formats import (
 )
 
 from structformer_html import has_prose
-from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, frame, head_of, kind_of, pieces
+from structformer_wikitext import dump
+from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, head_of, kind_of
 from structformer_wikitext.extracted import read_extracted
 from structformer_wikitext.markup import take_apart
 from structformer_wikitext.page import PageReader
@@ -73,13 +73,8 @@ class WikitextFormat:
         """Whether a file is a stream of pages, to be read piece by piece."""
         return bool(kind_of(head))
 
-    def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
-        """Return pieces of a dump that `read` takes each by itself, and, as a str, what had to be left out."""
-        return pieces(stream, limit)
-
-    def frame(self, beginning: bytes) -> Frame | None:
-        """Return the Frame that makes a part of a dump readable by itself."""
-        return frame(beginning)
+    pieces = staticmethod(dump.pieces)
+    frame = staticmethod(dump.frame)
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """Yield one Document of a page, many of a dump.

@@ -157,18 +157,17 @@ def _take_tags(text: str, page: Page) -> str:
     while (found := _OPENING.search(text, position)) is not None:
         start, end = found.span()
         name = (found[1] or "").lower()
+        out.append(text[position:start])
         if found[4]:
             # A tag of an extension that isn't known: known or not, what comes in pairs is markup.
             unknown = found[4].lower()
             is_kept = unknown in _HTML or not _is_paired(text, unknown, paired)
-            out += text[position:start], (found[0] if "[[" in found[0] else found[0].replace("\n", " ")) * is_kept
+            out.append((found[0] if "[[" in found[0] else found[0].replace("\n", " ")) * is_kept)
             position = end
             continue
         if text.startswith("<!--", start):
-            out.append(text[position:start])
             position = _comment_end(text, start, position, exhausted)
             continue
-        out.append(text[position:start])
         position = end
         if found[3] and poem >= 0:
             out[poem:] = [verse("".join(out[poem:]))]

@@ -6,9 +6,9 @@ from html import unescape
 from urllib.parse import unquote
 
 from structformer.document import LinkKind, MarkKind
-from structformer.formats import Script, TreeBuilder
+from structformer.formats import TreeBuilder
 
-from structformer_html import Tag, parse_attributes
+from structformer_html import SCRIPTS, SPANS, Tag, parse_attributes
 from structformer_wikitext.markup import (
     ADDRESS,
     MARK,
@@ -37,7 +37,7 @@ _TOKEN = re.compile(
       |\[\[(?P<target>[^\[\]{{}}<>\n|\x7f\#]*(?:\#[^\[\]{{}}\n|\x7f]*)?)(?P<shown>\|(?:[^\[\]]|\[(?!\[)[^\[\]]*\]|\[(?!\[)|\](?!\]))*)?\]\](?P<closing>\](?!\]))?
       |\[(?P<address>(?:(?i:{PROTOCOLS})|//){URL_CHARACTERS[:-1]}\[]+|(?:(?i:https?):)?//\[[0-9a-fA-F:.]+\]{URL_CHARACTERS}*)
          (?P<label>(?:[ \t\u00a0\u3000'<"\x7f]|(?=\[))(?:[^\]\n\[]|\[(?!\[)){{0,{_LONGEST_LABEL}}})?(?:\]|(?=\[\[))
-      |(?P<tag></?[a-zA-Z][a-zA-Z0-9-]*(?:[\s/][^<>]*)?>)
+      |(?P<tag></?(?P<name>[a-zA-Z][a-zA-Z0-9-]*)(?:[\s/][^<>]*)?>)
       |\x7f(?P<mark>\d+)\x7f
       |(?P<signature>~{{3,5}})
       |-\{{(?:(?P<flags>[-a-zA-Z; ]*)\|)?(?P<rule>\s*[a-z-]+\s*:(?!//))?(?P<variant>[^{{}}\n]*)\}}-""",
@@ -68,12 +68,6 @@ _CELL_ATTRIBUTES = re.compile(
 # Of a language's variants, as in -{H|zh-cn:a; zh-tw:b}-: flags of rules for the whole page or its title, not shown here.
 _HIDDEN_VARIANT = frozenset("TH-")
 _MAX_NESTING = 20
-_TAG_MARKS = {
-    **dict.fromkeys(("b", "strong"), MarkKind.STRONG),
-    **dict.fromkeys(("i", "em"), MarkKind.EMPHASIS),
-    **dict.fromkeys(("code", "tt", "kbd", "samp"), MarkKind.CODE_SPAN),
-}
-_SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 _FORMULAS = frozenset({MarkKind.FORMULA, MarkKind.FORMULA_SPAN})
 _LONG_LINE = 200  # characters
 _TAG_NAMES = re.compile(r"</?([a-zA-Z]+)")
@@ -108,25 +102,22 @@ class PageReader:
         in_paragraph = False
         lines = text.split("\n")
         for number, line in enumerate(lines):
+            goes_on, in_paragraph = in_paragraph, False
             if not line:
                 if lists.shape:
                     lists.end()
                 builder.paragraph()
-                in_paragraph = False
                 continue
             first = line[0]
             if first == "=" and (heading := _HEADING.fullmatch(line)) is not None and self._heading(heading):
-                in_paragraph = False
                 continue
             if first in "*#:;":
                 self._list_item(line)
-                in_paragraph = False
                 continue
             if lists.shape and (first != " " or lists.shape != CODE_LINES):
                 lists.end()
             if first in "{|!" or (self._tables and first.isspace()):
                 if self._table_line(line, lines, number):
-                    in_paragraph = False
                     continue
                 if line.startswith("|-|"):  # the next of a page's tabs
                     builder.paragraph()
@@ -138,14 +129,12 @@ class PageReader:
             ):
                 lists.end()
                 if self._table_line(line.lstrip(" :\t")):
-                    in_paragraph = False
                     continue
             elif first == "-" and line.startswith("----"):
                 builder.paragraph()
                 line = line.lstrip("-")
-                in_paragraph = False
             elif first == " " and line.strip():
-                if in_paragraph:
+                if goes_on:
                     builder.line()
                 if self._is_code(line, lines[number + 1] if number + 1 < len(lines) else ""):
                     lists.code()
@@ -153,13 +142,11 @@ class PageReader:
                     lists.end()
                 self.inline(line)
                 builder.line()
-                in_paragraph = False
                 continue
             elif not line.strip():
                 builder.paragraph()
-                in_paragraph = False
                 continue
-            is_own = first == MARK and not in_paragraph and lines[number + 1 : number + 2] in ([], [""])
+            is_own = first == MARK and not goes_on and lines[number + 1 : number + 2] in ([], [""])
             if not (is_own and self._formula(line)):
                 self.inline(line)
             builder.text(" ")
@@ -265,9 +252,8 @@ class PageReader:
         if line.startswith("|+"):
             self._tables.end_row()
             builder.line()
-            builder.open_mark(MarkKind.CAPTION)
-            self.inline(_content(line[2:]))
-            builder.close_mark(MarkKind.CAPTION)
+            with builder.marked(MarkKind.CAPTION):
+                self.inline(_content(line[2:]))
             builder.line()
             return True
         if line[:1] not in ("|", "!"):
@@ -321,8 +307,7 @@ class PageReader:
                 say(text[position:start])
             position = self._token(token, text)
             found = _START.search(text, position)
-        if position < len(text):
-            say(text[position:])
+        say(text[position:])
         if self._spans:  # a line's end ends what it has opened
             self._builder.close_mark(self._spans[0])
         self._spans = around
@@ -362,8 +347,7 @@ class PageReader:
                 start = found.start()
                 if start < position:
                     continue
-                if start > position:
-                    self._flow(text[position:start])
+                self._flow(text[position:start])
                 if found["url"]:
                     position = self._bare_url(found)
                 else:
@@ -377,29 +361,24 @@ class PageReader:
 
     def _token(self, found: re.Match[str], text: str) -> int:
         """Read one piece of markup; where the text goes on."""
-        end = found.end()
-        if found["quotes"]:
-            self._quotes(len(found["quotes"]))
-            return end
-        if found["mark"]:
-            self._mark(self._page.part(found["mark"]))
-            return end
         if found["target"] is not None:
             return self._wiki_link(found, text)
-        if found["address"]:
+        if found["quotes"]:
+            self._quotes(len(found["quotes"]))
+        elif found["mark"]:
+            self._mark(self._page.part(found["mark"]))
+        elif found["address"]:
             label = (found["label"] or "").strip()
             if label or found[0][-1:] == "]":
                 self._external(unescape(found["address"]), label)
-            return end
-        if found["tag"]:
-            self._tag(found["tag"])
-            return end
-        if found["variant"] is not None:
+        elif found["tag"]:
+            self._tag(found["tag"], found["name"].lower())
+        elif found["variant"] is not None:
             if not _HIDDEN_VARIANT & set((found["flags"] or "").split(";")):
                 self.inline(found["variant"].partition(";")[0] if found["rule"] else found["variant"])
-            return end
-        self._say(found[0])
-        return end
+        else:
+            self._say(found[0])
+        return found.end()
 
     def _wiki_link(self, found: re.Match[str], text: str) -> int:
         builder = self._builder
@@ -473,12 +452,8 @@ class PageReader:
             target = f"//www.ncbi.nlm.nih.gov/pubmed/{found['number']}?dopt=Abstract"
         self._builder.link_text(target, unescape(found["magic"]))
 
-    def _tag(self, tag: str) -> None:
-        builder = self._builder
-        name = re.match(r"</?([a-zA-Z][a-zA-Z0-9-]*)", tag)
-        assert name is not None
-        lower = name[1].lower()
-        closing = tag[1] == "/"
+    def _tag(self, tag: str, lower: str) -> None:
+        builder, closing = self._builder, tag[1] == "/"
         if lower in _HTML_HEADINGS:
             if closing:
                 builder.close_heading()
@@ -500,10 +475,10 @@ class PageReader:
         elif lower not in _INLINE_TAGS:
             self._say(tag)
             return
-        if (span := _TAG_MARKS.get(lower)) is not None:
+        if (span := SPANS.get(lower)) is not None:
             if closing == (span in self._spans):
                 self._span(span)
-        elif (script := _SCRIPTS.get(lower)) is not None:
+        elif (script := SCRIPTS.get(lower)) is not None:
             if closing:
                 builder.close_script()
             elif tag[-2] != "/":
