@@ -148,7 +148,9 @@ class Blocks:
             return number + 1
         if line[0] in " \t" and not is_in_item:
             return self._literal(number, end, element)
-        return self._paragraph(number, end, element)
+        lines, after = self._gathered(number + 1, end)
+        self._styled([line, *lines], element)
+        return after
 
     def _preamble(self, line: str) -> bool:
         """Take a line that says something of the block below it; False for any other line."""
@@ -311,11 +313,6 @@ class Blocks:
         if element.style in ("", "normal") and not element.named and not element.positional:
             element.style = "literal"
         self._styled(lines, element)
-        return after
-
-    def _paragraph(self, number: int, end: int, element: Element) -> int:
-        lines, after = self._gathered(number + 1, end)
-        self._styled([self._lines[number], *lines], element)
         return after
 
     def _styled(self, lines: list[str], element: Element) -> None:

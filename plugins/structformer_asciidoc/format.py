@@ -34,18 +34,16 @@ _MANUAL_PAGE = re.compile(r"\S+\(\d\w*\)\n={4,}\n\nNAME\n-{4}\n")
 # What a page begins with, under comments and attributes: pieces that others include have no title.
 _TITLE = re.compile(r"(?:(?://|:)[^\n]*\n|\s*\n)*+(?:= \S|\S[^\n]*\n={4,}\s*(?:\n|\Z))")
 _SIGNATURE = b"-----BEGIN PGP"
-# Of a page's source, what is no text: comments, attributes, conditions and the targets of macros.
-_NOT_TEXT = re.compile(
-    r"^/{4,}\n.*?\n/{4,}$|^//[^\n]*|^:[\w!-]+:[^\n]*|^(?:if|endif|include)\w*::[^\n]*|^\[[^\[\]\n]*\]$",
-    re.DOTALL | re.MULTILINE,
-)
 
 
 class AsciiDocFormat:
     """Reads a file, and what it includes, to one Document."""
 
-    not_text = _NOT_TEXT
-
+    # Of a page's source, what is no text: comments, attributes, conditions and the targets of macros.
+    not_text = re.compile(
+        r"^/{4,}\n.*?\n/{4,}$|^//[^\n]*|^:[\w!-]+:[^\n]*|^(?:if|endif|include)\w*::[^\n]*|^\[[^\[\]\n]*\]$",
+        re.DOTALL | re.MULTILINE,
+    )
     name = "asciidoc"
     suffixes = (".adoc", ".asciidoc")
     media_types = ("text/asciidoc",)

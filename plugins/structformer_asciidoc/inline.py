@@ -9,7 +9,7 @@ from structformer.document import LinkKind, MarkKind
 from structformer.formats import UNNAMED, Script, TreeBuilder
 
 from structformer_asciidoc.attributes import Attributes, element_attributes
-from structformer_html import Tag, tokens
+from structformer_html import SCRIPTS, Tag, tokens
 
 _START = re.compile(
     r"""(?P<escape>\\)(?=(?:\*\*?|__?|``?|\#\#?|\+{1,3}|\^|~|<<|\[\[|\(\(|\w+:|--
@@ -43,7 +43,6 @@ _SHOWN = frozenset({"kbd", "btn", "indexterm2"})
 # What is passed through is marked up all the same.
 _READ_ON = re.compile(r"quotes|macros|normal|(?:\A|,)[qmn]+(?:,|\Z)")
 _WRITES_TAGS = frozenset("c v n specialchars specialcharacters verbatim normal".split())  # as text
-_SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 # HTML's elements within a line; any other begins one.
 _SPANS = frozenset(
     """a abbr b bdi bdo big button cite code data del dfn em font i img ins kbd label mark q s samp small span
@@ -86,8 +85,6 @@ class Inline:
         self._flow(text[place:], is_code)
 
     def _flow(self, text: str, is_code: bool) -> None:
-        if not text:
-            return
         if not is_code:
             text = _REPLACED.sub(lambda found: _REPLACEMENTS[found[0]], text)
         self._builder.flow(unescape(text) if "&" in text else text)
@@ -107,7 +104,11 @@ class Inline:
                 builder.text(shown)
             return place
         if found["xref"] is not None:
-            return self._xref(text, place, depth, dead)
+            end = _find(text, ">>", place, dead)
+            if end >= 0:
+                target, _, shown = text[place:end].partition(",")
+                self._reference(target.strip(), shown.strip(), depth)
+            return end + 2 if end >= 0 else 0
         if found["url"]:
             return self._url(found, text, depth, dead)
         if found["macro"]:
@@ -154,14 +155,6 @@ class Inline:
             else:
                 self._write(inner, depth + 1, is_code=kind is MarkKind.CODE_SPAN)
         return end + len(mark)
-
-    def _xref(self, text: str, place: int, depth: int, dead: set[str]) -> int:
-        end = _find(text, ">>", place, dead)
-        if end < 0:
-            return 0
-        target, _, shown = text[place:end].partition(",")
-        self._reference(target.strip(), shown.strip(), depth)
-        return end + 2
 
     def _reference(self, target: str, shown: str, depth: int) -> None:
         """A reference to an id here, named after its title if it has no text, or to another page."""
@@ -222,8 +215,13 @@ class Inline:
             builder.flow(" > ".join(filter(None, (target, text))))
         elif name in _SHOWN and not target:
             self._write(text, depth + 1)
-        elif name not in _UNSHOWN:
-            return not is_code and self._own_macro(target, text, depth)
+        elif name not in _UNSHOWN:  # a project's own, of which nothing is known: git's linkgit:git-add[1] names a page
+            if is_code or not target:
+                return False
+            if text.isdigit():
+                self._link(target, f"{target}({text})", depth)
+            else:
+                self._write(text or target, depth + 1)
         return True
 
     def html(self, text: str, say: Callable[[str], None] | None = None) -> None:
@@ -235,23 +233,13 @@ class Inline:
                     (say or builder.flow)(token)
                 continue
             is_hidden = token.name in ("script", "style") and not token.closing
-            if (script := _SCRIPTS.get(token.name)) is None:
+            if (script := SCRIPTS.get(token.name)) is None:
                 if token.name not in _SPANS:
                     builder.line()
             elif token.closing:
                 builder.close_script()
             else:
                 builder.open_script(script)
-
-    def _own_macro(self, target: str, text: str, depth: int) -> bool:
-        """A macro of a project's own, of which nothing is known: as git's linkgit:git-add[1], which names a page."""
-        if not target:
-            return False
-        if text.isdigit():
-            self._link(target, f"{target}({text})", depth)
-        else:
-            self._write(text or target, depth + 1)
-        return True
 
     def _link(self, target: str, text: str, depth: int, kind: LinkKind = LinkKind.HYPERLINK) -> None:
         builder, shown = self._builder, _shown(text)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
-from typing import Any
 
 from structformer.errors import ReadError
 from structformer.formats import SourceFile, is_external, split_fragment
@@ -44,7 +43,8 @@ def _data(source: SourceFile | None) -> bytes:
 def _site(components: bytes, component: bytes) -> tuple[dict[str, str], dict[str, str]]:
     """Return the attributes that no page changes, and those that a page may: their values end with @."""
     spelt, soft = Attributes({}), set[str]()
-    for settings in map(_loaded, (components, component)):
+    for data in (components, component):
+        settings = load(".yml", data.decode("utf-8", "replace"))
         asciidoc = settings.get("asciidoc")
         named = asciidoc.get("attributes") if isinstance(asciidoc, dict) else None
         own = {key: settings[name] for name, key in _CALLED.items() if isinstance(settings.get(name), str)}
@@ -57,10 +57,6 @@ def _site(components: bytes, component: bytes) -> tuple[dict[str, str], dict[str
             (soft.add if text.endswith("@") else soft.discard)(str(name).lower())
     values = spelt.own
     return {k: v for k, v in values.items() if k not in soft}, {k: v for k, v in values.items() if k in soft}
-
-
-def _loaded(data: bytes) -> dict[str, Any]:
-    return load(".yml", data.decode("utf-8", "replace"))
 
 
 def component_names(path: str, attributes: Attributes) -> list[str]:

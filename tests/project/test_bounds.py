@@ -17,7 +17,7 @@ RESEARCH = ("agent", "kernels", "lab", "papers", "webformer")
 # Lines of Python without tests. "all" is the core with every plugin, research too.
 LINES = {
     "agent": 529,
-    "asciidoc": 1_454,
+    "asciidoc": 1_433,
     "cluster": 113,
     "core": 39_984,
     "demo": 208,
@@ -41,9 +41,9 @@ LINES = {
     "webformer": 791,
     "wikitext": 2_344,
     "xml": 2_522,
-    "readers": 19_454,
+    "readers": 19_433,
     "research": 7_334,
-    "all": 85_131,
+    "all": 85_110,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
