@@ -8,23 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from structformer.document import Document, Link, LinkKind, Source
-from structformer.formats import SourceFile, TreeBuilder, link_names, name_references, path_names
+from structformer.formats import SourceFile, TreeBuilder, included_files, link_names, name_references, path_names
 
 from structformer_org.blocks import Blocks
-from structformer_org.including import lines_of, parts
-
-# Of a page's source, what is no text: comments, keywords, drawers.
-_NOT_TEXT = re.compile(
-    r"^[ \t]*#(?:[ \t][^\n]*|\+(?!begin|end)[^\n]*)$|^[ \t]*:PROPERTIES:\n.*?^[ \t]*:END:$",
-    re.DOTALL | re.MULTILINE | re.IGNORECASE,
-)
+from structformer_org.including import TITLED, included_whole, lines_of
 
 
 class OrgFormat:
     """Reads a file, and what it includes, to one Document."""
 
-    not_text = _NOT_TEXT
-
+    # Of a page's source, what is no text: comments, keywords, drawers.
+    not_text = re.compile(
+        r"^[ \t]*#(?:[ \t][^\n]*|\+(?!begin|end)[^\n]*)$|^[ \t]*:PROPERTIES:\n.*?^[ \t]*:END:$",
+        re.DOTALL | re.MULTILINE | re.IGNORECASE,
+    )
     name = "org"
     suffixes = (".org",)
     media_types = ("text/org", "text/x-org")
@@ -56,7 +53,7 @@ class OrgFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Return paths of the files that a source includes whole and that are not documents of their own."""
-        return parts(source)
+        return included_files(source, included_whole, stands_alone=lambda data: TITLED.search(data) is not None)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A place of this document or another, by its id, or a file, `[[notes.org]]` too; a cited work is outside."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from posixpath import relpath
 
-from structformer.formats import SourceFile, decode, included_files
+from structformer.formats import SourceFile, decode
 
 from structformer_org.blocks import HEADLINE
 
@@ -12,7 +12,7 @@ _INCLUDE = re.compile(
     r"[ \t]*#\+include:[ \t]*(?:\"([^\"\n]+)\"|(\S+))((?:[ \t]+[^\s:]\S*)*)((?:[ \t]+:.*)?)", re.IGNORECASE
 )
 _OPTION = re.compile(r":([\w-]+)[ \t]+(\"[^\"]*\"|[^\s:]\S*)")
-_TITLED = re.compile(rb"^[ \t]*#\+title:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
+TITLED = re.compile(rb"^[ \t]*#\+title:[ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
 _MOST_NESTED = 20
 
 
@@ -28,7 +28,7 @@ def lines_of(source: SourceFile) -> Iterator[str]:
             continue
         include = _INCLUDE.fullmatch(line) if "#+" in line else None
         if include is None:
-            if len(open_files) > 1 and _TITLED.match(line.encode()):
+            if len(open_files) > 1 and TITLED.match(line.encode()):
                 continue
             if shift and line.startswith("*") and HEADLINE.match(line):
                 line = "*" * shift + line
@@ -45,7 +45,7 @@ def lines_of(source: SourceFile) -> Iterator[str]:
             yield f"#+begin_{how[0]} {' '.join(how[1:])}"
             yield from ("," + each if each.startswith(("*", "#+", ",")) else each for each in _piece(opened, options))
             yield f"#+end_{how[0]}"
-        elif "lines" not in options and (titled := _TITLED.search(opened.read())) is not None:
+        elif "lines" not in options and (titled := TITLED.search(opened.read())) is not None:
             title = titled[1].decode("utf-8", "replace").strip()
             yield f"[[file:{relpath(opened.path, source.path.rpartition('/')[0] or '.')}][{title or opened.path}]]"
         else:
@@ -67,12 +67,8 @@ def _piece(source: SourceFile, options: dict[str, str]) -> list[str]:
     return lines[max(0, first - 1) : last - 1 if bounds is not None and bounds[2] else None]
 
 
-def parts(source: SourceFile) -> set[str]:
-    """Paths of the files that a source includes whole, which are not documents of their own: those without a title."""
-    return included_files(source, _whole, stands_alone=lambda data: _TITLED.search(data) is not None)
-
-
-def _whole(data: bytes) -> list[str]:
+def included_whole(data: bytes) -> list[str]:
+    """Return the paths of the files that a file includes whole; one with a title is a document of its own."""
     lines = data.decode("utf-8", "replace").splitlines() if b"#+" in data else []
     includes = filter(None, (_INCLUDE.fullmatch(line.rstrip()) for line in lines if "#+" in line))
     paths = (each[1] or each[2] for each in includes if not each[3] and ":lines" not in each[4])
