@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 
+from structformer.corpus import Corpus
 from structformer.errors import ModelError
 from structformer.models.kinds import Ranker
 from structformer.sampling import Example
@@ -62,13 +63,26 @@ def chunk_seed(seed: int, step: int, chunk: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Ground:
+    """The inputs of a run before its model: the corpus, the machine, and the choices made for it."""
+
+    corpus: Corpus
+    device: str
+    settings: ResolvedOptions
+    """The choices that the options left open."""
+    accelerator: Accelerator
+    turns: Turns
+    """How other processes wait for the first."""
+    checkpoints: Checkpoints
+    reporter: Reporter
+
+
+@dataclass(frozen=True, slots=True)
 class Course:
     """Course of a run: its options, its order of Examples, its plan and its identity."""
 
     options: TrainingOptions
     """As given."""
-    settings: ResolvedOptions
-    """The choices that the options left open."""
     order: ExampleOrder
     plan: TrainingPlan
     identity: dict[str, Any]
@@ -79,31 +93,25 @@ class Run:
     """One run's state: what is trained, in what order, and how far it is."""
 
     def __init__(
-        self,
-        accelerator: Accelerator,
-        turns: Turns,
-        objective: Objective,
-        course: Course,
-        checkpoints: Checkpoints,
-        development: DevelopmentSet | Judge | None,
-        reporter: Reporter,
+        self, ground: Ground, objective: Objective, course: Course, development: DevelopmentSet | Judge | None
     ) -> None:
-        self.accelerator = accelerator
-        self._turns = turns
+        self.accelerator = accelerator = ground.accelerator
+        self._turns = ground.turns
+        self._settings = ground.settings
         self.ranker: Ranker = objective.ranker
         self.course = course
         self.order = course.order
         self.plan = course.plan
         self.options = options = course.options
-        self.checkpoints = checkpoints
+        self.checkpoints = ground.checkpoints
         self.development = development
-        self.reporter = reporter
+        self.reporter = ground.reporter
         self.best = Best()
         self._learns = False
         self._without_loss = 0
         self._chunks = accelerator.num_processes * options.accumulation
         self._arithmetic = ModelArithmetic(objective)
-        self._peak = _peak(accelerator, course.settings.precision)
+        self._peak = _peak(accelerator, ground.settings.precision)
         self._objective = objective
         objective.processes = accelerator.num_processes
         self._saved = time.monotonic()
@@ -118,7 +126,7 @@ class Run:
         plain = [value for _, value in parameters if value.ndim <= 1]
         groups = [{"params": decayed, "weight_decay": options.weight_decay}, {"params": plain, "weight_decay": 0.0}]
         fused = accelerator.device.type == "cuda"
-        optimizer = torch.optim.AdamW(groups, lr=course.settings.learning_rate, fused=fused)
+        optimizer = torch.optim.AdamW(groups, lr=ground.settings.learning_rate, fused=fused)
         self.module, self._optimizer = accelerator.prepare(objective, optimizer)
 
     def resume(self) -> int:
@@ -185,7 +193,7 @@ class Run:
         rate = learning_rate(
             step,
             self.plan.steps,
-            self.course.settings.learning_rate,
+            self._settings.learning_rate,
             schedule=self.options.schedule,
             warmup=self.options.warmup,
             step_at=self.options.step_at,
@@ -278,7 +286,7 @@ class Run:
     def _weights(self, prepared: Prepared, real: bool, of_task: Counter[str]) -> torch.Tensor:
         """(Examples,): each Example's share of its step's loss, such that parts add up wherever they are computed."""
         whole = sum(of_task.values())
-        by_task = self.course.settings.task_loss == "sum"
+        by_task = self._settings.task_loss == "sum"
         weights = [1 / (of_task[each.task] if by_task else whole) if real else 0.0 for each in prepared.examples]
         return torch.tensor(weights, device=self.accelerator.device)
 

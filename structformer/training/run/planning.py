@@ -21,7 +21,7 @@ from structformer.training.objectives.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
 from structformer.training.run.checkpoint import read_state
 from structformer.training.run.gradients import Learning, learn
-from structformer.training.run.loop import chunk_seed
+from structformer.training.run.loop import Ground, chunk_seed
 from structformer.training.run.memory import memory_errors, tried
 from structformer.training.run.option_defaults import ResolvedOptions
 
@@ -117,13 +117,7 @@ def measured_enough(seconds: Sequence[float], device: str, limit: float) -> bool
 
 
 def make_plan(
-    order: ExampleOrder,
-    settings: ResolvedOptions,
-    options: TrainingOptions,
-    base: BaseModel,
-    device: str,
-    measured: Measured,
-    besides: float,
+    ground: Ground, order: ExampleOrder, options: TrainingOptions, base: BaseModel, measured: Measured, besides: float
 ) -> TrainingPlan:
     """How many steps to run: as many as fit into the time, at most those of the epochs, of --max-steps and of the
     pairs. besides: seconds that go to other things than steps.
@@ -138,7 +132,7 @@ def make_plan(
             given += ", too little on this machine for more than the one step that is run"
         limits.append((max(1, int((options.max_seconds - besides) / measured.seconds)), given))
     if options.max_pairs is not None:
-        of_group = ranker_kind(options.ranker).loss(settings.loss).pairs(options.group_size)
+        of_group = ranker_kind(options.ranker).loss(ground.settings.loss).pairs(options.group_size)
         needed = steps_of_pairs(options.max_pairs, order, of_group, min(limits)[0])
         limits.append((needed, f"{options.max_pairs:,} pairs"))
     least, limited_by = min(limits, key=itemgetter(0))
@@ -156,7 +150,7 @@ def make_plan(
         epochs=order.epochs(steps),
         expected_seconds=besides + steps * measured.seconds,
         limited_by=limited_by,
-        device=device,
+        device=ground.device,
         measure=measured.measure,
     )
 

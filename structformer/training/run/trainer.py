@@ -34,10 +34,9 @@ from structformer.training.options import BOTH, QUERY, TrainingOptions, Training
 from structformer.training.report.reporting import Reporter
 from structformer.training.request import RunMode, Source
 from structformer.training.run.checkpoint import Checkpoints, read_weights
-from structformer.training.run.loop import Course, Run
+from structformer.training.run.loop import Course, Ground, Run
 from structformer.training.run.memory import fitted, forget_peak, memory_errors
 from structformer.training.run.option_defaults import (
-    ResolvedOptions,
     checkpoint_layers,
     device_name,
     identity,
@@ -130,20 +129,6 @@ class _Request:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
-    """The inputs of a run before its model: the corpus, the machine, and the choices made for it."""
-
-    corpus: Corpus
-    device: str
-    settings: ResolvedOptions
-    accelerator: Accelerator
-    turns: Turns
-    """How other processes wait for the first."""
-    checkpoints: Checkpoints
-    reporter: Reporter
-
-
-@dataclass(frozen=True, slots=True)
 class _Start:
     """The start of a run: the base model, Examples in their order, the ranker and its objective."""
 
@@ -183,7 +168,7 @@ def _train(request: _Request) -> TrainingResult:
     return result
 
 
-def _ground(request: _Request) -> _Ground:
+def _ground(request: _Request) -> Ground:
     options = request.options
     corpus = Corpus.open(request.learned_from)
     if options.threads:
@@ -210,10 +195,10 @@ def _ground(request: _Request) -> _Ground:
     tracked = {"run": settings.name, "recipe": options.recipe or ""} if options.report_to else None
     file = checkpoints.folder / "training.jsonl"
     reporter = Reporter(accelerator, request.mode.listener, file, tracked_as=tracked)
-    return _Ground(corpus, device, settings, accelerator, Turns(accelerator), checkpoints, reporter)
+    return Ground(corpus, device, settings, accelerator, Turns(accelerator), checkpoints, reporter)
 
 
-def _start(request: _Request, ground: _Ground) -> _Start:
+def _start(request: _Request, ground: Ground) -> _Start:
     options, settings, source, accelerator = request.options, ground.settings, request.source, ground.accelerator
     base = (source and source.query_model) or base_for(request.workspace, options.base_model, options.ranker)
     with ground.turns.first_then_others():
@@ -253,7 +238,7 @@ def _start(request: _Request, ground: _Ground) -> _Start:
     return _Start(base, location, samples, order, ranker, objective)
 
 
-def _drawn(request: _Request, ground: _Ground, location: str) -> ExampleSource:
+def _drawn(request: _Request, ground: Ground, location: str) -> ExampleSource:
     tasks = list(ground.settings.mix)
     attention = AttentionWeights(location, request.cache) if needs_attention(tasks) else None
     wanted = Wanted(tasks, request.options.sampling, attention)
@@ -261,7 +246,7 @@ def _drawn(request: _Request, ground: _Ground, location: str) -> ExampleSource:
     return current_samples(request.learned_from, ground.corpus, wanted, folder, ground.reporter.notice)
 
 
-def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judging, Measured]:
+def _measured(request: _Request, ground: Ground, start: _Start) -> tuple[Judging, Measured]:
     """Return what the run is judged by, and what is known of the machine."""
     options, source, judged = request.options, request.source, request.mode.development
     manifest = start.samples.manifest
@@ -295,16 +280,16 @@ def _measured(request: _Request, ground: _Ground, start: _Start) -> tuple[Judgin
     return judging, measured
 
 
-def _plan(request: _Request, ground: _Ground, start: _Start, measured: Measured, reserve: float) -> TrainingPlan:
+def _plan(request: _Request, ground: Ground, start: _Start, measured: Measured, reserve: float) -> TrainingPlan:
     besides = request.spent() + reserve
-    plan = make_plan(start.order, ground.settings, request.options, start.base, ground.device, measured, besides)
+    plan = make_plan(ground, start.order, request.options, start.base, measured, besides)
     if request.mode.resume and (newest := ground.checkpoints.newest()) is not None:
         plan = planned_before(plan, newest)
     # The processes measure differently, but must do the same.
     return ground.turns.made_by_first(lambda: replace(plan, processes=ground.accelerator.num_processes))
 
 
-def _run(request: _Request, ground: _Ground, start: _Start, plan: TrainingPlan, judging: Judging) -> Run:
+def _run(request: _Request, ground: Ground, start: _Start, plan: TrainingPlan, judging: Judging) -> Run:
     """Return the run, ready to be resumed or to begin."""
     options = request.options
     if ground.accelerator.is_main_process:
@@ -314,20 +299,11 @@ def _run(request: _Request, ground: _Ground, start: _Start, plan: TrainingPlan, 
     if options.compile:
         start.ranker.model.compile(dynamic=True)
     named = identity(options, ground.settings, start.samples.fingerprint)
-    course = Course(options, ground.settings, start.order, plan, named)
-    return Run(
-        ground.accelerator,
-        ground.turns,
-        start.objective,
-        course,
-        ground.checkpoints,
-        judging.development,
-        ground.reporter,
-    )
+    return Run(ground, start.objective, Course(options, start.order, plan, named), judging.development)
 
 
 def _judged_and_saved(
-    request: _Request, ground: _Ground, start: _Start, judging: Judging, result: TrainingResult, weights: Weights
+    request: _Request, ground: Ground, start: _Start, judging: Judging, result: TrainingResult, weights: Weights
 ) -> TrainingResult:
     """Return the result with what judging found. weights: the trained ones."""
     options, settings, ranker = request.options, ground.settings, start.ranker
