@@ -4,7 +4,7 @@ BM25 finds, or of documents with negatives from a run.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import islice
 from pathlib import Path
@@ -162,15 +162,14 @@ def _of_passages(workspace: Workspace, corpus: Corpus, judged: _Judged) -> Devel
         table = PassageTable(passages, graph, SamplingOptions(negatives_from="lexical"))
         counts = write_examples(folder / "00000", _examples(judged, cut[0], table))
         _write_manifest(folder, corpus, counts, judged.seed, judged.digest())
-    return development_of(judged.held, judged.queries, judged.relevant, *cut)
+    return _development(judged, *cut)
 
 
 def _of_documents(workspace: Workspace, corpus: Corpus, judged: _Judged, run: Run | None) -> JudgedCandidates | None:
     """Publish Examples of documents; returns what judges the training. Raises UsageError without any to draw."""
     asked, held = ({name: judged.queries[name] for name in names} for names in (judged.asked, judged.held))
     candidates = candidate_documents(workspace, corpus, asked | held, judged.numbers, run)
-    chosen = {"negatives": judged.negatives, "seed": judged.seed}
-    groups = judged_groups(asked, judged.relevant, judged.numbers, candidates, **chosen)
+    groups = _groups(judged, candidates)
     if not groups:
         raise UsageError("no judged query has a candidate beside its relevant documents, so there are no negatives")
     wanted = {number for group in groups for number in (group.positive, *group.negatives)}
@@ -178,7 +177,7 @@ def _of_documents(workspace: Workspace, corpus: Corpus, judged: _Judged, run: Ru
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
         folder = publication.folder(TASK)
         with DocumentTexts(corpus, wanted, built.folder / "texts") as texts:
-            counts = write_examples(folder / "00000", judged_examples(TASK, groups, texts))
+            counts = write_examples(folder / "00000", _of_groups(groups, texts))
             digest = hashlib.sha256(json.dumps([judged.digest(), [astuple(group) for group in groups]]).encode())
             _write_manifest(folder, corpus, counts, judged.seed, digest.hexdigest())
             return judged_candidates(held, judged.relevant, judged.numbers, candidates, texts) if held else None
@@ -271,17 +270,12 @@ def passages_of(corpus: Corpus, documents: set[str], seed: int) -> tuple[dict[st
     return passages, pool
 
 
-def development_of(
-    held: list[str],
-    queries: Mapping[str, str],
-    relevant: Mapping[str, set[str]],
-    cut: Mapping[str, list[str]],
-    pool: list[str],
-) -> DevelopmentSet | None:
+def _development(judged: _Judged, cut: Mapping[str, list[str]], pool: list[str]) -> DevelopmentSet | None:
     """Return queries with their relevant documents' passages, among a pool of others; None without any passage."""
     texts: list[str] = []
     places: dict[str, range] = {}
-    chosen = [name for name in held[:_MAX_ASKED] if any(cut.get(document) for document in relevant[name])]
+    relevant = judged.relevant
+    chosen = [name for name in judged.held[:_MAX_ASKED] if any(cut.get(document) for document in relevant[name])]
     for name in chosen:
         for document in sorted(relevant[name]):
             if document not in places:
@@ -291,7 +285,7 @@ def development_of(
     if not chosen:
         return None
     answers = [frozenset(number for document in relevant[name] for number in places[document]) for name in chosen]
-    return DevelopmentSet([queries[name] for name in chosen], texts + pool, answers)
+    return DevelopmentSet([judged.queries[name] for name in chosen], texts + pool, answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,32 +299,25 @@ class JudgedGroup:
     negatives: tuple[int, ...]
 
 
-def judged_groups(
-    asked: Mapping[str, str],
-    relevant: Mapping[str, Set[str]],
-    numbers: Mapping[str, int],
-    candidates: Mapping[str, Sequence[int]],
-    *,
-    negatives: int,
-    seed: int,
-) -> list[JudgedGroup]:
+def _groups(judged: _Judged, candidates: Mapping[str, Sequence[int]]) -> list[JudgedGroup]:
     """A group of each relevant document of each query, with negatives drawn at random from its candidates that are not
     relevant; of a query without such candidates there is none. candidates: documents by query.
     """
     groups = []
-    for name, query in asked.items():
-        right = {numbers[document] for document in relevant[name]}
+    for name in judged.asked:
+        right = {judged.numbers[document] for document in judged.relevant[name]}
         others = [number for number in candidates[name] if number not in right]
-        for document in sorted(relevant[name]) if others else ():
-            drawn = Random(f"judged negatives/{seed}/{name}/{document}").sample(others, min(negatives, len(others)))
-            groups.append(JudgedGroup(query, document, numbers[document], tuple(drawn)))
+        for document in sorted(judged.relevant[name]) if others else ():
+            rng = Random(f"judged negatives/{judged.seed}/{name}/{document}")
+            drawn = rng.sample(others, min(judged.negatives, len(others)))
+            groups.append(JudgedGroup(judged.queries[name], document, judged.numbers[document], tuple(drawn)))
     return groups
 
 
-def judged_examples(task: str, groups: Sequence[JudgedGroup], texts: DocumentTexts) -> Iterator[Example]:
+def _of_groups(groups: Sequence[JudgedGroup], texts: DocumentTexts) -> Iterator[Example]:
     """Yield the groups as Examples, the positive first. A negative that says what the positive says is left out."""
     for group in groups:
         positive = texts[group.positive]
         others = (texts[number] for number in group.negatives)
         documents = (positive, *dict.fromkeys(other for other in others if other != positive))
-        yield Example(task, (group.query,) * len(documents), documents, group.origin, (-1,) * len(documents))
+        yield Example(TASK, (group.query,) * len(documents), documents, group.origin, (-1,) * len(documents))
