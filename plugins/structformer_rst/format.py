@@ -79,18 +79,14 @@ _LONG_NUMBER = re.compile(r"^([ \t]*(?:\.\. \[|\()?)(?=\d{1000})", re.MULTILINE)
 _CATALOGUE = re.compile(r'^msgid "', re.MULTILINE)  # of translations (gettext), which quote the pages
 
 
-# Of a page's source, what is no text: comments, the first lines of directives and their options, roles, addresses.
-_NOT_TEXT = re.compile(
-    r"^\.\. (?![a-z-]+::)[^\n]*(?:\n[ \t]+[^\n]*)*|^[ \t]*\.\. [^\n]*\n(?:[ \t]+:[^\n]*\n)*|:[\w-]+:`|<[^<>\n]*>`",
-    re.MULTILINE,
-)
-
-
 class RstFormat:
     """Sections, targets, references and text, of plain reStructuredText and of documentation's."""
 
-    not_text = _NOT_TEXT
-
+    # Of a page's source, what is no text: comments, the first lines of directives and their options, roles, addresses.
+    not_text = re.compile(
+        r"^\.\. (?![a-z-]+::)[^\n]*(?:\n[ \t]+[^\n]*)*|^[ \t]*\.\. [^\n]*\n(?:[ \t]+:[^\n]*\n)*|:[\w-]+:`|<[^<>\n]*>`",
+        re.MULTILINE,
+    )
     name = "rst"
     suffixes = (".rst", ".rest")
     media_types = ("text/x-rst",)

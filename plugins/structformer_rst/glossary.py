@@ -32,21 +32,16 @@ class Glossary(Directive):  # type: ignore[misc]
             line = self.content[place]
             if not line.strip():
                 place += 1
-            elif line[0].isspace():
-                end = self._end_of_indented(place)
-                if item is None:
-                    item = nodes.definition_list_item()
-                    listed += item
-                item += self._definition(place, end)
-                place = end
             elif line.startswith(".. "):
                 place = self._end_of_indented(place + 1)
             else:
-                if item is None or isinstance(item.children[-1], nodes.definition):
+                is_term = not line[0].isspace()
+                if item is None or (is_term and isinstance(item.children[-1], nodes.definition)):
                     item = nodes.definition_list_item()
                     listed += item
-                item += self._term(line.partition(" : ")[0].strip(), place)
-                place += 1
+                end = place + 1 if is_term else self._end_of_indented(place)
+                item += self._term(place) if is_term else self._definition(place, end)
+                place = end
         return [listed] if len(listed) else []
 
     def _end_of_indented(self, place: int) -> int:
@@ -62,8 +57,8 @@ class Glossary(Directive):  # type: ignore[misc]
         self.state.nested_parse(lines, self.content_offset + start, definition)
         return definition
 
-    def _term(self, text: str, place: int) -> Any:
-        inline, _ = self.state.inline_text(text, self.lineno + place)
+    def _term(self, place: int) -> Any:
+        inline, _ = self.state.inline_text(self.content[place].partition(" : ")[0].strip(), self.lineno + place)
         shown = nodes.term("", "", *inline)
         anchor = term_anchor(shown.astext())
         # Case and underscores do not matter to `:term:`.
