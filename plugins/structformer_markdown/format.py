@@ -31,7 +31,7 @@ from structformer.formats import (
 )
 from structformer.text import github_slug
 
-from structformer_html import has_prose
+from structformer_html import SCRIPTS, SPANS, has_prose
 from structformer_markdown import directives
 from structformer_markdown.dialects import chosen_names, liquid, pandoc, plain_markdown, syntaxes
 from structformer_markdown.dialects.containers import Container
@@ -42,7 +42,7 @@ from structformer_markdown.front_matter import home_page, shown, split_front_mat
 from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNENDED, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
-from structformer_markdown.raw_html import SCRIPTS, RawHtml
+from structformer_markdown.raw_html import RawHtml
 from structformer_markdown.tables import LOOSE
 from structformer_rst import (
     ICON,
@@ -102,8 +102,6 @@ _PARTS = {  # by markdown-it's names for them
 }
 _PART_OPENS = {f"{name}_open": kind for name, kind in _PARTS.items()}
 _PART_CLOSES = {f"{name}_close": kind for name, kind in _PARTS.items()}
-_SPAN_OPENS = {"em_open": MarkKind.EMPHASIS, "strong_open": MarkKind.STRONG}
-_SPAN_CLOSES = {"em_close": MarkKind.EMPHASIS, "strong_close": MarkKind.STRONG}
 _NAMED_PARTS = ("link_close", "code_inline", "image", "em_close", "strong_close")  # behind which attributes may stand
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
 _BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
@@ -112,19 +110,15 @@ _SLUG = "slug:"  # before the names of places that a heading's words give; what 
 _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
 
 
-# Of a page's source, what is no text: front matter, comments, tags, addresses, directives and their options.
-_NOT_TEXT = re.compile(
-    r"\A(---|\+\+\+)\n.*?\n\1\n|<(script|style)\b.*?</\2>|<!--.*?-->|<[^<>\n]*>|\]\([^()\n]*\)|\{[{%].*?[%}]\}|^[ \t]*import [^\n]*$"
-    r"|^:::+[^\n]*(?:\n[ \t]{4,}[^\n]*)*",
-    re.DOTALL | re.MULTILINE,
-)
-
-
 class MarkdownFormat:
     """CommonMark + GFM, front matter, raw HTML, footnotes, definition lists, attribute lists, wiki-links."""
 
-    not_text = _NOT_TEXT
-
+    # Of a page's source, what is no text: front matter, comments, tags, addresses, directives and their options.
+    not_text = re.compile(
+        r"\A(---|\+\+\+)\n.*?\n\1\n|<(script|style)\b.*?</\2>|<!--.*?-->|<[^<>\n]*>|\]\([^()\n]*\)|\{[{%].*?[%}]\}|^[ \t]*import [^\n]*$"
+        r"|^:::+[^\n]*(?:\n[ \t]{4,}[^\n]*)*",
+        re.DOTALL | re.MULTILINE,
+    )
     name = "markdown"
     suffixes = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".livemd", ".cheatmd")
     media_types = ("text/markdown", "text/x-markdown")
@@ -777,10 +771,8 @@ class _Reader:
                     builder.code_span(_CODE_OF.sub("", token.content, count=1) if self._extended else token.content)
             elif kind == "formula":
                 self._formula(token, alone=len(children) == 1)
-            elif (span := _SPAN_OPENS.get(kind)) is not None:
-                builder.open_mark(span)
-            elif (span := _SPAN_CLOSES.get(kind)) is not None:
-                builder.close_mark(span)
+            elif (span := SPANS.get(token.tag)) is not None:
+                (builder.open_mark if token.nesting > 0 else builder.close_mark)(span)
             elif kind == "softbreak":
                 if builder.in_mark(MarkKind.CODE):
                     builder.verbatim("\n")

@@ -51,17 +51,13 @@ def spans(text: str, *, extended: bool) -> Iterator[tuple[str, str | None]]:
     for start, end, link in sorted([*_wiki_links(text), *_urls(text), *_emails(text)], key=lambda found: found[:2]):
         if start < position:
             continue
-        if start > position:
-            yield text[position:start], None
+        yield text[position:start], None
         yield link
         position = end
-    if position < len(text):
-        yield text[position:], None
+    yield text[position:], None
 
 
 def _wiki_links(text: str) -> Iterator[_Link]:
-    if "[[" not in text:
-        return
     for found in _WIKI_LINK.finditer(text):
         target, shown = found[1], found[2]
         # Both orders are in use; what looks like an address is the target.

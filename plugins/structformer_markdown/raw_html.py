@@ -3,9 +3,9 @@
 import re
 
 from structformer.document import INLINE, MarkKind
-from structformer.formats import Script, TreeBuilder
+from structformer.formats import TreeBuilder
 
-from structformer_html import PARTS, Tag, tokens
+from structformer_html import PARTS, SCRIPTS, SPANS, Tag, tokens
 from structformer_markdown.fence_info import language
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, names_in
 
@@ -25,11 +25,8 @@ _MARKS = {
     "summary": MarkKind.TITLE,
     "figure": MarkKind.FIGURE,
     "figcaption": MarkKind.CAPTION,
-    **dict.fromkeys(("code", "kbd", "samp", "tt"), MarkKind.CODE_SPAN),
-    **dict.fromkeys(("em", "i"), MarkKind.EMPHASIS),
-    **dict.fromkeys(("strong", "b"), MarkKind.STRONG),
+    **SPANS,
 }
-SCRIPTS = {"sup": Script.RAISED, "sub": Script.LOWERED}
 # What is in what: an end tag, or the next of its like, reaches no further.
 _WITHIN = {
     MarkKind.ITEM: MarkKind.LIST,
