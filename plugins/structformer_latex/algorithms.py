@@ -1,7 +1,6 @@
 """Algorithms as their packages print them: \\If{c} ... \\EndIf is "if c then ... end if"."""
 
 import re
-from typing import ClassVar
 
 from structformer_latex.commands import Handler, by_name, by_pair
 from structformer_latex.cursor import Cursor
@@ -154,7 +153,7 @@ class Algorithms(Part):
         else:
             self._own[name] = Algorithms._step if command == "SetKwBlock" else Algorithms._called, words[0]
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         (_BY_NAME.keys() - _INPUTS.keys() - {spelt for name in _KEYWORDS for spelt in (name, name.upper())}, _step),
         ((spelt for name in _KEYWORDS for spelt in (name, name.upper())), _words),
         (_STATEMENTS, _step),

@@ -3,11 +3,10 @@
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import ClassVar
 
 from structformer.document import LinkKind, MarkKind, Section
 
-from structformer_latex.commands import Handler, by_name
+from structformer_latex.commands import by_name
 from structformer_latex.cursor import Cursor, keys, options
 from structformer_latex.inputs import Files
 from structformer_latex.macros import Macros
@@ -182,7 +181,7 @@ class Bibliography(Part):
         builder.open_mark(MarkKind.ITEM)
         builder.add_anchor(f"cite:{key}")
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("cite citep citet", cite),
         ("addbibresource", _resource),
         ("bibliography putbib", _list),

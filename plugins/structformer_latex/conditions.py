@@ -7,9 +7,8 @@ For every place of a text the \fi and the \else that belong to it are found in o
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Container
-from typing import ClassVar
 
-from structformer_latex.commands import CONDITIONALS, Handler, by_name
+from structformer_latex.commands import CONDITIONALS, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.inputs import Files
 
@@ -176,7 +175,7 @@ class Branches:
         branches = {branch: self._cursor.argument() for branch in name[len(name.rstrip("TF")) :]}
         self._cursor.push(branches.get("T" if truth else "F", ""))
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("newif", _new_switch),
         (CONDITIONALS, _conditional),
         (

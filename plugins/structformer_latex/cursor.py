@@ -220,9 +220,8 @@ class Cursor:
         if text[start : start + 1] == "{":
             line = text.find("\n", start) if in_line else -1
             return self._content(_closing(text, start, _BRACE, line if line >= 0 else len(text)))
-        if text[start : start + 1] in ("\\", ""):
-            return self.argument()
-        end = text.find(text[start], start + 1)
+        sign = self.peek()
+        end = text.find(sign, start + 1) if sign not in ("\\", "") else -1
         if end < 0:
             return self.argument()
         self.position = end + 1

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from structformer.document import MarkKind
 
 from structformer_latex.bibliography import Bibliography
-from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, Handler, by_name, by_pair, by_value
+from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, by_name, by_pair, by_value
 from structformer_latex.cursor import Cursor, number, options
 from structformer_latex.formulas import Formulas
 from structformer_latex.macros import Macro, Macros
@@ -350,7 +349,7 @@ class Environments:
         self._cursor.argument()
         self._output.typeset(self._cursor.optional() or "")
 
-    _OTHERS: ClassVar[dict[str, Handler]] = by_name(
+    _OTHERS = by_name(
         ("document subfile", lambda environments, name: None),  # its content is read as it comes
         ("subequations", lambda environments, name: environments._numbering.subequations(begin=True)),
         ("frame", _begin_slide),
@@ -358,7 +357,7 @@ class Environments:
         (_SLIDE_BLOCKS, _begin_block),
         ("multicols multicols*", _begin_columns),
     )
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("item task choice CorrectChoice question subpart", _item),
         ("caption captionof captionabove captionbelow tablecaption", _caption),
         ("subfloat subfigure subtable subcaptionbox", _part_caption),

@@ -1,11 +1,10 @@
 """Formulas: they stay as they are written, but for their labels, references and comments."""
 
 import re
-from typing import ClassVar
 
 from structformer.document import MarkKind
 
-from structformer_latex.commands import Handler, by_name
+from structformer_latex.commands import by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
@@ -84,7 +83,7 @@ class Formulas(Part):
         else:
             builder.marked_text(MarkKind.FORMULA_SPAN, f"${shown}$")
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("ensuremath", lambda formulas, name: formulas.write(formulas._cursor.argument(), "$", display=False))
     )
 

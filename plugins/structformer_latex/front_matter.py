@@ -1,11 +1,9 @@
 """A document's data before its first section: \\title, \\author, \\abstract, its language."""
 
 import re
-from typing import ClassVar
 
-from structformer_latex.commands import Handler, by_name
-from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output, Part
+from structformer_latex.commands import by_name
+from structformer_latex.output import Part
 
 _TITLE = re.compile(r"(?:^|[,{\s/])title\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 
@@ -19,11 +17,9 @@ _LANGUAGES = frozenset(  # that a class is often given
 class FrontMatter(Part):
     """Title and authors as text; the language as babel calls it."""
 
-    def __init__(self, cursor: Cursor, output: Output) -> None:
-        super().__init__(cursor, output)
-        self.title = ""
-        self.author = ""
-        self.language: str | None = None
+    title = ""
+    author = ""
+    language: str | None = None
 
     def _title(self, name: str) -> None:
         self._cursor.optional()
@@ -60,7 +56,7 @@ class FrontMatter(Part):
         self._cursor.optional()
         self.language = self._cursor.argument().strip() or self.language
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("title Title", _title),
         ("author authors", _author),
         ("abstract framesubtitle opening closing", _block),

@@ -1,9 +1,8 @@
 """Acronyms and glossary terms as they are printed: whole where they first occur, short from then on."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from structformer_latex.commands import Handler, by_name
+from structformer_latex.commands import by_name
 from structformer_latex.cursor import Cursor, options
 from structformer_latex.output import Output, Part
 
@@ -95,7 +94,7 @@ class Glossary(Part):
             return text.upper()
         return text[:1].upper() + text[1:] if command[0].isupper() else text
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("newacronym newabbreviation newglossaryentry DeclareAcronym acrodef acro newacro", _define),
         ("longnewglossaryentry", _define),
         (_USES, _use),

@@ -2,11 +2,11 @@
 
 import re
 from pathlib import PurePosixPath
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from structformer.document import LinkKind
 
-from structformer_latex.commands import Handler, by_name
+from structformer_latex.commands import by_name
 from structformer_latex.cursor import Cursor, keys
 from structformer_latex.front_matter import FrontMatter
 from structformer_latex.macros import Macros
@@ -86,7 +86,7 @@ class Inputs(Part):
                 self._taken.add(taken[0])
                 self._output.definitions(taken[1])
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("input include subfile import subimport subfileinclude loadglsentries includestandalone", _take_in),
         ("usepackage RequirePackage", _package),
     )

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
-from structformer_latex.commands import MATH, SKIPPED, VERBATIM, Handler, by_name
+from structformer_latex.commands import MATH, SKIPPED, VERBATIM, by_name
 from structformer_latex.cursor import Cursor
 
 _DEFINED = re.compile(r"\s*\\([a-zA-Z@]+|.)([^{}\n]*)", re.DOTALL)
@@ -314,7 +313,7 @@ class Macros:
             if name.isascii() and name.replace("@", "a").isalpha():
                 cursor.push(f"\\{name} ")
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("newcommand renewcommand providecommand DeclareRobustCommand newrobustcmd", _define_command),
         ("algnewcommand algrenewcommand", _define_command),
         ("def gdef edef xdef", _define_tex),

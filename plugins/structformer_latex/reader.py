@@ -4,7 +4,7 @@ Not TeX: no catcodes, no registers, no boxes. Only commands whose arguments mean
 the reader is in a file of its own and says in its COMMANDS what it reads."""
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 from structformer.formats import TreeBuilder
 
@@ -281,7 +281,7 @@ class TexReader:
 
     # -- commands that only TeX needs ------------------------------------------------------------------------------
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("catcode", lambda reader, name: reader._cursor.take(_CATCODE)),
         (LENGTHS - DROPPED.keys(), lambda reader, name: reader._cursor.take(_ASSIGNMENT)),
         ("nopagebreak", lambda reader, name: reader._cursor.optional()),

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Callable
-from typing import ClassVar
 
 from structformer.document import LinkKind
 from structformer.formats import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND
 
-from structformer_latex.commands import REFERENCES, Handler, by_name
+from structformer_latex.commands import REFERENCES, by_name
 from structformer_latex.cursor import Cursor, keys
 from structformer_latex.macros import Macros
 from structformer_latex.numbering import Numbering
@@ -128,7 +127,7 @@ class References(Part):
         """Return a URL as it is meant: the user's abbreviations spelt out, its escapes undone."""
         return plain_address(self._macros.spell_out(self._cursor.raw_argument()))
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("label", _label),
         (REFERENCES, _reference),
         ("externaldocument", _external_document),

@@ -1,9 +1,8 @@
 """Headings: \\section and its like, with their numbers; \\appendix."""
 
 import re
-from typing import ClassVar
 
-from structformer_latex.commands import SECTIONS, Handler, by_name
+from structformer_latex.commands import SECTIONS, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
@@ -73,7 +72,7 @@ class Sections(Part):
         self._output.paragraph()
         self._numbering.appendix()
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         (SECTIONS, _section),
         ("@startsection", _start_section),
         ("beginsection", _plain_section),

@@ -2,11 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 from structformer.document import MarkKind
 
-from structformer_latex.commands import TABLES, Handler, by_name
+from structformer_latex.commands import TABLES, by_name
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output, Part
 
@@ -139,7 +138,7 @@ class Tables(Part):
         if name == "tablenotetext":
             self._cursor.push(f"{self._cursor.argument()} ")
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("endfirsthead endhead endfoot endlastfoot", _head_ends),
         ("tablehead tablefirsthead", _head),
         ("tablenotetext tablecomments tablerefs", _below),

@@ -1,10 +1,8 @@
 """Theorems and their like: \\newtheorem, \\declaretheorem, and how one begins."""
 
-from typing import ClassVar
-
 from structformer.document import MarkKind
 
-from structformer_latex.commands import THEOREMS, Handler, by_name
+from structformer_latex.commands import THEOREMS, by_name
 from structformer_latex.cursor import Cursor, options
 from structformer_latex.numbering import Numbering
 from structformer_latex.output import Output, Part
@@ -75,7 +73,7 @@ class Theorems(Part):
         if given.get("numbered", "").startswith("no"):
             self._unnumbered.add(name)
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("newtheorem spnewtheorem newmdtheoremenv", _define),
         ("newtcbtheorem", _define_box),
         ("declaretheorem", _declare),

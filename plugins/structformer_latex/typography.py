@@ -1,12 +1,11 @@
 """Text in its small parts: symbols, accents, fonts, quotation marks, letters in one case, breaks, footnotes."""
 
 import re
-from typing import ClassVar
 
 from structformer.document import MarkKind
 from structformer.formats import Script
 
-from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, Handler, by_name, by_value
+from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, by_name, by_value
 from structformer_latex.cursor import Cursor
 from structformer_latex.output import Output, Part
 from structformer_latex.symbols import ACCENTS, accented, dingbat, symbol
@@ -172,7 +171,7 @@ class Typography(Part):
         self._cursor.skip_optionals()
         self._output.footnote(self._cursor.argument())
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ((accent for accent in ACCENTS if len(accent) == 1), _accent),
         ("MakeUppercase MakeTextUppercase uppercase MakeLowercase MakeTextLowercase lowercase", _cased),
         ("emph textit textsl textbf texttt", _font),

@@ -1,9 +1,8 @@
 """Quantities of siunitx as they are printed: \\SI{9.81}{\\metre\\per\\second\\squared} is 9.81 m/s²."""
 
 import re
-from typing import ClassVar
 
-from structformer_latex.commands import Handler, by_name, by_pair
+from structformer_latex.commands import by_name, by_pair
 from structformer_latex.output import Part
 
 _UNITS = by_pair(
@@ -94,6 +93,6 @@ class Quantities(Part):
         joined = ("–" if name.endswith("range") else ", ").join(number(part.strip()) for part in parts)
         self._output.builder.text(f"{joined} {unit(source)}".strip())
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("SI qty si unit num ang SIrange qtyrange numrange SIlist qtylist numlist qtyproduct numproduct", _quantity)
     )

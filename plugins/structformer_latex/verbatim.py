@@ -1,9 +1,8 @@
 """Text that stays as it is written: \\verb, and environments for code."""
 
 import re
-from typing import ClassVar
 
-from structformer_latex.commands import Handler, by_name
+from structformer_latex.commands import by_name
 from structformer_latex.cursor import Cursor, number, options
 from structformer_latex.inputs import Files
 from structformer_latex.output import Output, Part
@@ -104,11 +103,10 @@ class Verbatim(Part):
             self._cursor.position = after
 
     def _settings(self, name: str) -> None:
-        settings = self._cursor.argument()
-        if _LANGUAGE.search(settings) is not None:
-            self._language = _language(settings)
+        if (match := _LANGUAGE.search(self._cursor.argument())) is not None:
+            self._language = match[1]
 
-    COMMANDS: ClassVar[dict[str, Handler]] = by_name(
+    COMMANDS = by_name(
         ("verb lstinline mintinline Verb verbdef", _in_line),
         ("lstset", _settings),
         ("lstinputlisting inputminted verbatiminput VerbatimInput", _listing),
