@@ -1,7 +1,7 @@
 """Docusaurus."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -20,7 +20,7 @@ from structformer.formats import (
 
 from structformer_sites.navigation import prefixes, text_at
 from structformer_sites.places import place
-from structformer_sites.settings import SCRIPTS, address, load, objects, text_of
+from structformer_sites.settings import SCRIPTS, address, load, objects, path_in, text_of
 
 _SIDEBARS = (*(f"sidebars{suffix}" for suffix in SCRIPTS), "sidebars.json")
 _CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")
@@ -28,9 +28,16 @@ _DEEPEST = 60  # lists of a sidebar in each other
 _NUMBERED = re.compile(r"(\d{1,9})\s*[-_.]+\s*(?=[^\s\d])")
 _SUFFIX = re.compile(r"\.mdx?\Z")
 _CONFIG = ("title", "url", "baseUrl", "presets", "plugins", "themeConfig")
+_VERSIONS = "versions.json"
 _PLUGIN = "docusaurus-plugin-content-"
 _PLUGIN_FOLDERS = {"docs": "docs", "blog": "blog", "pages": "src/pages"}
 _RELEASED, _CURRENT = "versioned_docs", "current"
+
+
+def _whole(text: str, beside: Callable[[str], str]) -> str:
+    """Return the settings with the versions that are released, newest first."""
+    versions = beside(_VERSIONS)
+    return f"{text}\nconst released = {{versions: {versions}}};\n" if versions else text
 
 
 def _read(name: str, text: str) -> SiteFacts:
@@ -40,13 +47,30 @@ def _read(name: str, text: str) -> SiteFacts:
     docs = next((docs for each in (settings, *objects(text)) if (docs := _docs(each))), dict[str, Any]())
     within = docs.get("routeBasePath")
     within = (within if isinstance(within, str) else "docs").strip("/")
+    listed = (each.get("versions") for each in objects(text))
+    versions = [_CURRENT, *_texts(next((each for each in listed if isinstance(each, list)), None))]
+    paths = {_CURRENT: "next", text_of(docs.get("lastVersion")) or versions[:2][-1]: ""}
+    elsewhere: list[tuple[str, str]] = []
+    for version in versions:
+        own, name = path_in(docs, "versions", version, "path"), "" if version == _CURRENT else f"version-{version}"
+        path = own if isinstance(own, str) else paths.get(version, version)
+        place = "".join(f"{part}/" for part in (within, path.strip("/")) if part)
+        elsewhere.append((f"{_RELEASED}/{name}/", place))
+        folder = f"{_PLUGIN}docs/{name or _CURRENT}/"
+        languages = _texts(path_in(settings, "i18n", "locales"))
+        elsewhere += [(f"i18n/{each}/{folder}", f"{each}/{place}") for each in languages]
     return SiteFacts(
         address(settings.get("url"), settings.get("baseUrl", "/")),
         BARE,
         (text_of(docs.get("path")) or "docs",),
-        f"{within}/" if within else "",
+        elsewhere[0][1],
         text_of(settings.get("title")),
+        elsewhere=tuple(elsewhere[1:]),
     )
+
+
+def _texts(value: object) -> list[str]:
+    return [*filter(None, map(text_of, value))] if isinstance(value, list) else []
 
 
 def _docs(value: Any, depth: int = 0) -> dict[str, Any] | None:
@@ -178,6 +202,7 @@ DOCUSAURUS = SiteGenerator(
     "Docusaurus",
     settings=(*(f"docusaurus.config{suffix}" for suffix in SCRIPTS), *_SIDEBARS),
     read=_read,
+    whole=_whole,
     navigation=_navigation,
     markers=_CATEGORIES,
     position_keys=("sidebar_position",),

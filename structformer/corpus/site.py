@@ -18,7 +18,7 @@ from structformer.storage.seal import compared
 
 GIVEN = "given"  # by the user, who may also say that there is none
 _FILE, _NAVIGATION = "site.json", "navigation"
-_OWN_ADDRESS = ("permalink", "slug", "url")  # keys of front matter
+_OWN_ADDRESS = ("permalink", "url")  # keys of front matter
 PAGE = re.compile(r"\.(?:html?|xhtml)$", re.IGNORECASE)
 HOST = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?")
 
@@ -50,9 +50,12 @@ class Site:
     """Prefixes before the colon in links to other sites: "python" in python:slice."""
     lower: bool = False
     """Addresses are in lower case, with a dash for a space."""
+    elsewhere: tuple[tuple[str, str], ...] = ()
+    """Other folders of the corpus with pages of the site: (folder, where its pages are on the site)."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "outside", tuple(self.outside))  # a list in JSON
+        object.__setattr__(self, "outside", tuple(self.outside))  # lists in JSON
+        object.__setattr__(self, "elsewhere", tuple((folder, within) for folder, within in self.elsewhere))
         if self.base_url:
             _check_address(self.base_url)
         if self.rule not in RULES:
@@ -83,9 +86,16 @@ class Site:
             value = metadata.get(key)
             if isinstance(value, str) and value.startswith("/"):
                 return urljoin(base, quote(value.lstrip("/")))
-        if id != path or not path.startswith(self.root):
+        folders = (*self.elsewhere, (self.root, self.within))
+        folder, within = next((each for each in folders if path.startswith(each[0])), ("", None))
+        if id != path or within is None:
             return ""  # one of many in a file, or no page of the site
-        place = self._path(self.within + path[len(self.root) :])
+        place = path[len(folder) :]
+        slug = metadata.get("slug")
+        if isinstance(slug, str) and slug:  # from the top of these pages, or in the page's folder
+            above = "" if "/" in slug else place[: place.rfind("/") + 1]
+            place = f"{above}{slug.strip('/') or 'index'}.md"
+        place = self._path(within + place)
         return base + quote(place.lower().replace(" ", "-") if self.lower else place)
 
     def moved(self, address: str, id: str, base_url: str) -> str:

@@ -40,6 +40,8 @@ class SiteFacts:
     """Prefixes before the colon in links to other sites that the settings name: "python" in python:slice."""
     lower: bool = False
     """Addresses are in lower case, with a dash for a space."""
+    elsewhere: tuple[tuple[str, str], ...] = ()
+    """Folders beside the settings with other pages, such as those of old versions: (folder, prefix on the site)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,10 @@ def _placed(
     above, below = ("".join(f"{part}/" for part in parts) for parts in inside)
     root = label + above
     base_url = facts.base_url if is_address(facts.base_url) else ""
-    site = Site(base_url, facts.rule, root, within + below, "", facts.name, generator.name, facts.outside, facts.lower)
+    top = label + "".join(f"{part}/" for part in _inside(folder, base))
+    elsewhere = tuple((top + each, there) for each, there in facts.elsewhere if folder.is_relative_to(base))
+    known = (facts.name, generator.name, facts.outside, facts.lower, elsewhere)
+    site = Site(base_url, facts.rule, root, within + below, "", *known)
     return Found(site, (), generator, given, pages, root, below, folder, name)
 
 

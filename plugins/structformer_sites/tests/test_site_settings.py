@@ -139,3 +139,57 @@ def test_addresses_are_in_lower_case_where_the_generator_writes_them_so(name, se
     ingest(tmp_path / "site", tmp_path / "w", workers=1)
     corpus = Corpus.open(tmp_path / "w")
     assert [corpus.site.address(document) for document in corpus.documents()] == [f"https://e.org/{place}"]
+
+
+VERSIONED = {
+    "docs/a.md": "# A\n\nOf the next release.\n",
+    "versioned_docs/version-2.0/a.md": "# A\n\nOf this release.\n",
+    "versioned_docs/version-1.0/a.md": "# A\n\nOf an old release.\n",
+    "i18n/fr/docusaurus-plugin-content-docs/current/a.md": "# A\n\nDe la prochaine.\n",
+    "i18n/fr/docusaurus-plugin-content-docs/version-2.0/a.md": "# A\n\nDe celle-ci.\n",
+    "other/a.md": "# A\n\nOf no site.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "versions", "places"),
+    [
+        ("", '["2.0", "1.0"]', ["next/a", "a", "1.0/a", "fr/next/a", "fr/a"]),
+        ("lastVersion: 'current'", '["2.0", "1.0"]', ["a", "2.0/a", "1.0/a", "fr/a", "fr/2.0/a"]),
+        (
+            "versions: {current: {path: ''}, '1.0': {path: 'old'}}",
+            '["2.0", "1.0"]',
+            ["a", "a", "old/a", "fr/a", "fr/a"],
+        ),
+        ("", "", ["a", "", "", "fr/a", ""]),
+        ("", "[", ["a", "", "", "fr/a", ""]),  # damaged
+        ("versions: 3", '{"2.0": 1}', ["a", "", "", "fr/a", ""]),
+    ],
+)
+def test_versions_and_languages_of_docusaurus_have_their_addresses(tmp_path, options, versions, places):
+    config = (
+        "module.exports = {url: 'https://e.org', i18n: {defaultLocale: 'en', locales: ['en', 'fr']}, "
+        f"presets: [['classic', {{docs: {{routeBasePath: '/', {options}}}}}]]}};"
+    )
+    write_pages(tmp_path / "site", {**VERSIONED, "docusaurus.config.js": config})
+    if versions:
+        (tmp_path / "site" / "versions.json").write_text(versions, encoding="utf-8")
+    ingest(tmp_path / "site", tmp_path / "w", workers=1)
+    corpus = Corpus.open(tmp_path / "w")
+    found = {document.id: corpus.site.address(document) for document in corpus.documents()}
+    assert found == {id: place and f"https://e.org/{place}" for id, place in zip(VERSIONED, [*places, ""], strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("page", "slug", "place"),
+    [
+        ("docs/guide/own.md", "/", ""),
+        ("docs/guide/own.md", "/first", "first"),
+        ("docs/guide/own.md", "first", "guide/first"),
+        ("docs/other/index.md", "first", "other/first"),
+    ],
+)
+def test_a_slug_is_below_the_pages(tmp_path, page, slug, place):
+    write_pages(tmp_path / "site", {page: f"---\nslug: {slug}\n---\n# Start\n\nCast off.\n"})
+    config = "module.exports = {url: 'https://e.org', presets: [['classic', {docs: {routeBasePath: 'm'}}]]};"
+    assert address(tmp_path, "docusaurus.config.js", config, page) == f"https://e.org/m/{place}"
