@@ -19,7 +19,7 @@ LINES = {
     "agent": 529,
     "asciidoc": 1_433,
     "cluster": 113,
-    "core": 39_962,
+    "core": 39_977,
     "demo": 208,
     "devkit": 1_415,
     "engines": 1_164,
@@ -36,14 +36,14 @@ LINES = {
     "records": 539,
     "rst": 1_366,
     "serve": 8_454,
-    "sites": 1_917,
+    "sites": 1_942,
     "web": 1_179,
     "webformer": 791,
     "wikitext": 2_344,
     "xml": 2_522,
     "readers": 19_381,
     "research": 7_321,
-    "all": 85_023,
+    "all": 85_063,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
