@@ -35,8 +35,7 @@ class Groups:
 
     def leave(self, around: tuple[int, int], builder: TreeBuilder) -> None:
         """Go back to where `enter` was called."""
-        if self._spans:
-            self.end_spans(builder)
+        self.end_spans(builder)
         self.depth, self._floor = around
         self.code *= self.code <= self.depth
 

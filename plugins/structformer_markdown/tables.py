@@ -86,9 +86,7 @@ def _plain_bars(state: StateBlock, text: str) -> str:
 def _cells(text: str) -> list[str]:
     text = text.removeprefix("|")
     if "\\" not in text:
-        if text.endswith("|"):
-            text = text[:-1]
-        return [cell.strip() for cell in text.split("|")]
+        return [cell.strip() for cell in text.removesuffix("|").split("|")]
     cells: list[str] = []
     begin = 0
     for found in _CELL_END.finditer(text):
