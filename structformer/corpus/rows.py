@@ -7,7 +7,7 @@ import json
 import math
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -199,12 +199,6 @@ def rows_document(row: Row, section_rows: Sequence[Row]) -> Document:
         language=row["language"],
         metadata=json.loads(row["metadata"]),
     )
-
-
-def group_sections(document_rows_: Iterable[Row], section_rows: Iterator[Row]) -> Iterator[tuple[Row, list[Row]]]:
-    """Yield each document's row with its sections' rows, from the two tables read side by side."""
-    for row in document_rows_:
-        yield row, [next(section_rows) for _ in range(row["sections"])]
 
 
 def packed_marks(marks: Sequence[Mark]) -> tuple[bytes, list[str]]:

@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from structformer.corpus.rows import DOCUMENTS, SECTIONS, SOURCES, Row, group_sections
+from structformer.corpus.rows import DOCUMENTS, SECTIONS, SOURCES, Row
 from structformer.storage.digests import sha256_of
 from structformer.storage.files import read_errors
+from structformer.storage.parquet import parquet_writer
 
 TABLES = ("sections", "documents", "sources")
 _ROW_GROUP_CHARACTERS = 4_000_000
@@ -39,9 +40,8 @@ class ShardInfo:
 class _Table:
     """One Parquet table being written, its rows gathered into row groups of bounded size."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._schema = schema
-        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
+    def __init__(self, writer: pq.ParquetWriter) -> None:
+        self._writer = writer
         self._rows: list[Row] = []
         self._characters = 0
 
@@ -53,38 +53,16 @@ class _Table:
 
     def flush(self) -> None:
         if self._rows:
-            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._writer.schema))
             self._rows, self._characters = [], 0
-
-    def close(self) -> None:
-        self.flush()
-        self._writer.close()
-
-    def abandon(self) -> None:
-        """Write nothing more: pyarrow would try again, and complain, when the object goes."""
-        self._writer.is_open = False
 
 
 class ShardWriter:
-    """Writes a shard's tables into a folder."""
+    """Takes the rows of a shard."""
 
-    def __init__(self, folder: Path) -> None:
-        self._sections = _Table(folder / "sections.parquet", SECTIONS)
-        self._documents = _Table(folder / "documents.parquet", DOCUMENTS)
-        self._sources = _Table(folder / "sources.parquet", SOURCES)
+    def __init__(self, sections: _Table, documents: _Table, sources: _Table) -> None:
+        self._sections, self._documents, self._sources = sections, documents, sources
         self.documents = 0
-
-    def __enter__(self) -> ShardWriter:
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        tables = (self._sections, self._documents, self._sources)
-        try:
-            for table in tables if error is None else ():
-                table.close()
-        finally:
-            for table in tables:
-                table.abandon()
 
     def add_document(self, row: Row, section_rows: list[Row]) -> None:
         self._documents.add({**row, "number": self.documents})
@@ -94,6 +72,18 @@ class ShardWriter:
 
     def add_source(self, row: Row) -> None:
         self._sources.add(row)
+
+
+@contextmanager
+def shard_writer(folder: Path) -> Iterator[ShardWriter]:
+    """Writes a shard's tables into a folder."""
+    with ExitStack() as stack:
+        schemas = zip(TABLES, (SECTIONS, DOCUMENTS, SOURCES), strict=True)
+        writers = [parquet_writer(folder / f"{name}.parquet", schema) for name, schema in schemas]
+        tables = [_Table(stack.enter_context(writer)) for writer in writers]
+        yield ShardWriter(*tables)
+        for table in tables:
+            table.flush()
 
 
 def read_rows(path: Path, columns: list[str] | None = None) -> Iterator[Row]:
@@ -114,9 +104,11 @@ def _reading(path: Path) -> AbstractContextManager[None]:
 
 
 def read_shard(folder: Path, *, links: bool = True) -> Iterator[tuple[Row, list[Row]]]:
-    """Return each document's row with its sections' rows, without links=True these are without links and anchors."""
+    """Yield each document's row with its sections' rows, without links=True these are without links and anchors."""
     columns = None if links else ["document", "number", "parent", "level", "title", "text"]
-    return group_sections(read_rows(folder / "documents.parquet"), read_rows(folder / "sections.parquet", columns))
+    section_rows = read_rows(folder / "sections.parquet", columns)
+    for row in read_rows(folder / "documents.parquet"):
+        yield row, [next(section_rows) for _ in range(row["sections"])]
 
 
 def describe_shard(folder: Path) -> ShardInfo:

@@ -12,7 +12,7 @@ from pathlib import Path
 from structformer._version import __version__
 from structformer.corpus import FORMAT_VERSION, Corpus, manifest_value, write_other_files
 from structformer.corpus.rows import Row, document_rows
-from structformer.corpus.shards import ShardInfo, ShardWriter, describe_shard, path_order, read_shard
+from structformer.corpus.shards import ShardInfo, describe_shard, path_order, read_shard, shard_writer
 from structformer.corpus.site import write_site
 from structformer.document import Document
 from structformer.errors import UsageError, WorkspaceError
@@ -164,7 +164,7 @@ def _written(folder: Path, documents: dict[str, Rows]) -> list[ShardInfo]:
         name = f"{_PREFIX}{_digest(rows)[:20]}-0"
         if not (folder / name).exists():
             with building_folder(folder) as building:
-                with ShardWriter(building.folder) as writer:
+                with shard_writer(building.folder) as writer:
                     for row, sections in rows:
                         writer.add_document(row, sections)
                         writer.add_source(_source_row(row, sections))

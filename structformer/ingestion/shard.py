@@ -14,7 +14,7 @@ from typing import Any
 from structformer._version import __version__
 from structformer.corpus import FORMAT_VERSION
 from structformer.corpus.rows import Row, document_rows, storable
-from structformer.corpus.shards import ShardInfo, ShardWriter, describe_shard, read_rows, read_shard
+from structformer.corpus.shards import ShardInfo, describe_shard, read_rows, read_shard, shard_writer
 from structformer.errors import ReadError, WorkspaceError
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
@@ -166,7 +166,7 @@ def _write_shard(
     earlier = _earlier(task, digests, neighbours) if whole else {}
     parsed = copied = 0
     dependencies: set[str] = set()
-    with ShardWriter(folder) as writer:
+    with shard_writer(folder) as writer:
         for file in task.files:
             started(file.path)
             digest, size = digests.get(file.path, ("", 0))
