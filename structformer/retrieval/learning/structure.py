@@ -19,7 +19,7 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import ModelRecord, checked_model, read_record, trained_models, write_record
 from structformer.retrieval.documents.units import IndexedDocuments, Units
-from structformer.retrieval.learning.structure_pairs import structure_pairs, structure_sources, unknown_sources
+from structformer.retrieval.learning.structure_pairs import structure_pairs, structure_sources
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.retrieval.vectors.encoding import digest_path, digests_of, new_share
 from structformer.retrieval.vectors.second_look import own_outlines
@@ -53,7 +53,7 @@ class StructureOptions:
     """Whether it searches without a pretrained encoder; None where its user decides how it is learned."""
 
     def __post_init__(self) -> None:
-        if unknown := unknown_sources(self.mix or ()):
+        if unknown := [name for name in self.mix or () if name not in structure_sources()]:
             raise UsageError(
                 f"unknown source of pairs: {', '.join(unknown)}; known: {', '.join(sorted(structure_sources()))}"
             )
@@ -111,7 +111,6 @@ class StructureLessons:
         self._begun = time.monotonic()
         seed = options.learning.seed
         self._drawn = structure_pairs(workspace, units, documents, mix=options.mix, seed=seed, weights=weights)
-        self._start: npt.NDArray[np.float32] | None = None
 
     @cached_property
     def _features(self) -> tuple[Features, Table]:
@@ -148,7 +147,7 @@ class StructureLessons:
             vectors = _carried_over(start, features.names)
             learning = replace(learning, epochs=min(_MORE_EPOCHS, drawn.pairs.epochs(learning)))
         else:
-            vectors = self._singular_vectors().copy()
+            vectors = self._singular_vectors.copy()
         steps = (lambda done, of: progress("structure", done, of)) if progress else None
         with np.errstate(over="ignore", invalid="ignore"):
             learn(vectors, table, drawn.pairs, learning, steps)
@@ -164,14 +163,11 @@ class StructureLessons:
             time.monotonic() - self._begun,
         )
 
+    @cached_property
     def _singular_vectors(self) -> npt.NDArray[np.float32]:
-        if self._start is None:
-            _, table = self._features
-            of_passages = table[: self._drawn.passages.shape[1]]
-            self._start = starting_vectors(
-                self._drawn.passages, of_passages, self.options.dimensions, seed=self.options.learning.seed
-            )
-        return self._start
+        passages, (_, table) = self._drawn.passages, self._features
+        options = self.options
+        return starting_vectors(passages, table[: passages.shape[1]], options.dimensions, seed=options.learning.seed)
 
 
 def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
@@ -194,30 +190,23 @@ def save_structure(
     with workspace.replacing_model(name, keep=keep) as folder:
         learned.encoder.save(folder)
         np.save(digest_path(folder / VECTORS), learned.digests)
-        record = ModelRecord(KIND, "", "", _digest(folder), _training(learned, options, corpus))
+        digest = hashlib.sha256()
+        for file in (FEATURES, VECTORS):
+            digest.update((folder / file).read_bytes())
+        training = {
+            "tool_version": __version__,
+            "corpus": corpus.fingerprint,
+            "options": asdict(options),
+            "pairs": learned.counts,
+            "passages": learned.passages,
+            "features": len(learned.encoder.features),
+            "epochs": round(learned.epochs, 2),
+            "seconds": round(learned.seconds, 1),
+        }
+        record = ModelRecord(KIND, "", "", digest.hexdigest()[:16], training)
         write_record(folder, record)
         _write_card(folder, record, name, corpus)
     return record
-
-
-def _digest(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for name in (FEATURES, VECTORS):
-        digest.update((folder / name).read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _training(learned: Learned, options: StructureOptions, corpus: Corpus) -> dict[str, Any]:
-    return {
-        "tool_version": __version__,
-        "corpus": corpus.fingerprint,
-        "options": asdict(options),
-        "pairs": learned.counts,
-        "passages": learned.passages,
-        "features": len(learned.encoder.features),
-        "epochs": round(learned.epochs, 2),
-        "seconds": round(learned.seconds, 1),
-    }
 
 
 def asking(document: int) -> bool:

@@ -5,7 +5,7 @@ pseudo-queries, the sampling tasks, and `passage`: sentences with another passag
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -249,8 +249,3 @@ def _assembled(words: WordNumbers, passages: Table, drawn: Sequence[_Pair], mix:
 
 def _numbers(values: Iterable[int]) -> npt.NDArray[np.int64]:
     return np.array(list(values), np.int64)
-
-
-def unknown_sources(names: Collection[str]) -> list[str]:
-    """Return those of some names that are not sources."""
-    return [name for name in names if name not in structure_sources()]

@@ -87,25 +87,17 @@ def write_approximate(
     weight: float,
     progress: Progress | None = None,
 ) -> Approximation:
-    """Write the approximate index beside a file of vectors. weight: of the overviews. Cost grows with the number of
-    vectors times its root: half a minute for a million of 384 numbers on a core. Raises UsageError without faiss.
+    """Write the approximate index beside a file of vectors. weight: of the overviews; of vectors that stand for
+    themselves 0. Cost grows with the number of vectors times its root: half a minute for a million of 384 numbers on a
+    core. Raises UsageError without faiss.
     """
 
-    def sums(rows: npt.NDArray[np.int64]) -> Vectors:
+    def rows_of(rows: npt.NDArray[np.int64]) -> Vectors:
         sums = np.asarray(vectors[rows], np.float32)
         if weight:
             sums = sums + np.float32(weight) * np.asarray(overviews[owners[rows]], np.float32)
         return np.ascontiguousarray(sums)
 
-    return _write(path, vectors, sums, weight, progress)
-
-
-def write_nearest(path: Path, vectors: Vector) -> Approximation:
-    """Write the approximate index of vectors that stand for themselves. Raises UsageError without faiss."""
-    return _write(path, vectors, lambda rows: np.ascontiguousarray(vectors[rows], np.float32), 0.0, None)
-
-
-def _write(path: Path, vectors: Vector, rows_of: Rows, weight: float, progress: Progress | None) -> Approximation:
     faiss = faiss_module()
     count, dimensions = vectors.shape
     lists = 1 << max(0, round(math.log2(math.sqrt(max(1, count)))))

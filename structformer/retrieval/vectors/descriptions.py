@@ -26,6 +26,7 @@ from structformer.retrieval.questions.pseudo_queries import (
     PseudoQuery,
     draw_pseudo_queries,
 )
+from structformer.storage.files import read_errors
 from structformer.text.query_like import plain
 
 Vectors = npt.NDArray[np.float32]
@@ -71,14 +72,10 @@ class Descriptions:
 
     def __init__(self, vectors: Path) -> None:
         """Raises WorkspaceError where they cannot be read."""
-        try:
+        with read_errors(f"the descriptions beside {vectors}", OSError, ValueError, KeyError, pa.ArrowInvalid):
             self.vectors = np.load(descriptions_path(vectors), mmap_mode="r", allow_pickle=False)
             self._table = pa.ipc.open_file(pa.memory_map(str(description_texts_path(vectors)))).read_all()
             self._told_by: Numbers = self._table["told_by"].to_numpy().astype(np.int64)
-        except (OSError, ValueError, KeyError, pa.ArrowInvalid) as error:
-            raise WorkspaceError(
-                f"the descriptions beside {vectors} cannot be read ({error}): run `structformer index` again"
-            ) from error
         self.owners: Numbers = self._table["document"].to_numpy().astype(np.int64)
         if len(self.vectors) != len(self.owners):
             raise WorkspaceError(f"the descriptions beside {vectors} are not of this index: run `structformer index`")

@@ -77,14 +77,6 @@ class KnownVectors:
             self._vectors = vectors
             self._rows = {digest.tobytes(): row for row, digest in enumerate(digests)}
 
-    @staticmethod
-    def digests(path: Path) -> set[bytes]:
-        """Return the digests of the texts whose vectors are in a file; none if there is no such file."""
-        try:
-            return {each.tobytes() for each in np.load(digest_path(path), allow_pickle=False)}
-        except (OSError, EOFError, ValueError):
-            return set()
-
     def get(self, digest: bytes) -> Vector | None:
         """Return the vector of a text of that digest, None where there is none."""
         row = self._rows.get(digest)
@@ -242,7 +234,10 @@ def digests_of(texts: Iterable[str]) -> npt.NDArray[np.uint8]:
 
 def new_share(texts: Iterable[str], path: Path) -> float:
     """Return the share of texts whose digests do not lie beside a file; 1 where none do."""
-    known = KnownVectors.digests(path)
+    try:
+        known = {each.tobytes() for each in np.load(digest_path(path), allow_pickle=False)}
+    except (OSError, EOFError, ValueError):
+        return 1.0
     known_texts = [_digest(text) in known for text in texts]
     return 1 - sum(known_texts) / max(1, len(known_texts))
 

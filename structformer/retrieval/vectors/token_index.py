@@ -14,7 +14,12 @@ from structformer.errors import WorkspaceError
 from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.retrieval.documents.document_filter import unit_numbers
 from structformer.retrieval.documents.units import Units
-from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, is_installed, write_nearest
+from structformer.retrieval.vectors.approximate import (
+    ApproximateIndex,
+    approximate_files,
+    is_installed,
+    write_approximate,
+)
 from structformer.storage.files import fsync_folder, read_errors, temporary_name
 
 _CHUNK = 256
@@ -68,7 +73,7 @@ def write_token_vectors(
             stored[begin : begin + _TOKENS_AT_ONCE] = raw[begin : begin + _TOKENS_AT_ONCE]
         stored.flush()
         if starts[-1] >= APPROXIMATE_FROM and ranker.options.similarity == "cosine" and is_installed():
-            write_nearest(temporary, stored)
+            write_approximate(temporary, stored, stored, np.empty(0, np.int64), 0.0)
             for made, final in zip(approximate_files(temporary), approximate_files(path), strict=True):
                 os.replace(made, final)
         np.save(_starts_path(temporary), np.array(starts, np.int64))
