@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from structformer.graph.incoming import EDGES, IncomingTask, gather, write_incoming
 from structformer.retrieval.documents.metadata import MetadataTable, MetadataWriter, metadata_values, open_facets
-from structformer.retrieval.documents.units import IndexedDocument, IndexedDocuments, document_writer
+from structformer.retrieval.documents.units import DOCUMENTS, IndexedDocument, IndexedDocuments, TableWriter
 
 from structformer_serve.links import LinkTable
 
@@ -37,7 +37,7 @@ LINKS = 10  # a document
 def write(folder: Path, count: int) -> None:
     """Documents with metadata, and links among them, as an index and a graph have them."""
     metadata = MetadataWriter(folder)
-    with document_writer(folder) as table:
+    with TableWriter(folder / "documents.arrow", DOCUMENTS) as table:
         for number in range(count):
             values = {
                 "status": ("released", "draft", "old")[number % 3],

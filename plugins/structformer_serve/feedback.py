@@ -85,8 +85,10 @@ class FeedbackLog:
             if size + len(line) > self._most_bytes:
                 self._drop("full", f"{path} has reached its limit of {self._most_bytes // 1_000_000} MB: --feedback-mb")
                 return
-            # Whoever was killed while writing, or met the end of the disk, left half a line.
-            line = b"\n" + line if size and _last_byte(descriptor, size) != b"\n" else line
+            if size:
+                os.lseek(descriptor, size - 1, os.SEEK_SET)  # where it is written does not depend on it: O_APPEND
+                # Whoever was killed while writing, or met the end of the disk, left half a line.
+                line = line if os.read(descriptor, 1) == b"\n" else b"\n" + line
             # One call, so that lines of several servers do not mix.
             if os.write(descriptor, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -98,11 +100,6 @@ class FeedbackLog:
         if time.monotonic() - self._said >= _SECONDS_BETWEEN_REMARKS:
             self._said = time.monotonic()
             log.warning("feedback is not kept at the moment: %s", message)
-
-
-def _last_byte(descriptor: int, size: int) -> bytes:
-    os.lseek(descriptor, size - 1, os.SEEK_SET)  # where it is written does not depend on it: O_APPEND
-    return os.read(descriptor, 1)
 
 
 def _months(month: str) -> int:

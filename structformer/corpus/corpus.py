@@ -167,7 +167,11 @@ class Corpus:
         folder = self.shard_folder(shard)
         for table in tables:
             path = folder / f"{table}.parquet"
-            if not _is_as_written(path, shard.digests[TABLES.index(table)]):
+            try:
+                is_as_written = _compared_files.matches(path, shard.digests[TABLES.index(table)])
+            except OSError as error:
+                raise WorkspaceError(f"{path} cannot be read ({error.strerror or error}); {_FRESH}") from error
+            if not is_as_written:
                 raise WorkspaceError(f"{path} has changed since it was written: {_FRESH}")
         return folder
 
@@ -210,12 +214,5 @@ class Corpus:
         return problems
 
 
-_compared_files = Stamps(None, sha256_of)  # of this process
-
-
-def _is_as_written(path: Path, digest: str) -> bool:
-    """Whether a file has this sha256; hashed once in a process, until its size, time of change or inode is another."""
-    try:
-        return _compared_files.matches(path, digest)
-    except OSError as error:
-        raise WorkspaceError(f"{path} cannot be read ({error.strerror or error}); {_FRESH}") from error
+# Hashed once in a process, until a file's size, time of change or inode is another.
+_compared_files = Stamps(None, sha256_of)

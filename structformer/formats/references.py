@@ -34,7 +34,11 @@ def name_references(document: Document, named: Callable[[str, bool], str] | None
             titles.setdefault(anchor, section.title)
     unnamed = [section for section in document.sections() if _UNNAMED.search(section.title)]
     for section in unnamed:
-        _name_title(section, text_of)
+        for link in section.links:
+            if _UNNAMED.fullmatch(link.text) and link.start == link.end:
+                section.title = section.title.replace(link.text, text_of(link, link.text), 1)
+                link.text = ""
+        section.title = _without(section.title)
     if unnamed:  # what refers to these shows them whole
         titles.clear()
         for section in document.sections():
@@ -46,15 +50,6 @@ def name_references(document: Document, named: Callable[[str, bool], str] | None
     if _UNNAMED.search(document.title):
         document.title = _without(document.title)
     mark_see_also(document.root)
-
-
-def _name_title(section: Section, text_of: Callable[[Link, str], str]) -> None:
-    title = section.title
-    for link in section.links:
-        if _UNNAMED.fullmatch(link.text) and link.start == link.end:
-            title = title.replace(link.text, text_of(link, link.text), 1)
-            link.text = ""
-    section.title = _without(title)
 
 
 def _name_text(section: Section, text_of: Callable[[Link, str], str]) -> None:

@@ -34,7 +34,6 @@ EDGES = pa.schema(
     ]
 )
 NOWHERE = -1  # the source of a redirect's name
-_REDIRECT = "redirect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +68,6 @@ class IncomingTask:
     starts: tuple[int, ...]
     """The number of the first document of each of the group's shards."""
     output: str
-
-
-def redirect_row(document: int, name: str) -> dict[str, object]:
-    """Return a name that redirects to a document, as a row among the links to it."""
-    return dict(zip(EDGES.names, (NOWHERE, NOWHERE, document, 0, _REDIRECT, name, 0, 0), strict=True))
 
 
 def gather(edges: pa.Table, path: Path, bounds: Sequence[int]) -> None:

@@ -202,20 +202,14 @@ def _places(document: int, sections: Iterable[dict[str, Any]]) -> Iterator[Entry
         for anchor in names:
             yield _ANCHOR, normalize(anchor), document, number
         for name in (row["title"] or "", *names):
-            for form in _loose_forms(normalize(name)):
+            letters = letters_and_digits(normalize(name))
+            # Some renderers leave out a number in front.
+            rest = letters.lstrip("0123456789") if letters[:1].isdigit() else ""
+            for form in filter(None, (letters, rest and _NUMBERLESS + rest)):
                 loose[form] = number if loose.get(form, number) == number else _SEVERAL
     for form, number in sorted(loose.items()):
         if number != _SEVERAL:
             yield _LOOSE, form, document, number
-
-
-def _loose_forms(name: str) -> Iterator[str]:
-    """Yield the letters and digits of a name, and those behind a number in front, which some renderers leave out."""
-    form = letters_and_digits(name)
-    if form:
-        yield form
-        if form[0].isdigit() and (rest := form.lstrip("0123456789")):
-            yield _NUMBERLESS + rest
 
 
 def write_table(task: TableTask, started: Callable[[str], None]) -> None:

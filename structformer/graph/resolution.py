@@ -22,7 +22,7 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.link_names import is_external, normalize, path_candidates
 from structformer.formats.protocol import Format
-from structformer.graph.incoming import EDGES, gather, redirect_row
+from structformer.graph.incoming import EDGES, NOWHERE, gather
 from structformer.graph.name_tables import NameTables
 from structformer.plugins import load_plugins
 from structformer.storage.parquet import parquet_writer
@@ -106,20 +106,21 @@ def resolve_shard(task: ResolveTask, started: Callable[[str], None]) -> Resoluti
                 writer.write_table(pa.Table.from_pylist(rows, schema=EDGES))
                 rows = []
         writer.write_table(pa.Table.from_pylist(rows, schema=EDGES))
-        redirects = [redirect_row(*each) for each in _redirected(corpus, task.shard, names)]
+        redirects = list(_redirected(corpus, task.shard, names))
     anchors, aliases = (Path(path) for path in task.incoming)
     gather(read_table(Path(task.edges)), anchors, task.bounds)
     gather(pa.Table.from_pylist(redirects, schema=EDGES), aliases, task.bounds)
     return resolution
 
 
-def _redirected(corpus: Corpus, shard: ShardInfo, names: NameTables) -> Iterator[tuple[int, str]]:
-    """Yield (document, name) of the names that a shard's sources redirect to it."""
+def _redirected(corpus: Corpus, shard: ShardInfo, names: NameTables) -> Iterator[dict[str, Any]]:
+    """Yield the names that a shard's sources redirect to a document, as rows among the links to it."""
     for row in corpus.rows(shard, "sources", ["aliases"]):
         for alias in row["aliases"] or ():
             documents = names.documents(normalize(alias["target"].partition("#")[0]))
             if documents and not names.has(normalize(alias["name"])):
-                yield documents[0], alias["name"].rpartition(":")[2]  # without the wiki and the namespace
+                name = alias["name"].rpartition(":")[2]  # without the wiki and the namespace
+                yield dict(zip(EDGES.names, (NOWHERE, NOWHERE, documents[0], 0, "redirect", name, 0, 0), strict=True))
 
 
 def _document_edges(
@@ -164,8 +165,10 @@ def resolve_link(
     outcome, *target = _by_names(_untranslated(tried, document.id), document, number, names)
     if outcome in ("resolved", "by_letters"):
         return "untranslated", target[0], target[1]
-    if site.is_beside(link.target) and not any(names.is_file(folder) for folder in _first_folders(document, link)):
-        return "external", -1, -1
+    if site.is_beside(link.target):
+        first, above = link.target.strip("/").partition("/")[0], PurePosixPath(document.source.path).parents
+        if not any(names.is_file(normalize(str(folder / first))) for folder in above):
+            return "external", -1, -1
     return outcome, target[0], target[1]
 
 
@@ -209,13 +212,6 @@ def _untranslated(names: Iterable[str], document_id: str) -> Iterator[str]:
 @lru_cache(maxsize=1024)
 def _languages(document_id: str) -> frozenset[str]:
     return frozenset(mark.language for mark in language_marks(document_id))
-
-
-def _first_folders(document: Document, link: Link) -> Iterator[str]:
-    """Yield the first folder of a link from the root, in each folder above its page."""
-    first = link.target.strip("/").partition("/")[0]
-    for above in PurePosixPath(document.source.path).parents:
-        yield normalize(str(above / first))
 
 
 def _by_names(candidates: Iterable[str], document: Document, number: int, names: NameTables) -> tuple[str, int, int]:

@@ -49,11 +49,6 @@ def lost_words(message: str) -> int:
     return int(match[1]) if match is not None else 0
 
 
-def is_compared(format: Format) -> bool:
-    """Whether a format says what of its files is not text, so that the rest can be compared with what was read."""
-    return hasattr(format, "not_text")
-
-
 def find_losses(data: bytes, documents: Iterable[str], format: Format) -> list[Loss]:
     """Return the UTF-8 file's regions that no document's text has; none if its format cannot say what is not text."""
     not_text: re.Pattern[str] | None = getattr(format, "not_text", None)

@@ -27,7 +27,7 @@ from structformer.ingestion.archives import (
     unpack,
 )
 from structformer.ingestion.included_files import Taken, place, what_it_takes
-from structformer.ingestion.losses import find_losses, is_compared, text_of
+from structformer.ingestion.losses import find_losses, text_of
 from structformer.ingestion.unpacking_limits import Budget
 from structformer.plugins import Plugins
 
@@ -160,7 +160,7 @@ class Reader:
             for document in format.read(source, self._options):
                 outcome.documents += 1
                 outcome.characters += sum(len(section.text) + len(section.title) for section in document.sections())
-                if compared and is_compared(format):
+                if compared and hasattr(format, "not_text"):
                     texts.append(text_of(document))
                 yield document
         except UsageError:  # a wrong option is the request's fault, not the file's

@@ -22,7 +22,7 @@ from structformer.retrieval.documents.corpus_languages import CorpusLanguages
 from structformer.retrieval.documents.metadata import MetadataWriter
 from structformer.retrieval.documents.release_logs import RELEASE_LOGS, is_release_log
 from structformer.retrieval.documents.translations import TRANSLATIONS, TranslationFinder
-from structformer.retrieval.documents.units import IndexedDocuments, Units, corpus_units, document_writer, unit_writer
+from structformer.retrieval.documents.units import DOCUMENTS, UNITS, IndexedDocuments, TableWriter, Units, shard_units
 from structformer.retrieval.index import FORMAT_VERSION, vector_files
 from structformer.retrieval.learning.structure import IndexStructure
 from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, journals, make_vectors
@@ -96,8 +96,10 @@ def build_index(
         metadata, copies = MetadataWriter(folder), CopyFinder()
         logs: list[bool] = []
         translations = TranslationFinder(languages.codes)
-        with unit_writer(folder) as units, document_writer(folder) as documents:
-            for number, (document, its_units) in enumerate(corpus_units(corpus, graph), 1):
+        tables = folder / "units.arrow", folder / "documents.arrow"
+        indexed_texts = (each for shard in range(len(corpus.shards)) for each in shard_units(corpus, graph, shard))
+        with TableWriter(tables[0], UNITS) as units, TableWriter(tables[1], DOCUMENTS) as documents:
+            for number, (document, its_units) in enumerate(indexed_texts, 1):
                 translations.add(document, len(its_units))  # before a guess is added to its metadata
                 its_language = languages.codes[0]
                 if len(languages.codes) > 1:
@@ -113,7 +115,7 @@ def build_index(
                 if progress:
                     progress("words", number, corpus.document_count)
         lexical.close()
-        indexed = Units(folder / "units.arrow"), IndexedDocuments(folder / "documents.arrow")
+        indexed = Units(tables[0]), IndexedDocuments(tables[1])
         first = copies.first_of_each(indexed[0])
         np.save(folder / COPIES, first)
         np.save(folder / RELEASE_LOGS, np.array(logs, bool))

@@ -29,7 +29,8 @@ _STAGE = re.compile(
 def parse_pipeline(text: str) -> Pipeline:
     """A pipeline from its written form, or from a TOML file whose path is given. Raises UsageError naming the stage."""
     if text.strip().endswith(".toml"):
-        return read_pipeline(Path(text.strip()))
+        path = Path(text.strip())
+        return pipeline_of(read_toml(path).get("stages"), str(path))
     stages: list[Stage] = []
     for part in text.split(">>"):
         found = _STAGE.fullmatch(part)
@@ -51,11 +52,6 @@ def parse_pipeline(text: str) -> Pipeline:
         model = found["short"] or found["double"] or found["single"] or found["bare"]
         stages.append(make_stage(found["name"], model, **options))
     return Pipeline(tuple(stages))
-
-
-def read_pipeline(path: Path) -> Pipeline:
-    """Read [[stages]] tables, each with `stage`, maybe `model`, and options. Raises UsageError naming the file."""
-    return pipeline_of(read_toml(path).get("stages"), str(path))
 
 
 def pipeline_of(tables: Any, where: str) -> Pipeline:

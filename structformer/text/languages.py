@@ -65,20 +65,17 @@ def declared_variant(declared: str | None) -> str:
     code = declared_code(declared)
     if code not in _VARIANTS:
         return code
-    return "-".join([code, *map(_subtag, _tag(declared).split("-")[1:])])
+    parts = (
+        part.title() if len(part) == _SCRIPT else part.upper() if len(part) == _REGION else part.lower()
+        for part in _tag(declared).split("-")[1:]
+    )
+    return "-".join([code, *parts])
 
 
 def _tag(declared: str | None) -> str:
     """Return what is declared, if it may be a language's tag, else ""."""
     tag = (declared or "").partition(".")[0].strip().replace("_", "-")  # "de_DE.UTF-8"
     return tag if _TAG.fullmatch(tag) else ""
-
-
-def _subtag(part: str) -> str:
-    """Return a part of a tag as people write it."""
-    if len(part) == _SCRIPT:
-        return part.title()
-    return part.upper() if len(part) == _REGION else part.lower()
 
 
 def told_among(text: str, among: Collection[str] = (), *, surely: float = _SURELY_ONE) -> str:

@@ -16,7 +16,7 @@ from structformer.graph.incoming import NOWHERE
 from structformer.ingestion import ingest
 from structformer.retrieval.documents import metadata
 from structformer.retrieval.documents.metadata import Facet, MetadataTable, MetadataWriter, open_facets
-from structformer.retrieval.documents.units import IndexedDocument, IndexedDocuments, document_writer
+from structformer.retrieval.documents.units import DOCUMENTS, IndexedDocument, IndexedDocuments, TableWriter
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.retriever import Retriever
@@ -211,7 +211,7 @@ def written(folder: Path, documents: list[IndexedDocument]) -> tuple[MetadataTab
     for name in (metadata.TABLE, metadata.FACETS, "documents.arrow"):
         (folder / name).unlink(missing_ok=True)
     writer = MetadataWriter(folder)
-    with document_writer(folder) as table:
+    with TableWriter(folder / "documents.arrow", DOCUMENTS) as table:
         for document in documents:
             table.add(document)
             writer.add(document)

@@ -15,14 +15,13 @@ import pyarrow as pa
 
 from structformer.corpus import Corpus
 from structformer.corpus.rows import kept_metadata
-from structformer.corpus.site import Site
 from structformer.document import Document
 from structformer.graph import ReferenceGraph
 from structformer.storage.files import read_errors
 from structformer.text.overview import overview
 from structformer.text.passages import NO_PROSE, Passage, Stretch, prose_of, section_passages, with_path
 
-_UNITS = pa.schema(
+UNITS = pa.schema(
     [
         ("document", pa.int32()),
         ("section", pa.int32()),
@@ -35,7 +34,7 @@ _UNITS = pa.schema(
         ("no_prose", pa.list_(pa.int32())),
     ]
 )
-_DOCUMENTS = pa.schema(
+DOCUMENTS = pa.schema(
     [("id", pa.string()), ("title", pa.string()), ("overview", pa.string()), ("metadata", pa.string())]
 )
 _BATCH_ROWS = 1024
@@ -134,22 +133,6 @@ def document_units(
             )
 
 
-def indexed_document(document: Document, site: Site) -> IndexedDocument:
-    """Return what the index keeps of a document beside its units. site: where it is read."""
-    values = kept_metadata(document.metadata)  # of an earlier version's corpus too
-    if document.language:
-        values["language"] = document.language
-    if url := site.address(document):
-        values["url"] = url
-    return IndexedDocument(document.id, document.title, overview(document), json.dumps(values, ensure_ascii=False))
-
-
-def corpus_units(corpus: Corpus, graph: ReferenceGraph | None) -> Iterator[tuple[IndexedDocument, list[Unit]]]:
-    """Yield each document with its units, in document order."""
-    for shard in range(len(corpus.shards)):
-        yield from shard_units(corpus, graph, shard)
-
-
 def shard_units(
     corpus: Corpus, graph: ReferenceGraph | None, shard: int
 ) -> Iterator[tuple[IndexedDocument, list[Unit]]]:
@@ -159,7 +142,14 @@ def shard_units(
     for number, document in enumerate(corpus.shard_documents(shard), corpus.starts[shard]):
         if title := navigation.other_title(document):  # the navigation is a page of links, too
             incoming[number, 0] = [title, *incoming.get((number, 0), ())]
-        yield indexed_document(document, site), list(document_units(document, number, incoming))
+        values = kept_metadata(document.metadata)  # of an earlier version's corpus too
+        if document.language:
+            values["language"] = document.language
+        if url := site.address(document):
+            values["url"] = url
+        metadata = json.dumps(values, ensure_ascii=False)
+        indexed = IndexedDocument(document.id, document.title, overview(document), metadata)
+        yield indexed, list(document_units(document, number, incoming))
 
 
 class TableWriter:
@@ -186,16 +176,6 @@ class TableWriter:
     def __exit__(self, *raised: object) -> None:
         self._flush()
         self._writer.close()
-
-
-def unit_writer(folder: Path) -> TableWriter:
-    """Writes an index's units."""
-    return TableWriter(folder / "units.arrow", _UNITS)
-
-
-def document_writer(folder: Path) -> TableWriter:
-    """Writes an index's documents."""
-    return TableWriter(folder / "documents.arrow", _DOCUMENTS)
 
 
 class _Table:

@@ -118,7 +118,10 @@ class TokenWriter:
         """Return vectors of texts, whose token vectors are kept."""
 
         def see(place: int, hidden: Vectors) -> None:
-            body = _in_bytes(projected(hidden, self._axes)).tobytes()
+            # Of unit length, on 8 bits, each in a unit of its own: only its direction is kept.
+            directions = projected(hidden, self._axes)
+            most = np.abs(directions).max(1, keepdims=True, initial=1e-9)
+            body = np.rint(directions * (127 / most)).astype(np.int8).tobytes()
             count = len(body) // self._wide
             self._journal.seek(0, 2)
             self._places[digests[place]] = (self._journal.tell() + _RECORD.size, count)
@@ -197,13 +200,6 @@ def encoded_queries(encoder: Any, look: SecondLook | None, queries: Sequence[str
 def projected(hidden: Vectors, axes: Vectors) -> Vectors:
     """Return (tokens, DIMENSIONS) float32, unit length, of (tokens, hidden) vectors."""
     return _unit(product(np.ascontiguousarray(hidden, np.float32), axes))
-
-
-def _in_bytes(vectors: Vectors) -> Tokens:
-    """Return vectors of unit length on 8 bits, each in a unit of its own: only its direction is kept."""
-    most = np.abs(vectors).max(1, keepdims=True, initial=1e-9)
-    tokens: Tokens = np.rint(vectors * (127 / most)).astype(np.int8)
-    return tokens
 
 
 def _unit(vectors: Vectors) -> Vectors:

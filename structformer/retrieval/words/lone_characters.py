@@ -62,9 +62,9 @@ class LoneCharacters:
                 scores.append(weight * idf(count, self._searcher.num_docs) * saturation(frequency, length, average))
         return max(scores) + _OTHERS * (sum(scores) - max(scores))
 
-    def is_in(self, field: str, characters: Collection[str]) -> bool:
-        """Whether any text's field has one of the characters."""
-        return any(self._asked(field, character).texts for character in characters)
+    def are_in_text(self, characters: Collection[str]) -> bool:
+        """Whether any text has one of the characters."""
+        return any(self._asked("text", character).texts for character in characters)
 
     def _any(self, field: str, character: str) -> tantivy.Query:
         return tantivy.Query.regex_query(self._schema, field, f"{character}.?|.{character}")

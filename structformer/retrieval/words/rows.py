@@ -211,9 +211,8 @@ class Rows:
         if documents is not None:
             return bool(self.search(word, 1, documents, {"text": 1.0}))
         terms = query_terms(self.analyzer, word)
-        return any(self.searcher.doc_freq("text", term) for term in terms) or self.lone.is_in(
-            "text", lone_characters(word)
-        )
+        in_words = any(self.searcher.doc_freq("text", term) for term in terms)
+        return in_words or self.lone.are_in_text(lone_characters(word))
 
     def at_place(self, place: str) -> list[int]:
         """Return the rows of a path, file name or address, in order."""
