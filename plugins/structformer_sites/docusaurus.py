@@ -44,21 +44,21 @@ def _read(name: str, text: str) -> SiteFacts:
     if name in _SIDEBARS:
         return SiteFacts(rule=BARE, pages=("docs", ""))
     settings = load(name, text, _CONFIG)
-    docs = next((docs for each in (settings, *objects(text)) if (docs := _docs(each))), dict[str, Any]())
+    written = (settings, *objects(text))
+    docs = next((docs for each in written if (docs := _docs(each))), dict[str, Any]())
     within = docs.get("routeBasePath")
     within = (within if isinstance(within, str) else "docs").strip("/")
-    listed = (each.get("versions") for each in objects(text))
+    listed = (each.get("versions") for each in written)
     versions = [_CURRENT, *_texts(next((each for each in listed if isinstance(each, list)), None))]
     paths = {_CURRENT: "next", text_of(docs.get("lastVersion")) or versions[:2][-1]: ""}
+    languages = _texts(path_in(settings, "i18n", "locales"))
     elsewhere: list[tuple[str, str]] = []
     for version in versions:
         own, name = path_in(docs, "versions", version, "path"), "" if version == _CURRENT else f"version-{version}"
         path = own if isinstance(own, str) else paths.get(version, version)
         place = "".join(f"{part}/" for part in (within, path.strip("/")) if part)
         elsewhere.append((f"{_RELEASED}/{name}/", place))
-        folder = f"{_PLUGIN}docs/{name or _CURRENT}/"
-        languages = _texts(path_in(settings, "i18n", "locales"))
-        elsewhere += [(f"i18n/{each}/{folder}", f"{each}/{place}") for each in languages]
+        elsewhere += [(f"i18n/{each}/{_PLUGIN}docs/{name or _CURRENT}/", f"{each}/{place}") for each in languages]
     return SiteFacts(
         address(settings.get("url"), settings.get("baseUrl", "/")),
         BARE,

@@ -176,8 +176,10 @@ def test_versions_and_languages_of_docusaurus_have_their_addresses(tmp_path, opt
         (tmp_path / "site" / "versions.json").write_text(versions, encoding="utf-8")
     ingest(tmp_path / "site", tmp_path / "w", workers=1)
     corpus = Corpus.open(tmp_path / "w")
-    found = {document.id: corpus.site.address(document) for document in corpus.documents()}
-    assert found == {id: place and f"https://e.org/{place}" for id, place in zip(VERSIONED, [*places, ""], strict=True)}
+    addresses = {document.id: corpus.site.address(document) for document in corpus.documents()}
+    assert addresses == {
+        id: place and f"https://e.org/{place}" for id, place in zip(VERSIONED, [*places, ""], strict=True)
+    }
 
 
 @pytest.mark.parametrize(
