@@ -39,7 +39,7 @@ _SIGNATURE = b"-----BEGIN PGP"
 class AsciiDocFormat:
     """Reads a file, and what it includes, to one Document."""
 
-    # Of a page's source, what is no text: comments, attributes, conditions and the targets of macros.
+    # What is not text in a page's source: comments, attributes, conditions and the targets of macros.
     not_text = re.compile(
         r"^/{4,}\n.*?\n/{4,}$|^//[^\n]*|^:[\w!-]+:[^\n]*|^(?:if|endif|include)\w*::[^\n]*|^\[[^\[\]\n]*\]$",
         re.DOTALL | re.MULTILINE,

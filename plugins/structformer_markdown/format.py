@@ -113,7 +113,7 @@ _NAME_KEYS = ("slug", "permalink", "url", "id", "aliases", "redirect_from")
 class MarkdownFormat:
     """CommonMark + GFM, front matter, raw HTML, footnotes, definition lists, attribute lists, wiki-links."""
 
-    # Of a page's source, what is no text: front matter, comments, tags, addresses, directives and their options.
+    # What is not text in a page's source: front matter, comments, tags, addresses, directives and their options.
     not_text = re.compile(
         r"\A(---|\+\+\+)\n.*?\n\1\n|<(script|style)\b.*?</\2>|<!--.*?-->|<[^<>\n]*>|\]\([^()\n]*\)|\{[{%].*?[%}]\}|^[ \t]*import [^\n]*$"
         r"|^:::+[^\n]*(?:\n[ \t]{4,}[^\n]*)*",

@@ -17,7 +17,7 @@ from structformer_org.including import TITLED, included_whole, lines_of
 class OrgFormat:
     """Reads a file, and what it includes, to one Document."""
 
-    # Of a page's source, what is no text: comments, keywords, drawers.
+    # What is not text in a page's source: comments, keywords, drawers.
     not_text = re.compile(
         r"^[ \t]*#(?:[ \t][^\n]*|\+(?!begin|end)[^\n]*)$|^[ \t]*:PROPERTIES:\n.*?^[ \t]*:END:$",
         re.DOTALL | re.MULTILINE | re.IGNORECASE,

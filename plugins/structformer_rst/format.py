@@ -82,7 +82,7 @@ _CATALOGUE = re.compile(r'^msgid "', re.MULTILINE)  # of translations (gettext),
 class RstFormat:
     """Sections, targets, references and text, of plain reStructuredText and of documentation's."""
 
-    # Of a page's source, what is no text: comments, the first lines of directives and their options, roles, addresses.
+    # What is not text in a page's source: comments, the first lines of directives and their options, roles, addresses.
     not_text = re.compile(
         r"^\.\. (?![a-z-]+::)[^\n]*(?:\n[ \t]+[^\n]*)*|^[ \t]*\.\. [^\n]*\n(?:[ \t]+:[^\n]*\n)*|:[\w-]+:`|<[^<>\n]*>`",
         re.MULTILINE,

@@ -43,7 +43,7 @@ def _check_namespaces(text: str) -> None:
 class WikitextFormat:
     """Pages, dumps and WikiExtractor output."""
 
-    # Of a page's source, what is no text: comments, tags, templates, the targets of links.
+    # What is not text in a page's source: comments, tags, templates, the targets of links.
     not_text = re.compile(r"<!--.*?-->|<ref\b.*?</ref>|\{\{[^{}]*\}\}|<[^<>]*>|\[\[[^\[\]|]*\|", re.DOTALL)
 
     name = "wikitext"
