@@ -34,9 +34,7 @@ _DOCS = field_docs("sampling.example", "SamplingOptions")
 
 def task_names() -> list[str]:
     """Return the names of all tasks."""
-    from structformer.sampling.tasks import tasks
-
-    return list(tasks())
+    return [name for name, _ in listed_tasks()["Tasks"]]
 
 
 def listed_tasks() -> dict[str, list[tuple[str, str]]]:
@@ -135,9 +133,8 @@ def command(
         from structformer.models.attention import AttentionWeights
         from structformer.models.base import resolve_base_model
 
-        weights = AttentionWeights(
-            resolve_base_model(attention_model, "cross-encoder").location, Workspace(workspace).cache
-        )
+        base = resolve_base_model(attention_model, "cross-encoder")
+        weights = AttentionWeights(base.location, Workspace(workspace).cache)
     request = SampleRequest(tuple(names), options, seed, held_out=held_out, weights=weights)
     if any(given.values()):
         asking = [task.prepare for task in chosen_tasks(names) if task.prepare]
@@ -178,8 +175,7 @@ def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: P
             asked = "(the same)" if place and query == example.queries[0] else printable(textwrap.shorten(query, 110))
             out.result(f" {'-' if place else '+'} query    {asked}")
             out.result(f"   document {printable(textwrap.shorten(document, 110))}")
-    share = samples.manifest["held_out"]
-    if share:
+    if share := samples.manifest["held_out"]:
         out.say(f"\n{share:.0%} of the documents are held out for `structformer evaluate --held-out-structure`")
     flags, beside = other_flags(workspace, samples.manifest)
     if beside:
@@ -190,14 +186,12 @@ def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: P
 
 def _training_flags(tasks: Sequence[str], flags: str) -> str:
     """Return how `train` takes Examples of these tasks: by a recipe of them with the same options, or by a mix."""
-    from structformer.extras import TORCH, are_installed
     from structformer.sampling import DEFAULT_TASKS
     from structformer.sampling.sets import as_flags
+    from structformer.training.recipes import recipe_names, training_options
 
     mix = "" if set(tasks) == set(DEFAULT_TASKS) else f"--task-mix {','.join(tasks)} "
-    if mix and are_installed(*TORCH):  # recipes are read with the training, which needs it
-        from structformer.training.recipes import recipe_names, training_options
-
+    if mix:
         for name, options in ((each, training_options(each, {})) for each in recipe_names()):
             alike = sorted(as_flags(options.sampling).split()) == sorted(flags.split())
             if alike and set(options.mix or ()) == set(tasks):

@@ -221,7 +221,8 @@ def command(
     check_corpus(workspace, settings, recipe=recipe, resume=resume)
     from structformer.query_side import train
     from structformer.sampling.request import parse_mix
-    from structformer.training import training_options, unfinished_options
+    from structformer.training.recipes import training_options
+    from structformer.training.run.unfinished import unfinished_options
 
     chosen.update(ranker=ranker, side=side, mix=parse_mix(task_mix) if task_mix else None)
     options = training_options(recipe, chosen, settings)

@@ -16,7 +16,7 @@ from structformer.cli.common import Output
 from structformer.cli.progress import duration
 
 if TYPE_CHECKING:
-    from structformer.training import Listener, TrainingPlan, TrainingResult, TrainingStep
+    from structformer.training.options import Listener, TrainingPlan, TrainingResult, TrainingStep
 
 _LINES = 10  # that a whole run prints where there is no terminal
 _SMOOTHING = 0.9

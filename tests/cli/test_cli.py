@@ -306,6 +306,17 @@ def test_a_lexical_search_needs_neither_torch_nor_pandas(workspace):
     assert "Knots > Bowline" in found.stdout
 
 
+def test_samples_are_drawn_and_their_recipe_is_named_without_torch(workspace):
+    asked = ["sample", "--tasks", "ict,bfs,wlp", "-w", str(workspace)]
+    code = (
+        f"import sys\nfrom structformer.cli.main import main\ntry: main({asked!r})\n"
+        "except SystemExit as e: assert e.code in (0, None), e.code\nassert 'torch' not in sys.modules\n"
+    )
+    drawn = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert drawn.returncode == 0, drawn.stderr
+    assert f"next: structformer train -w {workspace} --recipe ict\n" in drawn.stderr
+
+
 def test_every_command_has_help_with_the_common_options(run):
     for command in (
         "ingest",
