@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 import torch
+from structformer.errors import UsageError
 from structformer.models import BiEncoder, RankerOptions
 from structformer.sampling import Example
 from structformer.training import (
@@ -55,6 +56,9 @@ class DecoderObjective(CondenserObjective):
 
     def __init__(self, ranker: Any, options: ObjectiveOptions, *, head: MaskedHead | None = None, teacher: Any = None):
         super().__init__(ranker, options, head=head, teacher=teacher)
+        words, width = ranker.model.get_input_embeddings().weight.shape[1], ranker.model.config.hidden_size
+        if words != width:
+            raise UsageError(f"the loss {options.loss} needs words as wide as the base's layers: {width}, not {words}")
         self._masker = Masker(ranker.tokenizer, whole_words=options.whole_words, share=ENCODER_SHARE)
         own = getattr(ranker.model, "embeddings", None)
         self.places = None
@@ -81,11 +85,10 @@ class RetroMAEObjective(DecoderObjective):
     highest score among the encoder's tokens but [CLS], summed over the text's distinct tokens and divided by its
     number of tokens.
 
-    Source: RetroMAE, section 3, arXiv 2205.12035; DupMAE, arXiv 2211.08769. As in the released code, which decides
-    where the papers leave a choice: the shares of 30 and 50 %, the weight of the bag of words and its division by the
-    length (the paper adds up plain sums), its scores by the head for masked words, the queries' layer norm that DupMAE
-    has and RetroMAE has not, [SEP] seen everywhere and never guessed. Not as there: that code hides exactly half of
-    the tokens, as whole words, by at most 256 sets that the places share; here each place draws every token for itself.
+    Source: RetroMAE, section 3, arXiv 2205.12035; DupMAE, arXiv 2211.08769. From the released code: the shares of 30
+    and 50 %, the bag of words' weight, scores (by the head for masked words) and division by the length (the paper adds
+    up plain sums), the queries' layer norm (DupMAE alone), [SEP] seen everywhere and never guessed. That code hides
+    exactly half of the tokens, as whole words, by at most 256 sets; here each place draws every token for itself.
     """
 
     file = "retromae_head.safetensors"
@@ -172,8 +175,7 @@ class CoTMAEObjective(DecoderObjective):
 
     Source: CoT-MAE, section 3, arXiv 2208.07670, and its released code: 30 % of the tokens are masked for the encoder
     and, drawn apart, 45 % for the decoder, whose words are the encoder's embeddings. Not as there: a long text is cut
-    behind, not at random, and no near spans overlap. A text in several pairs of a step, as the same
-    words twice are, learns from one of the others.
+    behind, no near spans overlap, and a text that is in several pairs of a step learns from one of the others.
     """
 
     file = "cotmae_head.safetensors"
@@ -238,7 +240,5 @@ def original(batch: TokenBatch) -> torch.Tensor:
 
 def _others(places: Mapping[str, torch.Tensor]) -> dict[int, int]:
     """Return the other text of each text's pair; of one that is in several pairs the last one's."""
-    partners: dict[int, int] = {}
-    for first, second in zip(places["queries"].tolist(), places["documents"].tolist(), strict=True):
-        partners |= {first: second, second: first}
-    return partners
+    pairs = zip(places["queries"].tolist(), places["documents"].tolist(), strict=True)
+    return {text: other for pair in pairs for text, other in (pair, pair[::-1])}

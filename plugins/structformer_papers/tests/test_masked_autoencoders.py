@@ -28,6 +28,8 @@ from transformers import (
     BertConfig,
     BertModel,
     BertTokenizer,
+    ElectraConfig,
+    ElectraModel,
     ModernBertConfig,
     ModernBertModel,
     PreTrainedModel,
@@ -60,6 +62,8 @@ def encoder(base: str, words: int) -> PreTrainedModel:
     """Random weights. ModernBERT's has no embeddings of places: its layers turn vectors by them."""
     if base == "bert":
         return BertModel(BertConfig(vocab_size=words, initializer_range=0.3, **SIZES))
+    if base == "electra":
+        return ElectraModel(ElectraConfig(vocab_size=words, embedding_size=8, **SIZES))
     special = {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
     return ModernBertModel(ModernBertConfig(vocab_size=words, local_attention=8, **SIZES, **special))
 
@@ -337,16 +341,34 @@ def test_dupmae_goes_on_with_retromaes_decoder(tmp_path):
     torch.testing.assert_close(after, before, atol=1e-6, rtol=0)
 
 
+def saved_base(folder: Path, base: str) -> Path:
+    """Save an encoder of random weights with a tokenizer of the pages' words."""
+    pieces = sorted({each.strip(".,-#[]()*/") for each in " ".join(PAGES.values()).lower().split()} - {""})
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in dict.fromkeys([*WORDS, *pieces])))
+    tokenizer = BertTokenizer(vocab=str(folder / "vocab.txt"))
+    for saved in (encoder(base, len(tokenizer)), tokenizer):
+        saved.save_pretrained(folder / base)
+    return folder / base
+
+
+@pytest.mark.parametrize("recipe", [*MADE, "condenser"])
+def test_word_vectors_narrower_than_the_layers_train_condenser_alone(tmp_path, recipe):
+    ingest(write_pages(tmp_path / "pages", PAGES), tmp_path / "w", workers=1)
+    small = {**SMALL, "base_model": str(saved_base(tmp_path, "electra"))}
+    del small["size"]
+    options = training_options(recipe, small, SETTINGS)
+    if recipe in MADE:
+        with pytest.raises(UsageError, match=f"the loss {recipe} needs words as wide as the base's layers: 16, not 8"):
+            train(tmp_path / "w", options)
+    else:
+        head = load_file(train(tmp_path / "w", options).folder / "condenser_head.safetensors")
+        assert head["head.dense.weight"].shape == (8, 16)
+
+
 @pytest.mark.parametrize("recipe", [*MADE, "condenser", "cocondenser"])
 def test_a_recipe_trains_a_modernbert_and_goes_on_with_its_decoder(tmp_path, recipe):
     ingest(write_pages(tmp_path / "pages", PAGES), tmp_path / "w", workers=1)
-    words = " ".join(PAGES.values()).lower().split()
-    pieces = sorted({each.strip(".,-#[]()*/") for each in words} - {""})
-    (tmp_path / "vocab.txt").write_text("".join(f"{word}\n" for word in dict.fromkeys([*WORDS, *pieces])))
-    its = BertTokenizer(vocab=str(tmp_path / "vocab.txt"))
-    for saved in (encoder("modernbert", len(its)), its):
-        saved.save_pretrained(tmp_path / "modern")
-    small = {**SMALL, "base_model": str(tmp_path / "modern"), "learning_rate": 1e-9}
+    small = {**SMALL, "base_model": str(saved_base(tmp_path, "modernbert")), "learning_rate": 1e-9}
     del small["size"]
     first = train(tmp_path / "w", training_options(recipe, small, SETTINGS)).folder
     again = {**small, "base_model": str(first)}

@@ -108,14 +108,14 @@ def _is_unspaced(token: str, *, in_bytes: bool) -> bool:
 
 
 class MaskedHead(torch.nn.Module):
-    """BERT's head over token vectors: dense, GELU, layer norm, the word embeddings as output weights, a bias."""
+    """BERT's head over token vectors: dense, GELU, layer norm, the word embeddings as output weights, a bias. The dense
+    layer brings the vectors to the width of the embeddings, which ELECTRA-small and ALBERT have narrower."""
 
     def __init__(self, embeddings: torch.nn.Module, width: int) -> None:
         super().__init__()
-        self.dense = torch.nn.Linear(width, width)
-        self.norm = torch.nn.LayerNorm(width, eps=1e-12)
-        weight = embeddings.weight
-        assert isinstance(weight, torch.Tensor)
+        weight = cast(torch.Tensor, embeddings.weight)
+        self.dense = torch.nn.Linear(width, weight.shape[1])
+        self.norm = torch.nn.LayerNorm(weight.shape[1], eps=1e-12)
         self.bias = torch.nn.Parameter(torch.zeros(weight.shape[0]))
         self._embeddings = (embeddings,)  # in a tuple, so that the shared weights are not registered twice
 
