@@ -314,7 +314,7 @@ def test_samples_are_drawn_and_their_recipe_is_named_without_torch(workspace):
     )
     drawn = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert drawn.returncode == 0, drawn.stderr
-    assert f"next: structformer train -w {workspace} --recipe ict\n" in drawn.stderr
+    assert f"next: structformer train -w {workspace} --recipe ict\n" in drawn.stdout
 
 
 def test_every_command_has_help_with_the_common_options(run):
