@@ -12,14 +12,12 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
 import numpy as np
-import psutil
 import pytest
 import torch
 from accelerate import Accelerator
@@ -28,6 +26,7 @@ from structformer import Corpus, Retriever, train
 from structformer.cli.main import main
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.evaluation.judgements import read_judgements
+from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.kinds import imported, ranker_kind
@@ -47,7 +46,8 @@ from structformer.training.run.process_turns import Turns
 from structformer.workspace import Workspace
 
 from boats import TINY, TOPICS, boats
-from conftest import writes_little
+from conftest import write_pages, writes_little
+from processes import Ranks, begin, structformer, torchrun
 
 resource = pytest.importorskip("resource", reason="limits of a process need a POSIX system")
 
@@ -61,16 +61,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return boats(tmp_path_factory.mktemp("corpus"))
 
 
-def structformer(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "structformer", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
-
-
 def digest(folder: Path) -> str:
     return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
@@ -80,20 +70,14 @@ def losses(folder: Path) -> list[dict[str, float]]:
 
 
 def test_a_killed_run_resumes_to_the_same_weights(corpus, run):
-    flags = ["train", "-w", corpus, *FLAGS, "--max-steps", 25, "--save-steps", 1]
+    flags = ["train", "-w", corpus, *FLAGS, "--max-steps", 14]
     assert run(*flags, "--name", "whole").code == 0
-    process = subprocess.Popen(
-        [sys.executable, "-m", "structformer", *map(str, flags), "--name", "killed"],
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    process = begin("-m", "structformer", *flags, "--save-steps", 1, "--name", "killed")
     checkpoints = corpus / "checkpoints" / "killed"
     deadline = time.monotonic() + 120
     while not any(checkpoints.glob("step-0000000[3-9]")) and time.monotonic() < deadline:
         time.sleep(0.002)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    assert process.kill() == -signal.SIGKILL
     assert Checkpoints(checkpoints).newest() is not None
     resumed = run("train", "--resume", "--name", "killed", "-w", corpus)  # its options come from the run itself
     assert resumed.code == 0, resumed.err
@@ -216,15 +200,10 @@ def test_a_loss_that_is_no_number_names_its_example_and_keeps_the_last_checkpoin
 
 
 def test_a_file_that_cannot_grow_is_a_message_not_a_traceback(corpus, run):
-    def limit() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(
-            resource.RLIMIT_FSIZE, (200_000, 200_000)
-        )  # as a full disk would, it fails in the middle of the weights
-
+    limits = {resource.RLIMIT_FSIZE: 200_000}  # as a full disk would, it fails in the middle of the weights
     run("train", "-w", corpus, *FLAGS, "--max-steps", 1, "--name", "before")  # the random weights are there now
     flags = [*FLAGS, "--max-steps", 2, "--save-steps", 1, "--name", "full"]
-    failed = structformer("train", "-w", corpus, *flags, preexec_fn=limit, env=writes_little())
+    failed = structformer("train", "-w", corpus, *flags, limits=limits, env=writes_little())
     assert failed.returncode == 1
     assert "the checkpoint of step 1 could not be saved" in failed.stderr
     assert "make room there, then run `structformer train --resume`" in failed.stderr
@@ -247,6 +226,18 @@ fsdp_config:
   fsdp_transformer_layer_cls_to_wrap: BertLayer
   fsdp_reshard_after_forward: true
 """
+# What `accelerate launch` makes of it.
+OF_FSDP = {
+    "ACCELERATE_MIXED_PRECISION": "no",
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+    "FSDP_CPU_RAM_EFFICIENT_LOADING": "true",
+    "FSDP_RESHARD_AFTER_FORWARD": "true",
+    "FSDP_SYNC_MODULE_STATES": "true",
+    "FSDP_TRANSFORMER_CLS_TO_WRAP": "BertLayer",
+    "FSDP_USE_ORIG_PARAMS": "true",
+    "FSDP_VERSION": "2",
+}
 
 
 # Accelerate gives processes without GPUs DDP whatever its settings say, so they are given FSDP here.
@@ -280,26 +271,32 @@ main(["train", *sys.argv[1:]])
 def on_one_process(run, launcher: str, *flags: object) -> None:
     """`structformer train` with a chunk for each of the two."""
     with pytest.MonkeyPatch.context() as patched:
-        if launcher == "fsdp":  # a chunk in one batch, as those of FSDP take it: dropout is drawn for batches
+        if launcher != "ddp":  # a chunk in one batch, as those of FSDP take it: dropout is drawn for batches
             patched.setattr(trainer, "fitted", lambda objective, **_: replace(objective.batching, whole=True))
         assert run("train", *flags, "--accumulation", 2, "--name", "one").code == 0
 
 
 def on_two_processes(tmp_path: Path, launcher: str, *flags: object) -> subprocess.CompletedProcess[str]:
-    """`structformer train` on two processes."""
+    """`structformer train` on two processes, by `accelerate launch` itself where that is the launcher."""
     (tmp_path / "fsdp.yaml").write_text(FSDP)
     (tmp_path / "sharded.py").write_text(SHARDED)
-    begun = {
-        "ddp": ["torch.distributed.run", "--nproc_per_node", 2, "--master_port", 29641, "-m", "structformer", "train"],
-        "fsdp": ["accelerate.commands.launch", "--config_file", tmp_path / "fsdp.yaml", tmp_path / "sharded.py"],
-    }[launcher]
-    command = [sys.executable, "-m", *map(str, [*begun, *flags])]
+    if launcher == "ddp":
+        return torchrun(2, "-m", "structformer", "train", *flags)
+    if launcher == "fsdp":
+        return torchrun(2, tmp_path / "sharded.py", *flags, env={**os.environ, **OF_FSDP})
+    launch = ["-m", "accelerate.commands.launch", "--config_file", tmp_path / "fsdp.yaml", tmp_path / "sharded.py"]
+    command = [sys.executable, *map(str, [*launch, *flags])]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
     ("ranker", "launcher"),
-    [("bi-encoder", "ddp"), ("cross-encoder", "ddp"), ("bi-encoder", "fsdp"), ("cross-encoder", "fsdp")],
+    [
+        ("bi-encoder", "ddp"),
+        ("cross-encoder", "ddp"),
+        ("bi-encoder", "fsdp"),
+        ("cross-encoder", "accelerate launch"),
+    ],
 )
 def test_two_processes_do_what_one_with_twice_the_accumulation_does(corpus, tmp_path, run, ranker, launcher):
     flags = ["-w", corpus, *FLAGS, "--ranker", ranker, "--max-steps", 6]
@@ -386,13 +383,11 @@ main(["train", *sys.argv[1:]])
 
 def test_processes_wait_for_a_judge_that_takes_longer_than_their_time_limit(corpus, tmp_path):
     (tmp_path / "slow.py").write_text(SLOW_JUDGE)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29643"]
     flags = [*FLAGS, "--ranker", "cross-encoder", "--max-steps", 1, "--eval-steps", 1, "--name", "waited"]
     (tmp_path / "queries.tsv").write_text("1\tmend my mast\n2\tstow the oar\n")
     (tmp_path / "qrels.txt").write_text("1 0 mast.md 1\n2 0 oar.md 1\n")
     judged = ["--dev-queries", tmp_path / "queries.tsv", "--dev-qrels", tmp_path / "qrels.txt"]
-    command = [*launcher, tmp_path / "slow.py", "-w", corpus, *flags, *judged]
-    both = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    both = torchrun(2, tmp_path / "slow.py", "-w", corpus, *flags, *judged)
     assert both.returncode == 0, both.stderr[-2000:]
     [line] = read_log(corpus / "models" / "waited" / "training.jsonl")
     assert 0 < line["development"] <= 1
@@ -408,10 +403,14 @@ def test_the_chunks_of_a_step_are_its_examples_once(corpus):
             )
 
 
-def test_the_best_of_the_evaluated_checkpoints_is_kept(tmp_path, npm):
-    from structformer.ingestion import ingest
-
-    ingest(npm, tmp_path / "w", format="markdown")
+def test_the_best_of_the_evaluated_checkpoints_is_kept(tmp_path):
+    topics = [f"{side} {topic}" for side in ("port", "lee", "spare", "ancient") for topic in TOPICS]
+    pages = {
+        f"{topic}.md": f"# The {topic}\n\nWhoever has a {topic} on board will know when it was oiled.\n\n"
+        f"## Care\n\nTo clean the {topic} first look at the {topic} closely, then take a cloth.\n"
+        for topic in topics
+    }
+    ingest(write_pages(tmp_path / "pages", pages), tmp_path / "w", workers=1)
     # A rate far too high: the score falls, so that an early step is the best.
     options = replace(TINY, max_steps=9, eval_steps=3, learning_rate=5e-2, warmup=0.0, groups=8, name="best")
     result = train(tmp_path / "w", options)
@@ -666,9 +665,7 @@ def test_two_processes_fine_tune_as_one_with_twice_the_accumulation(corpus, tmp_
     with pytest.raises(SystemExit) as exit:
         main(["finetune", *map(str, flags), "--accumulation", "2", "--name", "tuned-by-one"])
     assert exit.value.code == 0
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29644"]
-    command = [*launcher, "-m", "structformer", "finetune", *map(str, flags), "--name", "tuned-by-two"]
-    two = subprocess.run(command, capture_output=True, text=True, check=False)
+    two = torchrun(2, "-m", "structformer", "finetune", *flags, "--name", "tuned-by-two")
     assert two.returncode == 0, two.stderr[-2000:]
     assert two.stdout.count("saved in") == 1
     logs = [read_log(corpus / "models" / name / "training.jsonl") for name in ("tuned-by-one", "tuned-by-two")]
@@ -697,17 +694,18 @@ except UsageError as error:
 
 def test_the_others_get_what_the_first_process_made_and_its_errors(tmp_path):
     meeting = f"file://{tmp_path}/meeting"
-    with subprocess.Popen([sys.executable, "-c", SECOND, meeting], stdout=subprocess.PIPE, text=True) as second:
-        torch.distributed.init_process_group("gloo", init_method=meeting, world_size=2, rank=0)
-        try:
-            turns = Turns(SimpleNamespace(is_main_process=True, num_processes=2))
-            assert turns.made_by_first(lambda: ["mast"]) == ["mast"]
-            with pytest.raises(UsageError, match="no such file"):
-                turns.made_by_first(_refused)
-            printed = second.communicate(timeout=60)[0]  # who leaves first may fell the other
-        finally:
-            torch.distributed.destroy_process_group()
-    assert (printed, second.returncode) == ("['mast']\nno such file\n", 0)
+    second = begin("-c", SECOND, meeting)
+    torch.distributed.init_process_group("gloo", init_method=meeting, world_size=2, rank=0)
+    try:
+        turns = Turns(SimpleNamespace(is_main_process=True, num_processes=2))
+        assert turns.made_by_first(lambda: ["mast"]) == ["mast"]
+        with pytest.raises(UsageError, match="no such file"):
+            turns.made_by_first(_refused)
+        done = second.done(timeout=60)  # who leaves first may fell the other
+    finally:
+        second.kill()
+        torch.distributed.destroy_process_group()
+    assert (done.stdout, done.returncode) == ("['mast']\nno such file\n", 0)
 
 
 def _refused() -> None:
@@ -820,8 +818,6 @@ def test_how_texts_are_batched_changes_no_loss(corpus, ranker):
     ],
 )
 def test_tiny_corpora_get_a_message(tmp_path, run, pages, message):
-    from conftest import write_pages
-
     write_pages(tmp_path / "pages", pages)
     assert run("ingest", tmp_path / "pages", "-w", tmp_path / "w").code == 0
     done = run("train", "-w", tmp_path / "w", *FLAGS, "--max-steps", 2, "--task-mix", "srr,rwi,ltm")
@@ -839,9 +835,6 @@ def test_a_model_that_does_not_fit_is_a_message(corpus, tmp_path):
 
 
 def test_running_out_of_memory_says_what_to_make_smaller(corpus):
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_DATA, (1_600_000_000, 1_600_000_000))
-
     flags = [
         "--base-model",
         "scratch",
@@ -856,7 +849,7 @@ def test_running_out_of_memory_says_what_to_make_smaller(corpus):
         "--threads",
         1,
     ]
-    failed = structformer("train", "-w", corpus, *flags, "--name", "big", preexec_fn=limit)
+    failed = structformer("train", "-w", corpus, *flags, "--name", "big", limits={resource.RLIMIT_DATA: 1_600_000_000})
     assert failed.returncode == 1
     assert "out of memory" in failed.stderr
     assert "a smaller --batch" in failed.stderr
@@ -864,8 +857,6 @@ def test_running_out_of_memory_says_what_to_make_smaller(corpus):
 
 
 def test_two_documents_are_enough_for_sentences(tmp_path, run):
-    from conftest import write_pages
-
     text = (
         "The first sentence says something of use. A second one says something else entirely. The third is about boats."
     )
@@ -934,22 +925,15 @@ def test_two_machines_with_folders_of_their_own_do_what_one_does(corpus, tmp_pat
 
 
 def test_a_killed_run_of_two_processes_goes_on_from_its_checkpoint(corpus, run):
-    flags = ["-w", corpus, *FLAGS, "--ranker", "cross-encoder", "--max-steps", 60, "--save-steps", 5]
+    flags = ["-w", corpus, *FLAGS, "--ranker", "cross-encoder", "--max-steps", 24, "--save-steps", 3]
     assert run("train", *flags, "--accumulation", 2, "--name", "calm").code == 0
-    agent = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [*agent, "-m", "structformer", "train", *map(str, flags), "--name", "both", "--resume"]
-    both = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    command = ["-m", "structformer", "train", *flags, "--name", "both", "--resume"]
+    both = Ranks(2, *command)
     deadline = time.monotonic() + 120
     while Checkpoints(corpus / "checkpoints" / "both").newest() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
-    workers = psutil.Process(both.pid).children()
-    os.killpg(both.pid, signal.SIGKILL)
-    both.wait()
-    for worker in workers:  # each is of a session of its own
-        with suppress(psutil.NoSuchProcess):
-            worker.kill()
-    psutil.wait_procs(workers, timeout=30)
-    again = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+        time.sleep(0.01)
+    both.kill()
+    again = torchrun(2, *command)
     assert again.returncode == 0, again.stderr[-2000:]
     assert "going on after step" in again.stdout + again.stderr
     calm, resumed = (load_file(corpus / "models" / name / "model.safetensors") for name in ("calm", "both"))
