@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -30,6 +28,7 @@ from structformer.workspace import Workspace
 
 from boats import TINY, linked_pages
 from conftest import write_pages
+from processes import torchrun
 
 ONE_STEP = replace(TINY, max_steps=1, mix={"srr": 1.0})
 
@@ -158,10 +157,7 @@ main(["train", *sys.argv[1:]])
 def test_processes_wait_for_a_draw_that_takes_longer_than_their_time_limit(workspace, tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     flags = "--base-model scratch --set size=tiny --ranker cross-encoder --task-mix srr"
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29651"]
-    both = subprocess.run(
-        [*launcher, tmp_path / "slow.py", "-w", workspace, *flags.split()], capture_output=True, text=True, check=False
-    )
+    both = torchrun(2, tmp_path / "slow.py", "-w", workspace, *flags.split())
     assert both.returncode == 0, both.stderr[-2000:]
     assert "no Examples yet: drawing them" in both.stderr
     assert both.stdout.count("its Examples are there") == 2
@@ -226,14 +222,8 @@ def test_of_a_machines_processes_the_first_alone_compares_examples_with_their_di
 def test_processes_that_train_together_end_at_a_damaged_part(workspace):
     sample(workspace, ["srr"], workers=1)
     part = damaged_part(workspace)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     flags = "--base-model scratch --set size=tiny --ranker cross-encoder --task-mix srr --max-steps 2 --batch 2"
-    both = subprocess.run(
-        [*launcher, "-m", "structformer", "train", "-w", workspace, *flags.split()],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    both = torchrun(2, "-m", "structformer", "train", "-w", workspace, *flags.split())
     assert both.returncode == 1
     assert f"{part} has changed since it was written: run `structformer sample` again" in both.stderr
     assert not (workspace / "models").exists()

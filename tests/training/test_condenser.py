@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +29,7 @@ from structformer.training.run.option_defaults import load_ranker, make_objectiv
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from conftest import PAGES, write_pages
+from processes import begin
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] anchor boat clean deck engine fender mast sail the wet oar rope knot".split()
 EXAMPLES = [
@@ -191,17 +189,16 @@ def test_two_processes_contrast_with_the_spans_of_both(tmp_path):
     spans = torch.randn(3, 2, 4, generator=torch.Generator().manual_seed(5))
     torch.save(spans, tmp_path / "spans.pt")
     meeting, found = f"file://{tmp_path}/meeting", tmp_path / "found.pt"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    arguments = [sys.executable, "-c", SECOND, meeting, str(tmp_path / "spans.pt"), str(found)]
-    with subprocess.Popen(arguments, env=environment) as second:
-        torch.distributed.init_process_group("gloo", init_method=meeting, world_size=2, rank=0)
-        try:
-            own = spans[:2].clone().requires_grad_()  # the other process has one pair
-            losses = span_contrast(own[:, 0], own[:, 1], torch.tensor([1, 2]), together=True)
-            losses.sum().backward()
-            assert second.wait(60) == 0  # who leaves first may fell the other
-        finally:
-            torch.distributed.destroy_process_group()
+    second = begin("-c", SECOND, meeting, tmp_path / "spans.pt", found)
+    torch.distributed.init_process_group("gloo", init_method=meeting, world_size=2, rank=0)
+    try:
+        own = spans[:2].clone().requires_grad_()  # the other process has one pair
+        losses = span_contrast(own[:, 0], own[:, 1], torch.tensor([1, 2]), together=True)
+        losses.sum().backward()
+        assert second.wait(60) == 0  # who leaves first may fell the other
+    finally:
+        second.kill()
+        torch.distributed.destroy_process_group()
     others, gradient = torch.load(found)
     spans.requires_grad_()
     expected = span_contrast(spans[:, 0], spans[:, 1], torch.tensor([1, 2, 3]))

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
 from structformer import train
@@ -13,6 +9,7 @@ from structformer.errors import UsageError
 from structformer.training import TrainingOptions
 
 from boats import boats
+from processes import begin
 
 SHARE = """
 import sys, torch
@@ -62,15 +59,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize(("kind", "loss"), [("bi-encoder", "infonce"), ("contextual", "insent")])
 def test_two_processes_that_gather_are_one_with_the_whole_batch(kind, loss, base, tmp_path):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", SHARE, kind, loss, base]
-    runs = [
-        subprocess.Popen(
-            [*command, str(tmp_path / f"{rank}.pt"), f"file://{tmp_path}/meeting", str(rank)], env=environment
-        )
-        for rank in (-1, 0, 1)
-    ]
-    assert [run.wait(600) for run in runs] == [0, 0, 0]
+    meeting = f"file://{tmp_path}/meeting"
+    runs = [begin("-c", SHARE, kind, loss, base, tmp_path / f"{rank}.pt", meeting, rank) for rank in (-1, 0, 1)]
+    assert [run.wait() for run in runs] == [0, 0, 0]
     (whole, gradient), (first, own), (second, others) = (torch.load(tmp_path / f"{rank}.pt") for rank in (-1, 0, 1))
     torch.testing.assert_close(torch.cat([first, second]), whole)
     torch.testing.assert_close(own + others, gradient, atol=1e-5, rtol=1e-3)
