@@ -109,6 +109,7 @@ class Bibliography(Part):
         super().__init__(cursor, output)
         self.cited: dict[str, None] = {}
         self.entries: dict[str, Entry] = {}
+        self.missing: list[str] = []  # files of entries that are not there
         self.section: Section | None = None
         self._macros = macros
         self._files = files
@@ -157,8 +158,8 @@ class Bibliography(Part):
         self._cursor.optional()
         for each in keys(self._cursor.argument()):
             taken = self._files(each.strip(), (".bib", ""))
-            if taken is not None:
-                self.entries.update(parse_bibtex(taken[1]))
+            self.entries.update(parse_bibtex(taken[1]) if taken is not None else {})
+            self.missing += [each.strip()] * (taken is None)
 
     def _list(self, name: str) -> None:
         self._resource(name)

@@ -178,6 +178,7 @@ def _references(reader: TexReader, builder: TreeBuilder, files: Any, path: str) 
         )
         reader.read(inside[1] if inside else taken[1], name=taken[0], main=False)
         return
+    reader.warnings.extend(f"\\bibliography{{{name}}}: not found" for name in bibliography.missing)
     keys = bibliography.entries if "*" in bibliography.cited else bibliography.cited
     with builder.marked(MarkKind.LIST):
         for entry in filter(None, map(bibliography.entries.get, keys)):

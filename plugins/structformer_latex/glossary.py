@@ -36,14 +36,13 @@ class Glossary(Part):
 
     def _define(self, command: str) -> None:
         argument, plain = self._cursor.argument, self._output.plain
-        given = self._cursor.optional() if command in ("newacronym", "newabbreviation") else None
+        given = self._cursor.optional() if (is_acronym := command in ("newacronym", "newabbreviation")) else None
         label, fields = argument().strip(), {"longplural": options(given or "").get("longplural", "")}
         if command in ("newglossaryentry", "DeclareAcronym", "longnewglossaryentry"):
             fields |= options(argument())
             if command == "longnewglossaryentry":
                 fields["description"] = argument()
         else:  # acrodef{label}[short]{long}, newacronym[options]{label}{short}{long}
-            is_acronym = command in ("newacronym", "newabbreviation")
             fields |= {"short": argument() if is_acronym else self._cursor.optional() or "", "long": argument()}
         short = next(filter(None, map(fields.get, ("short", "text", "name"))), label)
         values = (short, fields.get("long") or fields.get("first", ""), *(fields.get(key, "") for key in _OTHERS))
@@ -56,14 +55,12 @@ class Glossary(Part):
 
     def _mark(self, command: str) -> None:
         """A term counts as used, or as not used."""
-        term = self._terms.get(self._cursor.argument().strip())
-        if term is not None:
+        if (term := self._terms.get(self._cursor.argument().strip())) is not None:
             term.used = command != "glsreset"
 
     def _use(self, command: str) -> None:
         self._cursor.optional()
-        text = self._printed(command, self._cursor.argument().strip())
-        self._output.builder.text(text)
+        self._output.builder.text(self._printed(command, self._cursor.argument().strip()))
         if command[1:].startswith("ls") and self._cursor.peek() == "[":  # an ending: \gls{api}['s]
             self._output.typeset(self._cursor.optional() or "")
 

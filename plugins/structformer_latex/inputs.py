@@ -14,7 +14,7 @@ from structformer_latex.output import Output, Part
 
 BODY = re.compile(r"\\begin\s*\{document\}")
 # The name of a file without braces, as plain TeX has it; a macro in it begins or continues it: \input \folder/one
-BARE_NAME = re.compile(r"\s*((?:[^\s\\{}%]|\\[a-zA-Z]+)+)")
+BARE_NAME = re.compile(r"\s*((?:[^\s\\{}%]|\\[a-zA-Z]+[ \t]*)+)")
 _AS_IT_STANDS = re.compile(r"\\(?:detokenize|unexpanded|string)\s*\{([^{}]*)\}")
 _MAX_FILES = 2000
 MAX_PACKAGE = 500_000  # characters
@@ -43,6 +43,10 @@ class Inputs(Part):
         self._whole = whole
         self._job = self._job or PurePosixPath(path).stem
         self._taken.add(path)
+
+    def find(self, name: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None:
+        """Find a file by its name, in which macros may be."""
+        return self._files(file_name(name, self._macros, self._job), suffixes)
 
     def _take_in(self, command: str) -> None:
         self._cursor.optional()
@@ -77,11 +81,10 @@ class Inputs(Part):
 
     def _package(self, command: str) -> None:
         options = self._cursor.optional() or ""
-        for name in keys(self._cursor.argument()):
-            name = name.strip()
+        for name in map(str.strip, keys(self._cursor.argument())):
             if name == "babel":
                 self._front_matter.read_language(options)
-            taken = self._files(f"{name}.sty", ("",))
+            taken = self.find(f"{name}.sty", ("",))
             if taken is not None and taken[0] not in self._taken and len(taken[1]) < MAX_PACKAGE:
                 self._taken.add(taken[0])
                 self._output.definitions(taken[1])

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from structformer_latex.commands import MATH, SKIPPED, VERBATIM, by_name
 from structformer_latex.cursor import Cursor
@@ -14,7 +15,7 @@ _EXPL3 = re.compile(r"\\[a-zA-Z]+_[a-zA-Z_]+:[nNVvoxcTFpwDef]+")
 _DIGITS = tuple("0123456789")
 _ARGUMENT = re.compile(r"#[1-9]")
 _PARAMETER = re.compile(r"##|((?<!\\)\\[a-zA-Z@]+)?#([1-9])")
-_MACRO_IN_ADDRESS = re.compile(r"\\([a-zA-Z]+)(?:\{\}|[ \t\n]+|(?![a-zA-Z]))")
+_MACRO_IN_ADDRESS = re.compile(r"\\([a-zA-Z]+)((?:\{[^{}]*\})+|[ \t\n]+|(?![a-zA-Z]))")
 _LONGEST_ADDRESS = 4000
 _ADDRESS_DEPTH = 8  # macros in macros of an address
 # How often macros may be used, and the characters that they may add, in a short document; long ones may more.
@@ -234,14 +235,19 @@ class Macros:
         self._cursor.push(body)
 
     def _repeat(self, command: str) -> None:
-        """Go on with the body of pgffor's \\foreach for each of a list, `a,b` or `1,...,9`."""
+        """Go on with the body of pgffor's \\foreach for each of a list, `a,b`, `1,...,9` or `a/x,b/y`."""
         if (head := self._cursor.take(_DEFINED)) is None or (items := self._cursor.group()) is None:
             return
+        names = [each.strip(" \\") for each in (head[1] + head[2].partition(" in")[0]).partition("[")[0].split("/")]
         listed, body = [each.strip() for each in items.split(",")], self._cursor.argument()
         if listed[1:-1] == ["..."] and (listed[0] + listed[2]).isdecimal() and len(items) < _LONGEST_NAME:
             listed = [*map(str, range(int(listed[0]), int(listed[2]) + 1)[:_MAX_EXPANSIONS])] or listed
         if (len(body) + _LONGEST_NAME) * len(listed) <= _MAX_EXPANDED:
-            self.expand(Macro(0, "".join(f"\\def\\{head[1]}{{{each}}}{body}" for each in listed)))
+            values = (
+                zip_longest(names, parts := each.split("/", len(names) - 1), fillvalue=parts[-1]) for each in listed
+            )
+            defined = ("".join(f"\\def\\{name}{{{value}}}" for name, value in pairs) for pairs in values)
+            self.expand(Macro(0, "".join(each + body for each in defined)))
         else:
             self._cursor.leave_out(f"\\foreach repeats its text {len(listed)} times: it is left out")
 
@@ -293,11 +299,14 @@ class Macros:
         return arguments
 
     def spell_out(self, address: str) -> str:
-        """Return an address with the user's abbreviations replaced by what they stand for."""
+        """Return an address or a file's name with the user's macros replaced by what they stand for."""
 
         def body(found: re.Match[str]) -> str:
-            macro = self.commands.get(found[1])
-            return found[0] if macro is None or macro.arguments or macro.signature else macro.body
+            macro, given = self.commands.get(found[1]), found[2].strip()[1:-1].split("}{")
+            if macro is None or macro.signature or len(given) < macro.arguments:
+                return found[0]
+            rest = "".join(f"{{{each}}}" for each in given[macro.arguments :] if each)
+            return _filled(macro.body, given) + rest
 
         for _ in range(_ADDRESS_DEPTH):
             if "\\" in address and len(address) <= _LONGEST_ADDRESS:

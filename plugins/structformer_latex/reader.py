@@ -62,17 +62,17 @@ class TexReader:
         self.front_matter = FrontMatter(cursor, output)
         self._declared = declared
         self._macros = Macros(cursor, declared.macros, declared.environments)
-        self._branches = Branches(cursor, files, self._macros.commands)
         self._inputs = Inputs(cursor, output, self.front_matter, self._macros, files)
+        self._branches = Branches(cursor, self._inputs.find, self._macros.commands)
         self.references = References(cursor, output, self._macros, self.numbering)
-        self.bibliography = Bibliography(cursor, output, self._macros, files)
+        self.bibliography = Bibliography(cursor, output, self._macros, self._inputs.find)
         self._formulas = Formulas(cursor, output, self.references, self.numbering)
         self._tables = Tables(cursor, output)
         self._typography = Typography(cursor, output, self._tables)
         self._sections = Sections(cursor, output, self.numbering)
         self._algorithms = Algorithms(cursor, output, self._macros)
         theorems = Theorems(cursor, output, self.numbering)
-        verbatim = Verbatim(cursor, output, files)
+        verbatim = Verbatim(cursor, output, self._inputs.find)
         lists = (self._formulas, verbatim, self.bibliography, self._tables)
         self._environments = Environments(
             cursor,

@@ -102,8 +102,7 @@ class References(Part):
 
     def _link_to_address(self, name: str) -> None:
         self._cursor.optional()
-        address, shown = self._address().replace("~{}", "~"), self._cursor.argument()  # nobody means the braces
-        self._link(address, shown, LinkKind.HYPERLINK)
+        self._link(self._address().replace("~{}", "~"), self._cursor.argument(), LinkKind.HYPERLINK)  # no braces meant
 
     def _shown_address(self, name: str) -> None:
         address = self._address()

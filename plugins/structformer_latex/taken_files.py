@@ -49,7 +49,7 @@ class _Scan:
         self._job = source.path.rpartition("/")[2].partition(".")[0]
         self._cursor = Cursor()
         self._cursor.file_characters = len(text)
-        self._cursor.text = _read_part(text)
+        self._cursor.text = text
         self._macros = Macros(self._cursor, {}, {})
         self._own: list[str] = []  # macros of the user's that take in a file
         self._commands = _commands(self._own)
@@ -87,7 +87,7 @@ class _Scan:
         for name in sorted(names):
             opened = self._source.open(f"{name}.sty")
             if opened is not None and len(text := _text(opened)) < MAX_PACKAGE:
-                self._cursor.push(_read_part(text))
+                self._cursor.push(text)
 
     def _take(self, command: str) -> None:
         """Go on with the file that a command names, if it is not a document of its own."""
@@ -95,8 +95,7 @@ class _Scan:
         cursor.skip_option()
         name = cursor.group()
         if name is None:
-            bare = cursor.take(BARE_NAME)
-            name = bare[1] if bare is not None else ""
+            name = bare[1] if (bare := cursor.take(BARE_NAME)) is not None else ""
         elif command in ("import", "subimport"):
             name += cursor.group() or ""
         target = file_name(name, self._macros, self._job)
@@ -106,7 +105,7 @@ class _Scan:
         text = _text(opened)
         if command in _MERGING or self._merges or not (_ALONE.search(text) and BODY.search(text)):
             self._taken.add(opened.path)
-            cursor.push(_read_part(text))
+            cursor.push(text)
 
 
 def _commands(own: Iterable[str]) -> re.Pattern[str]:
@@ -116,9 +115,5 @@ def _commands(own: Iterable[str]) -> re.Pattern[str]:
 
 
 def _text(source: SourceFile) -> str:
-    return without_comments(as_utf8(source.read()).decode("utf-8", "replace"))
-
-
-def _read_part(text: str) -> str:
     """Return a file's text without conditions that never hold, comments and verbatim."""
-    return without_spans(text, _UNREAD, _ENDS)
+    return without_spans(without_comments(as_utf8(source.read()).decode("utf-8", "replace")), _UNREAD, _ENDS)

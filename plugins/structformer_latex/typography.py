@@ -67,9 +67,6 @@ class Typography(Part):
         elif symbol in " \n\t,;:":
             builder.flow(" ")
 
-    def _accent(self, name: str) -> None:
-        self._output.builder.text(accented(name, self._letter()))
-
     def _letter(self) -> str:
         argument = self._cursor.argument()
         if argument.startswith("\\") and len(argument) > 1:
@@ -152,9 +149,6 @@ class Typography(Part):
         else:
             self._output.builder.line()
 
-    def _script(self, name: str) -> None:
-        self._typeset_as(Script.RAISED if name != "textsubscript" else Script.LOWERED)
-
     def _fraction(self, name: str) -> None:
         self._cursor.optional()
         self._typeset_as(Script.OPERAND)
@@ -172,7 +166,7 @@ class Typography(Part):
         self._output.footnote(self._cursor.argument())
 
     COMMANDS = by_name(
-        ((accent for accent in ACCENTS if len(accent) == 1), _accent),
+        ((accent for accent in ACCENTS if len(accent) == 1), control_symbol),
         ("MakeUppercase MakeTextUppercase uppercase MakeLowercase MakeTextLowercase lowercase", _cased),
         ("emph textit textsl textbf texttt", _font),
         ("em it itshape sl slshape bf bfseries tt ttfamily", _group_font),
@@ -186,7 +180,8 @@ class Typography(Part):
         ("line vector", lambda typography, name: typography._cursor.drop("pm" * (typography._cursor.peek() == "("))),
         ("@", _period),
         (LINES | PARAGRAPHS, _break),
-        ("textsuperscript textsubscript up fup tnote", _script),
+        ("textsuperscript up fup tnote", lambda typography, name: typography._typeset_as(Script.RAISED)),
+        ("textsubscript", lambda typography, name: typography._typeset_as(Script.LOWERED)),
         ("nicefrac sfrac", _fraction),
         ("footnote footnotetext endnote marginpar sidenote tablefootnote", _footnote),
     )

@@ -720,6 +720,9 @@ CHAPTERS = {f"ch/{name}.tex": f"\\chapter{{{name.title()}}}Text of {name}." for 
         r"\RequirePackage{house}\chap{one}\chap{two}\chap{three}\chap{four}",
         r"\input{house.sty}\let\add\chap\add{one}\add{two}\add{three}\add{four}",
         r"\foreach \name in {one, two, three, four} {\input{ch/\name}}",
+        r"\foreach \name/\kind in {one/input, two/input, three/include, four} {\input{ch/\name}}",
+        r"\newcommand{\top}{ch}\newcommand{\at}[1]{\top/#1}\input{\at{one}}\input{\at{two}}\input{\at{three}}\input{\at{four}}",
+        r"\def\at{ch/}\input\at one \input\at two \IfFileExists{\at three}{\input{\at three}}{}\input\at four ",
     ],
 )
 def test_names_of_files_may_hold_macros(tmp_path, inputs):
@@ -733,6 +736,17 @@ def test_names_of_files_may_hold_macros(tmp_path, inputs):
     assert "ch/" not in text(document)
 
 
+def test_names_of_bibliographies_and_of_code_may_hold_macros(tmp_path):
+    names = r"\newcommand{\at}{in}\bibliography{\at/\jobname}\lstinputlisting{\at/pan.c}"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "main.bib").write_text("@book{pans, title = {The Iron Pan}, year = 1901}")
+    (tmp_path / "in" / "pan.c").write_text("int pan;")
+    (tmp_path / "main.tex").write_text(rf"\documentclass{{book}}\begin{{document}}\cite{{pans}}{names}\end{{document}}")
+    [document] = read(tmp_path)
+    assert "The Iron Pan. 1901." in text(document)
+    assert "int pan;" in text(document)
+
+
 def test_the_body_of_foreach_stands_once_for_each_of_its_list():
     page = r"\section{A}\foreach \n in {2,...,4}{pan \n; }\foreach \x in {iron,clay}{\foreach \y in {a,b}{\x\y\ }}"
     assert one(page, "latex").root.children[0].text == "pan 2; pan 3; pan 4; irona ironb claya clayb"
@@ -744,11 +758,12 @@ def test_the_body_of_foreach_stands_once_for_each_of_its_list():
 
 
 def test_a_file_that_is_not_there_is_told_with_its_line():
-    main = "\\documentclass{book}\\begin{document}\nText.\n\\input{missing}\\lstinputlisting{gone.c}\n\\end{document}"
+    main = "\\documentclass{book}\\begin{document}\nText.\n\\input{missing}\\lstinputlisting{gone.c}\\bibliography{works}\n\\end{document}"
     documents, source = read_project({"main.tex": main}, "main.tex")
     assert len(documents) == 1
     told = ["\\input{missing}: not found: left out", "\\lstinputlisting{gone.c}: not found: left out"]
-    assert [warning.partition(": ")[2] for warning in source.warnings] == told
+    assert [warning.partition(": ")[2] for warning in source.warnings[:2]] == told
+    assert source.warnings[2:] == ["\\bibliography{works}: not found"]
     assert source.warnings[0].startswith("line 3: ")
 
 
