@@ -53,10 +53,8 @@ def parse(text: str, env: dict[str, Any]) -> list[Token]:
     if UNINDENTED in env and "code" not in unused:
         unused += ("code",)
     extra = tuple(name for name, (mark, pattern) in _EXTRA.items() if mark in text and pattern.search(text))
-    if EXTENDED in env and any(mark in text for mark in FORMULA_MARKS):
-        extra += ("formulas",)
-    if EXTENDED in env and ")=" in text:
-        extra += ("target",)
+    if EXTENDED in env:
+        extra += ("formulas",) * any(mark in text for mark in FORMULA_MARKS) + ("target",) * (")=" in text)
     names = set(env.get(SYNTAXES, ()))
     names.update(("containers",) if ":::{" in text and "myst" in names else ())
     extra += tuple(name for name in _RULES if name in names)
@@ -149,15 +147,15 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
 
 def _ended(rule: Callable[..., bool], state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A rule of code or raw HTML: a block without an end ends before the next heading as high among blank lines."""
-    is_block = rule(state, start, end, silent)
-    opened = state.env.setdefault(UNENDED, [])
+    is_block, opened = rule(state, start, end, silent), state.env.setdefault(UNENDED, [])
     if not is_block or silent or state.line < end or state.level or len(opened) == _MOST_UNENDED:
         return is_block
     token, first, last = state.tokens[-1], line_of(state, start), line_of(state, end - 1).strip()
     close = token.markup or next((_RAW[mark] for mark in _RAW if first.lower().startswith(mark)), "")
     if close in (last if token.markup else token.content.lower()) and (not token.markup or not last.strip(close[0])):
         return True
-    level = next((int(each.tag[1]) for each in reversed(state.tokens) if each.type == "heading_open"), 6)
+    above = (int(each.tag[1]) for each in reversed(state.tokens) if each.type == "heading_open")
+    level = max(2, next(above, 6))  # a page's title is no section
     for line in range(start + 2, end):
         mark = HEADING.match(line_of(state, line))
         is_alone = state.isEmpty(line - 1) and (line + 1 == end or state.isEmpty(line + 1))

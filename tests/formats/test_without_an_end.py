@@ -36,6 +36,15 @@ def test_what_never_ends_ends_before_the_next_heading(name, opening):
     assert name == "wikitext" or any("without an end" in warning for warning in source.warnings)
 
 
+@pytest.mark.parametrize("opening", ["<!-- hidden", "```python", "<script>", "<textarea>"])
+def test_below_a_page_title_any_section_ends_what_has_no_end(opening):
+    format = load_plugins().format("markdown")
+    source = SourceFile("a.md", f"# A\n\nOne.\n\n{opening}\n\n## B\n\nTwo.\n\n## C\n\nThree.\n".encode())
+    [document] = format.read(source, {})
+    assert [(section.title, section.text) for section in document.root.children] == [("B", "Two."), ("C", "Three.")]
+    assert source.warnings == [f"{opening} without an end: it ends before the next heading"]
+
+
 def test_code_with_an_end_keeps_lines_that_look_like_headings():
     format = load_plugins().format("markdown")
     page = "# A\n\n```\nx\n\n# no heading\n\ny\n```\n"

@@ -7,7 +7,7 @@ from structformer_markdown.dialects.shown import HEADING, anchor, anchors
 from structformer_markdown.inline_text import names_in, spliced
 
 _OWN_LINE = re.compile(r"([ \t]*(?:>[ \t]*)*)((?:\{:[^:{}\n][^{}\n]*\}[ \t]*)++)")
-_SPAN = re.compile(r"(?<=[^\s{}])\{:[^:{}\n][^{}\n]*\}")
+_SPAN = re.compile(r"(?:(?<=[^\s{}])|(?<=[:*+-] ))\{:[^:{}\n][^{}\n]*\}")
 # HTML ends with its tag, where CommonMark goes on up to a blank line.
 _HTML = re.compile(
     r"^( {0,3}(?:<[a-z]\w*(?=[^<>\n]*\smarkdown\b)[^<>\n]*+|</(?:div|section|details|figure|aside|table))>[ \t]*\n)"

@@ -24,8 +24,10 @@ _REFERENCE = re.compile(rf"(?<![\w\\@./\]\"'=]){_KEY}|\\@ref\(([\w:.-]+)\)")
 _EXAMPLE = re.compile(r"^( {0,3})\(@([\w-]*)\)(?=[ \t])", re.MULTILINE)  # an item of the one list that goes on
 _TO_EXAMPLE = re.compile(r"\(@([\w-]+)\)")
 _CITED = re.compile(r"\[([^\[\]\n@]{0,200}(?<![\w.])@[^\[\]]{1,1000})\](?![(\[{]|:[ \t]+\S*:)")
-_IN_NOTE = r"\^\[((?:[^\[\]]|\[[^\[\]]*\])*+)\]"
-_NOTE = re.compile(rf"(?<=[\w.,;:!?)”\"* `])(?=\^\[[^\[\]]*[\s.。！？]){_IN_NOTE}")  # of one word, it may be none
+_IN_NOTE = r"\^\[((?:[^\[\]]|\[[^\[\]]*\])*+)\](?![(\[])"
+_NOTE = re.compile(  # of one word, which does not follow another one, it may be none
+    rf"(?<=[\w.,;:!?)\]”\"* `])(?=\^\[[^\[\]]*[\s.。！？]|(?<=[\w\]])\^\[[^\W\d_]{{3,}}\]){_IN_NOTE}"
+)
 _SCRIPT = re.compile(r"(?<=[^\s^~])(?:\^([^\s^~\[\]]{1,100})\^|(?<!~)~([^\s^~\[\]]{1,100})~(?!~))")
 # Commands of LaTeX outside formulas. They show nothing, except those that style text or make links.
 _COMMAND = re.compile(

@@ -68,6 +68,9 @@ def test_names_that_kramdown_gives_are_anchors():
         ("before", "next"),
         ("line", "under"),
     ]
+    terms = page("# T\n\nrope\n: {: #rope} of hemp\n\nsail\n: of linen\n{: #sail}\n")
+    assert terms.root.anchors[-2:] == ("rope", "sail")
+    assert terms.root.text == "rope\nof hemp\nsail\nof linen"
 
 
 def test_html_with_markdown_in_it_ends_with_its_tag():
@@ -1329,7 +1332,17 @@ def test_an_internet_draft_in_kramdown():
             "Bread^[即主食。]; ropes^[ibid.] and ^[not all] end.",
             "Bread (即主食。); ropes (ibid.) and (not all) end.",
         ),
-        ("a.md", "A rope^[of hemp [1]] and x^[2].", "A rope (of hemp [1]) and x^[2]."),
+        (
+            "a.md",
+            "A rope^[of hemp [1]] and a sail^[old]; [1]^[[1]](b.md).",
+            "A rope (of hemp [1]) and a sail (old); [1]^[1].",
+        ),
+        ("a.md", "A rope^[of hemp] and x^[2].", "A rope (of hemp) and x^[2]."),
+        (
+            "a.md",
+            'A rope^[hemp]^[jute], x^[2], "^[abc]" and a^[a-z].',
+            'A rope (hemp) (jute), x^[2], "^[abc]" and a^[a-z].',
+        ),
     ],
 )
 def test_notes_in_the_line(path: str, source: str, shown: str):
