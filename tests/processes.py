@@ -22,13 +22,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NoReturn, Protocol
 
 IMPORTED = """
 torch torch.distributed.tensor torch.distributed.fsdp torch.distributed._tools accelerate safetensors.torch tokenizers.trainers
@@ -40,7 +40,7 @@ FORKS = sys.platform == "linux"  # elsewhere libraries that were imported do not
 ENVIRONMENT = dict(os.environ)  # before any test has changed it
 # What is read once, by the interpreter or when a library is imported.
 READ_EARLY = ("PYTHON", "LD_", "OMP_", "MKL_", "OPENBLAS_", "TORCH_", "HF_", "TRANSFORMERS_")
-MAY_DIFFER = {"PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS"}
+MAY_DIFFER = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED", "OMP_NUM_THREADS", "HF_HUB_OFFLINE"}
 
 
 class Handle(Protocol):
@@ -79,23 +79,26 @@ def begin(
     env: Mapping[str, str] | None = None,
     limits: Mapping[int, int] | None = None,
     files: tuple[BinaryIO, BinaryIO] | None = None,
+    cwd: Path | None = None,
 ) -> Process:
     """Begin `python ARGUMENTS`: -m MODULE, -c CODE or a file, with what they are given. limits: of resource.setrlimit.
-    files: that output and remarks are added to.
+    files: that output and remarks are added to. cwd: the folder that it begins in. Folders of PYTHONPATH that the server
+    has not are looked in first, as a new process looks there: what is installed in them is found.
     """
     given, env, limits = [str(each) for each in arguments], dict(env or os.environ), dict(limits or {})
     out, err = files or (tempfile.TemporaryFile(), tempfile.TemporaryFile())  # noqa: SIM115 -- Process reads them
     if not FORKS:
         command = [sys.executable, *given]
         begun = subprocess.Popen(
-            command, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
+            command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True,
             preexec_fn=(lambda: _limit(limits)) if limits else None,
         )  # fmt: skip
         return Process(begun, out, err)
     differ = {name for name in env.keys() | ENVIRONMENT.keys() if env.get(name) != ENVIRONMENT.get(name)}
     if late := sorted(name for name in differ - MAY_DIFFER if name.startswith(READ_EARLY)):
         raise ValueError(f"{', '.join(late)}: read before the fork; begin a process with subprocess")
-    return Process(_Fork(_server(), given, env, limits, out.fileno(), err.fileno()), out, err)
+    place = cwd or Path.cwd()
+    return Process(_Fork(_server(), given, env, limits, place, out.fileno(), err.fileno()), out, err)
 
 
 def python(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
@@ -184,8 +187,10 @@ def _limit(limits: Mapping[int, int]) -> None:
 class _Fork:
     """A process that the server has forked: a connection says its number, and its exit code when it has ended."""
 
-    def __init__(self, address: str, given: list[str], env: Mapping[str, str], limits: Mapping[int, int], *files: int):
-        content = json.dumps([given, dict(env), os.getcwd(), [*limits.items()]]).encode()
+    def __init__(
+        self, address: str, given: list[str], env: Mapping[str, str], limits: Mapping[int, int], cwd: Path, *files: int
+    ):
+        content = json.dumps([given, dict(env), str(cwd), [*limits.items()]]).encode()
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(address)
         socket.send_fds(self._connection, [len(content).to_bytes(8, "big")], files)
@@ -237,8 +242,7 @@ def _serve(address: str, life: int) -> list[str]:
     """Fork a process for each order until the one that began this ends. Each returns from here with its arguments."""
     for name in IMPORTED:
         importlib.import_module(name)
-    for plugin in entry_points(group="structformer"):
-        plugin.load()
+    _import_what_plugins_supply()
     # A thread would be missing from the forks; jemalloc (of pyarrow) gives each its own.
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
     assert len([name for name in threads if name != "jemalloc_bg_thd"]) == 1, threads
@@ -283,6 +287,15 @@ def _serve(address: str, life: int) -> list[str]:
     return _become(*order, files)
 
 
+def _import_what_plugins_supply() -> None:
+    """Ask the plugins' hooks, which import readers, rankers and the like when they are asked; what they return goes away."""
+    from structformer.plugins import GROUP, Plugins
+
+    manager = Plugins().manager
+    for name in ("formats", "tasks", "rankers", "stages", "engines", "measures", "site_generators"):
+        getattr(manager.hook, f"{GROUP}_{name}")()
+
+
 def _become(given: list[str], env: dict[str, str], cwd: str, limits: list[list[int]], files: list[int]) -> list[str]:
     """Make this fork what a new process would be; its arguments."""
     os.setsid()
@@ -293,6 +306,8 @@ def _become(given: list[str], env: dict[str, str], cwd: str, limits: list[list[i
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
+    added = [each for each in env.get("PYTHONPATH", "").split(os.pathsep) if each and each not in sys.path]
+    sys.path[1:1] = added
     sys.dont_write_bytecode = bool(env.get("PYTHONDONTWRITEBYTECODE"))
     sys.modules["numpy"].random.seed()
     _limit(dict(limits))
@@ -313,9 +328,32 @@ def _interpret(given: list[str]) -> None:
         runpy.run_path(given[0], run_name="__main__")
 
 
+def _ended(work: Callable[[], None]) -> NoReturn:
+    """End this fork with the work, as an interpreter ends, but leave to the system what the server has imported: to take
+    that apart would cost half a second.
+    """
+    code: object = 0
+    try:
+        work()
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        code = 130 if isinstance(error, KeyboardInterrupt) else 1
+    if not isinstance(code, int | None):
+        print(code, file=sys.stderr)
+        code = 1
+    threading._shutdown()  # waits for threads that are no daemons
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit((code or 0) & 255)
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case "serve", address, life:
-            _interpret(_serve(address, int(life)))
+            _ended(partial(_interpret, _serve(address, int(life))))
         case "begin", address, *given:
-            sys.exit(_Fork(address, given, os.environ, {}, 1, 2).wait())
+            sys.exit(_Fork(address, given, os.environ, {}, Path.cwd(), 1, 2).wait())

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from contextlib import chdir
 from pathlib import Path
 
@@ -14,6 +12,8 @@ import pytest
 from structformer.cli.main import main
 from structformer.models.base import packaged_minilm
 from structformer.retrieval.indexing import build_index
+
+import processes
 
 KINDS = ["format", "sampler", "ranker", "stage", "search-engine", "command"]
 # Without the plugins of the packages that the tests' environment has beside, which take longer to load than the tests.
@@ -42,8 +42,7 @@ def new(folder: Path, name: str, *flags: str) -> dict[str, str]:
 
 
 def run(*arguments: object, code: int = 0, cwd: Path | None = None, environment: dict[str, str] | None = None) -> str:
-    command = [sys.executable, "-m", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+    done = processes.python("-m", *arguments, cwd=cwd, env=environment)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -214,7 +213,7 @@ def examples() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("heading", "code"), examples(), ids=[heading for heading, _ in examples()])
 def test_the_examples_of_the_contributors_guide_run(heading, code, tmp_path):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    done = processes.python("-c", code, cwd=tmp_path)
     assert done.returncode == 0, f"{heading}:\n{done.stderr}"
 
 

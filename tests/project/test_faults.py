@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from conftest import write_pages
+from processes import python
 
 SHIM = Path(__file__).with_name("faults.c")
 COMPILER = shutil.which("cc")
@@ -91,15 +92,17 @@ class Bench:
         shutil.copytree(self.folder / f"before-{name}", self.there)
 
     def run(self, writing: Writing, **fault: object) -> subprocess.CompletedProcess[str]:
+        """Run a command. One that is struck is a process of its own from the start, into which the faults are loaded."""
         module, *rest = (each.replace("{}", str(self.there)) for each in writing.arguments)
-        program = [self.folder / "upsert.py"] if module == "upsert" else ["-m", module]
-        environment = dict(os.environ)
-        if fault:
-            environment |= {
-                "LD_PRELOAD": str(self.folder / "faults.so"),
-                "FAULT_IN": f"{self.there.name}{writing.within}",
-            }
-            environment |= {f"FAULT_{key.upper()}": str(value) for key, value in fault.items()}
+        program = [str(self.folder / "upsert.py")] if module == "upsert" else ["-m", module]
+        if not fault:
+            return python(*program, *rest)
+        environment = {
+            **os.environ,
+            "LD_PRELOAD": str(self.folder / "faults.so"),
+            "FAULT_IN": f"{self.there.name}{writing.within}",
+            **{f"FAULT_{key.upper()}": str(value) for key, value in fault.items()},
+        }
         command = [sys.executable, *program, *rest]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
 

@@ -6,11 +6,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from structformer.plugins import API_VERSION
+
+from processes import structformer
 
 GOOD = '''
 import click
@@ -86,8 +87,7 @@ def run(tmp_path: Path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
 
     def call(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "structformer", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+        return structformer(*arguments, env=environment, cwd=tmp_path)
 
     return call
 
