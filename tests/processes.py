@@ -302,6 +302,8 @@ def _become(given: list[str], env: dict[str, str], cwd: str, limits: list[list[i
     for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), *files)):
         os.dup2(file, number)
         os.close(file)
+    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding=sys.stdout.encoding, closefd=False)
+    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, sys.stderr.encoding, "backslashreplace", closefd=False)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)

@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from html import escape
 from itertools import product
 from pathlib import Path
@@ -33,6 +32,7 @@ from structformer.training.judged.judging import development_score
 from structformer.training.report.logs import read_log
 
 from conftest import write_pages
+from processes import program, torchrun
 from structformer_lab.experiment import read_experiment
 from structformer_lab.finetuning import finetuning_options, held_count, judged_source
 
@@ -442,9 +442,7 @@ def test_two_processes_train_each_row_as_one_does(run, wiki, marco, tmp_path):
     losses = trained()
     for folder in (marco / "w" / "models").glob(f"{name}*"):
         (folder / "experiment.json").unlink()  # it would be kept
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    module = ["-m", "structformer", "experiment", *map(str, command), "--output", str(tmp_path / "two")]
-    both = subprocess.run([*launcher, *module], capture_output=True, text=True, check=False)
+    both = torchrun(2, "-m", "structformer", "experiment", *command, "--output", tmp_path / "two")
     assert both.returncode == 0, both.stderr[-2000:]
     assert both.stdout.count("tables: ") == 1, "the first process speaks for both"
     for one, two in zip(losses, trained(), strict=True):
@@ -493,10 +491,8 @@ def test_the_page_of_eight_gpus_is_right_from_a_dump_to_the_tables(marco, tmp_pa
                 main([*words[1:], "--min-words", "5"] if words[1] == "sample" else words[1:])
             assert ended.value.code == 0, words
             continue
-        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-        done = subprocess.run(
-            [*launcher, *words[1:], *ONE_STEP, "-v", "--rows", "BM25,Wikiformer"], capture_output=True, text=True
-        )
+        assert words[:3] == ["torchrun", "--nproc_per_node", "2"]
+        done = torchrun(2, *words[3:], *ONE_STEP, "-v", "--rows", "BM25,Wikiformer")
         assert done.returncode == 0, done.stderr[-2000:]
     for name in ("zero-shot", "finetuned"):
         report = json.loads((tmp_path / "marco" / "experiments" / name / "report.json").read_text())
@@ -514,15 +510,12 @@ def test_rows_are_trained_side_by_side_and_a_killed_one_is_trained_again(wiki, m
     for file, names in (("top.trec", "top100.trec train100.trec"), ("queries.tsv", "Q TQ"), ("qrels.txt", "R TR")):
         for name in names.split():
             shutil.copy(marco / file, tmp_path / name)
-    program = tmp_path / "bin" / "structformer"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m structformer "$@" {shlex.join(ONE_STEP)}\n')
-    program.chmod(0o755)
+    structformer = program(tmp_path / "bin" / "structformer", *ONE_STEP)
     lines = block_of("Eight GPUs, from a dump to the tables", 1)
     for named, here in (("PROP HARP ARES Wikiformer", "PROP Wikiformer"), ("zero-shot finetuned", "finetuned")):
         assert named in lines
         lines = lines.replace(named, here)
-    environment = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{structformer.parent}:{os.environ['PATH']}"}
 
     def trained() -> list[str]:
         done = subprocess.run(["bash", "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
@@ -542,7 +535,7 @@ def test_rows_are_trained_side_by_side_and_a_killed_one_is_trained_again(wiki, m
     assert {path: numbers_of("marco-?")[path] for path in kept} == kept, "what is there is not trained again"
     gathered = numbers_of("marco")
     table = [part for part in commands_of("Eight GPUs, from a dump to the tables")[-1] if not part.startswith("-m")]
-    words = [program, "experiment", *table[table.index("finetuned") :], "--rows", "PROP,Wikiformer"]
+    words = [structformer, "experiment", *table[table.index("finetuned") :], "--rows", "PROP,Wikiformer"]
     done = subprocess.run([*map(str, words)], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert numbers_of("marco") == gathered, "nothing is trained for the tables"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from structformer.workspace import Workspace
 
 from boats import LINKED, TINY, linked_pages
 from conftest import write_pages
+from processes import torchrun
 from structformer_papers import structformer_rankers, structformer_tasks
 from structformer_papers.written_by_model import JOURNAL, asked_sections
 from test_bprop_and_ares import vectors_of
@@ -96,10 +95,8 @@ def on_two(corpus: Path, runs: dict[str, TrainingOptions], tmp_path_factory: pyt
     folder = tmp_path_factory.mktemp("two")
     shutil.copytree(corpus, folder / "w")
     (folder / "train.py").write_text(ON_TWO)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     chosen = json.dumps([asdict(options) for options in runs.values()])
-    command = [*launcher, folder / "train.py", folder / "w", chosen]
-    both = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    both = torchrun(2, folder / "train.py", folder / "w", chosen)
     assert both.returncode == 0, both.stderr[-3000:]
     return folder / "w"
 
