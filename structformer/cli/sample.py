@@ -86,7 +86,7 @@ def listed_tasks() -> dict[str, list[tuple[str, str]]]:
 @click.option("--patience", type=Number(1), help="With --llm: stop after this many seconds of silence.  [default: 300]")
 @several_option("--path", "GLOB", "With --llm: send only documents with these ids.", name="paths")
 @several_option("--where", "KEY=VALUE", "With --llm: send only documents with this metadata.", name="settings")
-@click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: the number of cores]")
+@click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: by size, at most all cores]")
 @engine_option
 @click.option("--seed", type=int, default=0, show_default=True)
 @part_option

@@ -1,6 +1,6 @@
-"""Drawing a corpus's Examples, shard by shard on all cores, the same whatever the number of workers."""
+"""Drawing a corpus's Examples, shard by shard on all cores if it is large, the same whatever the number of workers."""
 
-import shutil
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -37,10 +37,11 @@ from structformer.sampling.shard_drawing import (
 from structformer.sampling.store import PartWriter, Samples
 from structformer.sampling.task import Ground, Need, Task
 from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks
-from structformer.storage.files import building_folder, read_json, write_json
+from structformer.storage.files import building_folder, read_json, remove, write_json
 from structformer.workspace import Workspace
 
 _SURVEYS = "surveys"
+_SECTIONS = 400  # from which a process draws for about as long as it takes to begin
 _SHARD = f"{__name__}:draw_shard"
 
 
@@ -125,9 +126,10 @@ def draw(
     base = DrawTask(str(workspace), str(folder), 0, "examples", plain, options, seed, request.epoch, share)
     drawn = [replace(base, shard=shard) for shard in range(len(corpus.shards))]
     own = list(part.of_tasks(drawn)) if part else drawn
+    count = workers or (min(os.cpu_count() or 1, 1 + corpus.section_count // _SECTIONS) if engine == "local" else None)
     steps = Steps(progress, len(own) * (beyond + bool(plain) + 2 * bool(by_attention)))
     if beyond:
-        run_tasks(_SHARD, [replace(task, what="pages", tasks=names) for task in own], engine, workers, steps)
+        run_tasks(_SHARD, [replace(task, what="pages", tasks=names) for task in own], engine, count, steps)
         if by_attention:
             weigh_pages(own, request.weights, engine, workers, steps)
         if not all(page.exists() for page in page_folders(folder, len(drawn))):
@@ -140,7 +142,7 @@ def draw(
             write_passages(corpus, building.folder, seed=seed, held_out=share)
             building.become("passages")
     if plain:
-        run_tasks(_SHARD, own, engine, workers, steps)
+        run_tasks(_SHARD, own, engine, count, steps)
     if by_attention:
         weigh_pages(drawn, request.weights, engine, workers, Steps(None, 0))  # those that other parts lack
         asking = [replace(task, tasks=tuple(each.name for each in by_attention)) for task in own]
@@ -162,10 +164,8 @@ def _finish(base: DrawTask, corpus: Corpus, names: Sequence[str], request: Sampl
             part = Census.of(read_json(folder / name / CENSUS))
             parts.append({"name": name, "examples": dict(sorted(part.examples.items()))})
             census.add(part)
-    for name in ("pages", "passages", "weights", _SURVEYS):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("collection.json", "anchors.sqlite"):
-        (folder / name).unlink(missing_ok=True)
+    for name in ("pages", "passages", "weights", _SURVEYS, "collection.json", "anchors.sqlite"):
+        remove(folder / name)
     for name in names:
         census.examples.setdefault(name, 0)
     manifest = {

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 import torch
 from structformer import sample, train
@@ -238,6 +239,13 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ingest(folder / "pages", folder / "w")
     make_scratch_model(lambda: pages.values(), folder / "model", size="tiny", seed=0)
     return folder
+
+
+def test_of_few_sections_this_process_draws(linked):
+    assert len(Corpus.open(linked / "w").shards) > 1
+    before = psutil.Process().children()
+    sample(linked / "w", ["srr"])
+    assert set(psutil.Process().children()) <= set(before), "nothing is begun, which would wait for more"
 
 
 HARP = ("rqp", "qdm", "rdp", "acm")
