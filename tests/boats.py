@@ -34,7 +34,7 @@ def boats(folder: Path) -> Path:
             f"# The {topic}\n\nThe {topic} is a part of the boat.\n\n{sections}## See also\n\n- [the {other}]({other}.md)\n"
         )
     write_pages(folder / "pages", pages)
-    ingest(folder / "pages", folder / "w")
+    ingest(folder / "pages", folder / "w", workers=1)
     sample(folder / "w")
     return folder / "w"
 
