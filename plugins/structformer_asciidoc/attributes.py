@@ -10,7 +10,7 @@ from structformer.formats import is_external
 _DEFINED = "asciidoctor backend-html5 basebackend-html doctype-article empty blank zwsp wj"
 _VALUES = """backend=html5 basebackend=html doctype=article outfilesuffix=.html plus=+ asterisk=* tilde=~ caret=^
     apos=' quot=" lsquo=‘ rsquo=’ ldquo=“ rdquo=” lt=< gt=> amp=& vbar=| startsb=[ endsb=] backslash=\\ backtick=`
-    two-colons=:: two-semicolons=;; cpp=C++ pp=++ deg=° litdd=--"""
+    two-colons=:: two-semicolons=;; cpp=C++ pp=++ deg=° litdd=-- docdir=."""
 _GIVEN = {"sp": " ", "nbsp": "\u00a0", **dict.fromkeys(_DEFINED.split(), "")}
 _GIVEN |= {name: value for name, _, value in (pair.partition("=") for pair in _VALUES.split())}
 _REFERENCE = re.compile(r"(\\?)\{(\w[\w-]*)\}")

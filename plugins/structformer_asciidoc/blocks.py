@@ -9,9 +9,10 @@ from textwrap import dedent
 
 from structformer.document import LinkKind, MarkKind
 from structformer.formats import TreeBuilder
+from structformer.text import github_slug
 
 from structformer_asciidoc.attributes import Attributes, Element
-from structformer_asciidoc.inline import Inline
+from structformer_asciidoc.inline import FORMULAS, Inline
 from structformer_asciidoc.tables import Cell, table_rows
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)")
@@ -30,7 +31,6 @@ _TERM = re.compile(r"[ \t]*(?!//)(?P<term>\S.*?)(?P<colons>:{2,4}|;;)(?:[ \t]+(?
 _CHECKBOX = re.compile(r"\A\[[ xX*]\][ \t]+")
 _ADMONITIONS = frozenset("NOTE TIP IMPORTANT WARNING CAUTION".split())
 _CODE = frozenset("source listing literal".split())
-_FORMULAS = frozenset("stem latexmath asciimath".split())
 _BREAKS = frozenset(("'''", "<<<", "---", "- - -", "***", "* * *", "+"))
 _CALLOUT = re.compile(  # numbers at the end of a line of code, in its comment or without one
     r"(?<![ \t])[ \t]*(?:(?://|#|--|;;)[ \t]*)?(?:<(?:!--)?(?:\d{1,3}|\.)(?:--)?>[ \t]*)+$", re.MULTILINE
@@ -42,7 +42,6 @@ _QUOTES = tuple(  # of one line, where code has such marks
 _NO_ROWS = ("//", ":leveloffset:")  # in tables; the second comes with an included file
 _PLAIN = re.compile(r"\w[^\n]*")  # a cell of one line is a paragraph
 _NOT_ID = re.compile(r"[^\w .-]+")
-_MEDIA = frozenset(("image", "video", "audio"))
 _DEEPEST = 20
 
 
@@ -104,8 +103,12 @@ class Blocks:
         return below
 
     def _is_prelude(self, line: str) -> bool:
-        is_comment = line.startswith("//") and not line.startswith("////")
-        return not line or is_comment or line.startswith(":") or _ELEMENT.fullmatch(line) is not None
+        return (
+            not line
+            or (line.startswith("//") and line[2:4] != "//")
+            or line.startswith(":")
+            or _ELEMENT.fullmatch(line) is not None
+        )
 
     def _region(self, start: int, end: int) -> None:
         number = start
@@ -214,7 +217,7 @@ class Blocks:
             if not self.title and level == 1:
                 self.title = section.title
             builder.add_anchor(id := self._id_of(section.title))
-            self.made_ids.update([id] if id not in element.ids else ())
+            self.made_ids.update({id, github_slug(section.title)}.difference(element.ids))
 
     def _id_of(self, title: str) -> str:
         """Return the id that Asciidoctor gives a section without one of its own."""
@@ -294,13 +297,10 @@ class Blocks:
 
     def _interrupts(self, line: str) -> bool:
         """Whether a line ends the paragraph above it. The preprocessor sets levels right below an included file."""
-        if line.startswith(":leveloffset:"):
-            return True
-        if self._lists and (line == "+" or self._item_of(line) is not None):
-            return True
-        return (line[0] == "[" and (_ELEMENT.fullmatch(line) or _IDS.fullmatch(line)) is not None) or bool(
-            line[0] in "-.=*_+/`|,:!" and _DELIMITER.fullmatch(line)
-        )
+        is_item = self._lists and (line == "+" or self._item_of(line) is not None)
+        is_list = line[0] == "[" and (_ELEMENT.fullmatch(line) or _IDS.fullmatch(line))
+        is_delimiter = line[0] in "-.=*_+/`|,:!" and _DELIMITER.fullmatch(line)
+        return bool(line.startswith(":leveloffset:") or is_item or is_list or is_delimiter)
 
     def _literal(self, number: int, end: int, element: Element) -> int:
         """Read an indented paragraph, its lines as they stand."""
@@ -309,10 +309,9 @@ class Blocks:
             after += 1
         if self._lists and element.style not in _CODE:
             after = max(number + 1, self._gathered(number, end)[1])
-        lines = self._lines[number:after]
         if element.style in ("", "normal") and not element.named and not element.positional:
             element.style = "literal"
-        self._styled(lines, element)
+        self._styled(self._lines[number:after], element)
         return after
 
     def _styled(self, lines: list[str], element: Element) -> None:
@@ -320,7 +319,7 @@ class Blocks:
         builder, style = self._builder, element.style
         if style == "comment":
             return
-        if style in _CODE or style in _FORMULAS or style == "pass":
+        if style in _CODE or style in FORMULAS or style == "pass":
             self._verbatim(lines, element)
             return
         label, colon, text = lines[0].partition(": ")
@@ -356,10 +355,10 @@ class Blocks:
             pass
         elif delimiter[1:2] == "=" and sign in "|,:!":
             self._table(self._lines[number + 1 : close], delimiter, element)
-        elif (sign in "-.+`" and delimiter != "--") or style in _CODE or style in _FORMULAS:
+        elif (sign in "-.+`" and delimiter != "--") or style in _CODE or style in FORMULAS:
             if sign == "`":
                 element.positional = ["source", delimiter[3:].partition(",")[0]]
-            elif sign == "+" and style not in _FORMULAS:
+            elif sign == "+" and style not in FORMULAS:
                 element.style = "pass"
             self._verbatim(self._lines[number + 1 : close], element)
         elif style == "verse":
@@ -370,11 +369,8 @@ class Blocks:
 
     def _compound(self, start: int, end: int, sign: str, element: Element) -> None:
         """A block of blocks: an example, a quotation, a sidebar, a note."""
-        style, kind = element.style, None
-        if style in _ADMONITIONS or sign == "*":
-            kind = MarkKind.NOTE
-        elif sign == "_" or style == "quote":
-            kind = MarkKind.QUOTE
+        style, is_quote = element.style, sign == "_" or element.style == "quote"
+        kind = MarkKind.NOTE if style in _ADMONITIONS or sign == "*" else MarkKind.QUOTE if is_quote else None
         detail = "" if kind is not MarkKind.NOTE else style.lower() if style in _ADMONITIONS else "sidebar"
         self._builder.paragraph()
         self._add_anchors(element)
@@ -400,7 +396,7 @@ class Blocks:
         text = dedent("\n".join(lines))
         if style == "pass":
             self._inline.html(text)
-        elif style in _FORMULAS:
+        elif style in FORMULAS:
             with builder.marked(MarkKind.FORMULA):
                 builder.verbatim(text)
         else:
@@ -442,19 +438,18 @@ class Blocks:
 
     def _media(self, macro: re.Match[str], element: Element) -> None:
         """A macro that is a block: an image with its title; any other, but a table of contents, is a reference."""
-        name, target, text = macro.groups()
+        name, target, text = macro[1], self._attributes.spelt_out(macro[2]), macro[3]
         if name in ("toc", "include"):
             return
         builder = self._builder
         builder.paragraph()
         element.add(text)
         self._add_anchors(element)
-        target = self._attributes.spelt_out(target)
         with builder.marked(MarkKind.FIGURE):
             if name == "image":
                 text = self._attributes.spelt_out(element.named.get("alt") or element.value(0, "alt"))
                 builder.add_image(self._attributes.image(target), text)
-            elif name in _MEDIA:
+            elif name in ("video", "audio"):
                 builder.add_link(target, "", LinkKind.EMBED)
             builder.line()
             self._block_title(element, MarkKind.CAPTION)

@@ -111,6 +111,8 @@ class AsciiDocFormat:
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """Yield a section by its id in this document, else in any; a page by its path, or by its component's names."""
         path, target = document.source.path, link.target
+        if link.text[:-2].startswith(f"{target}("):  # a manual's page, which may be another system's
+            yield f"//{target}"
         yield from names_meant(target, document.names)
         yield from link_names(document.id, path, target)
         if target.startswith("#"):

@@ -37,9 +37,7 @@ _REPLACED = re.compile(r"\((?:C|R|TM)\)|`'|(?<=\s)--(?=\s)|(?<=\w)--(?=\w)")
 _REPLACEMENTS = {"(C)": "©", "(R)": "®", "(TM)": "™", "`'": "’", "--": "—"}
 _ICONS = {"check": "✓", "times": "✗"}  # that say something
 _BRACKET = re.compile(r"\\?[\[\]]")
-_STEMS = frozenset({"stem", "latexmath", "asciimath"})
-_UNSHOWN = frozenset({"indexterm", "footnoteref"})
-_SHOWN = frozenset({"kbd", "btn", "indexterm2"})
+FORMULAS = frozenset({"stem", "latexmath", "asciimath"})
 # What is passed through is marked up all the same.
 _READ_ON = re.compile(r"quotes|macros|normal|(?:\A|,)[qmn]+(?:,|\Z)")
 _WRITES_TAGS = frozenset("c v n specialchars specialcharacters verbatim normal".split())  # as text
@@ -121,18 +119,12 @@ class Inline:
             self._flow(found["raised"], is_code)
             builder.close_script()
             return place
-        if found["passed"]:
-            end = _find(text, found["passed"], place, dead)
-            if end >= 0 and found["passed"] == "$$":
-                builder.flow(text[place:end])
-            elif end >= 0:
-                self.html(text[place:end])
-            return end + len(found["passed"]) if end >= 0 else 0
-        if found["term"]:
-            end = _find(text, ")" * len(found["term"]), place, dead)
-            if end >= 0 and found["term"] == "((":
-                self._write(text[place:end], depth + 1)
-            return end + len(found["term"]) if end >= 0 else 0
+        if sign := found["passed"] or found["term"]:
+            end = _find(text, sign.replace("(", ")"), place, dead)
+            writers: dict[str, Callable[[str], object]] = {"$$": builder.flow, "+++": self.html}
+            if end >= 0 and sign != "(((":
+                writers.get(sign, partial(self._write, depth=depth + 1))(text[place:end])
+            return end + len(sign) if end >= 0 else 0
         return self._quoted(found, text, depth, dead)
 
     def _quoted(self, found: re.Match[str], text: str, depth: int, dead: set[str]) -> int:
@@ -198,7 +190,8 @@ class Inline:
         elif name in ("link", "mailto") and target:
             target = target.strip("+")
             self._link(target if name == "link" else f"mailto:{target}", text or target, depth)
-        elif name == "footnote":
+        elif name.startswith("footnote"):
+            text = text.partition(",")[2] if name == "footnoteref" else text
             if text:  # the note that is meant again was shown where it stands
                 builder.flow(" (")
                 self._write(text, depth + 1)
@@ -209,13 +202,13 @@ class Inline:
                 self.html(text, say)
             else:
                 say(text)
-        elif name in _STEMS:
+        elif name in FORMULAS:
             builder.marked_text(MarkKind.FORMULA_SPAN, text)
         elif name == "menu" and target:
             builder.flow(" > ".join(filter(None, (target, text))))
-        elif name in _SHOWN and not target:
+        elif name in ("kbd", "btn", "indexterm2") and not target:
             self._write(text, depth + 1)
-        elif name not in _UNSHOWN:  # a project's own, of which nothing is known: git's linkgit:git-add[1] names a page
+        elif name != "indexterm":  # a project's own, of which nothing is known: git's linkgit:git-add[1] names a page
             if is_code or not target:
                 return False
             if text.isdigit():
@@ -290,9 +283,6 @@ def _balanced(text: str, place: int, dead: set[str]) -> int:
 
 
 def _find_end(text: str, mark: str, place: int, dead: set[str]) -> int:
-    key = f"end of {mark}"
-    found = None if key in dead else _ENDS[mark].search(text, place)
-    if found is None:
-        dead.add(key)
-        return -1
-    return found.start()
+    found = None if (key := f"end of {mark}") in dead else _ENDS[mark].search(text, place)
+    dead.update([key] if found is None else ())
+    return found.start() if found is not None else -1

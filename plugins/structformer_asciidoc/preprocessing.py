@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from posixpath import relpath
 
-from structformer.formats import SourceFile, decode, is_external
+from structformer.formats import SourceFile, decode, is_external, join
 
 from structformer_asciidoc.attributes import Attributes, element_attributes, number
+from structformer_sites import load
 
 _CONTINUED = re.compile(r"^:!?\w[\w-]*!?:[^\n]*[ \t]\\\n(?:[^\n]*[ \t]\\\n)*", re.MULTILINE)
 _DIRECTIVE = re.compile(r"(\\?)(include(?:-\w+)?|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]")
@@ -65,7 +66,8 @@ def lines_of(source: SourceFile, attributes: Attributes, taken: set[str], parts:
             if included is not None:
                 offset = how.get("leveloffset", "")
                 is_whole = not fence and how.keys().isdisjoint(("tag", "tags", "lines"))
-                if is_whole and not offset and attributes.get("doctype") != "book" and (title := _title(included)):
+                is_chapter = offset or attributes.level_offset or attributes.get("doctype") == "book"
+                if is_whole and not is_chapter and (title := _title(included)):
                     yield f"xref:{relpath(included.path, folder or '.')}[{title}]"
                     continue
                 taken.add(included.path)
@@ -124,14 +126,28 @@ def _compared(text: str) -> bool:
 
 def _included(directive: re.Match[str], attributes: Attributes, around: list[SourceFile]) -> SourceFile | None:
     """Return the file that a directive includes; None where there is none, or where it is around the directive."""
-    source, target = around[-1], attributes.spelt_out(directive[3]).strip()
+    source, target = around[0 if "{docdir}" in directive[3] else -1], attributes.spelt_out(directive[3]).strip()
     is_read = len(around) < _MOST_NESTED and not is_external(target)
-    opened = source.open(resource_path(source.path, target)) if is_read else None
+    opened = source.open(place_of(source, target)) if is_read else None
     if opened is not None and all(opened.path != file.path for file in around):
         return opened
     if "optional" not in directive[4]:
         source.warn(f"include::{target}: {'not found' if opened is None else 'in itself'}: left out")
     return None
+
+
+def place_of(source: SourceFile, target: str, images: str = "images") -> str:
+    """Return a resource's path relative to a file's folder, in any of Antora's components."""
+    version, _, name = target.rpartition("@")
+    component, *inner = name.split(":")
+    files = source.companions("antora.yml") if len(inner) == 2 else []
+    for file in sorted(files, key=lambda each: not source.path.startswith(each.path.removesuffix("antora.yml"))):
+        own = load(".yml", file.read().decode("utf-8", "replace"))
+        if own.get("name") == component and version in ("", str(own.get("version"))):
+            root = f"{file.path.removesuffix('antora.yml')}modules/ROOT"
+            place = join(root, resource_path(f"{root}/", ":".join(filter(None, inner)), images))
+            return "../" * source.path.count("/") + (place or "")
+    return resource_path(source.path, target, images)
 
 
 def resource_path(path: str, target: str, images: str = "images") -> str:

@@ -7,7 +7,7 @@ from structformer.errors import ReadError
 from structformer.formats import SourceFile, is_external, split_fragment
 
 from structformer_asciidoc.attributes import Attributes
-from structformer_asciidoc.preprocessing import MODULE, resource_path
+from structformer_asciidoc.preprocessing import MODULE, place_of
 from structformer_sites import load, settings_above
 
 _LONGEST = 200_000  # bytes of settings
@@ -62,10 +62,10 @@ def _site(components: bytes, component: bytes) -> tuple[dict[str, str], dict[str
 def component_names(path: str, attributes: Attributes) -> list[str]:
     """Return the names by which other components refer to a page: component:module:page, also with its version."""
     component, module = attributes.get("page-component-name"), MODULE.match(path)
-    page = path[module.end() :].removeprefix("pages/") if module is not None else ""
     if not component or module is None:
         return []
-    name, version = f"{component}:{module[1]}:{page}", attributes.get("page-component-version")
+    page, version = path[module.end() :].removeprefix("pages/"), attributes.get("page-component-version")
+    name = f"{component}:{module[1]}:{page}"
     return [name, f"{version}@{name}"] if version else [name]
 
 
@@ -88,5 +88,5 @@ def _image(source: SourceFile, target: str) -> str:
     if is_external(target) or target.startswith("/"):
         return target
     module, _, inner = target.replace("image$", "").rpartition(":")
-    places = [resource_path(source.path, f"{module}:image${inner}".lstrip(":"), images=each) for each in _IMAGE_FOLDERS]
+    places = [place_of(source, f"{module}:image${inner}".removeprefix(":"), each) for each in _IMAGE_FOLDERS]
     return next((place for place in places if source.open(place) is not None), places[0])

@@ -67,12 +67,9 @@ def _cells(text: str, separator: str) -> Iterator[Cell]:
         following = _SPEC.search(piece[-20:]) if separator != ":" and left > 1 else None
         kept = piece[: len(piece) - len(following[0])] if following else piece
         cell = Cell(kept.strip().replace("\\" + separator, separator), (spec[4] or "") if spec else "")
-        copies = 1
         if spec is not None and spec[3] == "+":
             cell.columns, cell.rows = int(spec[1] or 1), int(spec[2] or 1)
-        elif spec is not None and spec[3] == "*":
-            copies = int(spec[1] or 1)
-        yield from [cell] * copies
+        yield from [cell] * (int(spec[1] or 1) if spec is not None and spec[3] == "*" else 1)
         spec = following
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structformer import read as read_folder
 from structformer.document import Document
 from structformer.formats.source import SourceFile
 
@@ -416,6 +417,48 @@ def test_an_image_of_an_antora_site_is_in_its_module(folder):
     found = [link.target for link in read_from(files, "modules/ROOT/pages/rig/mast.adoc").links()]
     places = ("ROOT", "mast.png"), ("ROOT", "deck/sail.png"), ("hull", "keel.png")
     assert found == [f"../../../{module}/{folder}/{name}" for module, name in places]
+
+
+def test_a_resource_of_another_antora_component_is_found_by_that_components_settings():
+    page = "= Mast\n\ninclude::hull::partial$keel.adoc[]\n\ninclude::2@hull:deck:example$sail.rb[]\n\nimage::hull:deck:bow.png[]\n"
+    files = {
+        "a/antora.yml": "name: mast\n",
+        "a/modules/ROOT/pages/mast.adoc": page,
+        "b/antora.yml": "name: hull\nversion: ~\n",
+        "b/modules/ROOT/partials/keel.adoc": "Of oak.\n",
+        "b/modules/deck/images/bow.png": "",
+        "c/antora.yml": "name: hull\nversion: 2\n",
+        "c/modules/deck/examples/sail.rb": "sail = 1\n",
+    }
+    document = read_from(files, "a/modules/ROOT/pages/mast.adoc")
+    assert document.root.text == "Of oak.\n\nsail = 1"
+    assert [link.target for link in document.links()] == ["../../../../b/modules/deck/images/bow.png"]
+
+
+def test_an_include_may_say_where_the_document_is_and_by_how_much_headings_are_deeper():
+    files = {
+        "book/all.adoc": "= All\n\n:leveloffset: 1\n\ninclude::{docdir}/in/one.adoc[]\n",
+        "book/in/one.adoc": "= One\n\ninclude::{docdir}/two.adoc[]\n",
+        "book/two.adoc": "Of rope.footnoteref:[a,Or hemp.] And jute.footnoteref:[a]\n",
+    }
+    document = read_from(files, "book/all.adoc")
+    [one] = document.root.children
+    assert (one.title, one.text) == ("One", "Of rope. (Or hemp.) And jute.")
+
+
+def test_an_id_of_another_page_counts_before_the_words_of_a_title():
+    documents = [read(f"= A\n\n{section}\n\nText.\n") for section in ("[#rope]\n== Hemp", "[[_rope]]\n== Rope")]
+    assert ["id:rope" in document.names for document in documents] == [True, False]
+
+
+def test_a_page_of_a_manual_that_the_corpus_lacks_is_outside(tmp_path):
+    (tmp_path / "a.adoc").write_text("= A\n\nSee man:ls[1] and man:rope[7].\n")
+    (tmp_path / "rope.adoc").write_text("= Rope\n\nText.\n")
+    document = next(each for each in read_folder(tmp_path) if each.title == "A")
+    assert document.root.text == "See ls(1) and rope(7)."
+    outside, page = (list(AsciiDocFormat().resolve(link, document)) for link in document.links())
+    assert "//ls" in outside
+    assert "rope" in page
 
 
 def test_an_address_that_begins_with_an_attribute_of_the_build_leads_outside():
