@@ -30,7 +30,7 @@ _ANY = HtmlRules(
     # Of highlighters of code, where they hold nothing else.
     line_numbers=frozenset(
         """linenos lineno linenodiv ln lnum gutter gl hljs-ln-numbers hljs-ln-n linenumber line-number linenumbers
-        code-line-number""".split()
+        code-line-number sourceLineNo source-line-no""".split()
     ),
     see_also=frozenset({"seealso", "see-also", "related-topics", "related-links", "relatedlinks", "seealsolist"}),
     side_notes=frozenset({"marginnote", "sidenote"}),

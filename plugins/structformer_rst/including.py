@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from structformer.formats import SourceFile, decode
 
 _INCLUDES = re.compile(
-    r"^([ \t]*)\.\.[ \t]+include::[ \t]*([^<\s]\S*)[ \t]*$((?:\n\1[ \t]+:[\w-]+:.*$)*)", re.MULTILINE
+    r"^([ \t]*)\.\.[ \t]+(?i:include)::[ \t]*([^<\s]\S*)[ \t]*$((?:\n\1[ \t]+:[\w-]+:.*$)*)", re.MULTILINE
 )
 _OPTION = re.compile(r"^[ \t]+:([\w-]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _OPTION_LINE = re.compile(r"\s*:([\w-]+):(?:\s+(.*))?")  # what goes on is a role
@@ -20,7 +20,7 @@ MAX_INCLUDED = 200
 
 def included_whole(data: bytes) -> list[str]:
     """Return the paths of the files that a file's `include` directives take in whole."""
-    if b"include::" not in data:
+    if b"include::" not in data.lower():
         return []
     found = _INCLUDES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
     whole = (each for each in found if (_BOUNDS | _AS_CODE | {"parser"}).isdisjoint(dict(_OPTION.findall(each[3]))))
@@ -101,7 +101,7 @@ def with_includes(text: str, source: SourceFile, page: SourceFile, taken: frozen
             inner = with_includes(inner, file, page, taken | {source.path, file.path})
         return "\n".join(found[1] + line if line else line for line in inner.split("\n"))
 
-    return _INCLUDES.sub(included, text) if "include::" in text else text
+    return _INCLUDES.sub(included, text) if "include::" in text.lower() else text
 
 
 def is_option(line: str) -> bool:

@@ -92,7 +92,7 @@ _DATES = {
     for event in ("birth", "death", "start", "end", "film", "release", "launch")
     for blank in (" ", "")
     for age in ("", " and age", " and given age")
-} | {"dts": "", "date table sorting": "", "as of": "as of "}
+} | {"dts": "", "date table sorting": "", "as of": "as of ", "bda": "", "dda": ""}
 _SORTED = frozenset(("sort", "sorttext", "sort text"))
 _FRACTIONS = frozenset("frac sfrac fraction bruch ułamek дробь fracción frazione fração breuk 分数 bråk".split())
 _MEASURES = frozenset("convert cvt convertir converti converter конвертировать konvertera".split())

@@ -661,6 +661,8 @@ def test_what_a_sentence_links_to_is_text():
     [
         ("<pre><code>", "</code></pre>"),
         ("<p><code>", "</code></p>"),
+        ("<p><samp>", "</samp></p>"),
+        ("<p><kbd>", "</kbd></p>"),
         ("<pre>", "</pre>"),
         ("<pre class=toc>", "</pre>"),
     ],
@@ -699,9 +701,10 @@ def test_what_has_no_end_ends_before_the_next_heading(opened, first):
 
 def test_the_bars_of_old_javadoc_and_the_numbers_of_its_sources_are_left_out():
     page = """<div class="topNav"><ul class="navList"><li>Overview</li></ul></div><div class="subNav">Prev Next</div><h1>Uses of Pan</h1>
-    <p>Heat uses Pan.</p><pre><a class="jxr_linenumber" name="L1" href="#L1">1</a>   <em>/*</em></pre><div class="bottomNav">Next</div>"""
+    <p>Heat uses Pan.</p><pre><a class="jxr_linenumber" name="L1" href="#L1">1</a>   <em>/*</em>
+<span class="sourceLineNo">002</span> */</pre><div class="bottomNav">Next</div>"""
     document = one(page, "html")
-    assert document.root.text == "Heat uses Pan.\n\n   /*"
+    assert document.root.text == "Heat uses Pan.\n\n   /*\n */"
     assert "L1" in document.root.anchors
 
 

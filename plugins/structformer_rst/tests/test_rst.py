@@ -488,6 +488,16 @@ def test_labels_of_any_script_are_places(tmp_path, run):
     assert (counts["resolved"], counts["dead_anchor"]) == (3, 0)
 
 
+def test_includes_are_known_in_any_case():
+    folder = Folder(
+        {"a.rst": "A\n=\n\n.. Include:: b.txt\n\n.. INCLUDE:: c.txt\n", "b.txt": "Of rope.\n", "c.txt": "Or jute.\n"}
+    )
+    source = folder.source("a.rst")
+    [document] = RstFormat().read(source, {})
+    assert document.root.text == "Of rope.\n\nOr jute."
+    assert RstFormat().parts(source) == {"b.txt", "c.txt"}
+
+
 def test_roles_and_directives_are_known_in_any_case():
     document = one(
         "A\n=\n\nSee :PEP:`384`, :Ref:`b`, :Func:`tie`.\n\n.. Note:: Wet.\n\n.. VersionAdded:: 3\n\n.. _b:\n\nB\n-\n",

@@ -515,6 +515,7 @@ def test_a_block_in_a_cell_is_a_blank(cell, shown):
         ("end date|1950|5", "1950-05"),
         ("startdate|1950|5|6", "1950-05-06"),
         ("dts|1923|May|4", "4 May 1923"),
+        ("bda|1950|5|4", "1950-05-04"),
         ("death date and age|2001|3|2|1950|12|4", "2001-03-02"),
         ("as of|2010|5|4", "as of 2010-05-04"),
         ("sort|02|Second", "Second"),
