@@ -32,6 +32,7 @@ from structformer.training import train_ranker
 
 from boats import TINY, boats
 from conftest import write_pages
+from processes import program, python
 from structformer_exports import sphinx
 from structformer_lab.experiment import read_experiment
 from structformer_lab.pretraining.corpora import read_list
@@ -126,7 +127,7 @@ def tutorial_holds(folder: Path, programs: Path, environment: dict[str, str]) ->
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**environment, "PATH": os.pathsep.join([str(programs), os.environ["PATH"]])},
+        env={**environment, "PATH": os.pathsep.join([str(programs), environment["PATH"]])},
         check=False,
     )
     assert done.returncode == 0, done.stdout
@@ -143,7 +144,8 @@ def tutorial_holds(folder: Path, programs: Path, environment: dict[str, str]) ->
 @pytest.mark.slow
 def test_the_tutorial_runs_from_its_first_line_to_its_last(tmp_path):
     """In the tests' environment, which needs no index of packages; test_released.py begins with an empty one."""
-    tutorial_holds(tmp_path, Path(sys.executable).parent, dict(os.environ))
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    tutorial_holds(tmp_path, program(tmp_path / "programs" / "structformer").parent, {**os.environ, "PATH": path})
 
 
 def written(language: str) -> list[tuple[str, str]]:
@@ -276,7 +278,7 @@ def test_the_example_in_the_readme_runs(tmp_path):
     )
     [code] = [text for language, text in blocks(ROOT / "README.md") if language == "python"]
     code = code.replace('structformer.index("workspace")', 'structformer.index("workspace", encoders=["structure"])', 1)
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = python("-c", code, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "undo.md#undo-a-commit" in done.stdout
 
