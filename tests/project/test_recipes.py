@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 import urllib.request
 from functools import partial
@@ -25,6 +26,7 @@ from docx import Document
 from test_documentation import DOCS, ROOT, blocks, parsed
 
 from conftest import write_pages
+from processes import begin, program
 
 PAGES = ("docs-teams.md", "how-to.md", "serve.md")
 SITE = {
@@ -41,6 +43,7 @@ SITE = {
 }
 # What a reader writes in capitals, or has at another place.
 NAMES = {"WORKSPACE": ".structformer", "/path/to/workspace": ".structformer", "/srv/docs": ".structformer"}
+TRIES, PAUSE = 3000, 0.02
 QUIET = {"HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
 # Lines that are not run here, by what they begin with: why, or where they are.
 ELSEWHERE = {
@@ -73,8 +76,11 @@ def named(page: str, language: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def programs() -> dict[str, str]:
-    return {**os.environ, **QUIET, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a shell that has `structformer`, and what is installed beside it."""
+    own = program(tmp_path_factory.mktemp("programs") / "structformer").parent
+    path = os.pathsep.join([str(own), str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {**os.environ, **QUIET, "PATH": path}
 
 
 def shell(line: str, folder: Path, environment: dict[str, str]) -> str:
@@ -109,18 +115,16 @@ def served(line: str, folder: Path, environment: dict[str, str], *, token: str =
     """Start the server of a line, ask for its page and a search, and end it. Returns the page."""
     words = [word.replace("0.0.0.0", "127.0.0.1") for word in shlex.split(line, comments=True)]
     words += ["--port", "0", *(["--no-open", "--train", "none"] if words[1] == "up" else [])]
-    said = []
-    with subprocess.Popen(
-        words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout is not None
+    with (folder / "said.txt").open("w+b") as said:
+        process = begin("-m", *words, cwd=folder, env=environment, files=(said, said))
         try:
-            for remark in process.stdout:
-                said.append(remark)
-                if address := re.match(r"(http://127\.0\.0\.1:\d+/)  \(.*Ctrl-C", remark):
+            for _ in range(TRIES):
+                remarks = (folder / "said.txt").read_text()
+                if address := re.search(r"^(http://127\.0\.0\.1:\d+/)  \(.*Ctrl-C", remarks, re.MULTILINE):
                     break
+                time.sleep(PAUSE)
             else:
-                pytest.fail("".join(said))
+                pytest.fail(remarks)
             answers = []
             for path in ("", "api/search?q=mast"):
                 asked = urllib.request.Request(address[1] + path, headers={"Authorization": f"Bearer {token}"})
@@ -133,8 +137,8 @@ def served(line: str, folder: Path, environment: dict[str, str], *, token: str =
                 asked.add_header("content-type", "application/json")
                 urllib.request.urlopen(asked, timeout=60).close()
         finally:
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=60)
+            os.kill(process.pid, signal.SIGTERM)
+            process.wait(60)
     return answers[0]
 
 
