@@ -41,6 +41,7 @@ ENVIRONMENT = dict(os.environ)  # before any test has changed it
 # What is read once, by the interpreter or when a library is imported.
 READ_EARLY = ("PYTHON", "LD_", "OMP_", "MKL_", "OPENBLAS_", "TORCH_", "HF_", "TRANSFORMERS_")
 MAY_DIFFER = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONUNBUFFERED", "OMP_NUM_THREADS", "HF_HUB_OFFLINE"}
+MAY_DIFFER |= {"PYTHONHASHSEED"}  # which Dask sets for its own workers, and which forks share anyway
 
 
 class Handle(Protocol):
