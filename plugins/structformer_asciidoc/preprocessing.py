@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from posixpath import relpath
+from posixpath import dirname, relpath
 
 from structformer.formats import SourceFile, decode, is_external, join
 
 from structformer_asciidoc.attributes import Attributes, element_attributes, number
-from structformer_sites import load
+from structformer_sites import load, settings_files
 
 _CONTINUED = re.compile(r"^:!?\w[\w-]*!?:[^\n]*[ \t]\\\n(?:[^\n]*[ \t]\\\n)*", re.MULTILINE)
 _DIRECTIVE = re.compile(r"(\\?)(include(?:-\w+)?|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]")
@@ -137,14 +137,14 @@ def _included(directive: re.Match[str], attributes: Attributes, around: list[Sou
 
 
 def place_of(source: SourceFile, target: str, images: str = "images") -> str:
-    """Return a resource's path relative to a file's folder, in any of Antora's components."""
+    """Return a resource's path relative to a file's folder, in any component of the site."""
     version, _, name = target.rpartition("@")
     component, *inner = name.split(":")
-    files = source.companions("antora.yml") if len(inner) == 2 else []
-    for file in sorted(files, key=lambda each: not source.path.startswith(each.path.removesuffix("antora.yml"))):
+    files = [file for each in settings_files("component") if len(inner) == 2 for file in source.companions(each)]
+    for file in sorted(files, key=lambda each: not source.path.startswith(dirname(each.path))):
         own = load(".yml", file.read().decode("utf-8", "replace"))
         if own.get("name") == component and version in ("", str(own.get("version"))):
-            root = f"{file.path.removesuffix('antora.yml')}modules/ROOT"
+            root = join(dirname(file.path), "modules/ROOT") or ""
             place = join(root, resource_path(f"{root}/", ":".join(filter(None, inner)), images))
             return "../" * source.path.count("/") + (place or "")
     return resource_path(source.path, target, images)
