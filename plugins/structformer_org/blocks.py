@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_right
 from collections.abc import Callable
-from html import unescape
 from itertools import pairwise
 
 from structformer.document import MarkKind
@@ -33,7 +32,6 @@ _COUNTER = re.compile(r"\A(?:\[@\w+\][ \t]*)?(?:\[[ xX-]\](?:[ \t]+|\Z))?")  # a
 _TERM = re.compile(r"(.*?)[ \t]+::(?:[ \t]+(.*))?")
 _ROW = re.compile(r"[ \t]*\|.*")
 _ALIGNMENT = re.compile(r"\|(?=[^<>]*[<>])(?:[ \t]*+(?:<[lrc]?\d{0,3}>|[/<>])?+[ \t]*+\|)++")  # what only Emacs heeds
-_TAG = re.compile(r"<!--(?s:.*?)-->|<(script|style)\b(?s:.*?)</\1>|<(/?(?:[abiu]|code|em|span|strong)\b)?[^<>]*>")
 _LEFT_OUT = frozenset(("properties", "logbook", "comment"))
 _CODE = frozenset(("src", "example", "verbatim"))
 _NOTES = frozenset(
@@ -173,7 +171,8 @@ class Blocks:
             elif name == "name":
                 self._builder.add_anchor(keyword[2].strip())
             elif name == "html":
-                self._html([keyword[2]])
+                self._gap()
+                self._inline.html(keyword[2])
             return number + 1
         if (drawer := _DRAWER.fullmatch(line)) is not None:
             close = self._end_of("end", number, end)
@@ -297,17 +296,13 @@ class Blocks:
                     builder.line()
             builder.paragraph()
         elif name == "html" or (name == "export" and arguments.strip().lower() == "html"):
-            self._html(lines)
+            self._gap()
+            self._inline.html("\n".join(lines))
         elif name != "export" and name not in _LEFT_OUT:
             builder.paragraph()
             self._nested(start + 1, close)
             builder.paragraph()
         return close + 1
-
-    def _html(self, lines: list[str]) -> None:
-        """The words of lines that are HTML."""
-        self._gap()
-        self._builder.flow(unescape(_TAG.sub(lambda tag: "" if tag[2] else " ", "\n".join(lines))))
 
     def _nested(self, start: int, end: int) -> None:
         if self._depth >= _DEEPEST:

@@ -1,6 +1,7 @@
 """Org's objects within lines: links, emphasis, footnotes, formulas, targets, macros."""
 
 import re
+from html import unescape
 from html.entities import html5
 
 from structformer.document import LinkKind, MarkKind
@@ -14,7 +15,7 @@ _START = re.compile(
     | <<<?(?P<anchor>[^<>\n]{1,200}+)>>>?
     | (?<!\w)(?P<url><?(?:(?:https?|ftp)://|mailto:|doi:|file:)[^\s<>\[\]]+)
     | \{\{\{(?P<macro>\w[\w-]{0,50}+)(?:\((?P<values>[^{}]{0,1000})\))?\}\}\}
-    | @@\w{1,20}+:(?:[^@]|@(?!@)){0,1000}+@@
+    | @@(?:(?P<html>html:)|\w{1,20}+:)(?P<exported>(?:[^@]|@(?!@)){0,1000}+)@@
     | (?<!\w)src_(?P<language>\w{1,30}+)(?:\[[^\]\n]{0,200}+\])?\{(?P<code>[^{}\n]{1,1000}+)\}
     | (?P<break>\\\\[ \t]*)(?=\n|\Z)
     | (?P<formula>\\\(|\\\[|\$\$)
@@ -32,8 +33,9 @@ _MARKS["$"] = MarkKind.FORMULA_SPAN
 _CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 _ENTITIES = dict(pair.split("=") for pair in "to=→ mdash=— ndash=– S=§ P=¶ slash=/ under=_ vert=| circ=∘".split())
 _ENTITIES |= {"ldots": "…", "dots": "…", "LaTeX": "LaTeX", "TeX": "TeX"}
+_TAG = re.compile(r"<!--(?s:.*?)-->|<(script|style)\b(?s:.*?)</\1>|<(/?(?:[abiu]|code|em|span|strong)\b)?[^<>]*>")
 _IMAGE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|bmp|tiff?)\Z", re.IGNORECASE)
-_FOR_EMACS = frozenset("info elisp shell help man attachment gnus mu4e notmuch bbdb docview denote".split())
+_FOR_EMACS = frozenset("info eww elisp shell help man attachment gnus mu4e notmuch bbdb docview denote".split())
 _FILE = re.compile(r"file:(?://)?|(?=\.{0,2}/|~/)")
 _SCHEME = re.compile(r"([a-zA-Z][\w+-]*):")
 _CITED = re.compile(r"@([\w:.#$%&+?<>~/-]+)")
@@ -58,6 +60,10 @@ class Inline:
                 builder.flow(text[found.start() : place])
         builder.flow(text[place:])
 
+    def html(self, text: str) -> None:
+        """Write the words of HTML."""
+        self._builder.flow(unescape(_TAG.sub(lambda tag: "" if tag[2] else " ", text)))
+
     def _token(self, found: re.Match[str], text: str, depth: int, dead: set[tuple[str, int]]) -> int:
         """Give an object to the builder; returns where it ends, 0 where it has no end."""
         builder, place = self._builder, found.end()
@@ -78,6 +84,8 @@ class Inline:
             self._macro(found["macro"].lower(), found["values"] or "", depth)
         elif found["code"]:
             builder.code_span(found["code"])
+        elif found["html"]:
+            self.html(found["exported"])
         elif found["break"]:
             builder.line()
         elif found["entity"]:
@@ -157,10 +165,7 @@ class Inline:
 
     def _link(self, found: re.Match[str], text: str, depth: int, dead: set[tuple[str, int]]) -> int:
         place = found.end()
-        if found["more"] == "]":
-            self._write_link(found["link"], "", depth)
-            return place
-        end = _find(text, "]]", place, dead)
+        end = place - 2 if found["more"] == "]" else _find(text, "]]", place, dead)
         if end < 0:
             return 0
         self._write_link(found["link"], text[place:end], depth)

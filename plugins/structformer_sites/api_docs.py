@@ -2,7 +2,7 @@
 
 import re
 
-from structformer.formats import SiteGenerator
+from structformer.formats import HtmlRules, SiteGenerator
 
 EXDOC = SiteGenerator(
     "exdoc",
@@ -12,4 +12,11 @@ EXDOC = SiteGenerator(
 )
 YELP = SiteGenerator(
     "yelp", "Yelp", external=re.compile(r"(?:help|ghelp|man|info|apt|install|package):[^\s/].*", re.IGNORECASE)
+)
+RUSTDOC = SiteGenerator(
+    "rustdoc",
+    "rustdoc",
+    html=HtmlRules(furniture=frozenset({"rustdoc-breadcrumbs", "test-arrow"})),
+    # Paths in code, with the kind of what is meant or without: std::vec::Vec, Vec::push(), fn@foo, struct@Foo.
+    external=re.compile(r"(?:[a-z]+@)?\w+(?:::\w+)+(?:\(\)|!)?|(?:enum|fn|macro|mod|prim|struct|trait|type|value)@\w+"),
 )

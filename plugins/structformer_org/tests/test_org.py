@@ -319,3 +319,8 @@ def test_a_name_between_colons_is_a_drawer_only_with_an_end():
 )
 def test_html_for_the_export_is_text(lines):
     assert one(f"* Pans\nOne.\n{lines}\nTwo.\n", "org").root.text == "One.\n\nhot & wet\n\nTwo."
+
+
+def test_html_within_a_line_is_text_and_what_is_for_other_exports_is_not():
+    text = one("* Pans\nA @@html:<i>hot &amp; wet</i>@@ pan@@latex:\\dots@@.\n", "org").root.text
+    assert text == "A hot & wet pan."

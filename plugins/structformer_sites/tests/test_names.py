@@ -61,6 +61,9 @@ def test_antora_s_references_to_components(reference, target, tmp_path):
         "help:gnome-help/files",
         "man:ls(1)",
         "apt:vim",
+        "std::vec::Vec",
+        "Vec::push()",
+        "fn@tie_knot",
     ],
 )
 def test_names_of_other_documentation_lead_outside(target, tmp_path):

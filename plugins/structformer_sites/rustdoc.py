@@ -1,9 +1,0 @@
-"""rustdoc."""
-
-from structformer.formats import HtmlRules, SiteGenerator
-
-RUSTDOC = SiteGenerator(
-    "rustdoc",
-    "rustdoc",
-    html=HtmlRules(furniture=frozenset({"rustdoc-breadcrumbs", "test-arrow"})),
-)
