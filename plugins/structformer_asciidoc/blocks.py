@@ -103,12 +103,8 @@ class Blocks:
         return below
 
     def _is_prelude(self, line: str) -> bool:
-        return (
-            not line
-            or (line.startswith("//") and line[2:4] != "//")
-            or line.startswith(":")
-            or _ELEMENT.fullmatch(line) is not None
-        )
+        is_comment = line.startswith("//") and not line.startswith("////")
+        return not line or is_comment or line.startswith(":") or _ELEMENT.fullmatch(line) is not None
 
     def _region(self, start: int, end: int) -> None:
         number = start

@@ -283,6 +283,8 @@ def _balanced(text: str, place: int, dead: set[str]) -> int:
 
 
 def _find_end(text: str, mark: str, place: int, dead: set[str]) -> int:
-    found = None if (key := f"end of {mark}") in dead else _ENDS[mark].search(text, place)
-    dead.update([key] if found is None else ())
-    return found.start() if found is not None else -1
+    key = f"end of {mark}"
+    closing = None if key in dead else _ENDS[mark].search(text, place)
+    if closing is None:
+        dead.add(key)
+    return -1 if closing is None else closing.start()

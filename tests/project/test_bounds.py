@@ -17,7 +17,7 @@ RESEARCH = ("agent", "kernels", "lab", "papers", "webformer")
 # Lines of Python without tests. "all" is the core with every plugin, research too.
 LINES = {
     "agent": 529,
-    "asciidoc": 1_433,
+    "asciidoc": 1_431,
     "cluster": 113,
     "core": 39_877,
     "demo": 208,
@@ -41,9 +41,9 @@ LINES = {
     "webformer": 791,
     "wikitext": 2_344,
     "xml": 2_522,
-    "readers": 19_378,
+    "readers": 19_376,
     "research": 7_321,
-    "all": 84_955,
+    "all": 84_953,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
