@@ -45,7 +45,7 @@ MAY_DIFFER |= {"PYTHONHASHSEED"}  # which Dask sets for its own workers, and whi
 
 
 class Handle(Protocol):
-    """What both a process of subprocess and a fork have."""
+    """Wait for a process that subprocess or a fork began, and tell its number."""
 
     pid: int
 

@@ -155,7 +155,7 @@ def _ended(rule: Callable[..., bool], state: StateBlock, start: int, end: int, s
     if close in (last if token.markup else token.content.lower()) and (not token.markup or not last.strip(close[0])):
         return True
     above = (int(each.tag[1]) for each in reversed(state.tokens) if each.type == "heading_open")
-    level = max(2, next(above, 6))  # a page's title is no section
+    level = max(2, next(above, 6))  # below the page's title, any section ends the block
     for line in range(start + 2, end):
         mark = HEADING.match(line_of(state, line))
         is_alone = state.isEmpty(line - 1) and (line + 1 == end or state.isEmpty(line + 1))

@@ -283,13 +283,13 @@ def test_a_sample_of_questions_depends_on_their_texts_alone(indexed):
 
 
 def asked_of(workspace: Path, base: str, **options):
-    """What `training_queries` gives for a workspace that is indexed with a base."""
+    """Train in a workspace with a base and return what `training_queries` gives for it."""
     train(workspace, replace(QUERY_SIDE, base_model=base, max_steps=1))
     return asked_in(workspace, base, **options)
 
 
 def asked_in(workspace: Path, base: str, **options):
-    """The same of a workspace that a training has indexed."""
+    """Return what `training_queries` gives for a workspace that a training has indexed with a base."""
     options.setdefault("seed", 0)
     opened = Retriever.open(workspace).opened
     encoder = BiEncoder.load(base)
