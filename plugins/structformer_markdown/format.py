@@ -34,12 +34,12 @@ from structformer.text import github_slug
 from structformer_html import SCRIPTS, SPANS, has_prose
 from structformer_markdown import directives
 from structformer_markdown.dialects import chosen_names, liquid, pandoc, plain_markdown, syntaxes
-from structformer_markdown.dialects.containers import Container
+from structformer_markdown.dialects.containers import UNENDED, Container
 from structformer_markdown.dialects.page import SYNTAXES
 from structformer_markdown.dialects.shown import SPOKEN
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code, whole_example
 from structformer_markdown.front_matter import home_page, shown, split_front_matter
-from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNENDED, UNINDENTED, parse
+from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
 from structformer_markdown.raw_html import RawHtml
@@ -440,10 +440,7 @@ class _Reader:
         """Raw HTML between fences, which is read as HTML. False where it is none."""
         if fence_mark(token.info, extended=True) != (MarkKind.RAW, "html") or not token.info.startswith("{="):
             return False
-        self._block()
-        self._html.feed(token.content)
-        self._html.end_spans()
-        self._block()
+        self._html_block(token, [], 0)
         return True
 
     def _caption(self, token: Token, tokens: list[Token], index: int) -> bool:

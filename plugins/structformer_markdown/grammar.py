@@ -20,9 +20,9 @@ from mdit_py_plugins.footnote.index import footnote_def
 from mdit_py_plugins.myst_blocks.index import target
 
 from structformer_markdown.dialects import DIALECTS, pandoc
-from structformer_markdown.dialects.containers import ENDS
+from structformer_markdown.dialects.containers import ENDS, section_end
 from structformer_markdown.dialects.page import LITERAL, SYNTAXES
-from structformer_markdown.dialects.shown import HEADING
+from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE
 from structformer_markdown.formulas import MARKS as FORMULA_MARKS
 from structformer_markdown.formulas import formula_block, formula_span, line_of, push_paragraph
 from structformer_markdown.tables import table
@@ -31,11 +31,8 @@ MAX_NESTING = 100
 # Deeper inline nesting has no use, and the cost of unbalanced brackets grows with it (markdown-it allows 20).
 _MAX_INLINE_NESTING = 8
 
-
 EXTENDED = "extended"  # key of the environment: whether bare URLs are links and formulas are not Markdown
 UNINDENTED = "unindented"  # the same: whether indented lines are no code, as in MDX
-UNENDED = "unended"  # the same: what began and never ended, once parsed
-_MOST_UNENDED = 20  # that end before a heading
 _RAW = {"<!--": "-->"} | {f"<{name}": f"</{name}>" for name in ("pre", "script", "style", "textarea")}
 _URL_SCHEME = re.compile(r"(?<![A-Za-z0-9])(?:https?|ftp)$")
 _URL = re.compile(r"://[^\s<>\[\]|`\\]*[^\s<>\[\]|`\\?!.,:*_~'\")]")
@@ -54,9 +51,10 @@ def parse(text: str, env: dict[str, Any]) -> list[Token]:
         unused += ("code",)
     extra = tuple(name for name, (mark, pattern) in _EXTRA.items() if mark in text and pattern.search(text))
     if EXTENDED in env:
-        extra += ("formulas",) * any(mark in text for mark in FORMULA_MARKS) + ("target",) * (")=" in text)
+        extra += tuple(name for name, marks in _EXTENSIONS.items() if any(mark in text for mark in marks))
     names = set(env.get(SYNTAXES, ()))
-    names.update(("containers",) if ":::{" in text and "myst" in names else ())
+    if ":::{" in text and "myst" in names:
+        names.add("containers")
     extra += tuple(name for name in _RULES if name in names)
     env[ENDS] = {}
     tokens = _grammar(unused, extra).parse(text, env)
@@ -81,8 +79,7 @@ _EXTRA = {
     "tilde": ("~", _DEFINITION),
     "attribute line": ("{", _ATTRIBUTES),
 }
-
-
+_EXTENSIONS = {"formulas": FORMULA_MARKS, "target": (")=",)}
 _RULES = {each.name: each for each in (*DIALECTS, pandoc.OWN) if each.blocks or each.inline}
 
 
@@ -146,25 +143,22 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
 
 
 def _ended(rule: Callable[..., bool], state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A rule of code or raw HTML: a block without an end ends before the next heading as high among blank lines."""
-    is_block, opened = rule(state, start, end, silent), state.env.setdefault(UNENDED, [])
-    if not is_block or silent or state.line < end or state.level or len(opened) == _MOST_UNENDED:
+    """A rule of code or raw HTML: what has no end ends at the next heading as high, code at one that is alone."""
+    is_block = rule(state, start, end, silent)
+    if not is_block or silent or state.line < end:
         return is_block
     token, first, last = state.tokens[-1], line_of(state, start), line_of(state, end - 1).strip()
     close = token.markup or next((_RAW[mark] for mark in _RAW if first.lower().startswith(mark)), "")
     if close in (last if token.markup else token.content.lower()) and (not token.markup or not last.strip(close[0])):
         return True
-    above = (int(each.tag[1]) for each in reversed(state.tokens) if each.type == "heading_open")
-    level = max(2, next(above, 6))  # below the page's title, any section ends the block
-    for line in range(start + 2, end):
-        mark = HEADING.match(line_of(state, line))
-        is_alone = state.isEmpty(line - 1) and (line + 1 == end or state.isEmpty(line + 1))
-        if mark and mark[0].count("#") <= level and is_alone:
-            opened.append(first[:20])
-            begin = start + (token.type == "fence")
-            token.content = state.getLines(begin, line, state.sCount[start], True) + ("" if token.markup else close)
-            token.map, state.line = [start, line], line
-            break
+    alone = (at for at in range(start + 2, end) if state.isEmpty(at - 1) and (at + 1 == end or state.isEmpty(at + 1)))
+    directive = DIRECTIVE.match(token.info)
+    is_prose = directive is not None and directive[1] not in CODE_DIRECTIVES
+    line = section_end(state, start, range(start + 1, end) if is_prose else alone, end)
+    if line < end:
+        begin = start + (token.type == "fence")
+        token.content = state.getLines(begin, line, state.sCount[start], True) + ("" if token.markup else close)
+        token.map, state.line = [start, line], line
     return True
 
 

@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import dropwhile, takewhile
 
 from structformer.errors import ReadError
 from structformer.formats import SourceFile, decode
@@ -297,26 +298,16 @@ def _is_page(path: str, body: str, titled: bool) -> bool:
 def _part(text: str, part: str = "") -> str:
     """Return lines 2:5 or 2,5 of a text, or those between an anchor's start and end; all of it where there are none."""
     lines = text.strip("\n").split("\n")
-    if not part:
-        return "\n".join(_shown(lines))
-    if found := re.fullmatch(r"(\d{0,9})[:,]?(\d{0,9})", part):
+    if part and (found := re.fullmatch(r"(\d{0,9})[:,]?(\d{0,9})", part)):
         first = int(found[1] or 1)
         last = int(found[2] or (first if part.isdigit() else len(lines)))
         return "\n".join(lines[first - 1 : last])
-    name = re.escape(part)
-    start = re.compile(rf"(?:ANCHOR:|\bregion)\s*{name}(?![\w-])|\[start:\s*{name}\]")
-    end = re.compile(rf"ANCHOR_END:\s*{name}(?![\w-])|\bendregion(?:\s+{name}(?![\w-])|(?!\s+[\w-]))|\[end:\s*{name}\]")
-    inside: list[str] = []
-    within = False
-    for line in lines:
-        if start.search(line):
-            within = True
-        elif within and end.search(line):
-            break
-        elif within:
-            inside.append(line)
-    return "\n".join(_shown(inside or lines))
-
-
-def _shown(lines: list[str]) -> Iterator[str]:
-    return (line for line in lines if not _ANCHOR.fullmatch(line))
+    if part:
+        name = re.escape(part)
+        start = re.compile(rf"(?:ANCHOR:|\bregion)\s*{name}(?![\w-])|\[start:\s*{name}\]")
+        end = re.compile(
+            rf"ANCHOR_END:\s*{name}(?![\w-])|\bendregion(?:\s+{name}(?![\w-])|(?!\s+[\w-]))|\[end:\s*{name}\]"
+        )
+        below = [*dropwhile(lambda line: not start.search(line), lines)][1:]
+        lines = [*takewhile(lambda line: not end.search(line), below)] or lines
+    return "\n".join(line for line in lines if not _ANCHOR.fullmatch(line))

@@ -43,7 +43,6 @@ _LIKE = {  # end tags that may be missing: which open parts each ends when it be
 _DEEPEST = 100  # open parts; what is nested deeper is text alone
 _LANGUAGE_CLASS = re.compile(r"(?<!\S)lang(?:uage)?-\S+")
 
-
 # Markdown between tags is text to CommonMark. Who leaves it there has a site that reads it, as MDX does.
 _WRITTEN = re.compile(
     r"(?<![`\\])(?P<ticks>`{1,3})(?!`)(?P<code>.{1,300}?)(?<!`)(?P=ticks)(?!`)"

@@ -18,6 +18,17 @@ UNENDED = [
         ("markdown", opening)
         for opening in ("```", "~~~ {.c}", "```{code-cell}", "<!--", "<pre>", "<script>", "<style>")
     ),
+    *(
+        ("markdown", opening)
+        for opening in (
+            ":::{note}",
+            ":::note",
+            "::: {.panel-tabset}",
+            "::::{grid}\n\n:::{card}",
+            "/// tip | T",
+            "```{tip}",
+        )
+    ),
     *(("html", f"<{name}>") for name in ("noscript", "aside", "nav", "footer", "object", "noframes", "pre", "script")),
     ("html", "<!--"),
     ("wikitext", "<!--"),
@@ -43,6 +54,23 @@ def test_below_a_page_title_any_section_ends_what_has_no_end(opening):
     [document] = format.read(source, {})
     assert [(section.title, section.text) for section in document.root.children] == [("B", "Two."), ("C", "Three.")]
     assert source.warnings == [f"{opening} without an end: it ends before the next heading"]
+
+
+@pytest.mark.parametrize("opening", [":::{note}", "```{note}", ":::{note}\n\n```\n# no heading\n```\n"])
+def test_prose_without_an_end_ends_before_a_heading_that_no_blank_lines_are_around(opening):
+    source = SourceFile("a.md", f"# A\n\n## B\n{opening}\nTwo.\n## C\n:::{{tip}}\nThree.\n:::\n".encode())
+    [document] = load_plugins().format("markdown").read(source, {})
+    assert [section.title for section in document.sections()] == ["A", "B", "C"]
+    assert [section.text for section in document.root.children][1] == "Three."
+    assert source.warnings == [f"{opening[:9].strip()} without an end: it ends before the next heading"]
+
+
+def test_a_directive_with_an_end_keeps_its_headings_as_lines():
+    page = "# A\n\n:::{note}\nOne.\n\n## B\n\nTwo.\n:::\n\nThree.\n"
+    source = SourceFile("a.md", page.encode())
+    [document] = load_plugins().format("markdown").read(source, {})
+    assert document.root.text == "One.\n\nB\n\nTwo.\n\nThree."
+    assert not source.warnings
 
 
 def test_code_with_an_end_keeps_lines_that_look_like_headings():

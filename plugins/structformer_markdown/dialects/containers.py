@@ -1,7 +1,7 @@
 """Containers of colons: `:::note[Title]{.class}`, `::: tip Title`; directives, `:::{figure} a.png`."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,6 +13,8 @@ from structformer_markdown.formulas import line_of, push_paragraph
 from structformer_markdown.inline_text import names_in
 
 ENDS = "container ends"  # key of the environment: the line after each container's content, by its first line
+UNENDED = "unended"  # the same: what began and never ended, once parsed
+_MOST_UNENDED = 20  # that end before a heading
 _LINE = re.compile(r"^([ \t]*(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])[ \t])[ \t]*)*)(:::[^\n]*)", re.MULTILINE)
 _ITEM = re.compile(r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*")
 _FENCE = re.compile(r"`{3,}(?=[^`]*\Z)|~{3,}")
@@ -97,9 +99,23 @@ def _words(line: str) -> str | None:
     return line.lstrip(":").strip(" \t").rstrip(":").rstrip(" \t")
 
 
+def section_end(state: StateBlock, start: int, lines: Iterable[int], end: int) -> int:
+    """Return the first of the lines that ends what has no end: a heading as high, which is noted; `end` without one."""
+    unended = state.env.setdefault(UNENDED, [])
+    above = (int(each.tag[1]) for each in reversed(state.tokens) if each.type == "heading_open")
+    level = max(2, next(above, 6))  # below the page's title, any section ends it
+    for line in lines if not state.level and len(unended) < _MOST_UNENDED else ():
+        mark = HEADING.match(line_of(state, line)) if line > start else None
+        if mark is not None and mark[0].count("#") <= level:
+            unended.append(line_of(state, start)[:20])
+            return line
+    return end
+
+
 def _find_ends(marks: Fence, state: StateBlock, start: int, end: int) -> None:
     """Find where a container ends, and those that begin in it, which end with it at the latest."""
     opened: list[int] = []
+    headings: list[int] = []
     never: set[str] = set()  # fences that are known to have no end
     line = start
     while line < end and not (line > start and state.sCount[line] < state.blkIndent and not state.isEmpty(line)):
@@ -119,8 +135,12 @@ def _find_ends(marks: Fence, state: StateBlock, start: int, end: int) -> None:
                 state.env[ENDS][opened.pop()] = line
                 if not opened:
                     return
+        elif HEADING.match(text):
+            headings.append(line)
         line += 1
     state.env[ENDS].update(dict.fromkeys(opened, line))
+    for opening in opened[:_MOST_UNENDED]:
+        state.env[ENDS][opening] = section_end(state, opening, headings, line)
 
 
 def _container(rest: str) -> Container:

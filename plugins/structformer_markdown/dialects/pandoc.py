@@ -144,9 +144,8 @@ def simple(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return state.getLines(number, number + 1, state.blkIndent, False) if is_inside else ""
 
     full = _FULL_RULE.fullmatch(at(start)) is not None
-    if not (
-        _RULES.fullmatch(at(start + 1)) or (OWN.name in state.env[SYNTAXES] and (full or _RULES.fullmatch(at(start))))
-    ):
+    begins = OWN.name in state.env[SYNTAXES] and (full or _RULES.fullmatch(at(start)))
+    if not (begins or _RULES.fullmatch(at(start + 1))):
         return False
     first = start
     while not _RULES.fullmatch(at(first)):
