@@ -146,10 +146,9 @@ class Bibliography(Part):
         heading = commands.get("bibsection")
         if heading is not None and (own := _OWN_HEADING.search(heading.body)) is not None:
             title = own[1]
-        title = given or title
         self._output.flush_footnotes()
         self._output.builder.open_heading(2)
-        self._output.typeset(title)
+        self._output.typeset(given or title)
         section = self._output.builder.close_heading()
         if self._output.is_document:
             self.section = section
@@ -157,9 +156,10 @@ class Bibliography(Part):
     def _resource(self, name: str) -> None:
         self._cursor.optional()
         for each in keys(self._cursor.argument()):
-            taken = self._files(each.strip(), (".bib", ""))
-            self.entries.update(parse_bibtex(taken[1]) if taken is not None else {})
-            self.missing += [each.strip()] * (taken is None)
+            if (taken := self._files(each.strip(), (".bib", ""))) is not None:
+                self.entries.update(parse_bibtex(taken[1]))
+            else:
+                self.missing.append(each.strip())
 
     def _list(self, name: str) -> None:
         self._resource(name)

@@ -110,14 +110,16 @@ class Branches:
             has_else = ends.end(place, to_else=True) != ends.end(place, to_else=False)
             truth = not has_else or test[0].strip()[1:] in self._commands  # one branch alone is shown
         if not truth:
-            self._skip_branch(to_else=True)
+            self._skip_branch(name)
 
-    def _skip_branch(self, *, to_else: bool) -> None:
-        cursor = self._cursor
+    def _skip_branch(self, name: str) -> None:
+        cursor, to_else = self._cursor, name not in ("else", "or")
         end = self._conditions_of(cursor.text).end(cursor.position, to_else=to_else)
         if end is not None:
             cursor.position = end
-        elif not (to_else or cursor.is_outermost):
+        elif to_else:
+            cursor.leave_out(f"\\{name} has no end: what follows is read")
+        elif not cursor.is_outermost:
             # Without an end in this text, what was to be skipped is all of it only when a macro opened it.
             cursor.to_end()
 
@@ -182,7 +184,7 @@ class Branches:
             (f"If{test}{branches}" for test in ("Boolean", "NoValue", "Value") for branches in ("TF", "T", "F")),
             _if_given,
         ),
-        ("else or", lambda branches, name: branches._skip_branch(to_else=False)),
+        ("else or", _skip_branch),
         ("fi", lambda branches, name: None),
         ((each.format(kind) for each in _SWITCHES.split() for kind in ("toggle", "bool", "boolean")), _toggle),
         ("ifthenelse IfFileExists InputIfFileExists ifdef ifcsdef ifnumodd", _choice),

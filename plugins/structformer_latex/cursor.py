@@ -99,7 +99,7 @@ class Cursor:
         if self.depth > 1:
             return ""
         text, position = self._below[0] if self._below else (self.text, self.position)
-        return f"line {self.lines_before + text.count(chr(10), 0, position) + 1}: "
+        return f"line {self.lines_before + text[:position].rstrip().count(chr(10)) + 1}: "
 
     # -- what comes next -------------------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ _USES = """gls Gls GLS glspl Glspl glsentrylong glsentryshort glsentryname glsen
     glsxtrfull Glsxtrfull glsxtrshortpl glsxtrlongpl glsxtrfullpl glsdesc Glsdesc glsentrydesc glssymbol
     glsentrysymbol"""
 
-
 _OTHERS = ("plural", "longplural", "description", "symbol")
 
 
@@ -36,8 +35,9 @@ class Glossary(Part):
 
     def _define(self, command: str) -> None:
         argument, plain = self._cursor.argument, self._output.plain
-        given = self._cursor.optional() if (is_acronym := command in ("newacronym", "newabbreviation")) else None
-        label, fields = argument().strip(), {"longplural": options(given or "").get("longplural", "")}
+        is_acronym = command in ("newacronym", "newabbreviation")
+        given = options(self._cursor.optional() or "") if is_acronym else {}
+        label, fields = argument().strip(), {"longplural": given.get("longplural", "")}
         if command in ("newglossaryentry", "DeclareAcronym", "longnewglossaryentry"):
             fields |= options(argument())
             if command == "longnewglossaryentry":

@@ -26,7 +26,6 @@ _LONGEST_DELIMITED = 20_000
 _LONGEST_NAME = 200
 _MOST_ARGUMENTS = 9
 
-
 _VERBS = ("New", "Renew", "Provide", "Declare")
 _NO_VALUE = "\\NoValue "  # of an argument that is not there
 _KIND = re.compile(r"[\s+!]*(?:([mosv])|O\s*\{((?:[^{}]|\{[^{}]*\})*)\})")

@@ -32,7 +32,6 @@ SYMBOLS = {
     "textquotedbl": '"',
 }
 
-
 _DINGBATS = dict(zip((37, 42, 43, 72, 108, 110, 115, 116, 117, 119), "☎☛☞★●■▲▼◆◗", strict=True))
 _DINGBAT_BLOCKS = ((33, 126, 0x26E0), (172, 181, 0x2460 - 172), (182, 211, 0x2776 - 182))  # codes, and what to add
 

@@ -146,7 +146,10 @@ class WikitextFormat:
             names = ()
         else:
             policy = str(options.get("templates", "known"))
-            reader.read(take_apart(page.text, site, templates=policy, title=title))
+            taken = take_apart(page.text, site, templates=policy, title=title)
+            for warning in taken.warnings:
+                source.warn(warning if identifier == source.path else f"page {title}: {warning}")
+            reader.read(taken)
         facts = {
             "categories": [each.partition(":")[2].strip() for each in reader.categories],
             "languages": reader.languages,

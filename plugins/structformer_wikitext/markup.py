@@ -112,6 +112,7 @@ class Page:
     text: str
     parts: list[Part] = field(default_factory=list)
     title: str = ""
+    warnings: list[str] = field(default_factory=list)
 
     def mark(self, part: Part) -> str:
         self.parts.append(part)
@@ -166,7 +167,7 @@ def _take_tags(text: str, page: Page) -> str:
             position = end
             continue
         if text.startswith("<!--", start):
-            position = _comment_end(text, start, position, exhausted)
+            position = _comment_end(text, start, position, page)
             continue
         position = end
         if found[3] and poem >= 0:
@@ -198,14 +199,16 @@ def _take_tags(text: str, page: Page) -> str:
     return "".join(out)
 
 
-def _comment_end(text: str, start: int, position: int, exhausted: set[str]) -> int:
+def _comment_end(text: str, start: int, position: int, page: Page) -> int:
     """Where the text goes on after the comment that begins there: one alone on its line takes the line with it, and a
     number for translators the blank behind it, which would make code of the line. position: where the text was.
     """
-    close = -1 if "-->" in exhausted else text.find("-->", start + 4)
-    if close < 0:  # it ends before the next heading
-        exhausted.add("-->")
+    close = -1 if page.warnings else text.find("-->", start + 4)
+    if close < 0:
         heading = text.find("\n==", start)
+        end = "with the page" if heading < 0 else "before the next heading"
+        if not page.warnings:
+            page.warnings.append(f"line {text.count(chr(10), 0, start) + 1}: <!-- without an end: it ends {end}")
         return len(text) if heading < 0 else heading
     line = text.rfind("\n", position, start)
     is_alone = start == 0 or (line >= 0 and not text[line:start].strip(" \t\n"))
@@ -339,18 +342,15 @@ def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> 
 
 def _split(content: str) -> list[str]:
     """Return the parts between bars; bars of links inside don't count."""
-    parts: list[str] = []
+    parts: list[list[str]] = [[]]
     depth = 0
-    current: list[str] = []
     for piece in re.split(r"(\[\[|\]\]|\|)", content):
         if piece == "|" and depth <= 0:
-            parts.append("".join(current))
-            current = []
+            parts.append([])
             continue
         depth += 1 if piece == "[[" else -1 if piece == "]]" else 0
-        current.append(piece)
-    parts.append("".join(current))
-    return parts
+        parts[-1].append(piece)
+    return ["".join(part) for part in parts]
 
 
 def _parameters(content: str) -> dict[str, str]:

@@ -122,11 +122,7 @@ class PageReader:
                 if line.startswith("|-|"):  # the next of a page's tabs
                     builder.paragraph()
                     line = line[3:]
-            elif (
-                (first == " " or first == "\t" or first == ":")
-                and not self._tables
-                and line.lstrip(" :\t").startswith("{|")
-            ):
+            elif first in " \t" and not self._tables and line.lstrip(" :\t").startswith("{|"):
                 lists.end()
                 if self._table_line(line.lstrip(" :\t")):
                     continue

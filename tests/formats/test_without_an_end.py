@@ -44,7 +44,28 @@ def test_what_never_ends_ends_before_the_next_heading(name, opening):
     [document] = format.read(source, {})
     assert [section.title for section in document.sections() if section.title != "a"] == ["A", "B", "C"]
     assert list(document.sections())[-1].text == "Three."
-    assert name == "wikitext" or any("without an end" in warning for warning in source.warnings)
+    assert any("without an end" in warning for warning in source.warnings)
+
+
+def test_a_wikis_comment_without_an_end_is_named_by_its_line_and_page():
+    format = load_plugins().format("wikitext")
+    source = SourceFile("a.wiki", b"One.\n<!-- hidden\nTwo.\n")
+    [document] = format.read(source, {})
+    assert document.root.text == "One."
+    assert source.warnings == ["line 2: <!-- without an end: it ends with the page"]
+    page = "<page><title>A</title><ns>0</ns><revision><text>One.\n&lt;!-- x\n== B ==\n</text></revision></page>"
+    dump = SourceFile("a.xml", f"<mediawiki>\n{page}\n</mediawiki>".encode())
+    [*_] = format.read(dump, {})
+    assert dump.warnings == ["page A: line 2: <!-- without an end: it ends before the next heading"]
+
+
+@pytest.mark.parametrize("opening", ["\\iffalse", "\\newif\\ifdraft \\ifdraft"])
+def test_a_false_conditional_without_an_end_hides_nothing_and_is_named(opening):
+    page = f"\\begin{{document}}\n\\section{{A}}\n{opening}\n  One.\n\\section{{B}}\nTwo.\n\\end{{document}}\n"
+    source = SourceFile("a.tex", page.encode())
+    [document] = load_plugins().format("latex").read(source, {})
+    assert [section.text for section in document.root.children] == ["One.", "Two."]
+    assert source.warnings == [f"line 3: {opening.rpartition(' ')[2]} has no end: what follows is read"]
 
 
 @pytest.mark.parametrize("opening", ["<!-- hidden", "```python", "<script>", "<textarea>"])
