@@ -28,7 +28,6 @@ _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = frozenset("ref doc numref any term download eq".split())
 _FORMULA = "equation-"  # begins the place of one
 _PATHS = frozenset({"doc", "download"})
-_OF_OTHERS = re.compile(r"[\w.-]+:(?![\s:])")  # a page or a term of another project, by its inventory
 _TITLED = frozenset("ref doc numref".split())  # those that show the title of what they point to
 # Directives whose content is not reStructuredText.
 _CODE = frozenset(
@@ -82,7 +81,7 @@ def _role(
         if target in unnamed.GENERATED and kind in _TITLED:
             return [nodes.inline(rawtext, shown if named else unnamed.GENERATED[target])], []
         anchor = f"{_FORMULA}{target}" if kind == "eq" else target
-        if _OF_OTHERS.match(target):
+        if objects.OF_OTHERS.match(target):
             anchor = f"//{target}" if kind == "doc" else anchor
         elif kind == "term":
             anchor = term_anchor(target)
@@ -167,12 +166,8 @@ class _Block(Directive):  # type: ignore[misc]
             if body:
                 self.state.nested_parse(self.content[skipped:], self.content_offset + skipped, block)
         # Each release of a change log is a section: `.. changelog::` with `:version: 2.0.1`.
-        if (
-            body
-            and not argument
-            and "version" in self.options
-            and isinstance(self.state.parent, nodes.document | nodes.section)
-        ):
+        is_release = body and not argument and "version" in self.options
+        if is_release and isinstance(self.state.parent, nodes.document | nodes.section):
             return [nodes.section("", nodes.title("", self.options["version"]), *block, ids=block["ids"])]
         return [block]
 

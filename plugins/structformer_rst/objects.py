@@ -49,6 +49,7 @@ _NAME = re.compile(r"[\w$.@]*\w")
 _WORD = re.compile(r"([^\s(]+)(?:\(.*|\s+[\[<{(-].*)?")  # and what it takes
 _OPTION = re.compile(r"(?:/|--|-|\+)?[^\s=\[]+")
 _TARGET = re.compile(r":[\w+.-]+:[^:]*:.+")
+OF_OTHERS = re.compile(r"\w[\w.-]*:(?![\s:])")  # what another project has, by the name of its inventory
 NOT_IN_ID = re.compile(r"[^\w.]+")
 
 
@@ -150,7 +151,8 @@ def target_of(role: str, name: str, objects: Objects) -> str:
     if kind == "option":
         *program, option = name.split() or [""]
         option = found[0] if (found := _OPTION.match(option)) else option
-        return ":option::" + " ".join((*(program or [objects.program]), option)).strip()
+        around = "" if OF_OTHERS.match(name) else objects.program
+        return ":option::" + " ".join((*(program or [around]), option)).strip()
     return f":{kind}::{name}" if len(name.split()) == 1 and any(c.isalpha() for c in name) else ""
 
 
@@ -173,7 +175,7 @@ def _names(target: str) -> list[str]:
 def object_names(target: str) -> Iterator[str]:
     """Yield the names of documents, with the place in them behind "#", that a target may mean."""
     names = _names(target)
-    if not names[0].startswith("option:"):  # whose text is shown if nothing describes it
+    if not names[0].startswith("option:") or OF_OTHERS.match(names[1][1:]):  # a text is shown for other options
         yield f"//objects/{names[0]}"  # what no page describes is described elsewhere
     for name in names:
         is_end = name.startswith((":", "code:."))

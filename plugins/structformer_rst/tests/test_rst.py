@@ -387,6 +387,19 @@ def test_signatures_of_other_languages(directive, name):
     assert name in read(f"A\n=\n\n.. {directive}\n\n   Text.\n").root.anchors
 
 
+def test_options_of_another_project_are_described_elsewhere(tmp_path, run):
+    described = "A\n=\n\n.. program:: knot\n\n.. option:: tie:now\n\n"
+    pages = {
+        "a.rst": f"{described}:option:`python:-m`, :option:`tie:now`, :option:`--gone`.\n",
+        "b.md": "# B\n\n{option}`python:-m` and {ref}`a`\n",
+    }
+    write_pages(tmp_path / "in", pages)
+    run("ingest", tmp_path / "in", "-w", tmp_path / "w", "-q")
+    counts = run("graph", "stats", "-w", tmp_path / "w", "--json").json["links"]["xref"]
+    assert (counts["resolved"], counts["external"], counts["unresolved"]) == (2, 2, 1)
+    assert "knot --gone" in run("graph", "check", "-w", tmp_path / "w").out
+
+
 def test_references_to_objects_lead_to_any_page(tmp_path, run):
     write_pages(tmp_path / "in", PAGES)
     run("ingest", tmp_path / "in", "-w", tmp_path / "w", "-q")
