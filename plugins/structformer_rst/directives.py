@@ -21,9 +21,8 @@ from structformer.formats import decode, is_external
 
 from structformer_rst import objects, unnamed
 from structformer_rst.glossary import Glossary, term_anchor
-from structformer_rst.including import code_lines, is_option, opened, options_of, without_options
+from structformer_rst.including import NAMED, code_lines, is_option, opened, options_of, without_options
 
-NAMED = re.compile(r"(.*?)\s*(?<!\x00)<([^<>]+)>", re.DOTALL)
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = frozenset("ref doc numref any term download eq".split())
 _FORMULA = "equation-"  # begins the place of one
@@ -64,7 +63,6 @@ _NOT_LISTED = re.compile(r"\s*:no-?index(?:-entry)?:")
 _CONTINUED = re.compile(r"\\\n\s*")
 _SIGNATURE = re.compile(r"[A-Z(.]")
 _MEMBERS = re.compile(r"^\.\. (?:\w+:)?(?:method|attribute|property|classmethod|staticmethod)::", re.MULTILINE)
-_FILES = frozenset({"literalinclude", "download", "figure-md"})
 _ACCESS_KEY = re.compile(r"&(&|(?=\S))")
 ROLE_MARKS = {"guilabel": MarkKind.STRONG, "menuselection": MarkKind.STRONG, "dfn": MarkKind.EMPHASIS}
 
@@ -204,7 +202,7 @@ class _Block(Directive):  # type: ignore[misc]
     def _code(self, block: Any, argument: str, lines: list[str]) -> list[Any]:
         if self.name == "literalinclude" and argument and (shown := self._shown_file(argument)):
             lines = shown
-        elif self.name in _FILES and argument:
+        elif self.name == "literalinclude" and argument:
             block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
         if caption := self.options.get("caption"):
             inline, _ = self.state.inline_text(caption, self.lineno)

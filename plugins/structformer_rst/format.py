@@ -14,7 +14,6 @@ from structformer.formats import (
     TreeBuilder,
     decode,
     included_files,
-    join,
     link_names,
     name_references,
     normalize,
@@ -22,9 +21,9 @@ from structformer.formats import (
 )
 
 from structformer_rst import objects, unnamed
-from structformer_rst.directives import NAMED, NOTES, ROLE_MARKS, PageParser
+from structformer_rst.directives import NOTES, ROLE_MARKS, PageParser
 from structformer_rst.glossary import is_term
-from structformer_rst.including import MAX_INCLUDED, included_whole, with_includes
+from structformer_rst.including import MAX_INCLUDED, included_whole, is_listed, with_includes
 from structformer_rst.site_text import default_role, with_site_text
 
 _SETTINGS = {
@@ -41,7 +40,6 @@ _SETTINGS = {
 }
 _FILE_FIELDS = re.compile(r"orphan|tocdepth|nocomments|no-?search|html_theme\..*")  # of no interest to readers
 _NO_LANGUAGES = frozenset({"text", "none", "default", "guess"})
-_TOCTREES = re.compile(r"^([ \t]*)\.\.[ \t]+toctree::[^\n]*((?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*$))*)", re.MULTILINE)
 _ERROR = 3  # level of docutils' messages from which their text is nowhere else
 _MARKS = {
     nodes.bullet_list: MarkKind.LIST,
@@ -71,7 +69,8 @@ _ON_LINES = (
     *(nodes.list_item, nodes.term, nodes.definition, nodes.row, nodes.field, nodes.option_list_item),
     *(nodes.description, nodes.line),
 )
-
+_OF_LINES = (nodes.list_item, nodes.entry, nodes.definition, nodes.field_body, nodes.description)
+_UNSEEN = (nodes.comment, nodes.system_message, nodes.substitution_definition, nodes.pending, nodes.raw)
 
 # What begins a list's item or names a footnote; docutils makes a number of it, and Python none of over 4,300 digits.
 _LONG_NUMBER = re.compile(r"^([ \t]*(?:\.\. \[|\()?)(?=\d{1000})", re.MULTILINE)
@@ -119,23 +118,7 @@ class RstFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Return paths of the files that a file takes in whole by `include`; they are not documents of their own."""
-        return included_files(source, included_whole, MAX_INCLUDED)
-
-    def pages(self, source: SourceFile) -> set[str]:
-        """Return paths of the pages that the toctrees of a file list: documents, whoever includes them."""
-        data = source.read()
-        if b"toctree::" not in data:
-            return set()
-        folder = source.path.rpartition("/")[0]
-        entries = (
-            entry
-            for found in _TOCTREES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
-            for line in found[2].split("\n")
-            if (entry := line.strip()) and not entry.startswith(":")
-        )
-        named = (found[2] if (found := NAMED.fullmatch(entry)) else entry for entry in entries)
-        paths = (join("" if entry.startswith("/") else folder, entry.lstrip("/")) for entry in named)
-        return {path + suffix for path in paths if path for suffix in unnamed.PAGE_SUFFIXES}
+        return included_files(source, included_whole, MAX_INCLUDED, lambda file: is_listed(file, source))
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """Yield an object or label here or anywhere in the corpus, else a path."""
@@ -279,9 +262,7 @@ class _Reader:
                         builder.text(line)
                         builder.line()
             builder.paragraph()
-        elif isinstance(
-            node, (nodes.comment, nodes.system_message, nodes.substitution_definition, nodes.pending, nodes.raw)
-        ):
+        elif isinstance(node, _UNSEEN):
             return
         elif isinstance(node, nodes.section):
             title = next((child for child in node.children if isinstance(child, nodes.title)), None)
@@ -323,9 +304,7 @@ class _Reader:
                 builder.text(" | ")
             with builder.marked(MarkKind.CELL):
                 self._children(node, depth)
-        elif isinstance(node, nodes.paragraph) and isinstance(
-            node.parent, (nodes.list_item, nodes.entry, nodes.definition, nodes.field_body, nodes.description)
-        ):
+        elif isinstance(node, nodes.paragraph) and isinstance(node.parent, _OF_LINES):
             if node.parent.index(node):
                 builder.line()
             self._children(node, depth)
@@ -353,9 +332,8 @@ class _Reader:
 
     def _reference(self, node: Any, depth: int) -> None:
         builder = self._builder
-        target = node.get("refuri") or (
-            "#" + node["refid"] if "refid" in node else "#" + node["refname"] if "refname" in node else ""
-        )
+        name = node.get("refid") or node.get("refname")
+        target = node.get("refuri") or (f"#{name}" if name else "")
         if not target or builder.in_link:
             self._children(node, depth)
             return

@@ -1,10 +1,17 @@
 """Files that reStructuredText takes in, whole, as tables or as code; options where docutils has no list of them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from posixpath import dirname, relpath
 
-from structformer.formats import SourceFile, decode
+from structformer.formats import SourceFile, decode, join
 
+from structformer_rst.unnamed import PAGE_SUFFIXES
+
+NAMED = re.compile(r"(.*?)\s*(?<!\x00)<([^<>]+)>", re.DOTALL)
+_TOCTREES = re.compile(r"^([ \t]*)\.\.[ \t]+toctree::[^\n]*((?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*$))*)", re.MULTILINE)
+_INDEXES = ("index.rst", "contents.rst", "index.txt", "contents.txt")
 _INCLUDES = re.compile(
     r"^([ \t]*)\.\.[ \t]+(?i:include)::[ \t]*([^<\s]\S*)[ \t]*$((?:\n\1[ \t]+:[\w-]+:.*$)*)", re.MULTILINE
 )
@@ -13,6 +20,7 @@ _OPTION_LINE = re.compile(r"\s*:([\w-]+):(?:\s+(.*))?")  # what goes on is a rol
 _LINES = ("start-line", "end-line")
 _BOUNDS = frozenset({*_LINES, "start-after", "end-before"})
 _AS_CODE = frozenset({"literal", "code"})  # options by which the text is shown as it stands
+_NOT_WHOLE = _BOUNDS | _AS_CODE | {"parser"}
 _RANGE = re.compile(r"(\d{1,9})?[ \t]*(-)?[ \t]*(\d{1,9})?")
 _MOST_UP = 8  # folders above a page
 MAX_INCLUDED = 200
@@ -23,8 +31,25 @@ def included_whole(data: bytes) -> list[str]:
     if b"include::" not in data.lower():
         return []
     found = _INCLUDES.finditer(data.decode("utf-8", "replace").replace("\r\n", "\n"))
-    whole = (each for each in found if (_BOUNDS | _AS_CODE | {"parser"}).isdisjoint(dict(_OPTION.findall(each[3]))))
+    whole = (each for each in found if _NOT_WHOLE.isdisjoint(dict(_OPTION.findall(each[3]))))
     return [place for each in whole for place in _places(each[2])]
+
+
+def is_listed(file: SourceFile, page: SourceFile) -> bool:
+    """Whether a toctree of a page, or of an index page in a file's folder or above, lists it: it is a page itself."""
+    above = ("../" * up + name for up in range(file.path.count("/") + 1) for name in _INDEXES)
+    pages = (page, *filter(None, map(file.open, above)))
+    return any(fnmatchcase(file.path, path) for each in pages for path in _listed(each))
+
+
+def _listed(page: SourceFile) -> Iterator[str]:
+    """Yield the paths, or patterns of them, that a page's toctrees list."""
+    folder, data = dirname(page.path), page.read()
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n") if b"toctree::" in data else ""
+    for entry in (line.strip() for found in _TOCTREES.finditer(text) for line in found[2].split("\n")):
+        name = named[2] if (named := NAMED.fullmatch(entry)) else entry
+        path = join("" if name.startswith("/") else folder, name.lstrip("/")) if entry[:1] != ":" else None
+        yield from (path + suffix for suffix in PAGE_SUFFIXES if path)
 
 
 def opened(path: str, *sources: SourceFile) -> SourceFile | None:
@@ -94,6 +119,8 @@ def with_includes(text: str, source: SourceFile, page: SourceFile, taken: frozen
             line = text.count("\n", 0, found.start()) + 1
             source.warn(f"line {line}: {found[2]} is not included: {problem}")
             return ""
+        if _NOT_WHOLE.isdisjoint(options) and is_listed(file, page):
+            return f"\n{found[1]}:doc:`{relpath(file.path, dirname(page.path) or '.')}`\n"
         inner = _piece(decode(file).replace("\r\n", "\n"), options)
         if not _AS_CODE.isdisjoint(options):
             inner = "\n    ".join((f".. code-block:: {options.get('code', '')}\n", *inner.split("\n"))) + "\n"

@@ -40,7 +40,6 @@ from structformer.formats.protocol import (
     FormatOption,
     FragmentFormat,
     Frame,
-    ListingFormat,
     StreamFormat,
     format_options,
 )
@@ -51,7 +50,7 @@ from structformer.formats.source import Neighbours, SourceFile, decode, guess_en
 __all__ = [
     "BARE", "BOMS", "FILE", "FOLDER", "HTML", "INDEX_STEMS", "MIRROR", "OF_MATHML", "UNNAMED", "UNNAMED_TITLE",
     "UNNAMED_WITH_KIND", "CompositeFormat", "Format", "FormatOption", "FragmentFormat", "Frame", "HtmlPages",
-    "HtmlRules", "Limits", "ListingFormat", "NavEntry", "Neighbours", "Script", "SearchBox", "SiteFacts",
+    "HtmlRules", "Limits", "NavEntry", "Neighbours", "Script", "SearchBox", "SiteFacts",
     "SiteFiles", "SiteGenerator", "SitePage", "SourceFile", "StreamFormat", "TreeBuilder", "as_utf8", "decode",
     "decoded", "format_options", "guess_encoding", "included_files", "is_address", "is_external", "join",
     "link_names", "name_references", "normalize", "path_candidates", "path_names", "promote_to_root",

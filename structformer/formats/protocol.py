@@ -97,14 +97,6 @@ class FragmentFormat(CompositeFormat, Protocol):
         """Return paths of the files of which a source takes pieces and which are not documents of their own."""
 
 
-@runtime_checkable
-class ListingFormat(CompositeFormat, Protocol):
-    """A format whose files list the pages of a site."""
-
-    def pages(self, source: SourceFile) -> set[str]:
-        """Return the paths of files that are documents whoever takes them in; "*" in a path matches anything."""
-
-
 def format_options(format: Format) -> tuple[FormatOption, ...]:
     """Return the options of a format's `read`: its attribute `options`, none without one."""
     return tuple(getattr(format, "options", ()))

@@ -1,11 +1,10 @@
 """Which files are parts of others, by what their formats say that each takes in."""
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from structformer.corpus.shards import path_order
-from structformer.formats.protocol import CompositeFormat, FragmentFormat, ListingFormat
+from structformer.formats.protocol import CompositeFormat, FragmentFormat
 from structformer.formats.source import SourceFile
 
 
@@ -17,8 +16,6 @@ class Takes(NamedTuple):
     """Files that it takes in whole."""
     pieces: set[str]
     """Files that only hold pieces for it and others."""
-    pages: set[str]
-    """Files, or patterns of them, that are pages whoever takes them in."""
 
 
 def what_it_takes(format: CompositeFormat, source: SourceFile) -> Takes | None:
@@ -29,7 +26,6 @@ def what_it_takes(format: CompositeFormat, source: SourceFile) -> Takes | None:
             source.path,
             format.parts(source) - own,
             format.fragments(source) - own if isinstance(format, FragmentFormat) else set(),
-            format.pages(source) if isinstance(format, ListingFormat) else set(),
         )
     except Exception:
         return None
@@ -41,22 +37,19 @@ class Taken:
     def __init__(self) -> None:
         self._whole: dict[str, set[str]] = {}
         self._pieces: dict[str, set[str]] = {}
-        self._pages: set[str] = set()
 
     def add(self, takes: Takes | None) -> None:
         """Add what one file takes."""
         if takes is not None:
             self._whole.update({takes.path: takes.whole} if takes.whole else {})
             self._pieces.update({takes.path: takes.pieces} if takes.pieces else {})
-            self._pages |= takes.pages
 
     def parts(self) -> dict[str, tuple[str, ...]]:
         """Return the files that are parts, each with the documents that take it in."""
         of: dict[str, list[str]] = {}
         for taker in self._takers():
             for path in self._whole[taker]:
-                if not self._is_listed(path):
-                    of.setdefault(path, []).append(taker)
+                of.setdefault(path, []).append(taker)
         return {path: tuple(takers) for path, takers in of.items()}
 
     def fragments(self) -> dict[str, tuple[str, ...]]:
@@ -69,7 +62,7 @@ class Taken:
 
     def _takers(self) -> Iterator[str]:
         """Documents that include others: of files that include each other the first; none that only holds pieces."""
-        taken = {path for parts in self._whole.values() for path in parts if not self._is_listed(path)}
+        taken = {path for parts in self._whole.values() for path in parts}
         held: set[str] = set()
         takers = sorted(self._whole.keys() - self.fragments().keys(), key=path_order)
         for only_free in (True, False):
@@ -77,9 +70,6 @@ class Taken:
                 if (taker not in taken) if only_free else (taker in taken and taker not in held):
                     held |= self._whole[taker]
                     yield taker
-
-    def _is_listed(self, path: str) -> bool:
-        return path in self._pages or any("*" in page and fnmatchcase(path, page) for page in self._pages)
 
 
 def place(part_of: tuple[str, ...], pieces_in: tuple[str, ...]) -> str:

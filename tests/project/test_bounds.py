@@ -19,7 +19,7 @@ LINES = {
     "agent": 529,
     "asciidoc": 1_431,
     "cluster": 113,
-    "core": 39_877,
+    "core": 39_858,
     "demo": 208,
     "devkit": 1_415,
     "engines": 1_164,
@@ -43,7 +43,7 @@ LINES = {
     "xml": 2_522,
     "readers": 19_375,
     "research": 7_321,
-    "all": 84_952,
+    "all": 84_933,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {

@@ -105,6 +105,43 @@ def test_included_files_are_parts():
     assert RstFormat().parts(folder.source("a.rst")) == {"b.txt"}
 
 
+@pytest.mark.parametrize(
+    ("taker", "listing", "target"),
+    [
+        ("docs/all.rst", "docs/index.rst", "b.rst"),
+        ("docs/deep/all.rst", "index.rst", "../b.rst"),
+        ("docs/all.rst", "docs/all.rst", "b.rst"),
+        ("README.rst", "docs/contents.txt", "docs/b.rst"),
+    ],
+)
+def test_a_page_that_a_toctree_lists_is_linked_where_it_is_included(taker, listing, target, tmp_path):
+    pages = {
+        taker: f"A\n=\n\nBefore.\n\n.. include:: {target}\n\nAfter.\n",
+        "docs/b.rst": "*B* here\n========\n\nOf b.\n",
+    }
+    entry = "/docs/b" if listing == "index.rst" else "b"
+    pages[listing] = pages.get(listing, "I\n=\n") + f"\n.. toctree::\n\n   B <{entry}>\n"
+    write_pages(tmp_path / "in", pages)
+    ingest(tmp_path / "in", tmp_path / "w", workers=1)
+    documents = {document.id: document for document in Corpus.open(tmp_path / "w").documents()}
+    assert documents["docs/b.rst"].root.text == "Of b."
+    assert documents[taker].root.text.startswith("Before.\n\nB here\n\nAfter.")
+    assert ("hyperlink", target, "B here") in links(documents[taker])
+
+
+def test_a_page_that_no_index_lists_is_part_of_the_one_that_includes_it():
+    pages = {
+        "index.rst": "I\n=\n\n.. toctree::\n\n   a\n",
+        "a.rst": "A\n=\n\n.. include:: b.rst\n",
+        "b.rst": "B\n=\n\nOf b.\n",
+        "c.rst": "C\n=\n\n.. toctree::\n\n   b\n",
+    }
+    source = Folder(pages).source("a.rst")
+    [document] = RstFormat().read(source, {})
+    assert "Of b." in text(document)
+    assert RstFormat().parts(source) == {"b.rst"}
+
+
 def test_an_included_path_from_the_root_is_one_from_the_folder_of_the_pages():
     folder = Folder({"docs/use/a.rst": "A\n=\n\n.. include:: /parts/b.txt\n", "docs/parts/b.txt": "From *b*.\n"})
     source = folder.source("docs/use/a.rst")
