@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from structformer.models.bi_encoder import BiEncoder
     from structformer.models.chosen_base import base_for, usable_base, usable_pair
     from structformer.models.cross_encoder import CrossEncoder
-    from structformer.models.first_tokens import longest_input
+    from structformer.models.first_tokens import Frame, longest_input
+    from structformer.models.first_tokens import first_tokens as first_tokens_of
     from structformer.models.kinds import (
         Card,
         Defaults,
@@ -34,9 +35,10 @@ if TYPE_CHECKING:
     )
     from structformer.models.known_encoders import KNOWN, MULTILINGUAL, PAIRS, RERANKERS, another_encoder
     from structformer.models.length_batches import length_buckets
-    from structformer.models.loading import load_encoder, load_tokenizer
+    from structformer.models.loading import load_encoder, load_tokenizer, warn_once
     from structformer.models.losses import LOSSES, Loss, Takes
     from structformer.models.onnx_encoder import EXPORTS, exported, why_not
+    from structformer.models.published import PublishedWeights
     from structformer.models.registry import (
         RECORD,
         ModelRecord,
@@ -61,12 +63,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EXPORTS", "KNOWN", "LOSSES", "MINILM_HUB", "MINILM_LICENCE", "MINILM_RELEASE", "MINILM_SIZE", "MULTILINGUAL",
-    "PAIRS", "RECORD", "RERANKERS", "WEIGHTS", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Dense", "Loss",
-    "ModelRecord", "OtherForm", "Ranker", "RankerKind", "RankerOptions", "Takes", "another_encoder", "base_for",
-    "checked_model", "compare_minilm", "dense_folders", "exported", "imported", "length_buckets", "load_encoder",
-    "load_tokenizer", "longest_input", "make_scratch_model", "model_file", "model_folder", "model_graph", "model_kind",
-    "own_models", "packaged_minilm", "pretrained_offer", "ranker_kind", "ranker_kinds", "read_model_json",
-    "read_modules", "read_record", "resolve_base_model", "settings_of", "trained_models", "usable_base", "usable_pair",
-    "why_not", "write_modules", "write_record",
+    "PAIRS", "RECORD", "RERANKERS", "WEIGHTS", "BiEncoder", "Card", "CrossEncoder", "Defaults", "Dense", "Frame",
+    "Loss", "ModelRecord", "OtherForm", "PublishedWeights", "Ranker", "RankerKind", "RankerOptions", "Takes",
+    "another_encoder", "base_for", "checked_model", "compare_minilm", "dense_folders", "exported", "first_tokens_of",
+    "imported", "length_buckets", "load_encoder", "load_tokenizer", "longest_input", "make_scratch_model", "model_file",
+    "model_folder", "model_graph", "model_kind", "own_models", "packaged_minilm", "pretrained_offer", "ranker_kind",
+    "ranker_kinds", "read_model_json", "read_modules", "read_record", "resolve_base_model", "settings_of",
+    "trained_models", "usable_base", "usable_pair", "warn_once", "why_not", "write_modules", "write_record",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

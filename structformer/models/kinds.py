@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from structformer.did_you_mean import did_you_mean
@@ -103,8 +103,6 @@ class RankerKind:
     """Reads query and document together, so it reorders what other stages found."""
     first_stage: str = ""
     """The search stage that finds with it; "" for none."""
-    token_vectors: bool = False
-    """Keeps a vector for each token, and is searched in an index of these."""
     sentence_encoder: bool = False
     """Starts best from a sentence encoder."""
     masked_words: bool = False
@@ -241,21 +239,6 @@ _BUILT_IN = (
         masked_words=True,
         options=("pair_query_tokens", "mask_side", "group_size"),
         onnx="structformer.models.onnx_encoder:OnnxCrossEncoder",
-    ),
-    RankerKind(
-        "late-interaction",
-        model="structformer.models.late_interaction:LateInteraction",
-        objective="structformer.training.objectives.objectives:LateInteractionObjective",
-        losses=("infonce", *GROUP_LOSSES, "negative-query", "mse"),
-        own_losses=(replace(LOSSES["infonce"], gathers=False),),  # its documents are many vectors, of different numbers
-        options=("similarity", "mean_max_sim", "sep_last", "dimensions"),
-        mix={"ict": 3.0, "srr": 1.0, "ati": 0.25},
-        cpu=Defaults(16, 5e-5, 160),
-        gpu=Defaults(128, 2e-5, 256),
-        card=Card("MultiVectorEncoder", 'model.encode_query(["how do I ..."])', "sentence-similarity"),
-        first_stage="late",
-        token_vectors=True,
-        in_batch_negatives=True,
     ),
     RankerKind(
         "static-encoder",

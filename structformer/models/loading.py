@@ -167,11 +167,11 @@ def _say_what_differs(location: str, missing: Collection[str], info: dict[str, A
     differences = [f"lack {_named(missing)}, which start at random"] if missing else []
     differences += [f"have {_named(left)}, which nothing takes"] if left else []
     if differences:
-        say(f"the weights of {location} {' and '.join(differences)}")
+        warn_once(f"the weights of {location} {' and '.join(differences)}")
 
 
 @functools.cache
-def say(line: str) -> None:
+def warn_once(line: str) -> None:
     """Warn of a model, each line once in a process, however often it is loaded."""
     log.warning("%s", line)
 

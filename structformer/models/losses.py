@@ -35,8 +35,6 @@ class Loss:
     """Can take negatives from the other devices too, with one vector a text."""
     relative: bool = False
     """Depends on the differences of scores alone, so that what equal scores lose is what chance loses."""
-    of_cosines: bool = False
-    """Compares scores with 1 and 0, so that they are to be cosines."""
 
     def pairs(self, group_size: int) -> int:
         """Return how many pairs of an Example are scored."""
@@ -71,8 +69,6 @@ LOSSES = {
         Loss("margin-mse", compute=f"{_LOSSES}:margin_mse", needs_teacher=True),
         Loss("kl", compute=f"{_LOSSES}:distilled_kl", needs_teacher=True),
         Loss("pointwise", compute=f"{_LOSSES}:pointwise"),
-        Loss("negative-query", Takes.TWO_QUERIES, f"{_LOSSES}:group_softmax", relative=True),
-        Loss("mse", compute=f"{_LOSSES}:target_mse", of_cosines=True),
         Loss("condenser", Takes.TEXTS),
         Loss("cocondenser", Takes.TEXTS, "structformer.training.objectives.condenser:span_contrast"),
     )

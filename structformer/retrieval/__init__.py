@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from structformer.retrieval.stage import Pipeline, Run, Stage, StageKind
     from structformer.retrieval.stages.rerank import OF, rescore, texts_of
     from structformer.retrieval.training_verdicts import TrainingVerdict, training_verdict
+    from structformer.retrieval.vectors.approximate import approximate_files, has_faiss, write_approximate
     from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
     from structformer.retrieval.vectors.encoder_pairs import choose_encoders
     from structformer.retrieval.vectors.encoder_places import (
@@ -76,17 +77,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_SOURCES", "ASKS_FOR_CHANGES", "ENCODER", "FIELDS", "NOTHING", "OF", "REFERENCE", "RELEASE_LOG", "STATIC_WORDS",
-    "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "WHOLE", "Allowed", "AnyPipeline", "Begun", "Copies", "EncodedQuery",
-    "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index", "IndexedDocuments", "Mask", "Matches",
-    "OpenedIndex", "Pipeline", "Place", "PseudoQueryScores", "QueryEncoder", "Ranked", "Ranking", "Retriever", "Run",
-    "SecondLook", "Stage", "StageKind", "TrainingVerdict", "Translation", "Unit", "Units", "as_pipeline", "asked_in",
-    "build_index", "checked_query", "choose_encoders", "curated_file", "default_encoders", "document_ranks",
-    "document_text", "draw_pseudo_queries", "encoded_queries", "encoder_kind", "encoder_place", "encoders_advice",
-    "fusion_weights", "has_ranking_head", "has_vectors", "help_with", "hybrid", "idf", "in_order", "is_confident",
-    "is_stale", "load_query_encoder", "make_stage", "model_fingerprint", "open_facets", "page_places", "parse_filter",
-    "parse_pipeline", "pretrained_here", "query_encoder_folder", "read_curated", "read_qrels", "read_query_log",
-    "read_run", "rescore", "saturation", "scaled_weights", "searches_without_torch", "slips", "snippet_of",
-    "stage_kinds", "texts_of", "trained_encoder", "training_verdict", "unrepeatable", "web_address", "what_parts_give",
-    "with_anchor", "would_lose_vectors",
+    "STRUCTURE", "UNTRAINED", "UNTRAINED_OF", "WHOLE", "Allowed", "AnyPipeline", "Begun", "Copies",
+    "EncodedQuery", "Facet", "Filter", "FusionWeights", "Help", "Hit", "Hits", "Index", "IndexedDocuments", "Mask",
+    "Matches", "OpenedIndex", "Pipeline", "Place", "PseudoQueryScores", "QueryEncoder", "Ranked", "Ranking",
+    "Retriever", "Run", "SecondLook", "Stage", "StageKind", "TrainingVerdict", "Translation", "Unit", "Units",
+    "approximate_files", "as_pipeline", "asked_in", "build_index", "checked_query", "choose_encoders", "curated_file",
+    "default_encoders", "document_ranks", "document_text", "draw_pseudo_queries", "encoded_queries", "encoder_kind",
+    "encoder_place", "encoders_advice", "fusion_weights", "has_faiss", "has_ranking_head", "has_vectors", "help_with",
+    "hybrid", "idf", "in_order", "is_confident", "is_stale", "load_query_encoder", "make_stage", "model_fingerprint",
+    "open_facets", "page_places", "parse_filter", "parse_pipeline", "pretrained_here", "query_encoder_folder",
+    "read_curated", "read_qrels", "read_query_log", "read_run", "rescore", "saturation", "scaled_weights",
+    "searches_without_torch", "slips", "snippet_of", "stage_kinds", "texts_of", "trained_encoder", "training_verdict",
+    "unrepeatable", "web_address", "what_parts_give", "with_anchor", "would_lose_vectors",
+    "write_approximate",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -10,7 +10,7 @@ from structformer.errors import ModelError, WorkspaceError
 from structformer.retrieval.documents.copies import COPIES
 from structformer.retrieval.documents.release_logs import RELEASE_LOGS
 from structformer.retrieval.documents.translations import TRANSLATIONS
-from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, is_installed
+from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, has_faiss
 from structformer.retrieval.vectors.descriptions import Descriptions
 from structformer.retrieval.vectors.encoder_places import EncoderPlace, encoder_place
 from structformer.retrieval.vectors.second_look import SecondLook, look_files
@@ -101,7 +101,8 @@ class Index:
 
     def nearest(self, vectors: Path) -> ApproximateIndex | None:
         """Return the approximate index of a file of vectors; None where there is none, or it cannot be read here."""
-        return ApproximateIndex(vectors) if is_installed() and self._has_whole(nearest_files(vectors.stem)) else None
+        files = nearest_files(vectors.stem, vectors.parent.name)
+        return ApproximateIndex(vectors) if has_faiss() and self._has_whole(files) else None
 
     def descriptions(self, vectors: Path) -> Descriptions | None:
         """Return the descriptions beside a file of vectors; None where none are kept."""
@@ -150,9 +151,9 @@ def vector_files(place: EncoderPlace) -> list[str]:
     return [f"dense/{place.vectors}{suffix}" for suffix in suffixes]
 
 
-def nearest_files(name: str) -> list[str]:
-    """Return the files of an approximate index of an encoder's vectors."""
-    return [f"dense/{file.name}" for file in approximate_files(Path(f"{name}.npy"))]
+def nearest_files(name: str, folder: str = "dense") -> list[str]:
+    """Return the files of an approximate index of a model's vectors."""
+    return [f"{folder}/{file.name}" for file in approximate_files(Path(f"{name}.npy"))]
 
 
 def description_files(name: str) -> list[str]:

@@ -14,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import UsageError, WorkspaceError
-from structformer.extras import TORCH, require
-from structformer.models.kinds import ranker_kind
-from structformer.models.registry import checked_model, model_kind, read_record, trained_models
+from structformer.models.registry import checked_model, trained_models
 from structformer.retrieval.curated import Curated, curated_file, read_curated
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.corpus_languages import CorpusLanguages
@@ -51,13 +49,13 @@ from structformer.workspace import Workspace
 if TYPE_CHECKING:
     from structformer.retrieval.vectors.dense import DenseIndex
     from structformer.retrieval.vectors.second_look import EncodedQuery
-    from structformer.retrieval.vectors.token_index import TokenIndex
 
 
 T = TypeVar("T")
 # The file of an encoder's vectors in an index, by the encoder's name.
 VectorsOf = Callable[[Index, str], Path]
 SECTIONS, DOCUMENTS = "sections", "documents"  # what a stage scores
+_ENCODER = "encoder"  # kept by its name
 _BATCHES_KEPT = 16  # of 256 queries: 6 MB
 WHOLE = 1_000_000  # characters of a document that are counted
 
@@ -81,11 +79,8 @@ class OpenedIndex:
         self.release_logs = release_logs(self.units)
         self.translations = Translations.of(self.units, self.index.manifest["translations"])
         self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["languages"])
-        self._dense: dict[str, tuple[QueryEncoder, DenseIndex, FusionWeights]] = {}
+        self._kept: dict[tuple[str, str], Any] = {}
         self._asked_before: dict[tuple[int, tuple[str, ...]], Sequence[EncodedQuery]] = {}
-        self._late: dict[str, TokenIndex] = {}
-        self._rerankers: dict[str, Scorer] = {}
-        self._stop_terms: dict[str, frozenset[str]] = {}
         self._had_encoder = False
         self._loading = RLock()  # several threads may search; what is large is loaded once
 
@@ -101,7 +96,7 @@ class OpenedIndex:
 
     def stop_terms_of(self, language: str) -> frozenset[str]:
         """Return the same of one language."""
-        return self._kept(self._stop_terms, language, self._read_stop_terms)
+        return self.kept("stop terms", language, self._read_stop_terms)
 
     def _read_stop_terms(self, language: str) -> frozenset[str]:
         words = function_words([language])
@@ -126,13 +121,15 @@ class OpenedIndex:
     def _places(self) -> list[npt.NDArray[np.int64]]:
         return self.units.columns_of_numbers("document", "section")
 
-    def _kept(self, kept: dict[str, T], name: str, make: Callable[[str], T]) -> T:
-        """Return what `make` gives, made by the first thread that asks for it."""
-        if name not in kept:
+    def kept(self, what: str, name: str, make: Callable[[str], T]) -> T:
+        """Return what `make` gives for a name, made by the first thread that asks. what: its kind, as a stage."""
+        key = what, name
+        if key not in self._kept:
             with self._loading:
-                if name not in kept:
-                    kept[name] = make(name)
-        return kept[name]
+                if key not in self._kept:
+                    self._kept[key] = make(name)
+        made: T = self._kept[key]
+        return made
 
     def run(
         self,
@@ -261,7 +258,7 @@ class OpenedIndex:
 
     def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
         """Return an encoder of queries, with its vectors of this index and its fusion weights."""
-        return self._kept(self._dense, name, self._open_encoder)
+        return self.kept(_ENCODER, name, self._open_encoder)
 
     def query_vectors(self, name: str, queries: Sequence[str]) -> npt.NDArray[np.float32]:
         """(queries, dimensions) by an encoder. The last batches are kept: an evaluation asks them in many ways."""
@@ -291,7 +288,7 @@ class OpenedIndex:
         """Whether the static encoder is there, with its vectors of this index, or a place to make them. Once opened it
         stays: another one may be learned in its place while this index is searched.
         """
-        if STRUCTURE in self._dense:
+        if (_ENCODER, STRUCTURE) in self._kept:
             return True
         if STRUCTURE not in trained_models(self.workspace):
             return False
@@ -299,7 +296,7 @@ class OpenedIndex:
 
     def use_encoder(self, name: str, encoder: QueryEncoder, index: DenseIndex, weights: FusionWeights) -> None:
         """Put another encoder of queries in the place of the one that was opened."""
-        self._dense[name] = encoder, index, weights
+        self._kept[_ENCODER, name] = encoder, index, weights
 
     def _open_encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
         from structformer.retrieval.vectors.dense import DenseIndex
@@ -363,35 +360,9 @@ class OpenedIndex:
         """A ranker of any kind by its name in the workspace or its path; "base" is a cross-encoder before any training,
         and "base=LOCATION" that of another base model. Raises ModelError, UsageError.
         """
-        return self._kept(self._rerankers, name, self._open_reranker)
+        return self.kept("reranker", name, self._open_reranker)
 
     def _open_reranker(self, name: str) -> Scorer:
         if name == UNTRAINED or name.startswith(UNTRAINED_OF):
             return untrained_scorer(name.removeprefix(UNTRAINED).removeprefix("="))
         return load_scorer(self.workspace, name)
-
-    def token_index(self, name: str) -> TokenIndex:
-        return self._kept(self._late, name, self._open_token_index)
-
-    def _open_token_index(self, name: str) -> TokenIndex:
-        require(f"the late-interaction model {name}", *TORCH)
-        from structformer.retrieval.vectors.token_index import (
-            TokenIndex,
-            nearest_files,
-            token_files,
-            write_token_vectors,
-        )
-
-        kind = ranker_kind(model_kind(self.workspace, name))
-        if not kind.token_vectors:
-            raise UsageError(
-                f"{name} is not a late-interaction model; choose from: {', '.join(trained_models(self.workspace))}"
-            )
-        ranker: Any = kind.load(str(checked_model(self.workspace, name)))
-        files = token_files(f"late/{read_record(self.workspace, name).fingerprint}.npy")
-        if not all(self.index.has(file) for file in files):
-            with self.index.adding(f"making the token vectors of {name}", files, nearest_files(files[0])):
-                write_token_vectors(self.units, ranker, self.index.folder / files[0])
-        there = [file for file in nearest_files(files[0]) if self.index.has(file)]
-        path, *_ = [self.index.path(file) for file in (*files, *there)]
-        return TokenIndex(path, ranker, self.owners)

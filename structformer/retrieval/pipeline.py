@@ -96,11 +96,6 @@ def dense(model: str | None = None, **options: Any) -> Stage:
     return make_stage("dense", model, **options)
 
 
-def late(model: str | None = None, **options: Any) -> Stage:
-    """Late-interaction retrieval over all token vectors."""
-    return make_stage("late", model, **options)
-
-
 def hybrid(model: str | None = None, **options: Any) -> Stage:
     """Lexical and dense together, standardised or by reciprocal rank fusion. Without a model the default search."""
     return make_stage("hybrid", model, **options)

@@ -18,7 +18,7 @@ from structformer.models.registry import checked_model
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index, description_files, nearest_files, vector_files
 from structformer.retrieval.rankings.hybrid_score import fusion_weights
-from structformer.retrieval.vectors.approximate import APPROXIMATE_FROM, FEWEST, is_installed, write_approximate
+from structformer.retrieval.vectors.approximate import APPROXIMATE_FROM, FEWEST, has_faiss, write_approximate
 from structformer.retrieval.vectors.dense import overview_path
 from structformer.retrieval.vectors.descriptions import (
     description_texts_path,
@@ -151,7 +151,7 @@ def make_vectors(
         write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
         wanted = manifest.get("nearest", AUTO)
         enough = len(units) >= (FEWEST if wanted == APPROXIMATE else APPROXIMATE_FROM)
-        if enough and wanted != EXACT and is_installed():
+        if enough and wanted != EXACT and has_faiss():
             write_approximate(
                 path,
                 np.load(path, mmap_mode="r"),

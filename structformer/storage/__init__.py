@@ -6,6 +6,8 @@ from structformer.lazy_names import lazy_names
 from structformer.storage.digests import bytes_digest, sha256_of
 from structformer.storage.files import (
     building_folder,
+    fsync_folder,
+    read_errors,
     read_json,
     read_only,
     read_toml,
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
     from structformer.storage.parquet import numbers, parquet_writer  # with numpy and pyarrow
 
 __all__ = [
-    "SEAL", "Sealed", "building_folder", "bytes_digest", "numbers", "parquet_writer", "read_json",
-    "read_only", "read_toml", "replacing_folder", "seal", "seal_of", "sha256_of", "temporary_name", "write_bytes",
-    "write_json", "writing_errors",
+    "SEAL", "Sealed", "building_folder", "bytes_digest", "fsync_folder", "numbers", "parquet_writer", "read_errors",
+    "read_json", "read_only", "read_toml", "replacing_folder", "seal", "seal_of", "sha256_of", "temporary_name",
+    "write_bytes", "write_json", "writing_errors",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from structformer.training.judged.judging import Ranks
     from structformer.training.objectives.condenser import CondenserObjective, fresh_bert
     from structformer.training.objectives.gathering import and_others
-    from structformer.training.objectives.losses import info_nce
+    from structformer.training.objectives.losses import batch_documents, grouped, info_nce, negatives_allowed
     from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
     from structformer.training.objectives.objectives import SCALE, BiEncoderObjective, Objective, ObjectiveOptions
     from structformer.training.options import BOTH, Listener, TrainingOptions, TrainingPlan, TrainingResult
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
 
 __getattr__ = lazy_names(__name__)
 __all__ = [
-    "BOTH", "DEVELOPMENT", "IGNORED", "SCALE", "Batching", "BiEncoderObjective", "Checkpoints",
-    "CondenserObjective", "DocumentTexts", "JudgedCandidates", "Listener", "MaskedHead", "Masker",
-    "Objective", "ObjectiveOptions", "Prepared", "Ranks", "Reading", "RunMode", "Source", "TokenBatch",
-    "TrainingOptions", "TrainingPlan", "TrainingResult", "and_others", "candidate_documents",
-    "device_name", "ended_with", "fresh_bert", "in_order", "info_nce", "judged_candidates", "learning_rate",
-    "losses_of", "made_by_first", "memory_errors", "read_log", "read_optimizer", "read_recipe", "read_state",
-    "read_weights", "recipe_names", "relevant_documents", "resolve", "run_verdict", "scratch_model", "train_ranker",
-    "training_options",
+    "BOTH", "DEVELOPMENT", "IGNORED", "SCALE", "Batching", "BiEncoderObjective", "Checkpoints", "CondenserObjective",
+    "DocumentTexts", "JudgedCandidates", "Listener", "MaskedHead", "Masker", "Objective", "ObjectiveOptions",
+    "Prepared", "Ranks", "Reading", "RunMode", "Source", "TokenBatch", "TrainingOptions", "TrainingPlan",
+    "TrainingResult", "and_others", "batch_documents", "candidate_documents", "device_name", "ended_with", "fresh_bert",
+    "grouped", "in_order", "info_nce", "judged_candidates", "learning_rate", "losses_of", "made_by_first",
+    "memory_errors", "negatives_allowed", "read_log", "read_optimizer", "read_recipe", "read_state", "read_weights",
+    "recipe_names", "relevant_documents", "resolve", "run_verdict", "scratch_model", "train_ranker", "training_options",
 ]  # fmt: skip

@@ -21,7 +21,6 @@ from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import MAX_TOKENS, CrossEncoder
 from structformer.models.kinds import RankerOptions
-from structformer.models.late_interaction import LateInteraction
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.registry import model_kind
 from structformer.retrieval.indexing import build_index
@@ -44,6 +43,7 @@ from transformers import (
 )
 
 from conftest import PAGES, write_pages
+from structformer_colbert.ranker import LateInteraction
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] anchor boat clean deck engine fender mast sail the wet ##s".split()
 SIZES = {
@@ -339,8 +339,8 @@ def test_a_late_interaction_of_the_hub_has_its_projection_and_its_settings(tmp_p
         path = tmp_path / "pushed" / file
         return path if path.is_file() else None
 
-    module = "structformer.models.late_interaction"
-    for place in (module, "structformer.models.published", "structformer.models.sentence_modules"):
+    module = "structformer_colbert.ranker"
+    for place in ("structformer.models.published", "structformer.models.sentence_modules"):
         monkeypatch.setattr(f"{place}.model_file", fetched)
     monkeypatch.setattr(f"{module}.load_tokenizer", lambda name: load_tokenizer(str(tmp_path / "pushed")))
     monkeypatch.setattr(f"{module}.load_encoder", lambda name: load_encoder(str(tmp_path / "pushed")))

@@ -19,7 +19,8 @@ LINES = {
     "agent": 529,
     "asciidoc": 1_431,
     "cluster": 113,
-    "core": 39_858,
+    "colbert": 641,
+    "core": 39_216,
     "demo": 208,
     "devkit": 1_415,
     "engines": 1_164,
@@ -43,7 +44,7 @@ LINES = {
     "xml": 2_522,
     "readers": 19_375,
     "research": 7_321,
-    "all": 84_933,
+    "all": 84_932,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
@@ -57,7 +58,7 @@ PATTERNS = {
     "xml": 39,
     "readers": 598,
 }  # fmt: skip
-MOST_MODULES, MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 293, 12, 30  # of the core
+MOST_MODULES, MOST_IN_THE_HALL, MOST_IN_A_FOLDER = 289, 12, 30  # of the core
 PLAIN = (
     "cli", "corpus", "evaluation", "did_you_mean.py", "errors.py", "lazy_names.py", "notebook.py", "plugins.py",
     "upserting.py",

@@ -1,9 +1,8 @@
-"""Search as people use it: filters, grouping, highlights, other languages, exact scorers, late interaction, old and broken indexes."""
+"""Search as people use it: filters, grouping, highlights, other languages, exact scorers, old and broken indexes."""
 
 from __future__ import annotations
 
 import math
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,11 +14,9 @@ from structformer import Corpus, Retriever, train
 from structformer.corpus.checking import check_workspace
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.ingestion import ingest
-from structformer.models.late_interaction import LateInteraction
 from structformer.retrieval.hits import Filter, parse_filter
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.pipeline import late, lexical, parse_pipeline, rerank
-from structformer.retrieval.vectors import token_index
+from structformer.retrieval.pipeline import lexical, parse_pipeline, rerank
 from structformer.retrieval.vectors.encoder_places import default_encoders, encoder_place
 from structformer.text.overview import overview
 from structformer.workspace import Workspace
@@ -142,37 +139,6 @@ def test_any_ranker_reranks_by_its_own_scores(harbour, model):
     assert [score for _, score in ranking.ranked] == pytest.approx(scores.tolist(), abs=1e-4)
     by_path = retriever.rank(["mend the mast"], lexical(k=9) >> rerank(f"models/{model}", k=9))[0]
     assert by_path.ranked == ranking.ranked
-
-
-def test_late_interaction_searches_all_token_vectors(harbour):
-    retriever = Retriever.open(harbour)
-    [ranking] = retriever.rank(["stow the keel"], late(k=2000))
-    ranker = LateInteraction.load(str(harbour / "models" / "late-interaction"))
-    expected = ranker.score_all(["stow the keel"], retriever.units.ranker_texts(range(len(retriever.units))))[0]
-    assert len(ranking.ranked) == len(retriever.units)
-    for unit, score in ranking.ranked:
-        assert score == pytest.approx(expected[unit], abs=0.02)  # vectors are stored in 16 bits
-    [few] = retriever.rank(["stow the keel"], late(k=4))
-    exact = dict(ranking.ranked)  # with fewer candidates some units are missed, but those found score the same
-    assert len(few.ranked) == 4
-    assert all(score == pytest.approx(exact[unit], abs=1e-4) for unit, score in few.ranked)
-
-
-def test_late_interaction_over_very_many_vectors_asks_an_index_of_them(harbour, tmp_path, monkeypatch):
-    pytest.importorskip("faiss")
-    shutil.copytree(harbour, tmp_path / "w")
-    build_index(tmp_path / "w")
-    monkeypatch.setattr(token_index, "APPROXIMATE_FROM", 1000)
-    exact, approximate = Retriever.open(harbour), Retriever.open(tmp_path / "w")
-    shares = []
-    for query in ("stow the keel", "mend the mast", "a sail in the rain", "rope"):
-        [wanted], [found] = (each.rank([query], late(k=20)) for each in (exact, approximate))
-        scores = dict(exact.rank([query], late(k=2000))[0].ranked)
-        assert all(score == pytest.approx(scores[unit], abs=0.02) for unit, score in found.ranked)
-        shares.append(len({u for u, _ in wanted.ranked[:10]} & {u for u, _ in found.ranked[:10]}) / 10)
-    folder = Workspace(tmp_path / "w").folder("index") / "late"
-    assert len(list(folder.glob("*.faiss"))) == 1
-    assert np.mean(shares) > 0.7  # of a model that has learned for three steps, all vectors are much alike
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Losses, masking, schedules, batches and late interaction, by hand and by property."""
+"""Losses, masking, schedules and batches, by hand and by property."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structformer.models.late_interaction import LateInteraction, LateInteractionOptions, TokenVectors
 from structformer.models.length_batches import length_buckets
-from structformer.sampling import Example
 from structformer.training.objectives.losses import (
     distilled_kl,
     margin_mse,
     pairwise_hinge,
     pointwise,
     softmax_hinge,
-    target_mse,
 )
 from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
 from structformer.training.schedule import learning_rate
@@ -47,10 +44,6 @@ def test_kl_is_zero_for_equal_distributions_only():
     assert distilled_kl(SCORES, SCORES + 7.0, [3, 2]).tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
     student, teacher = torch.tensor([0.0, 0.0]), torch.tensor([math.log(3.0), 0.0])
     assert distilled_kl(student, teacher, [2]).item() == pytest.approx(0.75 * math.log(1.5) + 0.25 * math.log(0.5))
-
-
-def test_target_mse_wants_one_for_the_positive_and_zero_for_the_rest():
-    assert target_mse(SCORES, [3, 2]).tolist() == pytest.approx([(1.0 + 2.25 + 1.0) / 3, (0.25 + 1.0) / 2])
 
 
 def test_the_papers_learning_rate_has_two_levels():
@@ -117,51 +110,6 @@ def test_buckets_hold_every_text_once_within_the_budget(lengths, budget):
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[number] for number in batch) <= budget
     assert [lengths[number] for batch in batches for number in batch] == sorted(lengths)
-
-
-def late(similarity: str, mean: bool) -> LateInteraction:
-    found = LateInteraction.__new__(LateInteraction)
-    found.options = LateInteractionOptions(similarity=similarity, mean=mean)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("similarity", "mean", "expected"),
-    [
-        ("cosine", False, 0.6 + 1.0),  # the best match of each query vector, summed
-        ("cosine", True, 0.8),
-        ("l2_normalised", False, -(2 - 2 * 0.6) - 0.0),  # the squared distance of unit vectors is 2 - 2 cos
-        ("l2", True, (-((1 - 0.6) ** 2) - 0.8**2) / 2),
-    ],
-)
-def test_max_sim_by_hand(similarity, mean, expected):
-    queries = TokenVectors(torch.tensor([[[1.0, 0.0], [0.6, 0.8]]]), torch.tensor([[True, True]]))
-    documents = TokenVectors(
-        torch.tensor([[[0.6, 0.8], [1.0, 0.0], [-1.0, 0.0]]]), torch.tensor([[True, False, True]])
-    )  # the second is padding
-    model = late(similarity, mean)
-    assert model.similarity(queries, documents).item() == pytest.approx(expected, abs=1e-6)
-    assert model.pair_similarity(queries, documents).item() == pytest.approx(expected, abs=1e-6)
-
-
-def test_a_negative_query_is_another_documents():
-    from structformer.training.objectives.objectives import _with_negative_query
-
-    def example(query: str, owner: str) -> Example:
-        return Example("srr", (query, query), ("a", "b"), owner, (0, 1))
-
-    several = [
-        example("one", "a"),
-        example("two", "a"),
-        example("three", "b"),
-        Example("rwi", ("four", "five"), ("a", "a"), "c", (0, 0)),
-    ]
-    assert [_with_negative_query(several, number) for number in range(4)] == [
-        ["one", "three"],
-        ["two", "three"],
-        ["three", "four"],
-        ["four", "five"],
-    ]
 
 
 def test_pointwise_cross_entropy_by_hand():

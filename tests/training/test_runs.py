@@ -30,7 +30,6 @@ from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.kinds import imported, ranker_kind
-from structformer.models.late_interaction import LateInteraction
 from structformer.models.onnx_encoder import OnnxEncoder, export_in
 from structformer.models.registry import read_record
 from structformer.sampling import Samples, SamplingOptions
@@ -577,31 +576,6 @@ def test_a_recipes_sampling_options_are_drawn_with(corpus, tmp_path):
     newest = Workspace(tmp_path / "w").folder("samples").name
     drawn = Samples.open(tmp_path / "w", generation=newest).manifest["options"]
     assert SamplingOptions(**drawn).negatives_from == "lexical"
-
-
-@pytest.mark.parametrize("mean", [False, True])
-def test_late_interaction_loads_in_sentence_transformers_with_the_same_scores(corpus, mean):
-    from sentence_transformers import MultiVectorEncoder
-
-    for loss in ("infonce", "softmax", "negative-query", "mse"):
-        folder = train(
-            corpus, replace(TINY, ranker="late-interaction", loss=loss, mean_max_sim=mean, dimensions=32, name="late")
-        ).folder
-    queries = [
-        "Clean the mast",
-        "a much longer query than the other: how do I stow a wet oar in the dark harbour after rain",
-        "oar",
-    ]
-    documents = [
-        "To clean the mast first look at the mast closely, then take a cloth.",
-        "Never stow a wet oar in the dark.",
-        "Rain.",
-    ]
-    ours = LateInteraction.load(str(folder))
-    theirs = MultiVectorEncoder(str(folder), device="cpu")
-    expected = theirs.similarity(theirs.encode_query(queries), theirs.encode_document(documents)).numpy()
-    assert np.abs(ours.score_all(queries, documents) - expected).max() < 1e-5 * (1 if mean else 32)
-    assert np.abs(ours.score(queries, documents) - expected.diagonal()).max() < 1e-5 * (1 if mean else 32)
 
 
 def test_a_cross_encoder_teaches_the_others(corpus, run):

@@ -235,12 +235,3 @@ HYBRID = StageKind(
     fuses=True,
 )
 DENSE_FUSION = replace(HYBRID, name="dense-fusion", run=_fusion, finds=False)
-
-
-def _late(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
-    index = opened.token_index(stage.model)
-    for ranking in rankings:
-        ranking.add(stage.name, index.search(ranking.query, stage.k, documents, int(stage.option("k_hat"))))
-
-
-LATE = StageKind("late", _late, finds=True, options={"k": 200, "k_hat": 0.0}, model="late-interaction")

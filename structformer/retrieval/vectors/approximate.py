@@ -70,7 +70,7 @@ def faiss_module() -> Any:
     return faiss
 
 
-def is_installed() -> bool:
+def has_faiss() -> bool:
     """Whether an approximate index can be made and read here."""
     try:
         faiss_module()

@@ -60,14 +60,6 @@ def distilled_kl(scores: torch.Tensor, teacher: torch.Tensor, group_sizes: Seque
     return (theirs.exp() * (theirs - ours)).masked_fill(~real, 0.0).sum(1)
 
 
-def target_mse(scores: torch.Tensor, group_sizes: Sequence[int]) -> torch.Tensor:
-    """(groups,): squared distance of scores from 1 for the positive and 0 for the others, averaged over the group."""
-    table, real = grouped(scores.float(), group_sizes)
-    targets = torch.zeros_like(table)
-    targets[:, 0] = 1.0
-    return (table - targets).square().masked_fill(~real, 0.0).sum(1) / real.sum(1)
-
-
 def pointwise(scores: torch.Tensor, group_sizes: Sequence[int]) -> torch.Tensor:
     """(groups,): mean cross-entropy of each pair, the first relevant (HARP eq. 18; Nogueira and Cho 2019, eq. 1)."""
     table, real = grouped(scores.float(), group_sizes)

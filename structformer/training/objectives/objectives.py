@@ -13,7 +13,6 @@ from structformer.models.bi_encoder import BiEncoder
 from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.first_tokens import LONG_QUERY_TOKENS, QUERY_TOKENS
 from structformer.models.kinds import ranker_kind
-from structformer.models.late_interaction import LateInteraction, TokenVectors
 from structformer.models.losses import Takes
 from structformer.models.plain_tokenizer import Prompt
 from structformer.models.sentence_modules import DOCUMENT, QUERY
@@ -315,77 +314,6 @@ class BiEncoderObjective(Objective):
         return torch.cat(parts)[torch.argsort(torch.cat([places["in_batch"], places["over_queries"]]))]
 
 
-class LateInteractionObjective(Objective):
-    """MaxSim scores under one of the losses of the FANDOM study: the group softmax over N_q S, a negative query for the
-    same document, or squared distance from 1 and 0; or InfoNCE with the batch's documents, or a teacher's scores.
-    """
-
-    ranker: LateInteraction
-
-    def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
-        places: dict[str, torch.Tensor] = {}
-        takes = self.minimised.takes
-        if takes is Takes.BATCH:
-            queries, sizes = [example.queries[0] for example in examples], [1] * len(examples)
-            documents, owners = batch_documents(examples, self.options.hard_negatives)
-            places["allowed"] = negatives_allowed(examples, documents, owners, own=self.options.hard_negatives)
-        elif takes is Takes.TWO_QUERIES:
-            sizes = [2 if len(examples) > 1 else 1] * len(examples)
-            queries = [query for number in range(len(examples)) for query in _with_negative_query(examples, number)]
-            documents = [examples[number].documents[0] for number in _repeated(range(len(examples)), sizes)]
-        else:
-            queries, documents, sizes = self._pairs(examples)
-        known_queries, known_documents = list(dict.fromkeys(queries)), list(dict.fromkeys(documents))
-        for name, texts, known in (("queries", queries, known_queries), ("documents", documents, known_documents)):
-            rows = {text: row for row, text in enumerate(known)}
-            places[name] = torch.tensor([rows[text] for text in texts])
-        query_ids = self.ranker.encode_query_tokens(known_queries)
-        document_ids = self.ranker.encode_document_tokens(known_documents, self.options.document_tokens)
-        batches = {
-            name: self._batches({"input_ids": ids, "attention_mask": [[1] * len(row) for row in ids]}, rng)
-            for name, ids in (("queries", query_ids), ("documents", document_ids))
-        }
-        return Prepared(list(examples), sizes, batches, places, len(queries))
-
-    def read(self, prepared: Prepared, name: str, batch: TokenBatch) -> Reading:
-        return self.ranker.normalised(self.model(**batch.to(self.model.device).features)), None
-
-    def combined(self, prepared: Prepared, rows: dict[str, list[torch.Tensor]]) -> torch.Tensor:
-        queries, documents = (_token_vectors(prepared.batches[name], rows[name]) for name in ("queries", "documents"))
-        # The study's softmax is over N_q S; a sum over query tokens is that already.
-        scale: float = self.ranker.options.query_tokens if self.ranker.options.mean else 1
-        device = queries.mask.device
-        of_queries, of_documents = (prepared.places[name].to(device) for name in ("queries", "documents"))
-        if self.minimised.takes is Takes.BATCH:
-            scores = self.ranker.similarity(queries[of_queries], documents)[:, of_documents]
-            losses: torch.Tensor = self.minimised.function(scores * scale, prepared.places["allowed"].to(scores.device))
-            return losses
-        scores = self.ranker.pair_similarity(queries[of_queries], documents[of_documents])
-        if self.minimised.of_cosines:
-            scale = 1 if self.ranker.options.mean else 1 / self.ranker.options.query_tokens
-        return self._group_losses(scores * scale, prepared)
-
-
 def _repeated(numbers: Sequence[int], sizes: Sequence[int]) -> list[int]:
     """Return each number as often as its size says."""
     return [number for number, size in zip(numbers, sizes, strict=True) for _ in range(size)]
-
-
-def _token_vectors(batches: Sequence[TokenBatch], rows: Sequence[torch.Tensor]) -> TokenVectors:
-    """Return all texts' token vectors in their order, as long as the longest text."""
-    longest = max(row.shape[1] for row in rows)
-    vectors = [torch.nn.functional.pad(row, (0, 0, 0, longest - row.shape[1])) for row in rows]
-    masks = [batch.features["attention_mask"].bool() for batch in batches]
-    padded = [torch.nn.functional.pad(mask, (0, longest - mask.shape[1])).to(rows[0].device) for mask in masks]
-    return TokenVectors(in_order(batches, vectors), in_order(batches, padded))
-
-
-def _with_negative_query(examples: Sequence[Example], number: int) -> list[str]:
-    """Return a query with one that its document does not answer: its own negative, or another document's Example's."""
-    example = examples[number]
-    if len(examples) == 1:
-        return [example.queries[0]]
-    own = next((query for query in example.queries[1:] if query != example.queries[0]), None)
-    following = [*examples[number + 1 :], *examples[:number]]
-    other = next((each for each in following if each.document_id != example.document_id), following[0])
-    return [example.queries[0], own if own is not None else other.queries[0]]

@@ -3,24 +3,20 @@ at all or an approximate index, name the units that are scored in full.
 """
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from structformer.errors import UsageError, WorkspaceError
+from structformer.models import checked_model, model_kind, ranker_kind, read_record, trained_models
+from structformer.retrieval import OpenedIndex, Units, approximate_files, has_faiss, write_approximate
+from structformer.storage import fsync_folder, read_errors, temporary_name
 
-from structformer.errors import WorkspaceError
-from structformer.models.late_interaction import LateInteraction, TokenVectors
-from structformer.retrieval.documents.document_filter import unit_numbers
-from structformer.retrieval.documents.units import Units
-from structformer.retrieval.vectors.approximate import (
-    ApproximateIndex,
-    approximate_files,
-    is_installed,
-    write_approximate,
-)
-from structformer.storage.files import fsync_folder, read_errors, temporary_name
+from structformer_colbert.kind import LATE_INTERACTION
+from structformer_colbert.ranker import LateInteraction, TokenVectors
 
 _CHUNK = 256
 _TOKENS_AT_ONCE = 131_072
@@ -31,48 +27,46 @@ def _starts_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.starts.npy")
 
 
-def token_files(name: str) -> list[str]:
-    """Return the files of an index that hold a model's token vectors: the vectors, and where each unit's begin."""
-    return [name, name.removesuffix(".npy") + ".starts.npy"]
-
-
-def nearest_files(name: str) -> list[str]:
-    """Return the files of an index that hold the approximate index of a model's token vectors, where there is one."""
-    return [str(Path(name).with_name(file.name)) for file in approximate_files(Path(name))]
+def open_token_index(opened: OpenedIndex, name: str) -> "TokenIndex":
+    """Return a model's token vectors, made first where the index lacks them. Raises ModelError, UsageError."""
+    workspace, index = opened.workspace, opened.index
+    kind = ranker_kind(model_kind(workspace, name))
+    if kind.first_stage != LATE_INTERACTION.first_stage:
+        raise UsageError(f"{name} is not a late-interaction model; choose from: {', '.join(trained_models(workspace))}")
+    ranker: Any = kind.load(str(checked_model(workspace, name)))
+    path = Path(f"late/{read_record(workspace, name).fingerprint}.npy")
+    files = [file.as_posix() for file in (path, _starts_path(path))]
+    nearest = [file.as_posix() for file in approximate_files(path)]
+    if not all(map(index.has, files)):
+        with index.adding(f"making the token vectors of {name}", files, nearest):
+            write_token_vectors(opened.units, ranker, index.folder / path)
+    vectors, _ = [index.path(file) for file in files]  # both are checked
+    return TokenIndex(opened, vectors, ranker)
 
 
 @torch.inference_mode()
-def write_token_vectors(
-    units: Units, ranker: LateInteraction, path: Path, progress: Callable[[int, int], None] | None = None
-) -> None:
+def write_token_vectors(units: Units, ranker: LateInteraction, path: Path) -> None:
     """Write the (tokens, dimensions) float16 vectors of all units one after another, and where each unit's begin."""
     ranker.model.eval()
     path.parent.mkdir(exist_ok=True)
     temporary = path.with_name(temporary_name(path.name))
-    starts = [0]
-    dimensions = ranker.options.dimensions
+    starts, dimensions = [0], ranker.options.dimensions
+    layout = {"descr": "<f2", "fortran_order": False, "shape": (0, dimensions)}
     try:
-        with temporary.with_suffix(".raw").open("wb") as file:
+        with temporary.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, layout)  # of one length for any number of rows
             for begin in range(0, len(units), _CHUNK):
                 numbers = range(begin, min(begin + _CHUNK, len(units)))
                 tokens = ranker.embed_documents(ranker.encode_document_tokens(units.ranker_texts(numbers)))
-                vectors, mask = tokens.vectors.half().cpu().numpy(), tokens.mask.cpu().numpy()
-                for place in range(len(numbers)):
-                    own = vectors[place][mask[place]]
-                    file.write(own.tobytes())
+                for own in TokenVectors(tokens.vectors.half().cpu(), tokens.mask.cpu()):
+                    file.write(own.numpy().tobytes())
                     starts.append(starts[-1] + len(own))
-                if progress:
-                    progress(numbers[-1] + 1, len(units))
-        stored = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float16, shape=(starts[-1], dimensions))
-        raw = (
-            np.memmap(temporary.with_suffix(".raw"), dtype=np.float16, mode="r", shape=(starts[-1], dimensions))
-            if starts[-1]
-            else stored
-        )
-        for begin in range(0, starts[-1], _TOKENS_AT_ONCE):
-            stored[begin : begin + _TOKENS_AT_ONCE] = raw[begin : begin + _TOKENS_AT_ONCE]
-        stored.flush()
-        if starts[-1] >= APPROXIMATE_FROM and ranker.options.similarity == "cosine" and is_installed():
+            file.seek(0)
+            np.lib.format.write_array_header_1_0(file, {**layout, "shape": (starts[-1], dimensions)})
+            file.flush()
+            os.fsync(file.fileno())
+        if starts[-1] >= APPROXIMATE_FROM and ranker.options.similarity == "cosine" and has_faiss():
+            stored = np.load(temporary, mmap_mode="r")
             write_approximate(temporary, stored, stored, np.empty(0, np.int64), 0.0)
             for made, final in zip(approximate_files(temporary), approximate_files(path), strict=True):
                 os.replace(made, final)
@@ -86,18 +80,17 @@ def write_token_vectors(
 
 
 class TokenIndex:
-    """Token vectors of all units. owners[i]: the document number of unit i."""
+    """Token vectors of all units."""
 
-    def __init__(self, path: Path, ranker: LateInteraction, owners: npt.NDArray[np.int64]) -> None:
+    def __init__(self, opened: OpenedIndex, path: Path, ranker: LateInteraction) -> None:
         self.ranker = ranker
         with read_errors(path, OSError, ValueError, advice=": delete it, and it is made again"):
             self._vectors = np.load(path, mmap_mode="r", allow_pickle=False)
             self._starts = np.load(_starts_path(path), allow_pickle=False)
-        if len(self._starts) != len(owners) + 1 or (len(self._starts) and self._starts[-1] != len(self._vectors)):
+        if len(self._starts) != len(opened.owners) + 1 or self._starts[-1] != len(self._vectors):
             raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")
-        self._owners = owners
-        made = is_installed() and all(file.exists() for file in approximate_files(path))
-        self._nearest = ApproximateIndex(path) if made else None
+        self._owners = opened.owners
+        self._nearest = opened.index.nearest(path)
 
     @torch.inference_mode()
     def search(
@@ -112,8 +105,10 @@ class TokenIndex:
         places = self._places(tokens, wanted)
         units = np.unique(np.searchsorted(self._starts, places[places >= 0], side="right") - 1)
         if documents is not None:
-            units = np.intersect1d(units, unit_numbers(documents, self._owners))
-        scores = self.scores(asked, units)
+            units = np.array([unit for unit in units.tolist() if int(self._owners[unit]) in documents], np.int64)
+        places_of = zip(self._starts[units], self._starts[units + 1], strict=True)
+        stored = (torch.from_numpy(np.asarray(self._vectors[start:end], np.float32)) for start, end in places_of)
+        scores = self.ranker.similarity(asked, stored)[0].numpy() if len(units) else np.zeros(0)
         return [(int(units[place]), float(scores[place])) for place in np.lexsort((units, -scores))[:k]]
 
     def _places(self, tokens: torch.Tensor, wanted: int) -> npt.NDArray[np.int64]:
@@ -133,19 +128,3 @@ class TokenIndex:
             best, places = best.gather(1, kept), places.gather(1, kept)
         numbers: npt.NDArray[np.int64] = places.numpy()
         return numbers
-
-    @torch.inference_mode()
-    def scores(self, query: TokenVectors, units: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """Return (units,) float32 MaxSim scores of one query with stored units."""
-        scores = np.zeros(len(units), np.float32)
-        for begin in range(0, len(units), _CHUNK):
-            numbers = units[begin : begin + _CHUNK]
-            lengths = self._starts[numbers + 1] - self._starts[numbers]
-            vectors = torch.zeros(len(numbers), int(lengths.max(initial=1)), self._vectors.shape[1])
-            mask = torch.zeros(vectors.shape[:2], dtype=torch.bool)
-            for place, number in enumerate(numbers):
-                own = np.asarray(self._vectors[self._starts[number] : self._starts[number + 1]], np.float32)
-                vectors[place, : len(own)] = torch.from_numpy(own)
-                mask[place, : len(own)] = True
-            scores[begin : begin + _CHUNK] = self.ranker.similarity(query, TokenVectors(vectors, mask))[0].numpy()
-        return scores

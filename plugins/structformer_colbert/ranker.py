@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,20 +14,22 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from safetensors.torch import save_file
-from torch.nn.utils.rnn import pad_sequence
-
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import ModelError
-from structformer.models.first_tokens import Frame, first_tokens
-from structformer.models.kinds import RankerOptions
-from structformer.models.length_batches import length_buckets
-from structformer.models.loading import load_encoder, load_tokenizer, say
-from structformer.models.published import PublishedWeights
-from structformer.models.sentence_modules import model_file, read_model_json
+from structformer.models import (
+    Frame,
+    PublishedWeights,
+    RankerOptions,
+    first_tokens_of,
+    length_buckets,
+    load_encoder,
+    load_tokenizer,
+    read_model_json,
+    warn_once,
+)
+from torch.nn.utils.rnn import pad_sequence
 
-QUERY_TOKENS = 32
-DOCUMENT_TOKENS = 256
-DIMENSIONS = 128
+QUERY_TOKENS, DOCUMENT_TOKENS = 32, 256
 SIMILARITIES = ("cosine", "l2", "l2_normalised")
 _PAIRS_AT_ONCE = 32
 _OPTIONS = "late_interaction.json"
@@ -44,7 +46,7 @@ class LateInteractionOptions:
     query_tokens: int = QUERY_TOKENS
     """N_q, to which queries are padded with [MASK]."""
     document_tokens: int = DOCUMENT_TOKENS
-    dimensions: int = DIMENSIONS
+    dimensions: int = 128
     similarity: str = "cosine"
     """How two token vectors are compared: "cosine", "l2" (minus the squared distance) or "l2_normalised" (that of unit
     vectors)."""
@@ -87,7 +89,7 @@ def _of_colbert(settings: dict[str, Any]) -> LateInteractionOptions:
 
 def _published_projection(location: str) -> torch.Tensor | None:
     """(dimensions, hidden) float32: the projection's weights beside the encoder's, or among them as in ColBERT."""
-    beside = model_file(location, f"{_PROJECTION}/config.json") is not None
+    beside = read_model_json(location, f"{_PROJECTION}/config.json") is not None
     tensors = PublishedWeights(location, _PROJECTION if beside else "").tensors({_LINEAR})
     return tensors[_LINEAR].float() if _LINEAR in tensors else None
 
@@ -123,6 +125,10 @@ class TokenVectors:
     def __getitem__(self, texts: torch.Tensor) -> TokenVectors:
         return TokenVectors(self.vectors[texts], self.mask[texts])
 
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        """Yield each text's (tokens, dimensions), of those that count."""
+        return (vectors[mask] for vectors, mask in zip(self.vectors, self.mask, strict=True))
+
 
 class LateInteraction:
     """Scores query-document pairs by MaxSim: `[CLS] [Q] query [SEP] [MASK]...` against `[CLS] [D] document [SEP]`."""
@@ -143,7 +149,7 @@ class LateInteraction:
         """Load a folder or hub name, ColBERT's form too. Warns of a random projection if none. Raises ModelError."""
         loaded = cls._loaded(location, LateInteractionOptions())
         if loaded.note:
-            say(f"{loaded.note}, and before it scores mean nothing")
+            warn_once(f"{loaded.note}, and before it scores mean nothing")
         return loaded
 
     @classmethod
@@ -184,10 +190,9 @@ class LateInteraction:
         """Return token ids of queries, cut to N_q or padded to it with [MASK]."""
         marked = [f"{_MARKERS[0]} {query}" for query in queries]
         tokens = self._first_tokens(marked, self.options.query_tokens)
-        masks = [[self.tokenizer.mask_token_id] * (self.options.query_tokens - len(row)) for row in tokens]
-        if self.options.sep_last:
-            return [[*row[:-1], *masked, row[-1]] for row, masked in zip(tokens, masks, strict=True)]
-        return [[*row, *masked] for row, masked in zip(tokens, masks, strict=True)]
+        masked = [[self.tokenizer.mask_token_id] * (self.options.query_tokens - len(row)) for row in tokens]
+        ends = [len(row) - self.options.sep_last for row in tokens]
+        return [[*row[:end], *masks, *row[end:]] for row, end, masks in zip(tokens, ends, masked, strict=True)]
 
     def encode_document_tokens(self, documents: Sequence[str], max_tokens: int | None = None) -> list[list[int]]:
         """Return token ids of documents, cut to `max_tokens`."""
@@ -196,7 +201,7 @@ class LateInteraction:
 
     def _first_tokens(self, texts: Sequence[str], most: int) -> list[list[int]]:
         limits = [most - self._frame.tokens] * len(texts)
-        return self._frame.framed(first_tokens(self.tokenizer, texts, limits))["input_ids"]
+        return self._frame.framed(first_tokens_of(self.tokenizer, texts, limits))["input_ids"]
 
     @cached_property
     def _frame(self) -> Frame:
@@ -211,22 +216,16 @@ class LateInteraction:
 
     def embed_documents(self, ids: Sequence[Sequence[int]]) -> TokenVectors:
         """Documents' token vectors, padded to the longest; documents of like length go through the model together."""
-        longest = max(len(row) for row in ids)
-        rows: list[tuple[int, torch.Tensor]] = []
+        read: dict[int, torch.Tensor] = {}
         for numbers in length_buckets([len(row) for row in ids], self.model.device.type):
-            rows_of = [torch.tensor(ids[number], device=self.model.device) for number in numbers]
-            padded = pad_sequence(rows_of, batch_first=True, padding_value=self.tokenizer.pad_token_id)
-            attention = pad_sequence([torch.ones_like(row) for row in rows_of], batch_first=True)
-            vectors = self.normalised(self.model(input_ids=padded, attention_mask=attention))
-            vectors = torch.nn.functional.pad(vectors, (0, 0, 0, longest - padded.shape[1]))
-            rows += [(number, vectors[place]) for place, number in enumerate(numbers)]
-        stacked = torch.stack([vectors for _, vectors in sorted(rows, key=lambda row: row[0])])
-        lengths = torch.tensor([len(row) for row in ids], device=self.model.device)
-        counted = torch.arange(longest, device=self.model.device)[None] < lengths[:, None]
-        if self.options.skip_punctuation:
-            skipped = [[token in self._punctuation for token in row] + [False] * (longest - len(row)) for row in ids]
-            counted &= ~torch.tensor(skipped, device=self.model.device)
-        return TokenVectors(stacked, counted)
+            bucket = {"input_ids": [ids[number] for number in numbers]}
+            batch = self.tokenizer.pad(bucket, padding_side="right", return_tensors="pt").to(self.model.device)
+            vectors = self.normalised(self.model(**batch))
+            read |= {number: own[: len(ids[number])] for number, own in zip(numbers, vectors, strict=True)}
+        skipped = self._punctuation if self.options.skip_punctuation else ()
+        counted = [torch.tensor([token not in skipped for token in row], device=self.model.device) for row in ids]
+        rows = [read[number] for number in range(len(ids))]
+        return TokenVectors(pad_sequence(rows, batch_first=True), pad_sequence(counted, batch_first=True))
 
     @cached_property
     def _punctuation(self) -> frozenset[int]:
@@ -236,12 +235,9 @@ class LateInteraction:
         """Return token vectors at unit length, unless distances of plain vectors are wanted."""
         return vectors if self.options.similarity == "l2" else torch.nn.functional.normalize(vectors, dim=-1)
 
-    def similarity(self, queries: TokenVectors, documents: TokenVectors) -> torch.Tensor:
-        """Return (queries, documents) float: every query's score with every document."""
-        products = (
-            self._token_similarity(queries.vectors, vectors[mask][None])
-            for vectors, mask in zip(documents.vectors, documents.mask, strict=True)
-        )
+    def similarity(self, queries: TokenVectors, documents: Iterable[torch.Tensor]) -> torch.Tensor:
+        """(queries, documents) float: every query's score with every document, given as its (tokens, dimensions)."""
+        products = (self._token_similarity(queries.vectors, vectors[None]) for vectors in documents)
         return torch.stack([self._reduced(each, queries.mask) for each in products], 1)
 
     def pair_similarity(self, queries: TokenVectors, documents: TokenVectors) -> torch.Tensor:
@@ -270,13 +266,11 @@ class LateInteraction:
         order = sorted(range(len(documents)), key=lambda number: len(document_ids[number]))
         for start in range(0, len(order), _PAIRS_AT_ONCE):
             numbers = order[start : start + _PAIRS_AT_ONCE]
-            distinct = {tuple(query_ids[number]): None for number in numbers}
-            rows = {ids: row for row, ids in enumerate(distinct)}
-            asked = self.embed_queries(list(distinct))
-            chosen = torch.tensor([rows[tuple(query_ids[number])] for number in numbers], device=asked.mask.device)
+            own = [tuple(query_ids[number]) for number in numbers]
+            rows = {ids: row for row, ids in enumerate(dict.fromkeys(own))}
+            asked = self.embed_queries(list(rows))[torch.tensor([rows[ids] for ids in own], device=self.model.device)]
             read = self.embed_documents([document_ids[number] for number in numbers])
-            pairs = self.pair_similarity(asked[chosen], read)
-            scores[numbers] = pairs.float().cpu().numpy()
+            scores[numbers] = self.pair_similarity(asked, read).float().cpu().numpy()
         self.model.train(training)
         return scores
 
@@ -298,54 +292,55 @@ class LateInteraction:
         """Write weights (safetensors), tokenizer and modules, as sentence-transformers' MultiVectorEncoder reads."""
         self.model.encoder.save_pretrained(folder, safe_serialization=True)
         self.tokenizer.save_pretrained(folder)
-        package = "sentence_transformers"
+        options, package = self.options, "sentence_transformers"
         modules = [
             ("", f"{package}.base.modules.transformer.Transformer"),
             (_PROJECTION, f"{package}.base.modules.dense.Dense"),
             ("2_MultiVectorMask", f"{package}.multi_vector_encoder.modules.multi_vector_mask.MultiVectorMask"),
         ]
-        if self.options.similarity != "l2":
+        if options.similarity != "l2":
             modules.append(("3_Normalize", f"{package}.base.modules.normalize.Normalize"))
         tokens = {"module_input_name": "token_embeddings", "module_output_name": "token_embeddings"}
-        dense = {
-            "in_features": self.model.config.hidden_size,
-            "out_features": self.options.dimensions,
-            "bias": False,
-            "activation_function": "torch.nn.modules.linear.Identity",
-            **tokens,
+        files = {
+            "modules.json": [
+                {"idx": number, "name": str(number), "path": path, "type": kind}
+                for number, (path, kind) in enumerate(modules)
+            ],
+            f"{_PROJECTION}/config.json": {
+                "in_features": self.model.config.hidden_size,
+                "out_features": options.dimensions,
+                "bias": False,
+                "activation_function": "torch.nn.modules.linear.Identity",
+                **tokens,
+            },
+            "2_MultiVectorMask/config.json": {
+                "skiplist_words": list(punctuation) if options.skip_punctuation else [],
+                "skiplist_tasks": ["document"],
+                "keep_only_token_ids": None,
+            },
+            "3_Normalize/config.json": tokens,
+            "sentence_bert_config.json": {
+                "transformer_task": "feature-extraction",
+                "module_output_name": "token_embeddings",
+                "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
+                "query_length": options.query_tokens,
+                "document_length": options.document_tokens,
+                "query_expansion": {
+                    "strategy": "fixed",
+                    "attend": options.attend,
+                    "length": options.query_tokens,
+                    "token": self.tokenizer.mask_token,
+                },
+            },
+            "config_sentence_transformers.json": {
+                "model_type": "MultiVectorEncoder",
+                "prompts": {"query": f"{_MARKERS[0]} ", "document": f"{_MARKERS[1]} "},
+                "default_prompt_name": None,
+                "similarity_fn_name": "meanmaxsim" if options.mean else "maxsim",
+            },
+            _OPTIONS: asdict(options),
         }
-        expansion = {
-            "strategy": "fixed",
-            "attend": self.options.attend,
-            "length": self.options.query_tokens,
-            "token": self.tokenizer.mask_token,
-        }
-        transformer = {
-            "transformer_task": "feature-extraction",
-            "module_output_name": "token_embeddings",
-            "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
-            "query_length": self.options.query_tokens,
-            "document_length": self.options.document_tokens,
-            "query_expansion": expansion,
-        }
-        skipped = list(punctuation) if self.options.skip_punctuation else []
-        mask = {"skiplist_words": skipped, "skiplist_tasks": ["document"], "keep_only_token_ids": None}
-        listed = [{"idx": n, "name": str(n), "path": path, "type": kind} for n, (path, kind) in enumerate(modules)]
-        model_config = {
-            "model_type": "MultiVectorEncoder",
-            "prompts": {"query": f"{_MARKERS[0]} ", "document": f"{_MARKERS[1]} "},
-            "default_prompt_name": None,
-            "similarity_fn_name": "meanmaxsim" if self.options.mean else "maxsim",
-        }
-        for path, value in (
-            ("modules.json", listed),
-            (f"{_PROJECTION}/config.json", dense),
-            ("2_MultiVectorMask/config.json", mask),
-            ("3_Normalize/config.json", tokens),
-            ("sentence_bert_config.json", transformer),
-            ("config_sentence_transformers.json", model_config),
-            (_OPTIONS, asdict(self.options)),
-        ):
+        for path, value in files.items():
             target = folder / path
             target.parent.mkdir(exist_ok=True)
             target.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
