@@ -201,9 +201,8 @@ def _name(document: Document, head: _Head, shape: Callable[[Document, str, bool]
     """Give a document its title and names. A title element often has the site's name too: its root's heading is better."""
     root = document.root
     several = any(child.level == 1 for child in root.children)  # the first of which only lends its title to the root
-    is_heading = (bool(root.anchors) and not several) and (
-        root.title != stem_title(document.source.path) or github_slug(root.title) in root.anchors
-    )
+    is_named = root.title != stem_title(document.source.path) or github_slug(root.title) in root.anchors
+    is_heading = bool(root.anchors) and not several and is_named
     if shape is not None:
         shape(document, head.title, is_heading)
     elif head.has_own_title:

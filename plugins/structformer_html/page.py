@@ -169,9 +169,8 @@ class Page:
         if self._inside["svg"] and name in elements.SVG_DESCRIPTIONS:
             return True
         if not element:
-            return self.without_furniture and (
-                name in FURNITURE or (name in MAYBE_FURNITURE and not self._inside["article"])
-            )
+            may_be = name in MAYBE_FURNITURE and not self._inside["article"]
+            return self.without_furniture and (name in FURNITURE or may_be)
         classes = element.get("class")
         if classes and name != "pre" and self._flags(classes) & (_IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")):
             # In code, classes are a highlighter's; but links that themes add have these.
@@ -511,6 +510,9 @@ class Page:
             self._close_mark(MarkKind.CELL)
 
     def _open_heading(self, level: int) -> None:
+        if self._builder.in_data:
+            self._builder.paragraph()
+            return
         ids = tuple(self._ids)
         self._ids.clear()
         self._builder.open_heading(level, ids)
@@ -520,7 +522,8 @@ class Page:
         self.flush_ids()
         self.heading_element = ""
         self.in_heading = False
-        if self._builder.close_heading() is None:
+        if self._builder.close_heading() is None:  # text of a cell, or too long for a title
+            self._builder.paragraph()
             return
         # A heading closes all marks. What surrounds it goes on below it: a note that has a heading,
         # preformatted text.
@@ -568,9 +571,8 @@ class Page:
             self._ids.append(identifier)
         target = element.get("href")
         classes = element.get("class")
-        if (classes and not self.words.anchors.isdisjoint(classes.split())) or (
-            target and target[:11].lower() == "javascript:"
-        ):
+        is_sign = classes and not self.words.anchors.isdisjoint(classes.split())
+        if is_sign or (target and target[:11].lower() == "javascript:"):
             target = None
         if target is not None and (wrapped := _OF_GOOGLE.match(target)) is not None:
             target = unquote(wrapped[1])
@@ -590,11 +592,8 @@ class Page:
         self._links.append((target is not None, marks_note))
         if target is not None:
             self._link_is_open = True
-            related = (
-                self._related > 0
-                or self._term_is_see_also
-                or not elements.RELATED.isdisjoint((element.get("rel") or "").lower().split())
-            )
+            is_related = not elements.RELATED.isdisjoint((element.get("rel") or "").lower().split())
+            related = self._related > 0 or self._term_is_see_also or is_related
             self._builder.open_link(self._base(target), LinkKind.SEE_ALSO if related else LinkKind.HYPERLINK)
 
     def _end_anchor(self) -> None:

@@ -35,6 +35,11 @@ class TableBuilder(TreeBuilder):
             self.text(" | ")
         self._cells.append(_Cell(as_words))
 
+    @property
+    def in_data(self) -> bool:
+        """Whether a cell of a table of data is open: all in it is text of one line."""
+        return bool(self._cells) and self._cells[-1].as_words
+
     def close_cell(self) -> bool:
         """A cell ends; whether its row goes on in another line."""
         return bool(self._cells) and self._cells.pop().ends_line
@@ -47,7 +52,7 @@ class TableBuilder(TreeBuilder):
         """Before a text in a cell: the breaks that wait are some between two texts."""
         for cell in reversed(self._cells):
             if cell.has_text and (cell.due or cell.line_ends):
-                super().verbatim("\n" * cell.line_ends)
+                self._body.append_verbatim("\n" * cell.line_ends)
                 self._body.separate(" " if cell.as_words and cell.due else ("", "\n", "\n\n")[cell.due])
                 cell.ends_line = cell.ends_line or not cell.as_words
             elif cell.has_text:
@@ -59,12 +64,7 @@ class TableBuilder(TreeBuilder):
         self._break(1) if self._cells else TreeBuilder.line(self)
 
     def paragraph(self) -> None:
-        if self._cells:
-            self._break(2)
-        elif self._heading is None:
-            self._body.due = "\n\n"
-        else:
-            self._heading.separate(" ")
+        self._break(2) if self._cells else TreeBuilder.paragraph(self)
 
     def text(self, text: str) -> None:
         if self._cells and text.strip():
@@ -82,7 +82,9 @@ class TableBuilder(TreeBuilder):
         super().marked_text(kind, text)
 
     def verbatim(self, text: str) -> None:
-        if not self._cells:
+        if not self._cells or self.in_data:
+            if text.strip():
+                self._settle()
             super().verbatim(text)
             return
         code = text.strip("\n")
@@ -90,7 +92,7 @@ class TableBuilder(TreeBuilder):
         cell.line_ends += len(text) - len(text.lstrip("\n"))
         if code:
             self._settle()
-            super().verbatim(code)
+            self._body.append_verbatim(code)
             cell.line_ends = len(text) - len(text.rstrip("\n"))
             cell.ends_line = cell.ends_line or "\n" in code
 

@@ -176,6 +176,9 @@ class RawHtml:
                 self.forget()
                 builder.open_heading(int(name[1]), tuple(a for a in (tag.get("id"),) if a))
             return
+        mark = _MARKS.get(name) if not builder.in_heading else None
+        if mark in _LIKE and not closing:
+            self._end(_LIKE[mark], _WITHIN[mark])
         if name == "a":
             self._anchor(tag)
         elif name in _LINES:
@@ -191,7 +194,7 @@ class RawHtml:
                 builder.open_script(script)
         elif name in _SHOWN and not closing and (source := tag.get("src")):
             builder.add_image(source, tag.get("alt") or "")
-        if (mark := _MARKS.get(name)) is not None and not builder.in_heading:
+        if mark is not None:
             self._mark(mark, tag)
         if not closing and name != "a" and "id" in tag.raw_attributes and (anchor := tag.get("id")):
             builder.add_anchor(anchor)
@@ -200,8 +203,6 @@ class RawHtml:
         if tag.closing:
             self._end((kind,), _WITHIN.get(kind))
             return
-        if kind in _LIKE:
-            self._end(_LIKE[kind], _WITHIN[kind])
         if kind is MarkKind.CODE_SPAN and self._open[-1:] == [MarkKind.CODE] and _language(tag):
             self._end((MarkKind.CODE,))  # <pre><code class="language-sh">: the inner one says what the outer is
             kind = MarkKind.CODE

@@ -17,6 +17,7 @@ from structformer.text.visible_text import without_controls
 _TITLELESS_STEMS = INDEX_STEMS | {"home"}  # files that are called after their folder; a wiki's home is none by its path
 _DEEPEST = 100  # marks around a mark; what is nested deeper is text alone
 _MOST_TITLE_WORDS = 300  # the longest title of the corpora at hand has under 100
+_LINE_END = re.compile(r"[ \t]*\n\s*")
 _LONGEST_SCRIPT = 200  # characters; what is longer, raised or lowered, is no part of a number
 _Cell = TypeVar("_Cell")
 _SEPARATORS = {"": 0, " ": 1, "\n": 2, "\n\n": 3}
@@ -245,27 +246,27 @@ class TreeBuilder:
 
     def space(self) -> None:
         """White space between inline texts."""
-        target = self._heading or self._body
-        if not target.due:
-            target.due = " "
+        (self._heading or self._body).separate(" ")
 
     def verbatim(self, text: str) -> None:
-        """Append text exactly as it stands: code, math. Line ends at the two ends of a block are not text."""
-        (self._heading or self._body).append_verbatim(text)
+        """Append text as it stands: code, math. Line ends at a block's ends are not text, in a row each is a space."""
+        if "\n" in text and self._is_in_line:
+            self.text(_LINE_END.sub(" ", text))
+        else:
+            (self._heading or self._body).append_verbatim(text)
+
+    @property
+    def _is_in_line(self) -> bool:
+        """Whether a block is a space here: in a heading, and in a table's cell, whose row is a line."""
+        return self._heading is not None or bool(self._body.open_kinds.get(MarkKind.CELL))
 
     def line(self) -> None:
         """Begin a new line with what follows; in a heading and in a table's cell, a block is a space."""
-        if self._heading is not None or self._body.open_kinds.get(MarkKind.CELL):
-            self.space()
-        elif self._body.due != "\n\n":
-            self._body.due = "\n"
+        (self._heading or self._body).separate(" " if self._is_in_line else "\n")
 
     def paragraph(self) -> None:
         """Begin a paragraph with what follows; in a heading and in a table's cell, a block is a space."""
-        if self._heading is not None or self._body.open_kinds.get(MarkKind.CELL):
-            self.space()
-        else:
-            self._body.due = "\n\n"
+        (self._heading or self._body).separate(" " if self._is_in_line else "\n\n")
 
     def open_link(self, target: str, kind: LinkKind = LinkKind.HYPERLINK) -> None:
         (self._heading or self._body).open_links.append(_OpenLink(kind, target))
@@ -394,8 +395,7 @@ class TreeBuilder:
         if self._heading is None:
             return None
         heading, self._heading = self._heading, None
-        while heading.open_links:
-            heading.close_link()
+        heading.close_all()
         title, links = _without_signs(heading.text(), heading.links)
         title = title or next((link.text for link in links if link.kind is LinkKind.EMBED), "")
         explicit = self._heading_anchors

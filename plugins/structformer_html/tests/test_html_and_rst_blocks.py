@@ -246,6 +246,17 @@ def test_a_note_with_a_heading_goes_on_below_it():
     assert (section.title, tree(section)) == ("Warning", [["note warning", "Hot."], "Cold."])
 
 
+@pytest.mark.parametrize("heading", ["<h3 id=x>One</h3>", "<div role=heading id=x>One</div>"])
+def test_a_heading_in_a_cell_of_a_table_of_data_is_its_text(heading):
+    table = f"<table><tr><th>a<th>b<tr><td>{heading}<p>Two.<td>z</table>"
+    document = one(f"<h1>T</h1>{table}<p>After.<h2>Next</h2><p>Text.", "html")
+    assert [(section.title, section.text) for section in document.sections()] == [
+        ("T", "a | b\nOne Two. | z\n\nAfter."),
+        ("Next", "Text."),
+    ]
+    assert "x" in document.root.anchors
+
+
 def test_headings_in_cells_items_and_code_end_them():
     html = "<table><tr><td>a<h2>Two</h2>b</td><td>c</td></tr></table><ul><li>d<h2>Three</h2>e</li><li>f</li></ul>"
     html += "<pre>g<h2>Four</h2>  h\n  i</pre>j"

@@ -12,7 +12,6 @@ _IS_MYST = re.compile(
     re.MULTILINE,
 )
 
-
 DIALECT = Dialect(
     "myst",
     lambda text, page: _NOTHING.sub("", text),

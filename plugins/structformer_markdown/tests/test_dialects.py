@@ -1113,7 +1113,7 @@ def test_cells_of_grid_tables_hold_blocks_in_the_columns_of_the_rule():
         "+-------+----------------+\n| over both              |\n+-------+----------------+\n"
     )
     found = page(f"# T\n\n{table}\n: Caption\n", "page.qmd")
-    assert found.root.text == "Pkg | Command\nPip (Mac) | a | b *c*\n\nd\ntwo | one more\nover both |\n\nCaption"
+    assert found.root.text == "Pkg | Command\nPip (Mac) | a | b *c* d\ntwo | one more\nover both |\n\nCaption"
     assert [mark.detail for mark in found.root.marks if mark.kind is MarkKind.CODE] == ["bash"]
 
 
