@@ -63,6 +63,30 @@ def test_brackets_that_nothing_closes_are_looked_through_up_to_a_limit():
     assert steps("latex", "\\cite[" * 8000) < 5 * steps("latex", "\\cite[" * 2000)
 
 
+def lines(name: str, text: str) -> int:
+    """How many lines of Python reading a text runs, each round of a loop on one line as well."""
+    count = 0
+
+    def seen(frame: object, event: str, argument: object) -> object:
+        nonlocal count
+        count += event == "line"
+        return seen
+
+    before = sys.gettrace()
+    sys.settrace(seen)
+    try:
+        list(load_plugins().format(name).read(SourceFile("a.md", text.encode()), {}))
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_containers_within_items_that_nothing_closes_take_lines_in_proportion():
+    item = "- :::a\n"
+    lines("markdown", item)  # what is made once
+    assert lines("markdown", item * 1600) < 5 * lines("markdown", item * 400)
+
+
 def test_a_long_line_takes_steps_in_proportion():
     for name in UNITS:
         line = "a *b* [c] {d} <e> `f` $g$ _h_ "

@@ -102,11 +102,12 @@ def _words(line: str) -> str | None:
 def section_end(state: StateBlock, start: int, lines: Iterable[int], end: int) -> int:
     """Return the first of the lines that ends what has no end: a heading as high, which is noted; `end` without one."""
     unended = state.env.setdefault(UNENDED, [])
+    if state.level or len(unended) >= _MOST_UNENDED:
+        return end
     above = (int(each.tag[1]) for each in reversed(state.tokens) if each.type == "heading_open")
     level = max(2, next(above, 6))  # below the page's title, any section ends it
-    for line in lines if not state.level and len(unended) < _MOST_UNENDED else ():
-        mark = HEADING.match(line_of(state, line)) if line > start else None
-        if mark is not None and mark[0].count("#") <= level:
+    for line in lines:
+        if line > start and (mark := HEADING.match(line_of(state, line))) and mark[0].count("#") <= level:
             unended.append(line_of(state, start)[:20])
             return line
     return end
@@ -144,10 +145,8 @@ def _find_ends(marks: Fence, state: StateBlock, start: int, end: int) -> None:
 
 
 def _container(rest: str) -> Container:
-    kind = ""
-    if (match := _KIND.match(rest)) is not None:
-        kind, rest = match[0], rest[match.end() :].strip(" \t")
-    attributes = kind
+    kind = match[0] if (match := _KIND.match(rest)) is not None else ""
+    attributes, rest = kind, rest[len(kind) :].strip(" \t")
     if (match := _ATTRIBUTES.search(rest)) is not None and not rest.startswith("["):
         attributes, rest = match[0], rest[: match.start()].rstrip()
     title = _bracketed(rest) if rest.startswith("[") else rest
