@@ -20,7 +20,7 @@ LINES = {
     "asciidoc": 1_431,
     "cluster": 113,
     "colbert": 641,
-    "core": 39_216,
+    "core": 39_231,
     "demo": 208,
     "devkit": 1_415,
     "engines": 1_164,
@@ -44,7 +44,7 @@ LINES = {
     "xml": 2_522,
     "readers": 19_374,
     "research": 7_321,
-    "all": 84_931,
+    "all": 84_946,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
