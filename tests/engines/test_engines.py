@@ -35,6 +35,14 @@ def run(task, begin):
 def where(task, begin):
     return os.getcwd()
 
+def imports_of_pandas(task, begin):
+    import sys
+    import pyarrow
+    pyarrow.table({"a": [1]})
+    by_pyarrow = "pandas" in sys.modules
+    import pandas
+    return by_pyarrow, "pandas" in sys.modules
+
 def some_last(task, begin):
     begin(task)
     if task == "long":
@@ -126,6 +134,11 @@ def test_another_environment_or_other_memory_has_other_processes_and_those_befor
     assert changed != before
     smaller = perform(replace(kept(), memory_bytes=1 << 30), "task")
     assert [each.pid for each in running_workers()] == [smaller]
+
+
+def test_pyarrow_imports_no_pandas_in_a_worker_and_a_plugin_can(kept):
+    pytest.importorskip("pandas")
+    assert perform(replace(kept(), function="kept:imports_of_pandas"), "a") == (False, True)
 
 
 def test_processes_that_shall_not_wait_end_with_their_map(kept):
