@@ -53,6 +53,11 @@ PAGES = {
 }
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Three processes on two cores: a third of the slowest tests wait for processes and browsers that they began."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call() -> Iterator[None]:
     try:
