@@ -90,11 +90,8 @@ class AsciiDocFormat:
             if anchor and path and join(source.path.rpartition("/")[0], path) in taken:
                 link.target = mark + anchor  # what is included is of this document
         _settle(document, reader.texts)
-        ids = (
-            f"{'auto-' * (anchor in reader.made_ids)}id:{normalize(anchor)}"
-            for section in document.sections()
-            for anchor in section.anchors
-        )
+        anchors = (anchor for section in document.sections() for anchor in section.anchors)
+        ids = (f"{'auto-' * (anchor in reader.made_ids)}id:{normalize(anchor)}" for anchor in anchors)
         aliases = (alias.strip() for alias in attributes.get("page-aliases").split(",") if alias.strip())
         own = component_names(source.path, attributes)
         document.names = tuple(dict.fromkeys((*path_names(source.path), *aliases, *ids, *own)))
@@ -123,10 +120,12 @@ class AsciiDocFormat:
 
 
 def _settle(document: Document, texts: Mapping[str, str]) -> None:
-    """Turn references by a section's title into such by its id, and show what references without a text lead to."""
+    """Turn references by a title into such by an id, Antora's into paths; show what those without a text lead to."""
     titles = {each.title: each.anchors[0] for each in reversed([*document.sections()]) if each.title and each.anchors}
     for link in document.links():
         anchor = link.target[1:] if link.target.startswith("#") else ""
         if anchor in titles:
             link.target = f"#{titles[anchor]}"
+        elif "attachment$" in link.target:
+            link.target = resource_path(document.source.path, link.target)
     name_references(document, lambda anchor, _: texts.get(anchor, ""))

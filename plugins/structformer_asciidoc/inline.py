@@ -151,7 +151,7 @@ class Inline:
     def _reference(self, target: str, shown: str, depth: int) -> None:
         """A reference to an id here, named after its title if it has no text, or to another page."""
         path, mark, fragment = target.partition("#")
-        page = path if mark or path.endswith((".adoc", ".asciidoc", ".html")) else ""
+        page = path if mark or "$" in path or path.endswith((".adoc", ".asciidoc", ".html")) else ""
         if not page:
             self._link("#" + (fragment or path), shown or UNNAMED, depth, LinkKind.XREF)
             return

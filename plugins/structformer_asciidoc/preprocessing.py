@@ -53,9 +53,8 @@ def lines_of(source: SourceFile, attributes: Attributes, taken: set[str], parts:
                     fence = "" if fence else line[:3] if line[0] == "`" else line
         elif directive[2].startswith("include-"):
             if not any(skipping) and not any(each.startswith(directive[2]) for each in source.warnings):
-                source.warn(
-                    f"{directive[2]}::{directive[3]}: what an extension would include, left out like its others"
-                )
+                written = f"{directive[2]}::{directive[3]}"
+                source.warn(f"{written}: what an extension would include, left out like its others")
         elif directive[2] != "include":
             kept = _condition(directive, skipping, attributes)
             if kept and not any(skipping):

@@ -94,7 +94,7 @@ class Site:
         slug = metadata.get("slug")
         if isinstance(slug, str) and slug:  # from the top of these pages, or in the page's folder
             above = "" if "/" in slug else place[: place.rfind("/") + 1]
-            place = f"{above}{slug.strip('/') or 'index'}.md"
+            place = above + (slug.strip("/") if self.rule == FILE else f"{slug.strip('/') or 'index'}.md")
         place = self._path(within + place)
         return base + quote(place.lower().replace(" ", "-") if self.lower else place)
 

@@ -17,7 +17,7 @@ RESEARCH = ("agent", "kernels", "lab", "papers", "webformer")
 # Lines of Python without tests. "all" is the core with every plugin, research too.
 LINES = {
     "agent": 529,
-    "asciidoc": 1_431,
+    "asciidoc": 1_429,
     "cluster": 113,
     "colbert": 641,
     "core": 39_231,
@@ -42,9 +42,9 @@ LINES = {
     "webformer": 791,
     "wikitext": 2_343,
     "xml": 2_522,
-    "readers": 19_374,
+    "readers": 19_372,
     "research": 7_321,
-    "all": 84_946,
+    "all": 84_944,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {

@@ -9,6 +9,7 @@ from structformer import read as read_folder
 from structformer.document import Document
 from structformer.formats.source import SourceFile
 
+from conftest import write_pages
 from reading import Folder, links, one, outline
 from structformer_asciidoc.format import AsciiDocFormat
 from structformer_devkit.formats import Sample, check_format, mark_problems
@@ -362,6 +363,19 @@ def test_pages_of_an_antora_site_find_each_other(tmp_path):
     nav = read_from({"modules/rig/nav.adoc": "* xref:sails.adoc[]\n"}, "modules/rig/nav.adoc")
     assert "modules/rig/pages/sails" in list(AsciiDocFormat().resolve(next(nav.links()), nav))
     assert "old.adoc" in read_from(files, "modules/rig/pages/sails.adoc").names
+
+
+def test_attachments_of_an_antora_site_are_files(tmp_path, run):
+    links = "xref:attachment$guide.svg[], xref:rig:attachment$sails.dat[Sails] and xref:attachment$gone.svg[x]."
+    files = {
+        "modules/ROOT/pages/index.adoc": f"= Home\n\n{links}\n",
+        "modules/ROOT/attachments/guide.svg": "guide",
+        "modules/rig/attachments/sails.dat": "sails",
+    }
+    write_pages(tmp_path / "in", files)
+    run("ingest", tmp_path / "in", "-w", tmp_path / "w", "-q")
+    counts = run("graph", "stats", "-w", tmp_path / "w", "--json").json["links"]
+    assert [sum(each[key] for each in counts.values()) for key in ("file", "unresolved")] == [2, 1]
 
 
 ANTORA = """\

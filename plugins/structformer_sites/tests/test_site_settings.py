@@ -182,6 +182,16 @@ def test_versions_and_languages_of_docusaurus_have_their_addresses(tmp_path, opt
     }
 
 
+def test_a_slug_is_the_address_where_files_keep_their_names(tmp_path, run):
+    pages = {"a.md": "---\nslug: start\n---\n# A\n", "b/c.md": "---\nslug: /\n---\n# C\n", "d.md": "# D\n"}
+    write_pages(tmp_path / "site", pages)
+    url = ("--base-url", "https://e.org", "--url-rule", "file")
+    run("ingest", tmp_path / "site", "-w", tmp_path / "w", "-q", *url)
+    corpus = Corpus.open(tmp_path / "w")
+    addresses = {document.id: corpus.site.address(document) for document in corpus.documents()}
+    assert addresses == {"a.md": "https://e.org/start", "b/c.md": "https://e.org/", "d.md": "https://e.org/d.md"}
+
+
 @pytest.mark.parametrize(
     ("page", "slug", "place"),
     [

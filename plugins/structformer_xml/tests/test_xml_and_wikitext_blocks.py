@@ -105,7 +105,7 @@ def test_a_row_is_a_line_whatever_blocks_its_cells_hold():
     assert tree(root)[1] == [
         "table",
         ["row", ["cell", "1"], ["cell", "2 2b"], ["cell", ["list", ["item", "3"]]]],
-        ["row", ["cell"], ["cell", ("code", "a\n b")], ["cell", "4"]],
+        ["row", ["cell"], ["cell", ("code", "a b")], ["cell", "4"]],
     ]
 
 
