@@ -181,12 +181,13 @@ class MarkdownFormat:
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
             reader = _Reader(builder, source, extended=not strict)
+            reader.lines_before = text.count("\n", 0, body_start)
             reader.within |= {"references": env["references"], SYNTAXES: names | {"myst"}}
             _read_summary(metadata, reader, builder)
             reader.read(parse(body, env))
         for opened in dict.fromkeys(env.get(UNENDED, ())):
             source.warn(f"{opened} without an end: it ends before the next heading")
-        _report_depth(source, env.get("too_deep", []), text.count("\n", 0, body_start))
+        _report_depth(source, env.get("too_deep", []), reader.lines_before)
         title = (shown(metadata.get("title")) or next(iter(home_page(metadata)), "")).strip()
         title = _unmarked(title) if title.count("`") > 1 else title
         document = builder.finish(
@@ -365,6 +366,7 @@ class _Reader:
         self._list_depth = 0
         self._quotes: list[MarkKind] = []
         self._nested = self._tabs = 0  # directives, and groups of tabs, around
+        self.lines_before = 0  # those of the front matter
         self._of_terms = False  # in a glossary, whose terms are places
         self._anchors: list[str] = []  # of what comes next
         self.names: list[str] = []  # of the document, by what is in it
@@ -408,7 +410,7 @@ class _Reader:
             elif kind == "html_block":
                 self._html_block(token, tokens, index)
             elif kind == "fence" or kind == "code_block":
-                if self._extended and token.info[:1] == "{" and (self._html_fence(token) or self._directive(token)):
+                if self._extended and token.info[:1] == "{" and self._directive(token):
                     continue
                 self._block()
                 self._code(token)
@@ -435,13 +437,6 @@ class _Reader:
                     self._block()
         for name in container.ids if step > 0 else ():
             self._builder.add_anchor(name)
-
-    def _html_fence(self, token: Token) -> bool:
-        """Raw HTML between fences, which is read as HTML. False where it is none."""
-        if fence_mark(token.info, extended=True) != (MarkKind.RAW, "html") or not token.info.startswith("{="):
-            return False
-        self._html_block(token, [], 0)
-        return True
 
     def _caption(self, token: Token, tokens: list[Token], index: int) -> bool:
         """A table's caption, below it or above it. False where it is none."""
@@ -495,7 +490,10 @@ class _Reader:
             self._text(_LINE_BREAK.sub(" ", content) if "\n" in content else content, "")
 
     def _directive(self, token: Token) -> bool:
-        """A MyST directive: one whose content is Markdown is read as such. False when it is code after all."""
+        """A MyST directive, whose content is Markdown, or raw HTML between fences. False when it is code after all."""
+        if token.info.startswith("{=") and fence_mark(token.info, extended=True) == (MarkKind.RAW, "html"):
+            self._html_block(token, [], 0)
+            return True
         found = DIRECTIVE.match(token.info)
         if found is None or (found[1] in CODE_DIRECTIVES and found[1] not in directives.HIDDEN_DIRECTIVES):
             return False
@@ -507,8 +505,9 @@ class _Reader:
             return True
         if name in ("eval-rst", "literalinclude", "csv-table"):  # docutils reads the files that they name
             rst = f".. {name}:: {argument}\n{token.content}".replace("\n", "\n   ")
-            rst = token.content if name == "eval-rst" else rst
-            return len(rst) < _LONGEST_RST and self._restructured(rst)
+            rst = f"\n{token.content}" if name == "eval-rst" else rst
+            above = self.lines_before + token.map[0] - 1 if token.map and not self._nested else 0  # of the page
+            return len(rst) < _LONGEST_RST and self._restructured("\n" * above + rst)
         self._block()
         if name == "figure-md":  # which has its name for an argument
             options, argument = {**options, "name": argument}, ""

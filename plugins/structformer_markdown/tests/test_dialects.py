@@ -1105,6 +1105,16 @@ def test_a_language_behind_code_in_a_line_is_no_code():
     assert text("`let a{:js}`, `{:toc}`, `a{:.b}`.\n") == "let a, {:toc}, a{:.b}."
 
 
+@pytest.mark.parametrize("front", ["", "---\ntitle: T\n---\n"])
+def test_lines_of_restructured_text_are_counted_from_the_page(front):
+    text = f"{front}# A\n\nText.\n\n```{{eval-rst}}\nMore.\n\n.. include:: gone.rst\n```\n\n```{{csv-table}} T\n:file: gone.csv\n```\n"
+    source = Folder({"a.md": text}).source("a.md")
+    [_] = MarkdownFormat().read(source, {})
+    lines = text.split("\n")
+    places = [lines.index(each) + 1 for each in (".. include:: gone.rst", "```{csv-table} T")]
+    assert [warning.partition(":")[0] for warning in source.warnings] == [f"line {place}" for place in places]
+
+
 def test_cells_of_grid_tables_hold_blocks_in_the_columns_of_the_rule():
     table = (
         "+-------+----------------+\n| # Pkg | Command        |\n+=======+================+\n"
