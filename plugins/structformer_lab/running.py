@@ -11,7 +11,7 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError, WorkspaceError
-from structformer.evaluation import Evaluation, Judgements, development_digests, evaluate, named_development, said_of
+from structformer.evaluation import Evaluation, Judgements, evaluate, named_development, said_of
 from structformer.extras import TORCH, MissingPackage
 from structformer.models import base_for, read_record
 from structformer.retrieval import UNTRAINED_OF, has_ranking_head, parse_pipeline, read_run
@@ -267,7 +267,7 @@ def _trained(
         asked: dict[str, Any] = {
             "options": asdict(options),
             "samples": set_digest(Corpus.open(options.train_from or workspace), options.sampling),
-            "development": development_digests(workspace, options),
+            "development": _development_digests(workspace, options),
         }
 
         def train(resume: bool) -> None:
@@ -320,6 +320,15 @@ def _trained(
         train_ranker(workspace, shared_out(tuned, _processes()), mode, source=source)
 
     _once(workspace, f"{row.model}-finetuned", asked, finetune)
+
+
+def _development_digests(workspace: Workspace, options: TrainingOptions) -> dict[str, str]:
+    """Return what determines a training's development queries: digests of the files and of the corpus, by option."""
+    if options.dev_queries is None:
+        return {}
+    paths = {name: getattr(options, name) for name in ("dev_queries", "dev_qrels", "dev_candidates")}
+    files = {name: sha256_of(Path(path)) for name, path in paths.items() if path}
+    return {**files, "dev_workspace": Corpus.open(options.dev_workspace or workspace).fingerprint}
 
 
 def some_queries(judgements: Judgements, count: int, seed: int) -> Judgements:

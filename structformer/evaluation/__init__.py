@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         label,
     )
     from structformer.evaluation.conteb import is_conteb
-    from structformer.evaluation.development_queries import development_digests, named_development, said_of
+    from structformer.evaluation.development_queries import named_development, said_of
     from structformer.evaluation.judgements import Judgements, read_judgements, read_queries, write_judgements
     from structformer.evaluation.measures import Measure, own_measures, parse_measure
     from structformer.evaluation.page import write_page
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison", "Evaluation", "FoundRun", "Judgements", "Measure", "Report", "ReportRequest", "compare_runs",
-    "default_pipelines", "development_digests", "evaluate", "held_out_judgements", "is_conteb", "label",
+    "default_pipelines", "evaluate", "held_out_judgements", "is_conteb", "label",
     "named_development", "own_measures", "parse_measure", "read_judgements", "read_queries", "report", "said_of",
     "write_judgements", "write_page",
 ]  # fmt: skip

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from structformer.corpus import Corpus
 from structformer.evaluation.judgements import read_queries
 from structformer.retrieval.rankings.run_files import read_qrels, read_run
-from structformer.storage.digests import sha256_of
 from structformer.training import TrainingOptions
 from structformer.training.judged.candidates import JudgedCandidates
 from structformer.training.judged.development import judged_development
@@ -21,15 +19,6 @@ def named_development(workspace: str | Path | Workspace, options: TrainingOption
     queries, qrels = read_queries(Path(options.dev_queries)), read_qrels(Path(options.dev_qrels))
     run = read_run(Path(options.dev_candidates))[1] if options.dev_candidates else None
     return judged_development(options.dev_workspace or workspace, queries, qrels, run=run)
-
-
-def development_digests(workspace: str | Path | Workspace, options: TrainingOptions) -> dict[str, str]:
-    """Return what determines those queries and candidates: digests of the files and of the corpus, by option."""
-    if options.dev_queries is None:
-        return {}
-    paths = {name: getattr(options, name) for name in ("dev_queries", "dev_qrels", "dev_candidates")}
-    files = {name: sha256_of(Path(path)) for name, path in paths.items() if path}
-    return {**files, "dev_workspace": Corpus.open(options.dev_workspace or workspace).fingerprint}
 
 
 def said_of(judged: JudgedCandidates) -> str:
