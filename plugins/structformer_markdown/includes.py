@@ -133,16 +133,20 @@ class _Includes:
         out: list[str] = []
         fence = comment = ""
         imported = dict(_IMPORTED.findall(text))
-        lines = iter(_LINE.findall(text))
-        for line in lines:
+        below = _LINE.findall(text)[::-1]  # the next line last
+        while below:
+            line = below.pop()
             if comment:
                 comment = "" if comment in line else comment
                 out.append(line)
                 continue
             if not fence and (myst := _FENCED_INCLUDE.fullmatch(line)) is not None:
-                closed = False
-                while not closed and (inner := next(lines, "")):
-                    closed = inner.strip() == myst["fence"]
+                ends = (myst["fence"], "#", "```{", ":::{")  # what comes below belongs to the page
+                size = next((at for at, own in enumerate(reversed(below)) if own.lstrip().startswith(ends)), len(below))
+                if "".join(below[-1 - size : len(below) - size]).strip() == myst["fence"]:
+                    del below[-1 - size :]
+                else:
+                    source.warn(f"{line.strip()} without an end: what is below it is read")
                 out += ["\n", self._in_place(_Found(myst["path"]), source, depth, myst["indent"]), "\n"]
                 continue
             if (mark := FENCE.match(line)) is not None and not fence:
@@ -249,10 +253,8 @@ def _moved(text: str, folder: str) -> str:
 
 def _opened_comment(line: str) -> str:
     """Return the end of the comment that a line leaves open, "" if it leaves none."""
-    for begin, end in _COMMENTS.items():
-        if (place := line.rfind(begin)) >= 0 and end not in line[place:]:
-            return end
-    return ""
+    ends = (end for begin, end in _COMMENTS.items() if begin in line and end not in line[line.rfind(begin) :])
+    return next(ends, "")
 
 
 def _read(path: str, source: SourceFile) -> tuple[SourceFile, str] | None:
@@ -289,10 +291,9 @@ def _opened(path: str, source: SourceFile) -> SourceFile | None:
 
 def _is_page(path: str, body: str, titled: bool) -> bool:
     """Whether a file is a document whoever takes it in: it has a title, and is not kept where only parts are."""
-    if _PARTS_FOLDER.search(path):
-        return False
     stem = path.rpartition("/")[2].partition(".")[0].lower()
-    return titled or stem in _OWN_NAMES or _HEADED.match(body[:_HEAD]) is not None
+    has_title = titled or stem in _OWN_NAMES or _HEADED.match(body[:_HEAD]) is not None
+    return has_title and not _PARTS_FOLDER.search(path)
 
 
 def _part(text: str, part: str = "") -> str:
@@ -304,10 +305,9 @@ def _part(text: str, part: str = "") -> str:
         return "\n".join(lines[first - 1 : last])
     if part:
         name = re.escape(part)
-        start = re.compile(rf"(?:ANCHOR:|\bregion)\s*{name}(?![\w-])|\[start:\s*{name}\]")
-        end = re.compile(
-            rf"ANCHOR_END:\s*{name}(?![\w-])|\bendregion(?:\s+{name}(?![\w-])|(?!\s+[\w-]))|\[end:\s*{name}\]"
-        )
+        whole = rf"{name}(?![\w-])"
+        start = re.compile(rf"(?:ANCHOR:|\bregion)\s*{whole}|\[start:\s*{name}\]")
+        end = re.compile(rf"ANCHOR_END:\s*{whole}|\bendregion(?:\s+{whole}|(?!\s+[\w-]))|\[end:\s*{name}\]")
         below = [*dropwhile(lambda line: not start.search(line), lines)][1:]
         lines = [*takewhile(lambda line: not end.search(line), below)] or lines
     return "\n".join(line for line in lines if not _ANCHOR.fullmatch(line))

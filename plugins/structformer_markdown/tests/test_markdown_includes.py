@@ -274,6 +274,18 @@ def test_what_is_not_taken_in_is_no_part(page):
     assert MarkdownFormat().parts(Folder(files).source("page.md")) == set()
 
 
+@pytest.mark.parametrize(
+    "below", ["Own text.\n\n## Own\n", "Own text.\n\n```sh\nls\n```\n\n## Own\n", "## Own\n\nOwn text.\n"]
+)
+def test_an_include_without_an_end_takes_nothing_away(below):
+    text = f"# Page\n\n```{{include}} parts/name.md\n\n{below}"
+    document, said = read({"page.md": text, "parts/name.md": PART})
+    assert "nobody has" in document.root.text
+    assert "Own text." in " ".join(section.text for section in document.sections())
+    assert outline(document) == [(0, "Page"), (1, "Own")]
+    assert said == ["```{include} parts/name.md without an end: what is below it is read"]
+
+
 def test_two_includes_stand_side_by_side_and_line_ends_do_not_matter():
     text = "# Page\n\n:::{include} a.md\n:::\n:::{include} b.md\n:::\n"
     files = {"page.md": text.replace("\n", "\r\n"), "a.md": "One.\n", "b.md": "Two.\n"}
