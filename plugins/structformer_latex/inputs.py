@@ -14,9 +14,9 @@ from structformer_latex.output import Output, Part
 
 BODY = re.compile(r"\\begin\s*\{document\}")
 # The name of a file without braces, as plain TeX has it; a macro in it begins or continues it: \input \folder/one
-BARE_NAME = re.compile(r"\s*((?:[^\s\\{}%]|\\[a-zA-Z]+[ \t]*)+)")
+_BARE_NAME = re.compile(r"\s*((?:[^\s\\{}%]|\\[a-zA-Z]+[ \t]*)+)")
 _AS_IT_STANDS = re.compile(r"\\(?:detokenize|unexpanded|string)\s*\{([^{}]*)\}")
-_MAX_FILES = 2000
+MAX_FILES = 2000
 MAX_PACKAGE = 500_000  # characters
 
 
@@ -50,10 +50,11 @@ class Inputs(Part):
 
     def _take_in(self, command: str) -> None:
         self._cursor.optional()
-        name = self._file_name(command)
-        if not name or name.startswith("|") or len(self._taken) > _MAX_FILES:
+        name, *elsewhere = named_files(self._cursor, command, self._macros, self._job)
+        if not name or name.startswith("|") or len(self._taken) > MAX_FILES:
             return
-        taken = self._files(name, ("", ".tex") if "." in name.rpartition("/")[2] else (".tex", ""))
+        suffixes = ("", ".tex") if "." in name.rpartition("/")[2] else (".tex", "")
+        taken = next(filter(None, (self._files(each, suffixes) for each in (name, *elsewhere))), None)
         if taken is None:
             if self._whole and not self._output.only_definitions:
                 self._cursor.leave_out(f"\\{command}{{{name}}}: not found: left out")
@@ -72,12 +73,6 @@ class Inputs(Part):
         if command == "include":
             self._output.paragraph()
         self._cursor.push(text.replace("\\end{document}", ""), is_file=True)
-
-    def _file_name(self, command: str) -> str:
-        folder = self._cursor.argument().strip() if command in ("import", "subimport") else ""
-        if (name := self._cursor.group()) is None:  # plain TeX: \input file
-            name = match[1] if (match := self._cursor.take(BARE_NAME)) is not None else ""
-        return file_name(folder + name.strip(), self._macros, self._job)
 
     def _package(self, command: str) -> None:
         options = self._cursor.optional() or ""
@@ -99,3 +94,13 @@ def file_name(written: str, macros: Macros, job: str) -> str:
     """Return the file that a command names, with the macros so far expanded. job: what \\jobname stands for."""
     plain = _AS_IT_STANDS.sub(r"\1", written).replace("\\jobname", job)
     return macros.spell_out(plain).replace("{", "").replace("}", "").strip().strip('"')
+
+
+def named_files(cursor: Cursor, command: str, macros: Macros, job: str) -> list[str]:
+    """Return the path that a command says, and those of the same name below the folders of `\\input@path`."""
+    folder = cursor.argument().strip() if command in ("import", "subimport") else ""
+    if (name := cursor.group()) is None:  # plain TeX: \input file
+        name = match[1] if (match := cursor.take(_BARE_NAME)) is not None else ""
+    path = file_name(folder + name.strip(), macros, job)
+    paths = macros.commands["input@path"].body if path and "input@path" in macros.commands else ""
+    return [path, *(each + path for each in paths.replace("{", " ").replace("}", " ").split())]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from structformer.formats import SourceFile, as_utf8, without_spans
 
 from structformer_latex.cursor import Cursor, keys
-from structformer_latex.inputs import BARE_NAME, BODY, MAX_PACKAGE, file_name
+from structformer_latex.inputs import BODY, MAX_FILES, MAX_PACKAGE, named_files
 from structformer_latex.macros import Macros
 
 MAIN = re.compile(r"\\(?:documentclass|documentstyle|begin\s*\{document\})")
@@ -25,7 +25,6 @@ _ENDS = {
 }
 _DEFINERS = "newcommand renewcommand providecommand DeclareRobustCommand newrobustcmd def gdef edef xdef let".split()
 _PACKAGES = "usepackage RequirePackage".split()
-_MAX_TAKEN = 2000
 
 
 def without_comments(text: str) -> str:
@@ -76,7 +75,7 @@ class _Scan:
                     self._commands = _commands(self._own)
             elif command in _PACKAGES:
                 self._use_packages()
-            elif len(self._taken) < _MAX_TAKEN:
+            elif len(self._taken) < MAX_FILES:
                 self._take(command)
 
     def _use_packages(self) -> None:
@@ -93,13 +92,9 @@ class _Scan:
         """Go on with the file that a command names, if it is not a document of its own."""
         cursor, source = self._cursor, self._source
         cursor.skip_option()
-        name = cursor.group()
-        if name is None:
-            name = bare[1] if (bare := cursor.take(BARE_NAME)) is not None else ""
-        elif command in ("import", "subimport"):
-            name += cursor.group() or ""
-        target = file_name(name, self._macros, self._job)
-        opened = (source.open(f"{target}.tex") or source.open(target)) if target else None
+        names = named_files(cursor, command, self._macros, self._job)
+        places = (place for name in names if name for place in (f"{name}.tex", name))
+        opened = next(filter(None, map(source.open, places)), None)
         if opened is None or opened.path in self._taken or opened.path == source.path:
             return
         text = _text(opened)

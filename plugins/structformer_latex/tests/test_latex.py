@@ -722,6 +722,7 @@ CHAPTERS = {f"ch/{name}.tex": f"\\chapter{{{name.title()}}}Text of {name}." for 
         r"\foreach \name in {one, two, three, four} {\input{ch/\name}}",
         r"\foreach \name/\kind in {one/input, two/input, three/include, four} {\input{ch/\name}}",
         r"\newcommand{\top}{ch}\newcommand{\at}[1]{\top/#1}\input{\at{one}}\input{\at{two}}\input{\at{three}}\input{\at{four}}",
+        r"\makeatletter\def\input@path{{other/}{ch/}}\makeatother\input{one}\input two \include{three}\input{four.tex}",
         r"\def\at{ch/}\input\at one \input\at two \IfFileExists{\at three}{\input{\at three}}{}\input\at four ",
     ],
 )
