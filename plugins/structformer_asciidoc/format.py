@@ -120,7 +120,7 @@ class AsciiDocFormat:
 
 
 def _settle(document: Document, texts: Mapping[str, str]) -> None:
-    """Turn references by a title into such by an id, and those to resources into paths; show what the others lead to."""
+    """Turn references by a title into such by an id, and those to resources into paths; show what others lead to."""
     titles = {each.title: each.anchors[0] for each in reversed([*document.sections()]) if each.title and each.anchors}
     for link in document.links():
         anchor = link.target[1:] if link.target.startswith("#") else ""
