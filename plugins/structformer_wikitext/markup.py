@@ -203,7 +203,7 @@ def _comment_end(text: str, start: int, position: int, page: Page) -> int:
     """Where the text goes on after the comment that begins there: one alone on its line takes the line with it, and a
     number for translators the blank behind it, which would make code of the line. position: where the text was.
     """
-    close = -1 if page.warnings else text.find("-->", start + 4)
+    close = -1 if page.warnings else text.find("-->", start + 4)  # the one warning: no end follows
     if close < 0:
         heading = text.find("\n==", start)
         end = "with the page" if heading < 0 else "before the next heading"
