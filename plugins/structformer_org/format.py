@@ -53,7 +53,7 @@ class OrgFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Return paths of the files that a source includes whole and that are not documents of their own."""
-        return included_files(source, included_whole, stands_alone=lambda file: TITLED.search(file.read()) is not None)
+        return included_files(source, included_whole, stands_alone=lambda _, data: TITLED.search(data) is not None)
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """A place of this document or another, by its id, or a file, `[[notes.org]]` too; a cited work is outside."""

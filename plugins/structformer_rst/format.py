@@ -118,7 +118,7 @@ class RstFormat:
 
     def parts(self, source: SourceFile) -> set[str]:
         """Return paths of the files that a file takes in whole by `include`; they are not documents of their own."""
-        return included_files(source, included_whole, MAX_INCLUDED, lambda file: is_listed(file, source))
+        return included_files(source, included_whole, MAX_INCLUDED, lambda file, _: is_listed(file, source))
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """Yield an object or label here or anywhere in the corpus, else a path."""

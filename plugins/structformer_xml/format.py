@@ -179,7 +179,7 @@ class XmlFormat:
         return included_files(
             source,
             lambda data: _includes(data, declared),
-            stands_alone=lambda file: RANKS.get(_first_element(as_utf8(file.read())[:_HEAD]), 0) >= rank,
+            stands_alone=lambda _, data: RANKS.get(_first_element(data[:_HEAD]), 0) >= rank,
         )
 
     def fragments(self, source: SourceFile) -> set[str]:

@@ -12,14 +12,14 @@ def included_files(
     source: SourceFile,
     names: Callable[[bytes], Iterable[str]],
     most: int | None = None,
-    stands_alone: Callable[[SourceFile], bool] = lambda file: False,
+    stands_alone: Callable[[SourceFile, bytes], bool] = lambda file, data: False,
 ) -> set[str]:
     """Return paths of all files that a source includes whole, directly or through others, and that are not documents of
     their own.
 
     names: what the content of a file says that it includes whole. most: no further file is looked into once so many
-    are found; None for no limit. stands_alone: whether a file is a document whoever includes it; what that includes is
-    its own.
+    are found; None for no limit. stands_alone: whether a file with this content is a document whoever includes it; what
+    that includes is its own.
     """
     included: set[str] = set()
     waiting = [source]
@@ -29,7 +29,7 @@ def included_files(
             opened = file.open(name)
             if opened is None or opened.path in included or opened.path == source.path:
                 continue
-            if not stands_alone(opened):
+            if not stands_alone(opened, as_utf8(opened.read())):
                 included.add(opened.path)
                 waiting.append(opened)
     return included

@@ -36,9 +36,9 @@ def test_conformance():
 
 
 def late(similarity: str, mean: bool) -> LateInteraction:
-    found = LateInteraction.__new__(LateInteraction)
-    found.options = LateInteractionOptions(similarity=similarity, mean=mean)
-    return found
+    ranker = LateInteraction.__new__(LateInteraction)
+    ranker.options = LateInteractionOptions(similarity=similarity, mean=mean)
+    return ranker
 
 
 @pytest.mark.parametrize(

@@ -279,11 +279,11 @@ def test_what_is_not_taken_in_is_no_part(page):
 )
 def test_an_include_without_an_end_takes_nothing_away(below):
     text = f"# Page\n\n```{{include}} parts/name.md\n\n{below}"
-    document, said = read({"page.md": text, "parts/name.md": PART})
+    document, warnings = read({"page.md": text, "parts/name.md": PART})
     assert "nobody has" in document.root.text
     assert "Own text." in " ".join(section.text for section in document.sections())
     assert outline(document) == [(0, "Page"), (1, "Own")]
-    assert said == ["```{include} parts/name.md without an end: what is below it is read"]
+    assert warnings == ["```{include} parts/name.md without an end: what is below it is read"]
 
 
 def test_two_includes_stand_side_by_side_and_line_ends_do_not_matter():
