@@ -1,11 +1,10 @@
 """Algorithms as their packages print them: \\If{c} ... \\EndIf is "if c then ... end if"."""
 
 import re
+from dataclasses import dataclass, field
 
 from structformer_latex.commands import Handler, by_name, by_pair
-from structformer_latex.cursor import Cursor
-from structformer_latex.macros import Macros
-from structformer_latex.output import Output, Part
+from structformer_latex.output import Part
 
 # What is printed, or before and behind the argument; algorithmicx and algorithmic write the names in other cases.
 _Shown = str | tuple[str, str]
@@ -57,13 +56,11 @@ _DECLARED = {
 }
 
 
+@dataclass(eq=False)
 class Algorithms(Part):
     """The commands of algorithmicx, algorithmic and algorithm2e, whose bodies are arguments."""
 
-    def __init__(self, cursor: Cursor, output: Output, macros: Macros) -> None:
-        super().__init__(cursor, output)
-        self._macros = macros
-        self._own: dict[str, tuple[Handler, _Shown]] = {}
+    _own: dict[str, tuple[Handler, _Shown]] = field(default_factory=dict)
 
     def read_own(self, name: str) -> bool:
         """A command that the author has declared: \\SetKwInOut{Input}{input}; False when it is none."""

@@ -7,10 +7,8 @@ from functools import lru_cache
 from structformer.document import LinkKind, MarkKind, Section
 
 from structformer_latex.commands import by_name
-from structformer_latex.cursor import Cursor, keys, options
-from structformer_latex.inputs import Files
-from structformer_latex.macros import Macros
-from structformer_latex.output import Output, Part
+from structformer_latex.cursor import keys, options
+from structformer_latex.output import Part
 
 _CITE = re.compile(r"(?:[a-zA-Z]*[cC]ite[a-zA-Z]*|citation|footfullcite|bibentry)\*?")
 _NOT_CITING = frozenset({"nocite", "citestyle", "citename", "setcitestyle", "citetext", "defcitealias"})
@@ -102,17 +100,14 @@ def _end(text: str, start: int, closing: str) -> int:
     return min(len(text), start + _MAX_FIELD)
 
 
+@dataclass(eq=False)
 class Bibliography(Part):
     """A document's citations, the entries of its .bib files, and the section that lists them."""
 
-    def __init__(self, cursor: Cursor, output: Output, macros: Macros, files: Files) -> None:
-        super().__init__(cursor, output)
-        self.cited: dict[str, None] = {}
-        self.entries: dict[str, Entry] = {}
-        self.missing: list[str] = []  # files of entries that are not there
-        self.section: Section | None = None
-        self._macros = macros
-        self._files = files
+    cited: dict[str, None] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)  # files of entries that are not there
+    section: Section | None = None
 
     def cites(self, name: str) -> bool:
         """Whether a command cites by its name: \\parencite, \\citeauthor*."""

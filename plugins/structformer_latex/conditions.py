@@ -6,11 +6,11 @@ For every place of a text the \fi and the \else that belong to it are found in o
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Container
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from structformer_latex.commands import CONDITIONALS, by_name
-from structformer_latex.cursor import Cursor
-from structformer_latex.inputs import Files
+from structformer_latex.output import Part
 
 _CONDITION = re.compile(r"\\(if[a-zA-Z@]*|else|fi|or|newif)(?![a-zA-Z@])|\\.|%[^\n]*", re.DOTALL)
 _NAMED = r"\\csname.{0,200}?\\endcsname|\\[a-zA-Z@]+"
@@ -71,16 +71,13 @@ class Conditions:
         return None if token is None else self._ends[token]
 
 
-class Branches:
+@dataclass(eq=False)
+class Branches(Part):
     """Chooses the branch that is read, by the user's switches and toggles; the first if only TeX could decide."""
 
-    def __init__(self, cursor: Cursor, files: Files, commands: Container[str]) -> None:
-        self._cursor = cursor
-        self._commands = commands  # that the user has defined so far
-        self._files = files
-        self._switches: dict[str, bool] = {}
-        self._toggles: dict[str, bool] = {}
-        self._conditions: dict[tuple[int, int], tuple[str, Conditions]] = {}
+    _switches: dict[str, bool] = field(default_factory=dict)
+    _toggles: dict[str, bool] = field(default_factory=dict)
+    _conditions: dict[tuple[int, int], tuple[str, Conditions]] = field(default_factory=dict)
 
     def read_switch(self, name: str) -> bool:
         """Read a command that \\newif\\ifname made: \\ifname, \\nametrue, \\namefalse; False when it is none."""
@@ -108,7 +105,7 @@ class Branches:
         elif name in _TESTS and (test := self._cursor.take(_TESTS[name])) is not None and name == "ifdefined":
             place, ends = self._cursor.position, self._conditions_of(self._cursor.text)
             has_else = ends.end(place, to_else=True) != ends.end(place, to_else=False)
-            truth = not has_else or test[0].strip()[1:] in self._commands  # one branch alone is shown
+            truth = not has_else or test[0].strip()[1:] in self._macros.commands  # one branch alone is shown
         if not truth:
             self._skip_branch(name)
 

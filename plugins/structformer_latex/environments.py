@@ -8,11 +8,11 @@ from structformer.document import MarkKind
 
 from structformer_latex.bibliography import Bibliography
 from structformer_latex.commands import LISTS, MATH, SKIPPED, TABLES, VERBATIM, by_name, by_pair, by_value
-from structformer_latex.cursor import Cursor, number, options
+from structformer_latex.cursor import number, options
 from structformer_latex.formulas import Formulas
-from structformer_latex.macros import Macro, Macros
-from structformer_latex.numbering import Numbering, counted, item_number
-from structformer_latex.output import Output
+from structformer_latex.macros import Macro
+from structformer_latex.numbering import counted, item_number
+from structformer_latex.output import Part
 from structformer_latex.sections import Sections
 from structformer_latex.tables import Tables
 from structformer_latex.theorems import Theorems
@@ -66,13 +66,9 @@ class _List:
 
 
 @dataclass(eq=False)
-class Environments:
+class Environments(Part):
     """Which environments are open, and what each does at its beginning and its end."""
 
-    _cursor: Cursor
-    _output: Output
-    _macros: Macros
-    _numbering: Numbering
     _sections: Sections
     _theorems: Theorems
     _formulas: Formulas
@@ -107,7 +103,7 @@ class Environments:
             source = self._cursor.skip_environment(name, self._macros.ends.get(name, ()))
             self._formulas.write(source, name, display=True)
         else:
-            self._output.groups.depth += 1
+            self._output.depth += 1
             self._begin_group(name)
 
     def _begin_group(self, name: str) -> None:
@@ -137,7 +133,7 @@ class Environments:
                 self._own.pop()
                 self._cursor.push(self._macros.environments[name][1])
             return
-        self._output.groups.close(self._output.builder)
+        self._output.close_group()
         if name in TABLES:
             self._tables.end()
         elif name in LISTS:

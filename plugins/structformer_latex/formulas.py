@@ -1,13 +1,12 @@
 """Formulas: they stay as they are written, but for their labels, references and comments."""
 
 import re
+from dataclasses import dataclass, field
 
 from structformer.document import MarkKind
 
 from structformer_latex.commands import by_name
-from structformer_latex.cursor import Cursor
-from structformer_latex.numbering import Numbering
-from structformer_latex.output import Output, Part
+from structformer_latex.output import Part
 from structformer_latex.references import References
 
 _BODY = {  # what follows each sign, to the one that ends it; $ in words ends none, and a blank line is in no sentence
@@ -32,14 +31,12 @@ _OF_ROWS = frozenset("align alignat gather flalign eqnarray IEEEeqnarray xaligna
 _NUMBERED = _OF_ROWS | {"equation", "multline", "dmath", "subnumcases", "empheq"}
 
 
+@dataclass(eq=False)
 class Formulas(Part):
     """Reads $...$, \\(...\\), $$...$$, \\[...\\] and what environments for formulas hold."""
 
-    def __init__(self, cursor: Cursor, output: Output, references: References, numbering: Numbering) -> None:
-        super().__init__(cursor, output)
-        self._references = references
-        self._numbering = numbering
-        self._unclosed: dict[str, str] = {}  # the text in which no more of a sign's ends are
+    _references: References
+    _unclosed: dict[str, str] = field(default_factory=dict)  # the text in which no more of a sign's ends are
 
     def read(self, opener: str, start: int) -> None:
         """A formula whose opening sign is at `start`."""

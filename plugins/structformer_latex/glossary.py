@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from structformer_latex.commands import by_name
-from structformer_latex.cursor import Cursor, options
-from structformer_latex.output import Output, Part
+from structformer_latex.cursor import options
+from structformer_latex.output import Part
 
 _USES = """gls Gls GLS glspl Glspl glsentrylong glsentryshort glsentryname glsentrytext glsfirst
     Glsfirst glstext Glstext glsname acrshort Acrshort acrlong Acrlong acrfull Acrfull acrshortpl acrlongpl
@@ -15,23 +15,12 @@ _USES = """gls Gls GLS glspl Glspl glsentrylong glsentryshort glsentryname glsen
 _OTHERS = ("plural", "longplural", "description", "symbol")
 
 
-@dataclass(slots=True)
-class _Term:
-    short: str
-    long: str = ""
-    plural: str = ""
-    long_plural: str = ""
-    description: str = ""
-    symbol: str = ""
-    used: bool = field(default=False, init=False)
-
-
+@dataclass(eq=False)
 class Glossary(Part):
-    """The terms of a document."""
+    """The terms of a document, and which of them are used so far."""
 
-    def __init__(self, cursor: Cursor, output: Output) -> None:
-        super().__init__(cursor, output)
-        self._terms: dict[str, _Term] = {}
+    _terms: dict[str, dict[str, str]] = field(default_factory=dict)
+    _used: set[str] = field(default_factory=set)
 
     def _define(self, command: str) -> None:
         argument, plain = self._cursor.argument, self._output.plain
@@ -44,19 +33,20 @@ class Glossary(Part):
                 fields["description"] = argument()
         else:  # acrodef{label}[short]{long}, newacronym[options]{label}{short}{long}
             fields |= {"short": argument() if is_acronym else self._cursor.optional() or "", "long": argument()}
-        short = next(filter(None, map(fields.get, ("short", "text", "name"))), label)
-        values = (short, fields.get("long") or fields.get("first", ""), *(fields.get(key, "") for key in _OTHERS))
-        term = self._terms[label] = _Term(*map(plain, values))
+        fields["short"] = next(filter(None, map(fields.get, ("short", "text", "name"))), label)
+        fields["long"] = fields.get("long") or fields.get("first", "")
+        term = self._terms[label] = {key: plain(fields.get(key, "")) for key in ("short", "long", *_OTHERS)}
+        self._used.discard(label)
         if command == "acro":
             builder = self._output.builder
             builder.line()
-            builder.text(f"{term.short} {term.long}")
+            builder.text(f"{term['short']} {term['long']}")
             builder.line()
 
     def _mark(self, command: str) -> None:
         """A term counts as used, or as not used."""
-        if (term := self._terms.get(self._cursor.argument().strip())) is not None:
-            term.used = command != "glsreset"
+        change = self._used.discard if command == "glsreset" else self._used.add
+        change(self._cursor.argument().strip())
 
     def _use(self, command: str) -> None:
         self._cursor.optional()
@@ -71,22 +61,21 @@ class Glossary(Part):
 
     def _printed(self, command: str, label: str) -> str:
         """Return the text that `command` prints for a term; the label of an unknown one."""
-        term = self._terms.get(label) or _Term(label)
+        term = self._terms.get(label) or {"short": label, **dict.fromkeys(("long", *_OTHERS), "")}
         name = command.lower()
-        several = name.endswith(("pl", "acp", "acsp", "aclp", "acfp"))
-        short, long = term.short, term.long
-        if several:
-            short, long = term.plural or f"{short}s", long and (term.long_plural or f"{long}s")
+        short, long = term["short"], term["long"]
+        if name.endswith(("pl", "acp", "acsp", "aclp", "acfp")):
+            short, long = term["plural"] or f"{short}s", long and (term["longplural"] or f"{long}s")
         if "desc" in name or "symbol" in name:
-            text = (term.description if "desc" in name else term.symbol) or short
+            text = term["description" if "desc" in name else "symbol"] or short
         elif "long" in name or name in ("acl", "aclp"):
             text = long or short
         elif "short" in name or name in ("acs", "acsp", "glsname", "glsentryname", "glstext", "glsentrytext"):
             text = short
         else:
-            is_whole = not term.used or "full" in name or "first" in name or name in ("acf", "acfp")
+            is_whole = label not in self._used or "full" in name or "first" in name or name in ("acf", "acfp")
             text = f"{long} ({short})" if long and is_whole else short
-            term.used = True
+            self._used.add(label)
         if command == "GLS":
             return text.upper()
         return text[:1].upper() + text[1:] if command[0].isupper() else text

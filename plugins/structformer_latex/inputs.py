@@ -1,8 +1,8 @@
 """Other files of a project: \\input, \\include, \\subfile, \\import, and packages of the user's own."""
 
 import re
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Protocol
 
 from structformer.document import LinkKind
 
@@ -10,7 +10,7 @@ from structformer_latex.commands import by_name
 from structformer_latex.cursor import Cursor, keys
 from structformer_latex.front_matter import FrontMatter
 from structformer_latex.macros import Macros
-from structformer_latex.output import Output, Part
+from structformer_latex.output import Part
 
 BODY = re.compile(r"\\begin\s*\{document\}")
 # The name of a file without braces, as plain TeX has it; a macro in it begins or continues it: \input \folder/one
@@ -20,23 +20,14 @@ MAX_FILES = 2000
 MAX_PACKAGE = 500_000  # characters
 
 
-class Files(Protocol):
-    """Finds the text of another file of the project by its name; None when it is not inside the ingested folder."""
-
-    def __call__(self, name: str, suffixes: tuple[str, ...]) -> tuple[str, str] | None: ...
-
-
+@dataclass(eq=False)
 class Inputs(Part):
     """Takes in the files that a document names."""
 
-    def __init__(self, cursor: Cursor, output: Output, front_matter: FrontMatter, macros: Macros, files: Files) -> None:
-        super().__init__(cursor, output)
-        self._macros = macros
-        self._job = ""
-        self._front_matter = front_matter
-        self._files = files
-        self._taken: set[str] = set()
-        self._whole = False
+    _front_matter: FrontMatter
+    _job: str = ""
+    _taken: set[str] = field(default_factory=set)
+    _whole: bool = False
 
     def begin(self, path: str, *, whole: bool) -> None:
         """A file that is read by itself. whole: take in the files it names; otherwise they are only referred to."""

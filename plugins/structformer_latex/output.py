@@ -3,28 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from structformer.document import MarkKind, Section
 from structformer.formats import TreeBuilder
 
 from structformer_latex.cursor import Cursor
+from structformer_latex.macros import Macros
+from structformer_latex.numbering import Numbering
 
 _MAX_FOOTNOTES = 1000  # of a paragraph
 
+# Finds another file of the project by its name, with one of the suffixes: its path and its text; None when it is not
+# inside the ingested folder.
+Files = Callable[[str, tuple[str, ...]], tuple[str, str] | None]
 
-class Groups:
-    """How many groups are open, and the marks that end with them or, at the latest, with their paragraph."""
 
-    def __init__(self) -> None:
-        self.depth = 0
+@dataclass(eq=False)
+class Part:
+    """A part of the reader, with what all parts read from, write to and know of the document."""
+
+    _cursor: Cursor
+    _output: Output
+    _macros: Macros
+    _numbering: Numbering
+    _files: Files
+
+
+class Output:
+    """The builder that is written to, not the document's for an argument's text and for definitions; and the marks that
+    end with the groups that are open or, at the latest, with their paragraph. typeset: reads LaTeX into it, as its
+    readers see it."""
+
+    def __init__(self, builder: TreeBuilder, typeset: Callable[[str], None]) -> None:
+        self.builder = builder
+        self._document = builder
+        self.typeset = typeset
+        self.only_definitions = False
+        self.section: Section | None = None  # that was opened last
+        self.depth = 0  # groups that are open; the document is one too
+        self.code = 0  # the depth of the group set in a typewriter's font, which has no ligatures
         self._floor = 0  # groups around the text that is being read: it can't close them
         self._spans: list[tuple[int, MarkKind]] = []  # marks that are open, with the depth of their group
-        self.code = 0  # the depth of the group set in a typewriter's font, which has no ligatures
+        self._footnotes: list[str] = []
 
     @property
     def is_document(self) -> bool:
-        """Whether no group is open but the document, which is one too."""
-        return self.depth <= 1
+        """Whether what is read goes into the document."""
+        return self.builder is self._document
 
     def enter(self) -> tuple[int, int]:
         """A text is read on its own, as a group; returns what to `leave` it to."""
@@ -33,61 +59,32 @@ class Groups:
         self._floor = self.depth
         return around
 
-    def leave(self, around: tuple[int, int], builder: TreeBuilder) -> None:
+    def leave(self, around: tuple[int, int]) -> None:
         """Go back to where `enter` was called."""
-        self.end_spans(builder)
+        self.end_spans()
         self.depth, self._floor = around
         self.code *= self.code <= self.depth
 
-    def close(self, builder: TreeBuilder) -> None:
+    def close_group(self) -> None:
         """A group ends; nothing happens where none was opened."""
         if self.depth > self._floor:
             self.depth -= 1
             self.code *= self.code <= self.depth
-            spans = self._spans
-            while spans and spans[-1][0] > self.depth:
-                builder.close_mark(spans.pop()[1])
+            while self._spans and self._spans[-1][0] > self.depth:
+                self.builder.close_mark(self._spans.pop()[1])
 
-    def span(self, kind: MarkKind, builder: TreeBuilder) -> None:
+    def span(self, kind: MarkKind) -> None:
         """Open a span of that kind for the rest of this group."""
         if kind is MarkKind.CODE_SPAN:
             self.code = self.code or self.depth
-        if builder.in_heading or self._spans[-1:] == [(self.depth, kind)]:
-            return
-        builder.open_mark(kind)
-        self._spans.append((self.depth, kind))
+        if not self.builder.in_heading and self._spans[-1:] != [(self.depth, kind)]:
+            self.builder.open_mark(kind)
+            self._spans.append((self.depth, kind))
 
-    def end_spans(self, builder: TreeBuilder) -> None:
+    def end_spans(self) -> None:
         """Nothing stands out any more in the text that is being read."""
         while self._spans and self._spans[-1][0] >= self._floor:
-            builder.close_mark(self._spans.pop()[1])
-
-
-class Part:
-    """A part of the reader: it reads from a cursor and writes to an output."""
-
-    def __init__(self, cursor: Cursor, output: Output) -> None:
-        self._cursor = cursor
-        self._output = output
-
-
-class Output:
-    """The builder that is written to, not the document's for an argument's text and for definitions. typeset: reads
-    LaTeX into it, as its readers see it."""
-
-    def __init__(self, builder: TreeBuilder, typeset: Callable[[str], None]) -> None:
-        self.builder = builder
-        self._document = builder
-        self.typeset = typeset
-        self.only_definitions = False
-        self.section: Section | None = None  # that was opened last
-        self.groups = Groups()
-        self._footnotes: list[str] = []
-
-    @property
-    def is_document(self) -> bool:
-        """Whether what is read goes into the document."""
-        return self.builder is self._document
+            self.builder.close_mark(self._spans.pop()[1])
 
     def definitions(self, text: str) -> None:
         """Read a preamble or a package: what it defines counts, what it says doesn't."""
@@ -107,7 +104,7 @@ class Output:
 
     def open_block(self, kind: MarkKind, detail: str = "") -> None:
         """Open a part of that kind in the text, after ending the words that stand out."""
-        self.groups.end_spans(self.builder)
+        self.end_spans()
         self.builder.open_mark(kind, detail)
 
     def block(self, text: str) -> None:
@@ -121,7 +118,7 @@ class Output:
         if self.builder.in_heading:
             self.builder.flow(" ")
             return
-        self.groups.end_spans(self.builder)
+        self.end_spans()
         self.flush_footnotes()
         self.builder.paragraph()
 

@@ -18,10 +18,10 @@ from structformer_latex.environments import Environments
 from structformer_latex.formulas import Formulas
 from structformer_latex.front_matter import FrontMatter
 from structformer_latex.glossary import Glossary
-from structformer_latex.inputs import BODY, Files, Inputs
+from structformer_latex.inputs import BODY, Inputs
 from structformer_latex.macros import Macros
 from structformer_latex.numbering import Numbering
-from structformer_latex.output import Output
+from structformer_latex.output import Files, Output
 from structformer_latex.references import References
 from structformer_latex.sections import Sections
 from structformer_latex.symbols import SYMBOLS, accented, rare_symbols
@@ -59,35 +59,22 @@ class TexReader:
         cursor = self._cursor = Cursor()
         output = self._output = Output(builder, self.typeset)
         self.numbering = Numbering()
-        self.front_matter = FrontMatter(cursor, output)
         self._declared = declared
         self._macros = Macros(cursor, declared.macros, declared.environments)
-        self._inputs = Inputs(cursor, output, self.front_matter, self._macros, files)
-        self._branches = Branches(cursor, self._inputs.find, self._macros.commands)
-        self.references = References(cursor, output, self._macros, self.numbering)
-        self.bibliography = Bibliography(cursor, output, self._macros, self._inputs.find)
-        self._formulas = Formulas(cursor, output, self.references, self.numbering)
-        self._tables = Tables(cursor, output)
-        self._typography = Typography(cursor, output, self._tables)
-        self._sections = Sections(cursor, output, self.numbering)
-        self._algorithms = Algorithms(cursor, output, self._macros)
-        theorems = Theorems(cursor, output, self.numbering)
-        verbatim = Verbatim(cursor, output, self._inputs.find)
-        lists = (self._formulas, verbatim, self.bibliography, self._tables)
-        self._environments = Environments(
-            cursor,
-            output,
-            self._macros,
-            self.numbering,
-            self._sections,
-            theorems,
-            *lists,
-            declared.environment_arguments,
-        )
+        known = cursor, output, self._macros, self.numbering
+        self.front_matter = FrontMatter(*known, files)
+        self._inputs = Inputs(*known, files, self.front_matter)
+        shared = *known, self._inputs.find
+        self._branches, self._algorithms = Branches(*shared), Algorithms(*shared)
+        self.references, self.bibliography = References(*shared), Bibliography(*shared)
+        self._formulas, self._tables = Formulas(*shared, self.references), Tables(*shared)
+        self._typography, self._sections = Typography(*shared, self._tables), Sections(*shared)
+        blocks = Theorems(*shared), self._formulas, Verbatim(*shared), self.bibliography, self._tables
+        self._environments = Environments(*shared, self._sections, *blocks, declared.environment_arguments)
         parts = (
-            *(self, self.front_matter, self._macros, self._branches, self._inputs, self.references, self.bibliography),
-            *(self._typography, self._sections, theorems, verbatim, self._environments),
-            *(Glossary(cursor, output), Quantities(cursor, output), self._algorithms, self._tables, self._formulas),
+            *(self, self.front_matter, self._macros, self._branches, self._inputs, self.references, *blocks),
+            *(self._typography, self._sections, self._environments, self._algorithms),
+            *(Glossary(*shared), Quantities(*shared)),
         )
         self._parts: dict[type, Any] = {type(part): part for part in parts}
         self._special = _SPECIAL
@@ -119,13 +106,13 @@ class TexReader:
         if cursor.depth >= _MAX_DEPTH:
             self._output.builder.flow(text)
             return
-        place, around = cursor.enter(text), self._output.groups.enter()
+        place, around = cursor.enter(text), self._output.enter()
         self._read_to_end()
-        self._output.groups.leave(around, self._output.builder)
+        self._output.leave(around)
         cursor.leave(place)
 
     def _read_to_end(self) -> None:
-        cursor, builder, groups = self._cursor, self._output.builder, self._output.groups
+        cursor, output, builder = self._cursor, self._output, self._output.builder
         while True:
             text, position = cursor.text, cursor.position
             found = self._special.search(text, position)
@@ -143,9 +130,9 @@ class TexReader:
             if character == "\\":
                 self._command(start)
             elif character == "{":
-                groups.depth += 1
+                output.depth += 1
             elif character == "}":
-                groups.close(builder)
+                output.close_group()
                 if self._arguments:
                     self._end_argument()
             elif character == "%":
@@ -154,7 +141,7 @@ class TexReader:
             elif character == "$":
                 self._formulas.read("$$" if text.startswith("$$", start) else "$", start)
             elif character == "\n":
-                self._output.paragraph()
+                output.paragraph()
             elif character == "~":
                 builder.flow(" ")
             elif character == "&":
@@ -164,7 +151,7 @@ class TexReader:
                     builder.text("&")
             elif _SPECIAL.match(character) is None and len(found[0]) == 1:
                 self._parts[Verbatim].short(start)
-            elif groups.code:
+            elif output.code:
                 builder.text({"``": "‘‘", "''": "’’"}.get(found[0], found[0]))  # no ligatures
             elif character in '-"':
                 dashes = text[found.end() - 2 : found.end() + 1].count("-")
@@ -179,7 +166,7 @@ class TexReader:
         language = self.front_matter.language or "english"
         if '"' in text and language in _SHORTHAND:
             text = _SHORTHAND[language].sub(lambda found: _SHORTHANDS.get(found[1], ""), text)
-        if ("<<" in text or ">>" in text) and language not in _ENGLISH and not self._output.groups.code:
+        if ("<<" in text or ">>" in text) and language not in _ENGLISH and not self._output.code:
             text = text.replace("<<", "«").replace(">>", "»")
         return text.replace("'", "’").replace("`", "‘")
 
@@ -248,12 +235,12 @@ class TexReader:
             self._cursor.skip_option()
         if not groups or self._cursor.peek() != "{":
             return False
-        self._arguments.append((self._output.groups.depth, groups[1:]))
+        self._arguments.append((self._output.depth, groups[1:]))
         return True
 
     def _end_argument(self) -> None:
         """A group ends; if it was an unknown command's argument, a blank separates it from the next one."""
-        arguments, depth = self._arguments, self._output.groups.depth
+        arguments, depth = self._arguments, self._output.depth
         while arguments and arguments[-1][0] > depth:
             arguments.pop()
         if arguments and arguments[-1][0] == depth and self._go_to_argument(arguments.pop()[1]):

@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from structformer.document import LinkKind
 from structformer.formats import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND
 
 from structformer_latex.commands import REFERENCES, by_name
-from structformer_latex.cursor import Cursor, keys
-from structformer_latex.macros import Macros
-from structformer_latex.numbering import Numbering
-from structformer_latex.output import Output, Part
+from structformer_latex.cursor import keys
+from structformer_latex.output import Part
 
 _WITH_KIND = frozenset("autoref Autoref cref Cref vref Vref thref fullref zref".split())
 _KEY = re.compile(r"(?:\[[^\[\]]*\])*\{[^{}\\$%\s]+\}")
@@ -29,14 +28,12 @@ def plain_address(address: str) -> str:
     return re.sub(r"\s+", "", address)
 
 
+@dataclass(eq=False)
 class References(Part):
     """Gives labels their numbers and writes links; what a reference shows is known when all has been read."""
 
-    def __init__(self, cursor: Cursor, output: Output, macros: Macros, numbering: Numbering) -> None:
-        super().__init__(cursor, output)
-        self.external: list[tuple[str, str]] = []  # other documents: what their labels begin with here, and the file
-        self._macros = macros
-        self._numbering = numbering
+    # Other documents: what their labels begin with here, and the file.
+    external: list[tuple[str, str]] = field(default_factory=list)
 
     # -- labels ----------------------------------------------------------------------------------------------------
 

@@ -3,9 +3,7 @@
 import re
 
 from structformer_latex.commands import SECTIONS, by_name
-from structformer_latex.cursor import Cursor
-from structformer_latex.numbering import Numbering
-from structformer_latex.output import Output, Part
+from structformer_latex.output import Part
 
 _PARAGRAPH = re.compile(r"(.*?)(?:\n[ \t]*\n|\\par(?![a-zA-Z])|\Z)", re.DOTALL)
 _OWN = re.compile(r"(?:sub){0,2}section$|chapter$", re.IGNORECASE)
@@ -16,10 +14,6 @@ _UNNUMBERED = ("add", "minisec", "frametitle")  # beginnings of names
 
 class Sections(Part):
     """Opens the sections of the tree."""
-
-    def __init__(self, cursor: Cursor, output: Output, numbering: Numbering) -> None:
-        super().__init__(cursor, output)
-        self._numbering = numbering
 
     def _section(self, name: str) -> None:
         level = SECTIONS[name]

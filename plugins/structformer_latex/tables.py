@@ -1,13 +1,12 @@
 """Tables: their rows and cells, and which rows are column titles."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from structformer.document import MarkKind
 
 from structformer_latex.commands import TABLES, by_name
-from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output, Part
+from structformer_latex.output import Part
 
 _TOKEN = re.compile(r"\\(?:(\\|tabularnewline(?![a-zA-Z]))|(caption|begin|end)(?![a-zA-Z])|.)|[{}]|%[^\n]*", re.DOTALL)
 _RULES = re.compile(
@@ -29,13 +28,12 @@ class _Table:
     foot: str = ""  # of a longtable: what is below its last row
 
 
+@dataclass(eq=False)
 class Tables(Part):
     """The tables that are open, the innermost last."""
 
-    def __init__(self, cursor: Cursor, output: Output) -> None:
-        super().__init__(cursor, output)
-        self._open: list[_Table] = []
-        self._titles = ""  # the column titles of supertabular's and xtab's next tables
+    _open: list[_Table] = field(default_factory=list)
+    _titles: str = ""  # the column titles of supertabular's and xtab's next tables
 
     @property
     def in_table(self) -> bool:
@@ -57,11 +55,11 @@ class Tables(Part):
         builder = output.builder
         builder.paragraph()
         is_marked = not builder.in_mark(MarkKind.TABLE)
-        output.groups.end_spans(builder)
+        output.end_spans()
         if is_marked:
             builder.open_mark(MarkKind.TABLE)
         headers = _header_rows(cursor.text, cursor.position)
-        self._open.append(_Table(output.groups.depth, headers, not builder.in_mark(MarkKind.CELL), is_marked))
+        self._open.append(_Table(output.depth, headers, not builder.in_mark(MarkKind.CELL), is_marked))
         self._begin_row()
 
     def end(self) -> None:
@@ -79,7 +77,7 @@ class Tables(Part):
         if not self._open[-1].in_row:
             builder.text(" | ")
             return
-        self._output.groups.end_spans(builder)  # a cell is a group
+        self._output.end_spans()  # a cell is a group
         builder.close_mark(MarkKind.CELL)
         builder.text(" | ")
         builder.open_mark(MarkKind.CELL)
@@ -87,7 +85,7 @@ class Tables(Part):
     def line(self) -> None:
         """A line ends and, where it is one of a table, its row."""
         builder = self._output.builder
-        if self._open and self._output.groups.depth <= self._open[-1].depth:
+        if self._open and self._output.depth <= self._open[-1].depth:
             self._open[-1].headers -= self._open[-1].in_row
             self.leave_row()
             builder.line()
@@ -99,7 +97,7 @@ class Tables(Part):
         """Leave the row: the text that follows, to the end of the line, belongs to none, as a caption."""
         if self._open and self._open[-1].in_row:
             self._open[-1].in_row = False
-            self._output.groups.end_spans(self._output.builder)
+            self._output.end_spans()
             self._output.builder.close_mark(MarkKind.ROW)
 
     def _begin_row(self) -> None:

@@ -1,26 +1,25 @@
 """Theorems and their like: \\newtheorem, \\declaretheorem, and how one begins."""
 
+from dataclasses import dataclass, field
+
 from structformer.document import MarkKind
 
 from structformer_latex.commands import THEOREMS, by_name
-from structformer_latex.cursor import Cursor, options
-from structformer_latex.numbering import Numbering
-from structformer_latex.output import Output, Part
+from structformer_latex.cursor import options
+from structformer_latex.output import Part
 
 # Options that name the counter above a theorem's own, and the theorem whose counter it has too.
 _WITHIN = ("numberwithin", "number within", "parent", "within")
 _SHARED = ("numberlike", "sibling", "sharenumber", "use counter from")
 
 
+@dataclass(eq=False)
 class Theorems(Part):
     """The kinds of theorems: the user's, by the names of their environments, and the usual ones."""
 
-    def __init__(self, cursor: Cursor, output: Output, numbering: Numbering) -> None:
-        super().__init__(cursor, output)
-        self._numbering = numbering
-        self._titles: dict[str, str] = {}
-        self._unnumbered: set[str] = set()
-        self._boxes: dict[str, str] = {}  # tcolorbox's theorems, and what their labels begin with
+    _titles: dict[str, str] = field(default_factory=dict)
+    _unnumbered: set[str] = field(default_factory=set)
+    _boxes: dict[str, str] = field(default_factory=dict)  # tcolorbox's theorems, and what their labels begin with
 
     def __contains__(self, name: str) -> bool:
         return name in self._titles or name.rstrip("*") in THEOREMS

@@ -1,13 +1,13 @@
 """Text in its small parts: symbols, accents, fonts, quotation marks, letters in one case, breaks, footnotes."""
 
 import re
+from dataclasses import dataclass
 
 from structformer.document import MarkKind
 from structformer.formats import Script
 
 from structformer_latex.commands import LINES, PARAGRAPHS, ROW_ENDS, by_name, by_value
-from structformer_latex.cursor import Cursor
-from structformer_latex.output import Output, Part
+from structformer_latex.output import Part
 from structformer_latex.symbols import ACCENTS, accented, dingbat, symbol
 from structformer_latex.tables import Tables
 
@@ -32,12 +32,11 @@ _FONTS = by_value(
 _NO_XSPACE = frozenset(".,'/?;:!~-)\\{}]&\n\"")
 
 
+@dataclass(eq=False)
 class Typography(Part):
     """Writes what single commands print."""
 
-    def __init__(self, cursor: Cursor, output: Output, tables: Tables) -> None:
-        super().__init__(cursor, output)
-        self._tables = tables
+    _tables: Tables
 
     # -- symbols and letters ---------------------------------------------------------------------------------------
 
@@ -88,13 +87,13 @@ class Typography(Part):
             self._cursor.skip_overlay()
         if self._cursor.peek() == "{":  # its end is found where it is read, so that nesting costs nothing
             self._cursor.position += 1
-            self._output.groups.depth += 1
-            self._output.groups.span(_FONTS[name], self._output.builder)
+            self._output.depth += 1
+            self._output.span(_FONTS[name])
 
     def _group_font(self, name: str) -> None:
         self._cursor.skip_option()
-        if not self._output.groups.is_document:  # set so to its end, nothing in it stands out
-            self._output.groups.span(_FONTS[name], self._output.builder)
+        if self._output.depth > 1:  # a document that is set so to its end has nothing that stands out
+            self._output.span(_FONTS[name])
 
     # -- words and lines -------------------------------------------------------------------------------------------
 

@@ -3,9 +3,8 @@
 import re
 
 from structformer_latex.commands import by_name
-from structformer_latex.cursor import Cursor, number, options
-from structformer_latex.inputs import Files
-from structformer_latex.output import Output, Part
+from structformer_latex.cursor import number, options
+from structformer_latex.output import Part
 from structformer_latex.symbols import symbol
 
 _LANGUAGE = re.compile(r"(?:^|[,\[])\s*language\s*=\s*\{?\s*(?:\[[^\[\]]*\])?\s*([^,{}\[\]]*)")
@@ -19,11 +18,8 @@ _MAX_LISTED = 4_000_000  # characters of other files' code
 class Verbatim(Part):
     """Reads code, in a line, in lines of its own or in a file of its own."""
 
-    def __init__(self, cursor: Cursor, output: Output, files: Files) -> None:
-        super().__init__(cursor, output)
-        self._files = files
-        self._listed = 0  # characters of other files' code
-        self._language = ""  # that \lstset gives all listings
+    _listed = 0  # characters of other files' code
+    _language = ""  # that \lstset gives all listings
 
     def read_environment(self, name: str, settings: str = "") -> None:
         """Read from \\begin{name} to its end. settings: those that the author has defined the environment with."""
@@ -52,7 +48,7 @@ class Verbatim(Part):
     def _write(self, content: str, language: str) -> None:
         builder = self._output.builder
         builder.paragraph()
-        self._output.groups.end_spans(builder)
+        self._output.end_spans()
         builder.code(content.strip("\n"), _NO_LANGUAGE.get(shown := language.strip().lower(), shown))
         builder.paragraph()
 
