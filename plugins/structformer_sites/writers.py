@@ -1,4 +1,4 @@
-"""Writers of HTML from other formats: Asciidoctor, DocBook's stylesheets and Boost's on top of them, GitHub, LaTeXML."""
+"""Writers of HTML from other formats: Asciidoctor, DocBook's stylesheets and Boost's, GitHub, LaTeXML."""
 
 from structformer.formats import HtmlPages, HtmlRules, SiteGenerator
 
