@@ -23,6 +23,8 @@ _ROLES = (_SKIPPED, _TITLE, _SECTION, _WRAPPER, _VERBATIM, _CELL, _BLOCK, _LINE,
 _PARTING = frozenset({_PARAGRAPH, _LINE, _CELL})  # in a footnote in a sentence, a space
 _CHOICES = {"opt": ("[", "]"), "req": ("{", "}")}  # how a command's arguments are chosen
 _LISTS_OF_NOTES = frozenset({"fn-group", "table-wrap-foot"})  # in which each is a line, wherever they are
+# What elements around one, or it itself, make of all in them. A part that is whole has no others in it: code, formulas.
+_SKIPS, _RELATED, _LITERAL, _EXAMPLE, _REMARK, _WHOLE, _NOTE, _TAKES = (1 << bit for bit in range(8))
 _INHERITED = frozenset({_INLINE, _PARAGRAPH, _TITLE, _VERBATIM, _CELL})  # in these an element of unknown name is inline
 
 
@@ -35,12 +37,10 @@ class _Open:
     label = ""  # of a section: its number, or its title where it has no other
     begun = False  # a section, by something that is no title
     lasting = 0  # depth of the sections in it that go on to its end
-    zone = False
     has_text = False
     own_text = False  # directly in it
     unnamed = False  # a reference that shows what it points to if it has no text
     address = ""  # of one that shows that
-    is_remark = False  # a footnote in a sentence
     closing = ""  # what follows its text
     taken: list[str] | None = None  # text gathered for the metadata or a title that is not a heading
     key = ""
@@ -52,10 +52,11 @@ class _Open:
     call: tuple[str, str] | None = None  # elements of a function's name and of a parameter, in what shows its call
     part: MarkKind | None = None  # what part of the text it is
 
-    def __init__(self, name: str, role: int, depth: int) -> None:
+    def __init__(self, name: str, role: int, depth: int, within: int) -> None:
         self.name = name
         self.role = role
         self.depth = depth  # sections around it
+        self.within = within
 
 
 class XmlReader:
@@ -68,16 +69,8 @@ class XmlReader:
         self._has_tree = False  # all of it, and not a stream of events
         self._stack: list[_Open] = []
         self._ids: list[str] = []
-        self._skipping = 0
-        self._zones = 0
-        self._verbatim = 0
-        self._examples = 0
-        self._remarks = 0  # footnotes that are open in sentences
-        self._whole = 0  # parts open in which there are no others: code, formulas
-        self._notes = 0  # footnotes of a title that are open
         self._after_title: list[str] = []
         self._ended = ""  # the element that has just ended, with no text since
-        self._taking = 0
         self._texts = 0
         self._silent_links: list[tuple[str, LinkKind, list[str], int]] = []
         self.title = ""
@@ -140,20 +133,21 @@ class XmlReader:
         name, role, marked, part = self._meanings.get(tag) or self._meaning(tag)
         above = self._stack[-1] if self._stack else None
         attributes = element.attrib
-        opened = _Open(name, role, above.depth if above is not None else 0)
+        within = above.within if above is not None else 0
+        opened = _Open(name, role, above.depth if above is not None else 0, within)
         self._stack.append(opened)
         if role == _TITLE and self._is_division(element):
             opened.role = role = _SECTION
         ended, self._ended = self._ended, ""
-        if (self._taking or self._builder.in_heading) and self._is_note(opened, element):
+        if (within & _TAKES or self._builder.in_heading) and self._is_note(opened, element):
             opened.note = []
-            self._notes += 1
-        if self._notes or self._examples:
+            opened.within |= _NOTE
+        if opened.within & (_NOTE | _EXAMPLE):
             opened.role, opened.inline = _OTHER, True
-            if ended and not self._notes:
+            if ended and not opened.within & _NOTE:
                 self._builder.space()
             return
-        if self._skipping or role == _SKIPPED or (above is not None and self._is_passed_over(name, above)):
+        if within & _SKIPS or role == _SKIPPED or (above is not None and self._is_passed_over(name, above)):
             self._skip(opened, element)
             return
         if (
@@ -190,7 +184,7 @@ class XmlReader:
         elif role == _TITLE and name in self._vocabulary.inline:
             opened.role = role = _INLINE
         self._begin(opened, above, element, ended)
-        if part is not None and not self._whole:
+        if part is not None and not within & _WHOLE:
             self._open_part(opened, above, part, attributes)
         if above is not None and above.scripts:
             self._open_script(opened, above.scripts[0])
@@ -200,7 +194,7 @@ class XmlReader:
             if role != _SECTION and (words := attributes.get(hint)):
                 self._text(words)
                 self._builder.space() if role in _PARTING else self._builder.paragraph()
-        if attributes or (marked and (self._zones or name in self._vocabulary.man_pages)):
+        if attributes or (marked and (opened.within & _RELATED or name in self._vocabulary.man_pages)):
             self._target(opened, name, element)
 
     def _is_division(self, element: Any) -> bool:
@@ -218,7 +212,8 @@ class XmlReader:
         in_line = above is not None and (
             above.inline or above.has_text or above.role in _INHERITED or above.call is not None
         )
-        is_note = name in self._vocabulary.notes and not self._remarks
+        in_remark = above is not None and above.within & _REMARK
+        is_note = name in self._vocabulary.notes and not in_remark
         can_be_inline = role == _VERBATIM or (
             role == _LINE and above is not None and (above.role == _PARAGRAPH or above.own_text or above.inline)
         )
@@ -227,10 +222,10 @@ class XmlReader:
             self._break(role, above, ended)
         elif in_line and is_note:
             self._open_remark(opened, element)
-        elif role == _INLINE or self._remarks or goes_on:
-            opened.role = _INLINE if can_be_inline or self._remarks else role
+        elif role == _INLINE or in_remark or goes_on:
+            opened.role = _INLINE if can_be_inline or in_remark else role
             opened.inline = True
-            if self._remarks and role in _PARTING and above is not None and (ended or above.has_text):
+            if in_remark and role in _PARTING and above is not None and (ended or above.has_text):
                 self._builder.space()
             if above is not None and above.call is not None:
                 self._builder.text(_between(above.call, ended, name))
@@ -239,7 +234,7 @@ class XmlReader:
         else:
             self._break(role, above, ended)
             if role == _VERBATIM:
-                self._verbatim += 1
+                opened.within |= _LITERAL
 
     def _open_title(self, section: _Open, title: _Open) -> None:
         """Open the title of a section, which follows."""
@@ -279,8 +274,8 @@ class XmlReader:
         """Put a footnote in a sentence into brackets there, with all that it holds in that line."""
         opened.role, opened.inline = _INLINE, True
         if len(element) or element.text:
-            opened.is_remark, opened.closing = True, ")"
-            self._remarks += 1
+            opened.closing = ")"
+            opened.within |= _REMARK
             self._builder.text(" (")
 
     def _holds_sections(self, opened: _Open) -> bool:
@@ -332,7 +327,7 @@ class XmlReader:
         if opened.name in vocabulary.breaks and not is_layout:
             self._builder.space()
         if opened.name in vocabulary.examples:
-            self._examples += 1
+            opened.within |= _EXAMPLE
         if _is_listed(opened.name, attributes, vocabulary.raised):
             self._open_script(opened, Script.RAISED)
         elif _is_listed(opened.name, attributes, vocabulary.lowered):
@@ -360,14 +355,14 @@ class XmlReader:
         if kind is around and kind in INLINE:
             return
         if kind in VERBATIM:
-            self._whole += 1
+            opened.within |= _WHOLE
         opened.part = kind
         has_detail = kind is part.kind and (part.words or kind is MarkKind.NOTE)
         self._builder.open_mark(kind, part.detail(opened.name, attributes) if has_detail else "")
 
     def _skip(self, opened: _Open, element: Any) -> None:
         above = self._stack[-2].name if len(self._stack) > 1 else ""
-        is_title = not self._taking and f"{above}/{opened.name}" in self._vocabulary.document_titles
+        is_title = not opened.within & _TAKES and f"{above}/{opened.name}" in self._vocabulary.document_titles
         self._pass_over(opened, "/title" if is_title else "")
         targets, kind = self._references(opened.name, element)
         self._silent_links += [(target, kind, [], len(self._stack) - 1) for target in targets]
@@ -387,21 +382,20 @@ class XmlReader:
             return True
         self._take(opened)
         if _is_listed(opened.name, attributes, vocabulary.see_also):
-            opened.zone = True
-            self._zones += 1
+            opened.within |= _RELATED
         return False
 
     def _pass_over(self, opened: _Open, key: str) -> None:
         """An element is not text, but what it says is kept."""
         self._take(opened, key)
-        self._skipping += 1
+        opened.within |= _SKIPS
         opened.role = _SKIPPED
 
     def _take(self, opened: _Open, key: str = "") -> None:
         """Gather what an element says under a key, or as the metadata that it is."""
-        if key := key or ("" if self._taking else self._vocabulary.metadata.get(opened.name, "")):
+        if key := key or ("" if opened.within & _TAKES else self._vocabulary.metadata.get(opened.name, "")):
             opened.taken, opened.key = [], key
-            self._taking += 1
+            opened.within |= _TAKES
 
     def _index_around(self) -> int:
         """Return where on the stack the element is that holds what begins here, wrappers left out."""
@@ -439,14 +433,14 @@ class XmlReader:
             builder.paragraph()
 
     def _text(self, text: str) -> None:
-        if self._notes:
+        current = self._stack[-1]
+        if current.within & _NOTE:
             next(opened.note for opened in reversed(self._stack) if opened.note is not None).append(text)
             return
-        if self._taking or self._silent_links:
+        if current.within & _TAKES or self._silent_links:
             self._gather(text)
-        if self._skipping:
+        if current.within & _SKIPS:
             return
-        current = self._stack[-1]
         if text.isspace() and (
             current.name in self._vocabulary.joints or any(each.call is not None for each in self._stack[-2:])
         ):
@@ -455,7 +449,7 @@ class XmlReader:
         if not text.isspace():
             current.own_text = True
             self._texts += 1
-        if self._verbatim and not self._builder.in_heading:
+        if current.within & _LITERAL and not self._builder.in_heading:
             current.has_text = True
             self._builder.verbatim(text)
             return
@@ -489,9 +483,8 @@ class XmlReader:
 
     def _end(self) -> None:
         opened = self._stack.pop()
-        if self._notes:
+        if opened.within & _NOTE:
             if opened.note is not None:
-                self._notes -= 1
                 text = " ".join("".join(opened.note).split())
                 if opened.sign:
                     self._builder.add_link(opened.sign, text, LinkKind.XREF)
@@ -506,23 +499,16 @@ class XmlReader:
             self._builder.text(opened.closing)
         if opened.part is not None:
             self._builder.close_mark(opened.part)
-            if opened.part in VERBATIM:
-                self._whole -= 1
-        if self._examples and opened.name in self._vocabulary.examples:
-            self._examples -= 1
         if opened.taken is not None:
-            self._taking -= 1
             self._keep(opened, " ".join("".join(opened.taken).split()))
         while self._silent_links and self._silent_links[-1][3] == len(self._stack):
             target, kind, parts, _ = self._silent_links.pop()
             self._builder.add_link(target, " ".join("".join(parts).split()), kind)
         if opened.role == _SKIPPED:
-            self._skipping -= 1
             if opened.key == "/title":
                 self._flush_notes()
             return
         self._ended = opened.name
-        self._remarks -= opened.is_remark
         if opened.unnamed and not opened.has_text:
             self._builder.text(UNNAMED)
             if self._stack:
@@ -534,13 +520,9 @@ class XmlReader:
         self._end_role(opened)
         if opened.lasting:
             self._builder.leave(opened.lasting)
-        if opened.zone:
-            self._zones -= 1
 
     def _end_role(self, opened: _Open) -> None:
         """End an element's role: write another line or a paragraph, or return to what is around a section."""
-        if opened.role == _VERBATIM:
-            self._verbatim -= 1
         if opened.heading and opened.role == _TITLE:
             self._flush_ids()
             self._builder.close_heading()
@@ -611,7 +593,8 @@ class XmlReader:
             kind = vocabulary.kind(targets[0], name)
             if _is_listed(name, attributes, vocabulary.citations):
                 kind = LinkKind.CITATION
-            related = self._zones or (self._skipping and _is_listed(name, attributes, vocabulary.see_also))
+            within = self._stack[-1].within
+            related = within & _RELATED or (within & _SKIPS and _is_listed(name, attributes, vocabulary.see_also))
             return targets, LinkKind.SEE_ALSO if related and kind is not LinkKind.EMBED else kind
         return [], LinkKind.HYPERLINK
 
@@ -620,7 +603,11 @@ class XmlReader:
         if name in self._vocabulary.man_pages and not targets and (page := _man_page(element)):
             targets = [f"name:{page}"]
         if not targets:
-            if self._zones and name in self._vocabulary.named_by and not any(each.linked for each in self._stack):
+            if (
+                opened.within & _RELATED
+                and name in self._vocabulary.named_by
+                and not any(each.linked for each in self._stack)
+            ):
                 self._name_link(opened, element)
             return
         if any(each.linked for each in self._stack[:-1]):
