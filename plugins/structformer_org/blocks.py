@@ -150,13 +150,15 @@ class Blocks:
             self._end_list()
         if line.lstrip()[0] in "#:\\-|%SDC" and (after := self._marked(number, end)):
             return after
-        lines = [line]
-        number += 1
-        while number < end and (line := self._lines[number]) and not self._interrupts(line):
-            lines.append(line)
-            number += 1
-        self._paragraph(lines)
-        return number
+        after = self._text_end(number + 1, end)
+        text = "\n".join(map(str.strip, self._lines[number:after]))
+        footnote = _FOOTNOTE.match(line)
+        self._gap()
+        with self._builder.marked(MarkKind.FIGURE if self._caption else None):
+            self._inline.write(text[footnote.end() :] if footnote else text)
+            self._write_caption()
+        self._gap()
+        return after
 
     def _marked(self, number: int, end: int) -> int:
         """Read an element that its first line names; returns the number of the line after it, 0 for a paragraph."""
@@ -203,29 +205,21 @@ class Blocks:
             self._warn(f"{self._lines[number].strip()[:60]} without an end: it ends before the next heading")
         return end
 
-    def _interrupts(self, line: str) -> bool:
-        """Whether a line ends the paragraph above it."""
-        first = line.lstrip()[0]
-        if first in "#:\\|" and any(
-            kind.fullmatch(line) for kind in (_BEGIN, _KEYWORD, _DRAWER, _FIXED, _COMMENT, _LATEX, _ROW)
-        ):
-            return True
-        if _ITEM.fullmatch(line) or (first == "[" and _FOOTNOTE.match(line)) or _RULE.fullmatch(line):
-            return True
-        return bool(self._lists) and _indent(line) <= self._lists[-1][0]
+    def _text_end(self, number: int, end: int) -> int:
+        """Return the number of the first line from one on with which a paragraph does not go on."""
+        while number < end and (line := self._lines[number]):
+            first = line.lstrip()[0]
+            kinds = (_BEGIN, _KEYWORD, _DRAWER, _FIXED, _COMMENT, _LATEX, _ROW) if first in "#:\\|" else ()
+            if any(kind.fullmatch(line) for kind in (*kinds, _ITEM, _RULE)) or (first == "[" and _FOOTNOTE.match(line)):
+                break
+            if self._lists and _indent(line) <= self._lists[-1][0]:
+                break
+            number += 1
+        return number
 
     def _gap(self) -> None:
         """End the block; within a list, the line."""
         (self._builder.line if self._lists else self._builder.paragraph)()
-
-    def _paragraph(self, lines: list[str]) -> None:
-        self._gap()
-        footnote = _FOOTNOTE.match(lines[0])
-        text = "\n".join(line.strip() for line in lines)
-        with self._builder.marked(MarkKind.FIGURE if self._caption else None):
-            self._inline.write(text[footnote.end() :] if footnote else text)
-            self._write_caption()
-        self._gap()
 
     def _write_caption(self) -> None:
         if self._caption:
@@ -259,14 +253,10 @@ class Blocks:
             builder.line()
             text = term[2] or ""
         builder.open_mark(MarkKind.ITEM if term is None else MarkKind.DEFINITION)
-        lines = [text] if text else []
-        number += 1
-        while number < end and lines and (line := self._lines[number]) and not self._interrupts(line):
-            lines.append(line)
-            number += 1
-        self._inline.write("\n".join(lines))
+        after = self._text_end(number + 1, end) if text else number + 1
+        self._inline.write("\n".join((text, *self._lines[number + 1 : after])))
         builder.line()
-        return number
+        return after
 
     def _end_list(self) -> None:
         self._builder.close_mark(self._lists.pop()[1])

@@ -68,7 +68,11 @@ class Inline:
         """Give an object to the builder; returns where it ends, 0 where it has no end."""
         builder, place = self._builder, found.end()
         if found["link"]:
-            return self._link(found, text, depth, dead)
+            end = place - 2 if found["more"] == "]" else _find(text, "]]", place, dead)
+            if end < 0:
+                return 0
+            self._write_link(found["link"], text[place:end], depth)
+            return end + 2
         if found["note"] is not None:
             return self._footnote(found, text, depth, dead)
         if found["cited"]:
@@ -89,25 +93,21 @@ class Inline:
         elif found["break"]:
             builder.line()
         elif found["entity"]:
-            name = found["entity"]
-            character = _ENTITIES.get(name) or html5.get(f"{name};")
-            builder.flow(character or found[0])
+            builder.flow(_ENTITIES.get(found["entity"]) or html5.get(f"{found['entity']};") or found[0])
         elif found["raised"]:
             builder.open_script(Script.RAISED if found[0][0] == "^" else Script.LOWERED)
             self.write(found["raised"], depth + 1)
             builder.close_script()
         elif found["formula"]:
-            return self._formula(text, place, _CLOSES[found["formula"]], dead)
+            close = _CLOSES[found["formula"]]
+            end = _find(text, close, place, dead)
+            if end < 0:
+                return 0
+            builder.marked_text(MarkKind.FORMULA_SPAN, text[place:end])
+            return end + len(close)
         elif found["dollar"] or found["mark"]:
             return self._marked(found, text, depth, dead)
         return place
-
-    def _formula(self, text: str, place: int, close: str, dead: set[tuple[str, int]]) -> int:
-        end = _find(text, close, place, dead)
-        if end < 0:
-            return 0
-        self._builder.marked_text(MarkKind.FORMULA_SPAN, text[place:end])
-        return end + len(close)
 
     def _marked(self, found: re.Match[str], text: str, depth: int, dead: set[tuple[str, int]]) -> int:
         """Emphasis, code and formulas, which go over one line end at most."""
@@ -162,14 +162,6 @@ class Inline:
             self._builder.flow(kept)
         is_closed = url != found["url"] and found.string[found.end() : found.end() + 1] == ">"
         return found.end() + 1 if is_closed else found.end() - len(url) + len(kept)
-
-    def _link(self, found: re.Match[str], text: str, depth: int, dead: set[tuple[str, int]]) -> int:
-        place = found.end()
-        end = place - 2 if found["more"] == "]" else _find(text, "]]", place, dead)
-        if end < 0:
-            return 0
-        self._write_link(found["link"], text[place:end], depth)
-        return end + 2
 
     def _write_link(self, written: str, text: str, depth: int) -> None:
         builder = self._builder
