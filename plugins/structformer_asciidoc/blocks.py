@@ -114,7 +114,7 @@ class Blocks:
 
     def _block(self, number: int, end: int) -> int:
         """Read the block that begins on a line; returns the number of the line after it."""
-        line = self._lines[number]
+        line, builder = self._lines[number], self._builder
         if not line.strip():
             self._blanks += 1
             return number + 1
@@ -131,13 +131,20 @@ class Blocks:
             return self._item(item, number, end)
         if self._lists and not self._is_attached and (line[0] not in " \t" or not blanks):
             self._end_lists()
-        after = self._heading_at(number)
-        if after:
+        if (heading := self._heading_at(number)) is not None:
+            level, title, after = heading
+            if not self._depth:
+                self._heading(level, title)
+                return after
+            builder.line()  # within a block it is a line of its text
+            self._inline.write(title)
+            builder.line()
+            self._element = Element()
             return after
         is_in_item, self._is_attached = self._is_attached, False
         element, self._element = self._element, Element()
         if line in _BREAKS:
-            self._builder.paragraph()
+            builder.paragraph()
             return number + 1
         if _DELIMITER.fullmatch(line):
             return self._delimited(number, end, element)
@@ -167,8 +174,8 @@ class Blocks:
 
     # Headings
 
-    def _heading_at(self, number: int) -> int:
-        """Read the heading that begins on a line; returns the number of the line after it, 0 where there is none."""
+    def _heading_at(self, number: int) -> tuple[int, str, int] | None:
+        """Return the level and the title of the heading that begins on a line, and the number of the line after it."""
         line = self._lines[number]
         heading = _HEADING.fullmatch(line)
         if heading is not None:
@@ -177,22 +184,8 @@ class Blocks:
         elif self._is_underlined(number):
             level, title, after = _UNDERLINES[self._lines[number + 1][0]], line.strip(), number + 2
         else:
-            return 0
-        if self._depth:  # within a block it is a line of its text
-            self._builder.line()
-            self._inline.write(title)
-            self._builder.line()
-            self._element = Element()
-            return after
-        self._heading(min(max(level + self._attributes.level_offset, 1), 9), title)
-        return after
-
-    def _level_at(self, number: int) -> int:
-        """Return the level of the heading that a line begins, a low one for any other line and a script's comment."""
-        line, low = self._lines[number], 9999
-        heading = _HEADING.fullmatch(line) if line.startswith("=") else None
-        underlined = _UNDERLINES[self._lines[number + 1][0]] if self._is_underlined(number) else low
-        return (len(heading[1]) if heading is not None else underlined) + self._attributes.level_offset
+            return None
+        return min(max(level + self._attributes.level_offset, 1), 9), title, after
 
     def _is_underlined(self, number: int) -> bool:
         line, below = (*self._lines[number : number + 2], "")[:2]
@@ -235,7 +228,11 @@ class Blocks:
         marker = item["colons"] if is_term else item["bullet"] or item["dots"] or next(filter(item.group, numbered))
         place = next((place for place, (other, _) in enumerate(self._lists) if other == marker), -1)
         if place < 0:
-            self._open_list(marker, item)
+            start = "" if is_term or item["bullet"] else self._element.named.get("start") or item["number"] or "1"
+            (builder.line if self._lists else builder.paragraph)()
+            self._block_title(self._element)
+            self._lists.append((marker, MarkKind.DEFINITIONS if is_term else MarkKind.LIST))
+            builder.open_mark(self._lists[-1][1], start)
         else:
             while len(self._lists) > place + 1:
                 self._end_list()
@@ -261,15 +258,6 @@ class Blocks:
         builder.line()
         return after
 
-    def _open_list(self, marker: str, item: re.Match[str]) -> None:
-        is_term = item.re is _TERM
-        kind = MarkKind.DEFINITIONS if is_term else MarkKind.LIST
-        start = "" if is_term or item["bullet"] else self._element.named.get("start") or item["number"] or "1"
-        (self._builder.line if self._lists else self._builder.paragraph)()
-        self._block_title(self._element)
-        self._builder.open_mark(kind, start)
-        self._lists.append((marker, kind))
-
     def _end_list(self) -> None:
         self._builder.close_mark(self._lists.pop()[1])
         self._builder.line()
@@ -285,18 +273,17 @@ class Blocks:
     def _gathered(self, number: int, end: int) -> tuple[list[str], int]:
         """Return the lines of a paragraph from one on, and the number of the line after them."""
         lines: list[str] = []
-        while number < end and (line := self._lines[number]).strip() and not self._interrupts(line):
+        while number < end and (line := self._lines[number]).strip():
+            is_item = self._lists and (line == "+" or self._item_of(line) is not None)
+            is_list = line[0] == "[" and (_ELEMENT.fullmatch(line) or _IDS.fullmatch(line))
+            is_delimiter = line[0] in "-.=*_+/`|,:!" and _DELIMITER.fullmatch(line)
+            # The preprocessor sets levels right below an included file.
+            if line.startswith(":leveloffset:") or is_item or is_list or is_delimiter:
+                break
             if not line.startswith("//"):
                 lines.append(line)
             number += 1
         return lines, number
-
-    def _interrupts(self, line: str) -> bool:
-        """Whether a line ends the paragraph above it. The preprocessor sets levels right below an included file."""
-        is_item = self._lists and (line == "+" or self._item_of(line) is not None)
-        is_list = line[0] == "[" and (_ELEMENT.fullmatch(line) or _IDS.fullmatch(line))
-        is_delimiter = line[0] in "-.=*_+/`|,:!" and _DELIMITER.fullmatch(line)
-        return bool(line.startswith(":leveloffset:") or is_item or is_list or is_delimiter)
 
     def _literal(self, number: int, end: int, element: Element) -> int:
         """Read an indented paragraph, its lines as they stand."""
@@ -344,8 +331,9 @@ class Blocks:
             close = numbers[place]
         else:
             self._warn(f"{delimiter[:20]} without an end: it ends before the next heading")
-            below = range(number + 1, number + 1 if self._depth else end)
-            close = next((each for each in below if self._level_at(each) <= self._level), end)
+            below = range(number + 1, number + 1 if self._depth else end)  # where "#" begins a script's comment
+            headings = ((at, self._heading_at(at)) for at in below if self._lines[at][:1] != "#")
+            close = next((at for at, heading in headings if heading and heading[0] <= self._level), end)
         sign, style = delimiter[0], element.style
         if sign == "/" or style == "comment":
             pass
@@ -359,20 +347,15 @@ class Blocks:
             self._verbatim(self._lines[number + 1 : close], element)
         elif style == "verse":
             self._styled(self._lines[number + 1 : close] or [""], element)
-        else:
-            self._compound(number + 1, close, sign, element)
+        else:  # a block of blocks: an example, a quotation, a sidebar, a note
+            is_note, is_quote = style in _ADMONITIONS or sign == "*", sign == "_" or style == "quote"
+            kind = MarkKind.NOTE if is_note else MarkKind.QUOTE if is_quote else None
+            self._builder.paragraph()
+            self._add_anchors(element)
+            with self._marked(kind, style.lower() if style in _ADMONITIONS else "sidebar" * is_note, element):
+                self._nested(number + 1, close)
+            self._builder.paragraph()
         return close + is_ended
-
-    def _compound(self, start: int, end: int, sign: str, element: Element) -> None:
-        """A block of blocks: an example, a quotation, a sidebar, a note."""
-        style, is_quote = element.style, sign == "_" or element.style == "quote"
-        kind = MarkKind.NOTE if style in _ADMONITIONS or sign == "*" else MarkKind.QUOTE if is_quote else None
-        detail = "" if kind is not MarkKind.NOTE else style.lower() if style in _ADMONITIONS else "sidebar"
-        self._builder.paragraph()
-        self._add_anchors(element)
-        with self._marked(kind, detail, element):
-            self._nested(start, end)
-        self._builder.paragraph()
 
     def _nested(self, start: int, end: int) -> None:
         if self._depth >= _DEEPEST:

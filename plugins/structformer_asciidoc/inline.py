@@ -131,7 +131,7 @@ class Inline:
         mark, place = found["wide"] or found["mark"], found.end()
         if mark == "'" and not self.has_compat_marks:
             return 0
-        end = _find(text, mark, place, dead) if found["wide"] else _find_end(text, mark, place, dead)
+        end = _find(text, mark, place, dead)
         if end <= place:
             return 0
         if (roles := found["roles"] or found["role"]) and "#" in roles:
@@ -260,7 +260,13 @@ def _shown(text: str) -> str:
 
 def _find(text: str, end: str, place: int, dead: set[str]) -> int:
     """Return where a mark's end is, none within brackets that are escaped; -1 where there is none."""
-    at = -1 if end in dead else text.find(end, place)
+    if end in dead:
+        return -1
+    if end in _ENDS:  # a mark that ends only before what is no word
+        closing = _ENDS[end].search(text, place)
+        at = closing.start() if closing is not None else -1
+    else:
+        at = text.find(end, place)
     while end == "]" and at > 0 and text[at - 1] == "\\":
         at = text.find(end, at + 1)
     if at < 0:
@@ -280,11 +286,3 @@ def _balanced(text: str, place: int, dead: set[str]) -> int:
             return bracket.start()
     dead.add("balanced")
     return -1
-
-
-def _find_end(text: str, mark: str, place: int, dead: set[str]) -> int:
-    key = f"end of {mark}"
-    closing = None if key in dead else _ENDS[mark].search(text, place)
-    if closing is None:
-        dead.add(key)
-    return -1 if closing is None else closing.start()
