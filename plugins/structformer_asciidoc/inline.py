@@ -92,40 +92,39 @@ class Inline:
         builder, place = self._builder, found.end()
         if found["break"]:
             builder.line()
-            return place
-        if found["biblio"] or found["anchor"]:
+        elif found["biblio"] or found["anchor"]:
             builder.add_anchor(id := found["biblio"] or found["anchor"])
             shown = f"[{found['label'] or id}]" if found["biblio"] else found["reftext"]
             if shown:
                 self.texts.setdefault(id, shown.strip())
             if found["biblio"]:
                 builder.text(shown)
-            return place
-        if found["xref"] is not None:
+        elif found["xref"] is not None:
             end = _find(text, ">>", place, dead)
             if end >= 0:
                 target, _, shown = text[place:end].partition(",")
                 self._reference(target.strip(), shown.strip(), depth)
             return end + 2 if end >= 0 else 0
-        if found["url"]:
+        elif found["url"]:
             return self._url(found, text, depth, dead)
-        if found["macro"]:
+        elif found["macro"]:
             is_nested = found["macro"] == "footnote" or text.startswith(("+", "`+"), place)
             end = _balanced(text, place, dead) if is_nested else _find(text, "]", place, dead)
             is_read = end >= 0 and self._macro(found["macro"], found["target"], text[place:end], depth, is_code)
             return end + 1 if is_read else 0
-        if found["small"]:
+        elif found["small"]:
             builder.open_script(Script.RAISED if found["small"] == "^" else Script.LOWERED)
             self._flow(found["raised"], is_code)
             builder.close_script()
-            return place
-        if sign := found["passed"] or found["term"]:
+        elif sign := found["passed"] or found["term"]:
             end = _find(text, sign.replace("(", ")"), place, dead)
             writers: dict[str, Callable[[str], object]] = {"$$": builder.flow, "+++": self.html}
             if end >= 0 and sign != "(((":
                 writers.get(sign, partial(self._write, depth=depth + 1))(text[place:end])
             return end + len(sign) if end >= 0 else 0
-        return self._quoted(found, text, depth, dead)
+        else:
+            return self._quoted(found, text, depth, dead)
+        return place
 
     def _quoted(self, found: re.Match[str], text: str, depth: int, dead: set[str]) -> int:
         mark, place = found["wide"] or found["mark"], found.end()
