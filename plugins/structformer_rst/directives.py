@@ -2,7 +2,6 @@
 
 import re
 import textwrap
-from collections.abc import Iterator
 from copy import copy
 from functools import cache, partial
 from types import FunctionType
@@ -20,12 +19,12 @@ from structformer.document import MarkKind
 from structformer.formats import decode, is_external
 
 from structformer_rst import objects, unnamed
-from structformer_rst.glossary import Glossary, term_anchor
 from structformer_rst.including import NAMED, code_lines, is_option, opened, options_of, without_options
 
 _ENTRY = re.compile(r"(?:(.+?)\s*<([^<>]+)>|([^:\s].*))")
 _REFERENCES = frozenset("ref doc numref any term download eq".split())
 _FORMULA = "equation-"  # begins the place of one
+TERM = "term-"  # the same, of a glossary
 _PATHS = frozenset({"doc", "download"})
 _TITLED = frozenset("ref doc numref".split())  # those that show the title of what they point to
 # Directives whose content is not reStructuredText.
@@ -67,6 +66,11 @@ _ACCESS_KEY = re.compile(r"&(&|(?=\S))")
 ROLE_MARKS = {"guilabel": MarkKind.STRONG, "menuselection": MarkKind.STRONG, "dfn": MarkKind.EMPHASIS}
 
 
+def _term_anchor(term: str) -> str:
+    """Return the place of a glossary's term."""
+    return TERM + objects.NOT_IN_ID.sub("-", term).strip("-")
+
+
 def _role(
     name: str, rawtext: str, text: str, lineno: int, inliner: Any, options: Any = None, content: Any = None
 ) -> tuple[list[Any], list[Any]]:
@@ -82,7 +86,7 @@ def _role(
         if objects.OF_OTHERS.match(target):
             anchor = f"//{target}" if kind == "doc" else anchor
         elif kind == "term":
-            anchor = term_anchor(target)
+            anchor = _term_anchor(target)
         if kind == "numref" and named:
             shown = "" if "{name}" in shown else objects.NUMBER_PLACE.sub("", shown).strip()
         reference = nodes.reference(rawtext, shown, refuri=anchor if kind in _PATHS else f"#{anchor}")
@@ -141,7 +145,8 @@ class _Block(Directive):  # type: ignore[misc]
         self.add_name(block)
         if self.name in _CODE:
             return self._code(block, argument, body)
-        target = self._target(argument)
+        target = argument if self.name in _BUTTONS else self.options.get("link", "") if self.name in _CARDS else ""
+        link_kind = self.options.get(*(("ref-type", "any") if self.name == "button-ref" else ("link-type", "url")))
         if kind in _BUTTONS:
             argument, body = " ".join(body) or argument, []
         for place, line in enumerate(self.content if kind in _CARDS else ()):
@@ -156,8 +161,9 @@ class _Block(Directive):  # type: ignore[misc]
                 block += nodes.line_block("", *(nodes.line("", signature) for signature in signatures))
             elif argument and kind not in _SILENT | objects.SCOPES:
                 inline, _ = self.state.inline_text(argument, self.lineno)
-                if target:
-                    inline = [nodes.reference("", "", *inline, refuri=target)]
+                if target:  # of a button or a card
+                    address = f"#{target}" if link_kind in ("any", "ref") else target
+                    inline = [nodes.reference("", "", *inline, refuri=address)]
                 block += nodes.paragraph("", "", *inline)
             if body and kind in _HOLD_SECTIONS:
                 return self._with_sections(block, skipped)
@@ -179,31 +185,23 @@ class _Block(Directive):  # type: ignore[misc]
             own = memo.title_styles
         finally:
             memo.title_styles, memo.section_level = styles, level
-        above = list(self._sections_around()) if own and own[0] in styles else []
+        above: list[Any] = []
+        node = self.state.parent if own and own[0] in styles else None
+        while node is not None:
+            above += [node] * isinstance(node, nodes.section)
+            node = node.parent
         place = len(above) - 1 - styles.index(own[0]) if above else -1  # of the section that holds those of this level
         if place < 0:
             return [block]
         (above[place].parent or above[place]).append(block)
         return []
 
-    def _sections_around(self) -> Iterator[Any]:
-        node = self.state.parent
-        while node is not None:
-            if isinstance(node, nodes.section):
-                yield node
-            node = node.parent
-
-    def _target(self, argument: str) -> str:
-        """Return where a button or a card leads."""
-        target = argument if self.name in _BUTTONS else self.options.get("link", "") if self.name in _CARDS else ""
-        kind = self.options.get(*(("ref-type", "any") if self.name == "button-ref" else ("link-type", "url")))
-        return f"#{target}" if target and kind in ("any", "ref") else target
-
     def _code(self, block: Any, argument: str, lines: list[str]) -> list[Any]:
-        if self.name == "literalinclude" and argument and (shown := self._shown_file(argument)):
-            lines = shown
-        elif self.name == "literalinclude" and argument:
-            block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
+        if self.name == "literalinclude" and argument:
+            if (text := _included_text(self, argument)) is None:
+                block += nodes.paragraph("", "", nodes.reference("", argument, refuri=argument))
+            else:
+                lines = textwrap.dedent("\n".join(code_lines(text, self.options))).strip("\n").split("\n")
         if caption := self.options.get("caption"):
             inline, _ = self.state.inline_text(caption, self.lineno)
             block += nodes.caption("", "", *inline)
@@ -211,12 +209,6 @@ class _Block(Directive):  # type: ignore[misc]
         language = self.options.get("language", language)
         code = nodes.literal_block("", "\n".join(lines), classes=["code", *language.split()[:1]])
         return [block, code] if lines else [block] * bool(len(block) or block["ids"])
-
-    def _shown_file(self, path: str) -> list[str]:
-        """Return the lines of a file that is shown as code; none of one that is not in the ingested folder."""
-        if (text := _included_text(self, path)) is None:
-            return []
-        return textwrap.dedent("\n".join(code_lines(text, self.options))).strip("\n").split("\n")
 
 
 class _Class(_Block):
@@ -310,11 +302,59 @@ class _DefaultRole(Directive):  # type: ignore[misc]
         return []
 
 
+class _Glossary(Directive):  # type: ignore[misc]
+    """A glossary: terms at the margin, several for one definition too, and their definitions indented."""
+
+    has_content = True
+
+    def run(self) -> list[Any]:
+        listed = nodes.definition_list()
+        item: Any = None
+        place = len(self.content) - len(without_options(self.content))
+        while place < len(self.content):
+            line = self.content[place]
+            if not line.strip():
+                place += 1
+            elif line.startswith(".. "):
+                place = self._end_of_indented(place + 1)
+            else:
+                is_term = not line[0].isspace()
+                if item is None or (is_term and isinstance(item.children[-1], nodes.definition)):
+                    item = nodes.definition_list_item()
+                    listed += item
+                end = place + 1 if is_term else self._end_of_indented(place)
+                item += self._term(place) if is_term else self._definition(place, end)
+                place = end
+        return [listed] if len(listed) else []
+
+    def _end_of_indented(self, place: int) -> int:
+        while place < len(self.content) and (not self.content[place].strip() or self.content[place][0].isspace()):
+            place += 1
+        return place
+
+    def _definition(self, start: int, end: int) -> Any:
+        lines = self.content[start:end]
+        lines.disconnect()
+        lines.trim_left(min(len(line) - len(line.lstrip()) for line in lines if line.strip()))
+        definition = nodes.definition()
+        self.state.nested_parse(lines, self.content_offset + start, definition)
+        return definition
+
+    def _term(self, place: int) -> Any:
+        inline, _ = self.state.inline_text(self.content[place].partition(" : ")[0].strip(), self.lineno + place)
+        shown = nodes.term("", "", *inline)
+        anchor = _term_anchor(shown.astext())
+        # Case and underscores do not matter to `:term:`.
+        names = dict.fromkeys((anchor, anchor.lower().replace("_", "-")))
+        shown.insert(0, nodes.target("", "", ids=list(names)))
+        return shown
+
+
 _OWN_DIRECTIVES = {
     **dict.fromkeys(("seealso", *_CODE - {"doctest"}), _Block),  # docutils' own demand options that these don't have
     "toctree": _Contents,
     "autosummary": _Summary,
-    "glossary": Glossary,
+    "glossary": _Glossary,
     "class": _Class,
     "math": _Math,
     "csv-table": _CsvTable,

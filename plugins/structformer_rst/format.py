@@ -21,8 +21,7 @@ from structformer.formats import (
 )
 
 from structformer_rst import objects, unnamed
-from structformer_rst.directives import NOTES, ROLE_MARKS, PageParser
-from structformer_rst.glossary import is_term
+from structformer_rst.directives import NOTES, ROLE_MARKS, TERM, PageParser
 from structformer_rst.including import MAX_INCLUDED, included_whole, is_listed, with_includes
 from structformer_rst.site_text import default_role, with_site_text
 
@@ -109,9 +108,9 @@ class RstFormat:
         builder, around = TreeBuilder(), objects.Objects()
         tree = read_into(builder, text, source, around)
         document = builder.finish(Source(source.path, self.name))
-        _name_references(document, tree)
-        _label(document, tree)
-        terms = (f"label:{normalize(a)}" for section in document.sections() for a in section.anchors if is_term(a))
+        _settle(document, tree)
+        anchors = (anchor for section in document.sections() for anchor in section.anchors)
+        terms = (f"label:{normalize(anchor)}" for anchor in anchors if anchor.startswith(TERM))
         described = (f"object:{name}" for name in around.ids)
         document.names = tuple(dict.fromkeys((*path_names(source.path), *labels(tree), *terms, *described)))
         yield document
@@ -158,8 +157,20 @@ def labels(tree: nodes.document) -> Iterator[str]:
             yield f"{'label' if tree.nametypes[name] else 'title'}:{normalize(name)}"
 
 
-def _label(document: Document, tree: nodes.document) -> None:
-    """Let labels that docutils makes no id of, as those in Chinese, be anchors too."""
+def _settle(document: Document, tree: Any) -> None:
+    """Give references without text the title of what they point to, or the words of a label elsewhere, and let labels
+    that docutils makes no id of, as those in Chinese, be anchors too.
+    """
+    titles = unnamed.titles_by_label(tree)
+
+    def named(label: str, _: bool) -> str:
+        place = str(tree.nameids.get(nodes.fully_normalize_name(label)) or nodes.make_id(label))
+        return titles.get(place) or unnamed.words(label.rpartition(":")[2].strip() or label)
+
+    is_by_heading = document.title == document.root.title
+    name_references(document, named)
+    if is_by_heading:
+        document.title = document.root.title
     labels: dict[str, list[str]] = {}
     for name, place in tree.nameids.items():
         if place and nodes.make_id(name) != place:
@@ -168,54 +179,31 @@ def _label(document: Document, tree: nodes.document) -> None:
         section.anchors += tuple(name for anchor in section.anchors for name in labels.get(anchor, ()))
 
 
-def _name_references(document: Document, tree: Any) -> None:
-    """Give references without text the title of what they point to, or the words of a label elsewhere."""
-    titles = unnamed.titles_by_label(tree)
-
-    def place(label: str) -> str:
-        return str(tree.nameids.get(nodes.fully_normalize_name(label)) or nodes.make_id(label))
-
-    is_by_heading = document.title == document.root.title
-    name_references(document, lambda label, _: titles.get(place(label)) or unnamed.words_of_label(label))
-    if is_by_heading:
-        document.title = document.root.title
-
-
-def _mark(node: Any) -> MarkKind | None:
-    """Return a node's kind of mark, None if it has none."""
+def _mark(node: Any) -> tuple[MarkKind | None, str]:
+    """Return a node's kind of mark, None if it has none, and its detail."""
+    kind, detail = _MARKS.get(type(node)), ""
     if isinstance(node, nodes.title):
         around = type(node.parent)
-        return MarkKind.CAPTION if around is nodes.table else MarkKind.TITLE if around in _MARKS else None
-    if isinstance(node, nodes.container):
-        return MarkKind.NOTE if _note_kind(node) else None
-    if isinstance(node, nodes.literal):
-        named = (ROLE_MARKS[name] for name in node.get("classes", ()) if name in ROLE_MARKS)
-        return next(named, MarkKind.CODE_SPAN)
-    return _MARKS.get(type(node))
-
-
-def _detail(node: Any) -> str:
-    if isinstance(node, nodes.enumerated_list):
-        return str(node.get("start", 1))
-    if isinstance(node, nodes.row):
-        return "header" if isinstance(node.parent, nodes.thead) else ""
-    if isinstance(node, nodes.doctest_block):
-        return "python"
-    if isinstance(node, nodes.literal_block):
+        kind = MarkKind.CAPTION if around is nodes.table else MarkKind.TITLE if around in _MARKS else None
+    elif isinstance(node, nodes.container):  # of a directive, by its name without the domain's: prf:theorem
+        names = (name.rpartition(":")[2] for name in node.get("classes", ()))
+        detail = next((name for name in names if name in NOTES), "")
+        kind = MarkKind.NOTE if detail else None
+    elif isinstance(node, nodes.literal):
+        kind = next((ROLE_MARKS[name] for name in node.get("classes", ()) if name in ROLE_MARKS), kind)
+    elif isinstance(node, nodes.enumerated_list):
+        detail = str(node.get("start", 1))
+    elif isinstance(node, nodes.row):
+        detail = "header" if isinstance(node.parent, nodes.thead) else ""
+    elif isinstance(node, nodes.doctest_block):
+        detail = "python"
+    elif isinstance(node, nodes.literal_block):
         classes = node.get("classes", ())
-        named = classes[1].lower() if len(classes) > 1 and classes[0] == "code" else ""
-        return "" if named in _NO_LANGUAGES else named
-    if isinstance(node, nodes.container):
-        return _note_kind(node)
-    if isinstance(node, nodes.Admonition | nodes.topic | nodes.sidebar) and not isinstance(node, nodes.admonition):
-        return str(node.tagname)
-    return ""
-
-
-def _note_kind(container: Any) -> str:
-    """Return the kind of note that a directive makes, by its name without the domain's: prf:theorem."""
-    kinds = (name.rpartition(":")[2] for name in container.get("classes", ()))
-    return next((kind for kind in kinds if kind in NOTES), "")
+        detail = classes[1].lower() if len(classes) > 1 and classes[0] == "code" else ""
+        detail = "" if detail in _NO_LANGUAGES else detail
+    elif isinstance(node, nodes.Admonition | nodes.topic | nodes.sidebar) and not isinstance(node, nodes.admonition):
+        detail = str(node.tagname)
+    return kind, detail
 
 
 class _Reader:
@@ -241,8 +229,7 @@ class _Reader:
             return  # the page's own sections, listed
         if isinstance(node, nodes.field) and not depth and _FILE_FIELDS.fullmatch(node[0].astext()):
             return
-        mark = _mark(node)
-        with self._builder.marked(mark, _detail(node) if mark is not None else ""):
+        with self._builder.marked(*_mark(node)):
             self._content(node, depth)
 
     def _content(self, node: Any, depth: int) -> None:
@@ -308,13 +295,6 @@ class _Reader:
             if node.parent.index(node):
                 builder.line()
             self._children(node, depth)
-        elif isinstance(node, nodes.container) and "seealso" in node.get("classes", ()):
-            self._related += 1
-            builder.paragraph()
-            builder.marked_text(MarkKind.TITLE, "See also:")
-            self._children(node, depth)
-            builder.paragraph()
-            self._related -= 1
         elif isinstance(node, nodes.option_group):
             self._flush()
             builder.line()
@@ -326,9 +306,14 @@ class _Reader:
             if script:
                 builder.close_script()
         else:
+            is_related = isinstance(node, nodes.container) and "seealso" in node.get("classes", ())
+            self._related += is_related
             builder.paragraph()
+            if is_related:
+                builder.marked_text(MarkKind.TITLE, "See also:")
             self._children(node, depth)
             builder.paragraph()
+            self._related -= is_related
 
     def _reference(self, node: Any, depth: int) -> None:
         builder = self._builder

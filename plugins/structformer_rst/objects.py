@@ -93,7 +93,10 @@ class Objects:
             options = (_OPTION.match(part.strip()) for part in signature.split(", "))
             return [f"option:{self.program} {option[0]}".replace(": ", ":") for option in options if option]
         if kind in _DESCRIBE_CODE:
-            name = _qualified(described(signature), self.scope(directive), self.around)
+            name, scope = described(signature), self.scope(directive)
+            if name and scope and not name.startswith(f"{scope}."):
+                own = self.around[-1].rpartition(".")[2] + "." if self.around else "."
+                name = f"{scope}.{name.removeprefix(own)}"
             return [f"code:{name}"] if name else []
         word = _WORD.fullmatch(signature)
         return [f"{kind}:{word[1]}"] if word and kind not in _DESCRIBE_NOTHING else []
@@ -101,13 +104,6 @@ class Objects:
     def place(self, target: str) -> str:
         """Return a target's place in this document, "#" and its id; "" where it is described elsewhere."""
         return next((f"#{self.ids[name]}" for name in _names(target) if name in self.ids), "")
-
-
-def _qualified(name: str, scope: str, around: Sequence[str]) -> str:
-    if not name or not scope or name.startswith(f"{scope}."):
-        return name
-    own = around[-1].rpartition(".")[2] + "." if around else "."
-    return f"{scope}.{name.removeprefix(own)}"
 
 
 def _place(name: str) -> str:

@@ -57,19 +57,15 @@ def title_of_page(target: str, source: SourceFile) -> str:
     return ""
 
 
-def words_of_label(label: str) -> str:
-    """Return the text to show for a label whose title is in another file: the words of its last part."""
-    return _words(label.rpartition(":")[2].strip() or label)
-
-
 def words_of_path(path: str, source: str) -> str:
     """Return the text for a page titled in another file: the words of its name, or of an index page's folder."""
     whole = join("" if path.startswith("/") else source.rpartition("/")[0], path.lstrip("/")) or path
     folder, _, name = without_suffix(whole).rpartition("/")
     if name.lower() in INDEX_STEMS and (above := folder.rpartition("/")[2]).strip("."):
         name = above
-    return _words(name) or path
+    return words(name) or path
 
 
-def _words(name: str) -> str:
+def words(name: str) -> str:
+    """Return the words of a name, for what has its title in another file."""
     return _BREAKS.sub(" ", name).strip() or name
