@@ -71,16 +71,13 @@ def note_kind(name: str, options: Mapping[str, str]) -> tuple[str, bool]:
     return next((word for word in options.get("class", "").split() if word in _NOTES), "note"), True
 
 
-def with_version(name: str, argument: str, content: str) -> str:
-    """Return a version's note as it is printed: "Added in version 1.2: ...", in Markdown."""
+def printed(name: str, argument: str, content: str) -> tuple[str, str]:
+    """Return a directive's argument and content as they are printed: of a version, "Added in version 1.2: ..."."""
+    if name not in VERSIONS:
+        return argument, _CARD_RULE.sub("", content) if name.endswith("card") else content
     version, _, more = argument.partition(" ")
     note = f"{more.strip()}\n\n{content}".strip() if more.strip() else content.strip("\n")
-    return f"{VERSIONS[name]} {version}" + (f":\n{note}" if note else ".")
-
-
-def without_rules(name: str, content: str) -> str:
-    """Return a card's content without the lines between its head, body and foot."""
-    return _CARD_RULE.sub("", content) if name.endswith("card") else content
+    return "", f"{VERSIONS[name]} {version}" + (f":\n{note}" if note else ".")
 
 
 def glossary(content: str) -> Iterator[tuple[list[str], str]]:

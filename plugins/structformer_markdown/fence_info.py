@@ -27,7 +27,7 @@ _SITE_COMMENT = re.compile(
     rf"|{_OPENS}\[!code [^\[\]\n]*\]{_CLOSES}$",
     re.MULTILINE,
 )
-_HIDDEN_LINE = re.compile(r"^([ \t]*)#(?: |(#)|$)", re.MULTILINE)
+HIDDEN_LINE = re.compile(r"^([ \t]*)#(?: |(#)|$)", re.MULTILINE)  # begins so, in Rust, at the reader's wish
 _CALLED_OTHERWISE = {"ipython": "python", "ipython3": "python", "graphviz": "dot"}
 # Words that name no language either: the options of Rust's documentation.
 _NO_LANGUAGE = NO_LANGUAGES | frozenset("ignore no_run should_panic compile_fail notrust".split())
@@ -36,29 +36,20 @@ _NO_LANGUAGE = NO_LANGUAGES | frozenset("ignore no_run should_panic compile_fail
 def fence_mark(info: str, *, extended: bool) -> tuple[MarkKind, str]:
     """Return the block's kind and its detail. extended: as GitHub, Pandoc and MyST have it, not CommonMark alone."""
     info = info.strip()
-    if not info:
-        return MarkKind.CODE, ""
-    if extended:
-        if info.startswith("{"):
-            if (raw := _RAW.match(info)) is not None:
-                return MarkKind.RAW, raw[1].lower()
-            if (found := DIRECTIVE.match(info)) is not None and found[1] in CODE_DIRECTIVES:
-                kind = {"math": MarkKind.FORMULA, "raw": MarkKind.RAW}.get(found[1], MarkKind.CODE)
-                named = "" if found[1] in _WITHOUT_LANGUAGE else found[2] if found[1] in _WITH_LANGUAGE else found[1]
-                return kind, language(named)
-        elif info.split(None, 1)[0] == "math":
-            return MarkKind.FORMULA, ""
+    if extended and (raw := _RAW.match(info)) is not None:
+        return MarkKind.RAW, raw[1].lower()
+    if extended and (found := DIRECTIVE.match(info)) is not None and found[1] in CODE_DIRECTIVES:
+        kind = {"math": MarkKind.FORMULA, "raw": MarkKind.RAW}.get(found[1], MarkKind.CODE)
+        named = "" if found[1] in _WITHOUT_LANGUAGE else found[2] if found[1] in _WITH_LANGUAGE else found[1]
+        return kind, language(named)
+    if extended and info.split(None, 1)[:1] == ["math"]:
+        return MarkKind.FORMULA, ""
     return MarkKind.CODE, language(info)
 
 
 def shown_code(code: str) -> str:
     """Return code as its site shows it: without the comments that highlight lines."""
     return _SITE_COMMENT.sub("", code) if "highlight-" in code or "[!code " in code else code
-
-
-def whole_example(code: str) -> str:
-    """Rust as it is compiled: with the lines that a page shows at the reader's wish, which begin with "#"."""
-    return _HIDDEN_LINE.sub(r"\1\2", code)
 
 
 def language(info: str) -> str:

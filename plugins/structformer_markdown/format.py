@@ -37,25 +37,14 @@ from structformer_markdown.dialects import chosen_names, liquid, pandoc, plain_m
 from structformer_markdown.dialects.containers import UNENDED, Container
 from structformer_markdown.dialects.page import SYNTAXES
 from structformer_markdown.dialects.shown import SPOKEN
-from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, fence_mark, shown_code, whole_example
+from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, HIDDEN_LINE, fence_mark, shown_code
 from structformer_markdown.front_matter import home_page, shown, split_front_matter
 from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
-from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, may_hold_links, names_in, spans
+from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, names_in, spans
 from structformer_markdown.raw_html import RawHtml
 from structformer_markdown.tables import LOOSE
-from structformer_rst import (
-    ICON,
-    NUMBER_PLACE,
-    SCOPES,
-    SIGNED,
-    VERSIONS,
-    Objects,
-    is_object,
-    last_part,
-    object_names,
-    target_of,
-)
+from structformer_rst import ICON, NUMBER_PLACE, SCOPES, SIGNED, Objects, is_object, last_part, object_names, target_of
 from structformer_sites import published_paths, settings_above
 
 _TITLE_BLOCK = re.compile(r"(?:%[^\n]*(?:\n[ \t]+\S[^\n]*)*(?:\n|\Z)){1,3}")
@@ -100,8 +89,6 @@ _PARTS = {  # by markdown-it's names for them
     "table": MarkKind.TABLE,
     "alert_title": MarkKind.TITLE,
 }
-_PART_OPENS = {f"{name}_open": kind for name, kind in _PARTS.items()}
-_PART_CLOSES = {f"{name}_close": kind for name, kind in _PARTS.items()}
 _NAMED_PARTS = ("link_close", "code_inline", "image", "em_close", "strong_close")  # behind which attributes may stand
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
 _BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
@@ -187,7 +174,12 @@ class MarkdownFormat:
             reader.read(parse(body, env))
         for opened in dict.fromkeys(env.get(UNENDED, ())):
             source.warn(f"{opened} without an end: it ends before the next heading")
-        _report_depth(source, env.get("too_deep", []), reader.lines_before)
+        if places := env.get("too_deep"):
+            line, lines = places[0][0] + reader.lines_before, sum(count for _, count in places)
+            source.warn(
+                f"line {line}: nested over {MAX_NESTING} levels deep; {lines} line{'s' * (lines > 1)} "
+                "from there kept as plain paragraphs"
+            )
         title = (shown(metadata.get("title")) or next(iter(home_page(metadata)), "")).strip()
         title = _unmarked(title) if title.count("`") > 1 else title
         document = builder.finish(
@@ -199,8 +191,10 @@ class MarkdownFormat:
             metadata=metadata,
             promote=True,  # the title of the front matter and the heading name the same page, in whatever words
         )
-        if not title and not strict and _is_chapter(document, source):
-            promote_to_root(document.root, document.root.children[0])
+        first, *others = document.root.children or [document.root]
+        is_headed = not (title or strict or others or document.root.text) and first.level > 1
+        if is_headed and settings_above(source, "chapters") is not None:  # of a book, with a heading of any level
+            promote_to_root(document.root, first)
             document.title = document.root.title
         if reader.has_unnamed:
             here = {anchor for section in document.sections() for anchor in section.anchors}
@@ -230,8 +224,9 @@ class MarkdownFormat:
             yield from object_names(link.target)
             return
         page, fragment = split_fragment(link.target)
+        anchor = f"#{normalize(fragment)}" if fragment else ""
         if page.startswith("/") and (top := normalize(page).strip("/")) and "/" not in top:
-            yield f"/{top}" + (f"#{normalize(fragment)}" if fragment else "")
+            yield f"/{top}{anchor}"
         yield from link_names(document.id, document.source.path, link.target)
         label = normalize(page or fragment)
         if label and not (page and (fragment or is_external(link.target))):  # or a rule of a specification
@@ -245,7 +240,6 @@ class MarkdownFormat:
                 name = ".".join(parts[:count])
                 yield f"{_label_name(name)}#{name}"
         if page and not is_external(link.target):
-            anchor = f"#{normalize(fragment)}" if fragment else ""
             if "/" not in page:
                 yield from (name + anchor for name in _names_below(document.source.path, page))
             # From the root, as in Obsidian's vaults; `de/a.md` may be a translation of what is there.
@@ -272,20 +266,13 @@ def _words(label: str) -> str:
 
 def _title_block(block: str) -> dict[str, Any]:
     """Pandoc's title block, with which man pages in Markdown begin: `% name section`, authors, date."""
-    lines = [line.lstrip("%").strip() for line in block.strip("\n").split("\n") if line.startswith("%")]
-    title = lines[0] if lines else ""
+    title, *others = [line.lstrip("%").strip() for line in block.strip("\n").split("\n") if line.startswith("%")]
     if (page := _MAN_TITLE.match(title)) is not None:
         title = f"{page['name']}({page['section']})"
     metadata: dict[str, Any] = {"title": title} if title else {}
-    if len(lines) > 1 and lines[1]:
-        metadata["author"] = lines[1]
+    if others and others[0]:
+        metadata["author"] = others[0]
     return metadata
-
-
-def _is_chapter(document: Document, source: SourceFile) -> bool:
-    """Whether a page is a chapter of a book and begins with a heading, of any level, that all others are below."""
-    begins = len(document.root.children) == 1 and not document.root.text and document.root.children[0].level > 1
-    return begins and settings_above(source, "chapters") is not None
 
 
 def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBuilder) -> None:
@@ -316,15 +303,6 @@ def _unmarked(text: str) -> str:
     """Return a line without its marks."""
     told = _inline_of(text, {})
     return _plain(told.children or []) if told else text
-
-
-def _report_depth(source: SourceFile, places: list[tuple[int, int]], lines_before: int) -> None:
-    if places:
-        line, lines = places[0][0] + lines_before, sum(count for _, count in places)
-        source.warn(
-            f"line {line}: nested over {MAX_NESTING} levels deep; {lines} line{'s' * (lines > 1)} "
-            "from there kept as plain paragraphs"
-        )
 
 
 def _names(document: Document, source: SourceFile) -> tuple[str, ...]:
@@ -406,7 +384,11 @@ class _Reader:
             elif kind == "heading_close":
                 self._builder.close_heading()
             elif kind == "table_row":
-                self._row(token, header=tokens[index - 1].type == "table_open")
+                is_header = tokens[index - 1].type == "table_open"
+                if not is_header or any(token.meta["cells"]):
+                    cells = zip(token.meta["cells"], token.meta["parsed"], strict=True)
+                    self._builder.row(cells, lambda cell: self._content(*cell), is_header=is_header)
+                    self._builder.line()
             elif kind == "html_block":
                 self._html_block(token, tokens, index)
             elif kind == "fence" or kind == "code_block":
@@ -415,8 +397,19 @@ class _Reader:
                 self._block()
                 self._code(token)
                 self._block()
+            elif kind == "blockquote_open":
+                alert = _alert(tokens, index)
+                self._quotes.append(MarkKind.NOTE if alert else MarkKind.QUOTE)
+                self._open(self._quotes[-1], alert)
+            elif kind == "blockquote_close":
+                self._close(self._quotes.pop())
+            elif (part := _PARTS.get(kind.rpartition("_")[0])) is not None:
+                if token.nesting > 0:
+                    self._open(part, str(token.attrs.get("start", 1)) if kind == "ordered_list_open" else "")
+                else:
+                    self._close(part)
             elif kind != "lead":
-                self._structure(tokens, index)
+                self._block()
 
     def _container(self, container: Container, tokens: list[Token], index: int) -> None:
         """The beginning or the end of a container of colons."""
@@ -477,7 +470,7 @@ class _Reader:
                 self._builder.add_anchor(f"{'fig' if 'fig.cap' in token.info else 'tab'}:{chunk[1]}")
         mark, detail = fence_mark(token.info, extended=self._extended)
         if detail == "rust" and settings_above(self._source, "hidden_lines") is not None:
-            content = whole_example(content)
+            content = HIDDEN_LINE.sub(r"\1\2", content)
         with self._builder.marked(mark, detail):
             self._builder.verbatim(content.strip("\n"))
 
@@ -515,8 +508,7 @@ class _Reader:
         if name == "toctree":
             self._contents(content.split("\n"))
             return True
-        if name in VERSIONS:
-            argument, content = "", directives.with_version(name, argument, content)
+        argument, content = directives.printed(name, argument, content)
         note, has_title = directives.note_kind(name, options)
         signatures = [argument] if directives.DESCRIBES.fullmatch(name) else []
         is_listed = options.keys().isdisjoint({"noindex", "no-index"})
@@ -535,7 +527,7 @@ class _Reader:
             if name == "seealso":
                 self._builder.text("See also: ")
             with self._marked(caption):
-                self._within(name, directives.without_rules(name, content))
+                self._within(name, content)
         self._block()
         return True
 
@@ -622,67 +614,43 @@ class _Reader:
             return
         named = _NAMED.fullmatch(content)
         shown, target = (named[1].strip(), named[2].strip()) if named else (content, content)
-        builder = self._builder
-        if directives.CITATION_ROLES.fullmatch(name) is not None and not builder.in_link:
+        builder, is_free = self._builder, not self._builder.in_link
+        if is_free and directives.CITATION_ROLES.fullmatch(name) is not None:
             for number, key in enumerate(target.replace(",", " ").replace(";", " ").split()):
                 builder.text(", " * (number > 0))
                 builder.link_text(key, shown if named else key, LinkKind.CITATION)
-            return
-        if name in directives.PLACE_ROLES and not builder.in_link:
+        elif is_free and name in directives.PLACE_ROLES:
             shown = NUMBER_PLACE.sub("", shown) if name.endswith("numref") else shown
             unnamed = not shown or (name in directives.TITLE_ROLES and not named)
             self.has_unnamed |= unnamed
             builder.link_text(f"#{target}", UNNAMED if unnamed else shown.lstrip("!~"), LinkKind.XREF)
-            return
-        if name in directives.FILE_ROLES and not builder.in_link:
+        elif is_free and name in directives.FILE_ROLES:
             title = self._title(target) if name != "download" and not named else ""
             # A page of another project, by its inventory, is elsewhere.
             target = f"//{target}" if name != "download" and re.match(r"[\w.-]+:(?!\s)", target) else target
             builder.link_text(target, title or shown.lstrip("!~"))
-            return
-        if directives.OBJECT_ROLES.fullmatch(name) and not builder.in_link and content[:1] != "!":
-            place = target_of(name, target.lstrip("~"), self._objects)
-            if place:
-                builder.open_link(place, LinkKind.XREF)
-                builder.code_span(last_part(shown) if shown[:1] == "~" else shown.removeprefix("."))
-                builder.close_link()
-                return
-        if name in _STANDARDS and target.isdecimal() and not builder.in_link:
+        elif (
+            is_free
+            and content[:1] != "!"
+            and directives.OBJECT_ROLES.fullmatch(name)
+            and (place := target_of(name, target.lstrip("~"), self._objects))
+        ):
+            builder.open_link(place, LinkKind.XREF)
+            builder.code_span(last_part(shown) if shown[:1] == "~" else shown.removeprefix("."))
+            builder.close_link()
+        elif is_free and name in _STANDARDS and target.isdecimal():
             builder.link_text(_STANDARDS[name].format(target), shown if named else f"{name.upper()} {target}")
-            return
-        if (script := _SCRIPT_ROLES.get(name)) is not None:
+        elif (script := _SCRIPT_ROLES.get(name)) is not None:
             builder.open_script(script)
             builder.text(shown)
             builder.close_script()
-            return
-        with builder.marked(_MARKED_ROLES.get(name)):
-            builder.text(shown.lstrip("!~"))
-
-    def _row(self, token: Token, *, header: bool) -> None:
-        if header and not any(token.meta["cells"]):
-            return
-        cells = zip(token.meta["cells"], token.meta["parsed"], strict=True)
-        self._builder.row(cells, lambda cell: self._content(*cell), is_header=header)
-        self._builder.line()
+        else:
+            with builder.marked(_MARKED_ROLES.get(name)):
+                builder.text(shown.lstrip("!~"))
 
     def _block(self) -> None:
         """A break between blocks: a blank line, but in lists, whose items are lines, a line."""
         self._builder.line() if self._list_depth else self._builder.paragraph()
-
-    def _structure(self, tokens: list[Token], index: int) -> None:
-        token = tokens[index]
-        if (part := _PART_OPENS.get(token.type)) is not None:
-            self._open(part, str(token.attrs.get("start", 1)) if token.type == "ordered_list_open" else "")
-        elif (part := _PART_CLOSES.get(token.type)) is not None:
-            self._close(part)
-        elif token.type == "blockquote_open":
-            alert = _alert(tokens, index)
-            self._quotes.append(MarkKind.NOTE if alert else MarkKind.QUOTE)
-            self._open(self._quotes[-1], alert)
-        elif token.type == "blockquote_close":
-            self._close(self._quotes.pop())
-        else:
-            self._block()
 
     def _open(self, kind: MarkKind, detail: str = "") -> None:
         self._block()
@@ -839,9 +807,6 @@ class _Reader:
             self._anchors_of(attributes[0])
             text = text[attributes.end() :]
         extended = self._extended and not self._builder.in_link
-        if "[^" not in text and not (extended and may_hold_links(text)):
-            self._builder.text(text)
-            return
         for words, target in spans(text, extended=extended):
             if target is None:
                 self._builder.text(words)

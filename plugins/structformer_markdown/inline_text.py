@@ -35,20 +35,15 @@ def names_in(attributes: str) -> list[str]:
     return [first or second for first, second in _NAME.findall(attributes)]
 
 
-def may_hold_links(text: str) -> bool:
-    """Whether it is worth looking for links in a plain text."""
-    return "[[" in text or "://" in text or "www." in text or "@" in text
-
-
 def spans(text: str, *, extended: bool) -> Iterator[tuple[str, str | None]]:
     """Yield a text's parts: (plain text, None) or (a link's text, its target). extended: beyond CommonMark."""
     if "[^" in text:
         text = _FOOTNOTE.sub("", text)
-    if not extended or not may_hold_links(text):
-        yield text, None
-        return
+    links: list[_Link] = []
+    if extended and any(mark in text for mark in ("[[", "://", "www.", "@")):
+        links = sorted([*_wiki_links(text), *_urls(text), *_emails(text)], key=lambda found: found[:2])
     position = 0
-    for start, end, link in sorted([*_wiki_links(text), *_urls(text), *_emails(text)], key=lambda found: found[:2]):
+    for start, end, link in links:
         if start < position:
             continue
         yield text[position:start], None
@@ -67,8 +62,6 @@ def _wiki_links(text: str) -> Iterator[_Link]:
 
 
 def _urls(text: str) -> Iterator[_Link]:
-    if "://" not in text and "www." not in text:
-        return
     for found in _URL.finditer(text):
         url = _without_trailing_punctuation(found[0])
         _, separator, rest = url.partition("://")

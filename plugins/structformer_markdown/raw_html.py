@@ -9,7 +9,6 @@ from structformer_html import PARTS, SCRIPTS, SPANS, Tag, tokens
 from structformer_markdown.fence_info import language
 from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, names_in
 
-_NO_RAW_TEXT: frozenset[str] = frozenset()
 _HIDDEN = frozenset({"script", "style", "template", "noscript"})
 _BLOCKS = frozenset(
     """address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form
@@ -69,7 +68,7 @@ class RawHtml:
 
     def feed(self, fragment: str) -> None:
         """Read one html_block or html_inline token."""
-        pieces = list(tokens(fragment, raw_text=_NO_RAW_TEXT))
+        pieces = list(tokens(fragment, raw_text=frozenset()))
         for index, token in enumerate(pieces):
             if isinstance(token, Tag):
                 if token.name == "tr" and not token.closing:
@@ -84,7 +83,8 @@ class RawHtml:
                 else:
                     self._builder.flow(token)
         if self._in_line:
-            self._end_line()
+            self._in_line = False
+            self._builder.close_heading()
 
     def _lines(self, text: str) -> None:
         """Read text with headings in Markdown, each of which ends with its line, whatever tags there are in it."""
@@ -97,7 +97,8 @@ class RawHtml:
                     line = line[: attributes.start()]
                 self._inline(line)
                 if end:
-                    self._end_line()
+                    self._in_line = False
+                    self._builder.close_heading()
             elif (heading := _HEADING_LINE.search(text)) is not None and not self._builder.in_heading:
                 self._inline(text[: heading.start()])
                 self.forget()
@@ -106,10 +107,6 @@ class RawHtml:
             else:
                 self._inline(text)
                 return
-
-    def _end_line(self) -> None:
-        self._in_line = False
-        self._builder.close_heading()
 
     def _inline(self, text: str) -> None:
         builder, place = self._builder, 0
