@@ -46,9 +46,8 @@ _MORE_INLINE_MARKS = re.compile(rf"[$~^@]|{_INLINE_MARKS.pattern}")  # of formul
 def parse(text: str, env: dict[str, Any]) -> list[Token]:
     """markdown-it's tokens. An inline token whose content holds no mark has no children: its content is its text."""
     text = "\n" + text  # so that every line begins after a line break; tokens' lines are counted from here
-    unused = tuple(name for name, marks in _NEEDED.items() if not any(mark in text for mark in marks))
-    if UNINDENTED in env and "code" not in unused:
-        unused += ("code",)
+    needed = {name: marks for name, marks in _NEEDED.items() if name != "code" or UNINDENTED not in env}
+    unused = tuple(name for name in _NEEDED if not any(mark in text for mark in needed.get(name, ())))
     extra = tuple(name for name, (mark, pattern) in _EXTRA.items() if mark in text and pattern.search(text))
     if EXTENDED in env:
         extra += tuple(name for name, marks in _EXTENSIONS.items() if any(mark in text for mark in marks))

@@ -50,7 +50,6 @@ _HINTS = (  # one of which every directive has; a literal is found much faster t
     *("{%include", "{%-include", "{% readfile", "{< readfile", "@include:", "!include", "!Include", "!INCLUDE"),
     *("{include}", "@@option", "<<<", "[!code", "{!", "{*", '.md"', ".md'", '.mdx"', ".mdx'"),
 )
-_HINT_BYTES = tuple(hint.encode() for hint in _HINTS)
 _LINE = re.compile(r"[^\n]*(?:\n|\Z)")
 # of MDX: a page that is imported, and where it is
 _IMPORTED = re.compile(r"""^import[ \t]+([A-Z]\w*)[ \t]+from[ \t]+["']([^"'\n]+\.mdx?)["']""", re.MULTILINE)
@@ -101,11 +100,9 @@ def with_includes(text: str, source: SourceFile) -> str:
 
 def taken_whole(source: SourceFile) -> set[str]:
     """Return the paths of files taken in whole, directly or through others, that are not pages of their own."""
-    data = source.read()
-    if not any(hint in data for hint in _HINT_BYTES):
-        return set()
     includes = _Includes(source)
-    includes.followed(text_of(source), source, 0)
+    if _may_include(source.read().decode("utf-8", "replace")):
+        includes.followed(text_of(source), source, 0)
     return includes.taken
 
 
@@ -121,9 +118,9 @@ class _Includes:
         self._left = _MOST
         self._characters = _MOST_CHARACTERS
         self._open = {source.path}
-        self._folder = source.path.rpartition("/")[0]
+        self._folder, _, name = source.path.rpartition("/")
         self._is_pod = "-pod-" in source.path
-        self._is_quadlet = ".unit." in source.path.rpartition("/")[2]
+        self._is_quadlet = ".unit." in name
         # By the folder of who names them, and the path by which they are named.
         self._texts: dict[tuple[str, str], tuple[SourceFile, str] | None] = {}
         self._said: set[str] = set()
@@ -154,18 +151,22 @@ class _Includes:
             elif mark is not None and mark[1].startswith(fence) and not line[mark.end() :].strip(" \t\n`~"):
                 fence = ""
             component = _COMPONENT.fullmatch(line.strip()) if imported and not fence else None
+            indent = line[: len(line) - len(line.lstrip())]
             if component is not None and (path := imported.get(component[1])):
-                indent = line[: len(line) - len(line.lstrip())]
-                out.append(_moved(self._in_place(_Found(path), source, depth, indent), posixpath.dirname(path)))
+                out.append(self._in_place(_Found(path), source, depth, indent))
+                if folder := posixpath.dirname(path):  # its links as seen from the page
+                    out[-1] = _RELATIVE.sub(lambda link: f"]({posixpath.normpath(f'{folder}/{link[1]}')}", out[-1])
                 continue
             directive = _directive(line) if _may_include(line) else None
             if directive is None and not fence and "[!" in line:
                 line = _IN_LINE.sub(lambda found: self._in_line(found["path"], source, depth), line)
             if directive is None:
-                comment = "" if fence else _opened_comment(line)
+                opened = (
+                    end for begin, end in _COMMENTS.items() if begin in line and end not in line[line.rfind(begin) :]
+                )
+                comment = "" if fence else next(opened, "")
                 out.append(line)
                 continue
-            indent = line[: len(line) - len(line.lstrip())]
             if fence or "{%" in line:  # without a file, what a directive looks like; or the site's theme has the file
                 content = self._content(directive, source, depth, indent)
                 out.append(line if content is None else content + "\n")
@@ -195,7 +196,7 @@ class _Includes:
         self._left -= 1
         key = source.path.rpartition("/")[0], directive.path
         if key not in self._texts:
-            self._texts[key] = _read(directive.path, source)
+            self._texts[key] = _opened(directive.path, source)
         if (kept := self._texts[key]) is None or kept[0].path in self._open:
             return None
         opened, text = kept
@@ -246,26 +247,6 @@ class _Includes:
                 shown = not shown if found["else"] else None
 
 
-def _moved(text: str, folder: str) -> str:
-    """Return text included from a folder, with its links as seen from the page."""
-    return _RELATIVE.sub(lambda link: f"]({posixpath.normpath(f'{folder}/{link[1]}')}", text) if folder else text
-
-
-def _opened_comment(line: str) -> str:
-    """Return the end of the comment that a line leaves open, "" if it leaves none."""
-    ends = (end for begin, end in _COMMENTS.items() if begin in line and end not in line[line.rfind(begin) :])
-    return next(ends, "")
-
-
-def _read(path: str, source: SourceFile) -> tuple[SourceFile, str] | None:
-    """Return the file of that path, with its text; None where there is none."""
-    opened = _opened(path, source)
-    try:
-        return None if opened is None else (opened, text_of(opened).lstrip("\ufeff"))
-    except ReadError:
-        return None
-
-
 def _directive(line: str) -> _Found | None:
     stripped = line.strip()
     for pattern in _DIRECTIVES if len(stripped) <= _LONGEST else ():
@@ -277,15 +258,17 @@ def _directive(line: str) -> _Found | None:
     return None
 
 
-def _opened(path: str, source: SourceFile) -> SourceFile | None:
-    """The file of that path: from the source's folder, or from a folder above where generators keep such files."""
+def _opened(path: str, source: SourceFile) -> tuple[SourceFile, str] | None:
+    """Return the file of that path and its text: from the source's folder, or a folder above with such files."""
     path = path.removeprefix("~/").removeprefix("@site/").removeprefix("@/").lstrip("/")
-    above = source.path.count("/")
-    for up in range(above + 1):
+    for up in range(source.path.count("/") + 1):
         for folder in _FOLDERS if up or "/" not in path else ("",):
             target = "../" * up + (f"{folder}/{path}" if folder else path)
             if (opened := source.open(target)) is not None:
-                return opened
+                try:
+                    return opened, text_of(opened).lstrip("\ufeff")
+                except ReadError:
+                    return None
     return None
 
 
