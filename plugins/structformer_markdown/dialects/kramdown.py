@@ -24,7 +24,10 @@ def _plain(text: str, page: Page) -> str:
     for index, line in enumerate(lines):
         if "{:" not in line:
             if names and line.strip():
-                _name(lines, index, names)
+                if HEADING.match(line.lstrip(" ")):
+                    lines[index] = _with_ids(line, names)
+                else:  # on the line before, which is the list's own or a blank one
+                    lines[index - 1] = "".join(map(anchor, names)) + "\n"
                 names = []
             continue
         if (list_ := _OWN_LINE.fullmatch(line)) is None:
@@ -47,15 +50,6 @@ def _plain(text: str, page: Page) -> str:
         else:
             lines[index] = list_[1] + anchors(list_[2])
     return "\n".join(lines)
-
-
-def _name(lines: list[str], index: int, names: list[str]) -> None:
-    """Give a block's first line names."""
-    if HEADING.match(lines[index].lstrip(" ")):
-        lines[index] = _with_ids(lines[index], names)
-    else:
-        # On the line before, which is the list's own or a blank one.
-        lines[index - 1] = "".join(map(anchor, names)) + "\n"
 
 
 def _with_ids(line: str, ids: list[str]) -> str:

@@ -73,13 +73,17 @@ def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_b
         if tag[1] == "include" and "code" in "".join(tag[2].split(maxsplit=1)[:1])
         for name in arguments(tag[2]).values()
     }
+
+    def with_values(piece: str) -> str:
+        return _VARIABLE.sub(lambda found: _variable(found, page, loops > 0), piece) if "{{" in piece else piece
+
     out: list[str] = []
     place = index = 0
     loops = 1 if " v-for=" in text else 0  # Vue's, whose variables are computed as well
     loop_ends: set[int] = set()
     while index < len(tags):
         tag, name, end = tags[index], tags[index][1] or "", ends.get(index, -1)
-        out.append(_variables(text[place : tag.start()], page, in_loop=loops > 0))
+        out.append(with_values(text[place : tag.start()]))
         place = tag.end()
         is_code = name == "capture" and tag[2].strip(" \t\n-") in captured_code
         is_code = is_code or (name == "set" and "code" in tag[2].lower())
@@ -105,7 +109,7 @@ def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_b
             index = branches[index]
             place = tags[index].end()
         index += 1
-    out.append(_variables(text[place:], page, in_loop=loops > 0))
+    out.append(with_values(text[place:]))
     return "".join(out)
 
 
@@ -157,10 +161,6 @@ def _tag(name: str, rest: str, page: Page) -> str:
         given = arguments(rest)
         return " ".join(given[key] for key in _SHOWN if given.get(key) and "{{" not in given[key])
     return ""
-
-
-def _variables(text: str, page: Page, *, in_loop: bool) -> str:
-    return _VARIABLE.sub(lambda found: _variable(found, page, in_loop), text) if "{{" in text else text
 
 
 def _variable(found: re.Match[str], page: Page, in_loop: bool) -> str:

@@ -51,10 +51,19 @@ def _plain(text: str, page: Page) -> str:
 
 def _macro(found: re.Match[str], root: str, page: Page) -> str:
     name = found[1].lower()
-    given = _arguments(found[2] or "")
+    given = [first or second or third.strip() for first, second, third in _ARGUMENT.findall(found[2] or "")]
+    given = given[:-1] if given and not given[-1] else given
     first, second = (*given, "", "")[:2]
     if name in _REFERENCES and first:
-        return _reference(name, first, second, root, page)
+        folder, is_code = _REFERENCES[name]
+        path = first.removesuffix("()").replace(" ", "_")
+        if name in ("domxref", "jsxref", "webextapiref") and "/" not in path:
+            path = _DOT.sub("/", path.replace(".prototype.", "."))
+        if name == "jsxref" and ("/" in first or _STATEMENTS.fullmatch(first)):
+            folder = "Web/JavaScript/Reference/"
+        shown = second or (f"<{first}>" if name in _ELEMENTS else first)
+        shown = page.keep(f"`{shown}`") if is_code and not second and "`" not in shown else shown
+        return link(shown, f"{root}{folder}{path}")
     if name == "rfc" and first:
         return link(f"RFC {first}: {second}".rstrip(": "), f"https://datatracker.ietf.org/doc/html/rfc{first}")
     if name == "bug" and first:
@@ -62,23 +71,6 @@ def _macro(found: re.Match[str], root: str, page: Page) -> str:
     if name in ("livesamplelink", "interwiki") and given:
         return given[-1]
     return "" if name in _GONE or found[2] is not None else found[0]
-
-
-def _arguments(text: str) -> list[str]:
-    values = [first or second or third.strip() for first, second, third in _ARGUMENT.findall(text)]
-    return values[:-1] if values and not values[-1] else values
-
-
-def _reference(name: str, first: str, second: str, root: str, page: Page) -> str:
-    folder, is_code = _REFERENCES[name]
-    path = first.removesuffix("()").replace(" ", "_")
-    if name in ("domxref", "jsxref", "webextapiref") and "/" not in path:
-        path = _DOT.sub("/", path.replace(".prototype.", "."))
-    if name == "jsxref" and ("/" in first or _STATEMENTS.fullmatch(first)):
-        folder = "Web/JavaScript/Reference/"
-    shown = second or (f"<{first}>" if name in _ELEMENTS else first)
-    shown = page.keep(f"`{shown}`") if is_code and not second and "`" not in shown else shown
-    return link(shown, f"{root}{folder}{path}")
 
 
 DIALECT = Dialect("mdn", _plain, {"{{": _KNOWN})

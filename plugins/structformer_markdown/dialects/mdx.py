@@ -157,29 +157,23 @@ class _Components:
     def pieces(self) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, what stands for it) of all that is not Markdown."""
         place = 0
-        for special in self._specials():
-            if special.start() < place:
+        for special in _SPECIAL.finditer(self._text):
+            start, name = special.start(), special[2]
+            if start < place or special[0][0] == "\\" or (special[0] == "{" and not self._whole):
                 continue
+            is_html = bool(name) and (not name[0].isupper() or name.isupper() or name.lower() in _HTML)
+            if is_html and not (self._whole or _JSX.match(self._text, special.end())):
+                continue
+            if self._text[max(0, start - 3) : start].rstrip(" ").endswith(("](", "]:")):
+                continue  # a link's target
             shown, place = special[0], special.end()
             if shown == "{":
-                shown, place = self._expression(special.start())
+                shown, place = self._expression(start)
             elif shown in ("<>", "</>"):
                 shown = "" if self._whole else shown
             elif (tag := self._tag(special)) is not None:
                 shown, place = self._shown(tag), tag.end
-            yield special.start(), place, shown
-
-    def _specials(self) -> Iterator[re.Match[str]]:
-        for found in _SPECIAL.finditer(self._text):
-            if found[0][0] == "\\" or (found[0] == "{" and not self._whole):
-                continue
-            name = found[2]
-            is_html = bool(name) and (not name[0].isupper() or name.isupper() or name.lower() in _HTML)
-            if is_html and not (self._whole or _JSX.match(self._text, found.end())):
-                continue
-            if self._text[max(0, found.start() - 3) : found.start()].rstrip(" ").endswith(("](", "]:")):
-                continue  # a link's target
-            yield found
+            yield start, place, shown
 
     def _expression(self, start: int) -> tuple[str, int]:
         """Return the text that an expression shows, and where it ends."""
@@ -236,8 +230,10 @@ class _Components:
                 return "", -1
             tag.expressions = True
             inside = text[place + 1 : end].strip()
-            if "label" in inside:
-                self._note_labels(inside)
+            for part in inside.split("}") if "label" in inside else ():  # of tabs: [{label: "A", value: "a"}]
+                pair = {key: first or second for key, first, second in _VALUE_LABEL.findall(part)}
+                if "value" in pair and "label" in pair:
+                    self._labels[pair["value"]] = pair["label"]
             literal = _STRING.fullmatch(self._page.restored(inside))
             if literal is not None:
                 return next(group for group in literal.groups() if group is not None), end + 1
@@ -249,20 +245,16 @@ class _Components:
         bare = _BARE.match(text, place)
         return (bare[0], bare.end()) if bare else ("", -1)
 
-    def _note_labels(self, inside: str) -> None:
-        """Remember the labels of tabs that their parent has: [{label: "A", value: "a"}]."""
-        for part in inside.split("}"):
-            pair = {key: first or second for key, first, second in _VALUE_LABEL.findall(part)}
-            if "value" in pair and "label" in pair:
-                self._labels[pair["value"]] = pair["label"]
-
     def _shown(self, tag: _Tag) -> str:
         """Return the text in place of a tag."""
         before = self._text[max(0, tag.start - _WIDEST) : tag.start].rpartition("\n")[2]
         after = self._text[tag.end : tag.end + _NEAR].partition("\n")[0]
         is_component = not tag.name[0].islower()
         if not is_component and tag.name not in _BLOCKS:
-            return _html(tag) if tag.expressions else self._text[tag.start : tag.end]
+            if not tag.expressions:
+                return self._text[tag.start : tag.end]
+            texts = (f' {name}="{value}"' for name, value in tag.attributes.items() if value and '"' not in value)
+            return f"<{'/' * tag.closing}{tag.name}{''.join(texts)}{' /' * tag.empty}>"
         own_line = not before.strip() and not after.strip()
         # a badge, which is not part of the heading's anchor
         in_heading = tag.empty and before.lstrip(" ").startswith("#")
@@ -296,9 +288,10 @@ class _Components:
         if not title and short.endswith(_TABS) and (value := tag.first("value")):
             title = self._labels.get(value, value)
         source, target = tag.first("src"), tag.first(*_TARGETS)
+        paragraph = self._text[tag.end : tag.end + _NEAR].partition("\n\n")[0]
         if source and (_IMAGE.search(short) or source.partition("?")[0].lower().endswith(IMAGE_SUFFIXES)):
             parts = [image(tag.first("alt"), source), title]
-        elif target and not title and not tag.empty and not own_line and self._closes(tag):
+        elif target and not (title or tag.empty or own_line) and f"</{tag.name}" in paragraph:
             self._links[tag.name] = self._links.get(tag.name, 0) + 1
             return f'<a href="{target.replace(chr(34), "")}">'
         elif target:
@@ -307,17 +300,6 @@ class _Components:
             parts = [title or (tag.first("alt") if tag.empty else "")]
         parts += [tag.first(each) for each in _REST]
         return " ".join(part for part in (name, *parts) if part)
-
-    def _closes(self, tag: _Tag) -> bool:
-        """Whether an inline tag is closed in its paragraph."""
-        end = self._text.find(f"</{tag.name}", tag.end, tag.end + _NEAR)
-        return end >= 0 and "\n\n" not in self._text[tag.end : end]
-
-
-def _html(tag: _Tag) -> str:
-    """Return a tag of HTML whose attributes are text."""
-    kept = (f' {name}="{value}"' for name, value in tag.attributes.items() if value and '"' not in value)
-    return f"<{'/' * tag.closing}{tag.name}{''.join(kept)}{' /' * tag.empty}>"
 
 
 def _dedented(text: str) -> str:

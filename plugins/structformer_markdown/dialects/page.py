@@ -99,30 +99,23 @@ class Page:
         fence = ""
         blank, code, contained = True, False, False  # contained: indented lines go on with the list item above them
         for line in text.split("\n"):
-            mark = FENCE.match(line)
+            mark, after_blank, blank = FENCE.match(line), blank, not line or line.isspace()
+            is_kept = True
             if fence:
                 if mark is not None and mark[1].startswith(fence) and not line[mark.end() :].strip(" `~"):
                     fence = ""
             elif mark is not None and not (mark[1][0] == "`" and "`" in line[mark.end() :]):
                 fence, code = mark[1], False
-            elif not line or line.isspace():
-                blank = True
-                out.append(line)
-                continue
-            elif indents and (blank or code) and not contained and line.startswith(("    ", "\t")):
+            elif blank:
+                is_kept = False
+            elif indents and (after_blank or code) and not contained and line.startswith(("    ", "\t")):
                 code = True
             else:
-                code = False
-                if _CONTAINER.match(line):
-                    contained = True
-                elif blank and line[0] not in " \t":
-                    contained = False
-                blank = False
-                out.append(line)
-                continue
-            blank = False
+                is_kept = code = False
+                goes_on = contained and not (after_blank and line[0] not in " \t")
+                contained = goes_on or _CONTAINER.match(line) is not None
             start = len(line) - len(line.lstrip(" \t"))
-            out.append(line[:start] + self.keep(line[start:]) if start < len(line) else line)
+            out.append(line[:start] + self.keep(line[start:]) if is_kept and start < len(line) else line)
         return "\n".join(out)
 
     def _literals(self, text: str) -> Iterator[tuple[int, int, str]]:
@@ -131,7 +124,9 @@ class Page:
         never: set[str] = set()
         while (opening := LITERAL.search(text, place)) is not None:
             name, place = opening[1].lower(), opening.end()
-            if self._is_in_span(text, opening.start()) or name in never:
+            near = max(0, opening.start() - _NEAR)
+            is_in_span = text.count("`", max(near, text.rfind("\n", near, opening.start())), opening.start()) % 2
+            if is_in_span or name in never:  # by its line so far, a span of code is open there
                 continue
             if (closing := re.compile(f"</{name}[ \t]*>", re.IGNORECASE).search(text, place)) is None:
                 never.add(name)
@@ -139,12 +134,6 @@ class Page:
             place = closing.end()
             lines = text[opening.start() : place].split("\n")
             yield opening.start(), place, "\n".join(self.keep(each) if each.strip() else each for each in lines)
-
-    @staticmethod
-    def _is_in_span(text: str, place: int) -> bool:
-        """Whether a span of code is open there, by its line so far."""
-        near = max(0, place - _NEAR)
-        return text.count("`", max(near, text.rfind("\n", near, place)), place) % 2 == 1
 
     def _formulas(self, text: str) -> Iterator[tuple[int, int, str]]:
         for formula in formulas(text):

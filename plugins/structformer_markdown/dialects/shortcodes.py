@@ -32,14 +32,14 @@ def _plain(text: str, page: Page) -> str:
             closing.setdefault(name[2], []).append(index)
     out: list[str] = []
     linked: dict[str, int] = {}
-    place = index = 0
+    place = 0
     holds_code = False  # whether the tabs here do, as in a pane that does not say that they are text
-    while index < len(codes):
-        code = codes[index]
+    for index, code in enumerate(codes):
+        if code.start() < place:  # in what is shown as code
+            continue
         out.append(text[place : code.start()])
         place = code.end()
         if (name := _NAME.match(code[1])) is None:
-            index += 1
             continue
         ends = closing.get(name[2], [])
         while ends and ends[-1] <= index:
@@ -59,12 +59,15 @@ def _plain(text: str, page: Page) -> str:
             or _SAYS_CODE.search(rest)
             or (name[2] == "tab" and holds_code and not is_text)
         ):
-            index = ends[-1]
-            out += [_shown(name[2], rest), _code(rest, text[place : codes[index].start()], page)]
-            place = codes[index].end()
+            end = codes[ends[-1]]
+            out += [_shown(name[2], rest), _code(rest, text[place : end.start()], page)]
+            place = end.end()
         else:
-            is_value = name[2] in _VALUES
-            shown = _value(name[2], rest.strip(" \t\n\"'"), page) if is_value else _shown(name[2], rest)
+            if name[2] in _VALUES:  # of the page's front matter, else of the site's settings or variables
+                key = rest.strip(" \t\n\"'")
+                shown = (page.metadata.get(key) if name[2] != "var" else None) or page.site_value(name[2], key) or ""
+            else:
+                shown = _shown(name[2], rest)
             given = arguments(rest)
             target = next((given[key].replace('"', "") for key in ("link", "href", "url") if given.get(key)), "")
             if name[2] not in _IMAGES and target and not shown and ends:
@@ -74,15 +77,8 @@ def _plain(text: str, page: Page) -> str:
                 out.append(link(shown, target))
             else:
                 out.append(f"{shown} " if shown and text[place : place + 1].isalnum() else shown)
-        index += 1
     out.append(text[place:])
     return "".join(out)
-
-
-def _value(kind: str, name: str, page: Page) -> str:
-    """Return a value of the page's front matter, else of the site's settings or variables; "" for none."""
-    own = page.metadata.get(name) if kind != "var" else None
-    return own or page.site_value(kind, name) or ""
 
 
 def _shown(name: str, rest: str) -> str:

@@ -47,20 +47,15 @@ def language_of(arguments: str) -> str:
 
 
 def link(text: str, target: str) -> str:
-    """Return a link in Markdown."""
+    """Return a link in Markdown, its target between angles only where it must: in HTML's lines they are a tag's."""
     shown = " ".join(text.replace("[", "\\[").replace("]", "\\]").split())
-    return f"[{shown}]({_target(target)})"
+    target = " ".join(target.replace("<", "%3C").replace(">", "%3E").split())
+    return f"[{shown}](<{target}>)" if not target or any(sign in target for sign in " ()\\") else f"[{shown}]({target})"
 
 
 def image(text: str, target: str) -> str:
     """Return an image in Markdown."""
     return f"!{link(text, target)}"
-
-
-def _target(target: str) -> str:
-    """Return a link's target, between angles only where it must: in lines of HTML they would be a tag's."""
-    target = " ".join(target.replace("<", "%3C").replace(">", "%3E").split())
-    return f"<{target}>" if not target or any(sign in target for sign in " ()\\") else target
 
 
 def beside(found: re.Match[str]) -> tuple[str, str]:
