@@ -76,9 +76,11 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
     if declared != "utf-8" and not data.isascii():
         with suppress(UnicodeDecodeError):
             text = data.decode("utf-8")
-            if declared not in _SEVERAL_BYTES or len(data) - len(text) >= _SURELY or not _fits(data, declared):
-                source.warn(f"declared as {declared}, but its bytes are UTF-8: read as UTF-8")
-                return text, "utf-8"
+            if declared in _SEVERAL_BYTES and len(data) - len(text) < _SURELY:
+                with suppress(UnicodeDecodeError):
+                    return _codec(declared).decode(data)[0], declared
+            source.warn(f"declared as {declared}, but its bytes are UTF-8: read as UTF-8")
+            return text, "utf-8"
     try:
         return data.decode("ascii") if declared in _ESCAPED else _codec(declared).decode(data)[0], declared
     except UnicodeDecodeError:
@@ -97,15 +99,6 @@ def _late_meta(data: bytes) -> int:
             return end + 2
         start = data.find(b"<meta", end)
     return 0
-
-
-def _fits(data: bytes, name: str) -> bool:
-    """Whether bytes are text in an encoding."""
-    try:
-        _codec(name).decode(data)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _codec(name: str) -> codecs.CodecInfo:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any
 from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborNode
 from structformer.document import Document, Link, LinkKind, MarkKind, Source
+from structformer.errors import ReadError
 from structformer.formats import (
     FormatOption,
     HtmlRules,
@@ -32,7 +34,6 @@ from structformer_html.main_content import is_list_of_contents, main_content, ou
 from structformer_html.page import Page
 from structformer_html.parsing import MAX_DEPTH, parse, with_ends, without_attribute_floods, without_deep_tags
 from structformer_html.rules import Rules, rules_of
-from structformer_html.soup import changed
 from structformer_html.tables import TableBuilder
 from structformer_html.templates import is_template, split_front_matter, with_title
 from structformer_html.walking import read_tree, with_linked_asides
@@ -98,7 +99,7 @@ class HtmlFormat:
             head = _Head(title, front)
             document = self._document(source, text, encoding, head, rules, whole=whole)
             if head.refresh and _is_redirect(document, head.refresh):
-                _redirect(source, head)
+                _redirect(source, head.refresh)
                 return
             if is_template(text, document, head.title):
                 source.warn("a template that generators fill in: not a document")
@@ -119,7 +120,7 @@ class HtmlFormat:
         text, is_deep = without_deep_tags(text)
         if is_deep:
             source.warn(f"nested over {MAX_DEPTH} elements deep: tags below that are left out")
-        text = changed(text, source, () if whole else rules.changes)
+        text = _changed(text, source, () if whole else rules.changes)
         text, names = with_ends(text)
         for name in dict.fromkeys(names):
             source.warn(f"<{name}> without an end: it ends before the next heading")
@@ -158,8 +159,12 @@ class HtmlFormat:
             builder.add_link(head.base(target), "", LinkKind.SEE_ALSO)
         metadata = {**head.metadata, "encoding": encoding, "content": content}
         document = builder.finish(Source(source.path, self.name), title=None, language=head.language, metadata=metadata)
-        if page.has_unnamed_notes:
-            _name_notes(document)
+        if page.has_unnamed_notes:  # of which only the first words say the kind, as a title of their own does
+            for section in document.sections():
+                for mark in section.marks:
+                    if mark.kind is MarkKind.NOTE and not mark.detail:
+                        words = section.text[mark.start : min(mark.end, mark.start + _FIRST_WORDS)]
+                        mark.detail = kind_said(words)
         _name(document, head, generator.html.shape if generator is not None else None)
         return document
 
@@ -169,6 +174,26 @@ class HtmlFormat:
         canonical = document.metadata.get("canonical")
         if isinstance(canonical, str) and not is_external(link.target) and not link.target.startswith("#"):
             yield from url_names(_joined(canonical, link.target))
+
+
+def _changed(text: str, source: SourceFile, changes: Iterable[Callable[[Any], None]]) -> str:
+    """Return a page as plugins change it by structformer_html_page, and a theme by its own rules.
+
+    Nobody pays for a soup if none does. Raises ReadError if a plugin's code raises.
+    """
+    hook = load_plugins().manager.hook.structformer_html_page
+    if not changes and not hook.get_hookimpls():
+        return text
+    from bs4 import BeautifulSoup
+
+    soup = BeautifulSoup(text, "lxml")
+    for change in changes:
+        change(soup)
+    try:
+        hook(soup=soup, source=source)
+    except Exception as error:
+        raise ReadError(f"a plugin's structformer_html_page failed ({type(error).__name__}: {error})") from error
+    return str(soup)
 
 
 def _joined(base: str, target: str) -> str:
@@ -185,16 +210,12 @@ def _is_redirect(document: Document, target: str) -> bool:
     return length <= _MOST_OF_REDIRECT and all(link.target == target for link in document.links())
 
 
-def _redirect(source: SourceFile, head: _Head) -> None:
+def _redirect(source: SourceFile, target: str) -> None:
     """A page at another address: its names are names of the page that it leads to."""
-    if is_external(head.refresh):
-        targets = list(url_names(head.refresh))
-    else:
-        targets = list(path_candidates(source.path, head.refresh))
-    for name in path_names(source.path):
-        for target in targets:
-            if target != name:
-                source.alias(name, target)
+    others = list(url_names(target) if is_external(target) else path_candidates(source.path, target))
+    for name, other in product(path_names(source.path), others):
+        if other != name:
+            source.alias(name, other)
 
 
 def _name(document: Document, head: _Head, shape: Callable[[Document, str, bool], None] | None) -> None:
@@ -216,14 +237,6 @@ def _name(document: Document, head: _Head, shape: Callable[[Document, str, bool]
     addresses = [each for key in ("canonical", "og:url") if isinstance(each := head.metadata.get(key), str)]
     names = (*path_names(document.source.path), *(name for each in addresses for name in url_names(each)))
     document.names = tuple(dict.fromkeys(names))
-
-
-def _name_notes(document: Document) -> None:
-    """Name the kind of notes of which only the first words say it, as a title of their own does."""
-    for section in document.sections():
-        for mark in section.marks:
-            if mark.kind is MarkKind.NOTE and not mark.detail:
-                mark.detail = kind_said(section.text[mark.start : min(mark.end, mark.start + _FIRST_WORDS)])
 
 
 class _Head:

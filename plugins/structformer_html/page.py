@@ -113,9 +113,11 @@ class Page:
         self._inside = {"article": int(content), "svg": 0, "thead": 0}  # how many of each are open
         self._is_contents = contents
         self._furniture_classes = self.words.furniture.union(more_furniture, () if contents else CONTENTS_CLASSES)
+        blocks = {name: (builder.paragraph, kind) for name, kind in elements.BLOCKS.items()}
+        blocks |= {name: (builder.line, kind) for name, kind in elements.BLOCK_LINES.items()}
         self.starts: dict[str, Callable[[str, Attributes], None]] = {
             **dict.fromkeys(elements.PARAGRAPHS, self._paragraph),
-            **dict.fromkeys((*elements.BLOCKS, *elements.BLOCK_LINES), self._block),
+            **{name: partial(self._begin_block, *block) for name, block in blocks.items()},
             **dict.fromkeys(SPANS, self._span),
             **dict.fromkeys(SCRIPTS, lambda name, element: builder.open_script(SCRIPTS[name])),
             **dict.fromkeys(elements.MATHML, self._math_start),
@@ -138,8 +140,7 @@ class Page:
         }
         self.ends: dict[str, Callable[[], None]] = {
             **dict.fromkeys((*elements.PARAGRAPHS, "details"), self._paragraph),
-            **{name: partial(self._end_block, kind) for name, kind in elements.BLOCKS.items()},
-            **{name: partial(self._end_block_line, kind) for name, kind in elements.BLOCK_LINES.items()},
+            **{name: partial(self._end_block, *block) for name, block in blocks.items()},
             **{name: partial(self._end_span, kind) for name, kind in SPANS.items()},
             **dict.fromkeys(SCRIPTS, builder.close_script),
             **dict.fromkeys(elements.MATHML, self._math_end),
@@ -151,8 +152,8 @@ class Page:
             "q": lambda: self.text("”"),
             "reading": lambda: self.text(")"),
             **{name: partial(self._count, -1, name) for name in self._inside},
-            "ol": partial(self._end_block, MarkKind.LIST),
-            "dd": partial(self._end_block, MarkKind.DEFINITION),
+            "ol": partial(self._end_block, builder.paragraph, MarkKind.LIST),
+            "dd": partial(self._end_block, builder.paragraph, MarkKind.DEFINITION),
             "table": self._end_table,
             "tr": self._end_row,
             "a": self._end_anchor,
@@ -341,7 +342,7 @@ class Page:
             return
         if self._preformatted and not self._builder.in_heading:
             self.flush_ids()
-            if self._code_due and text.strip("\n"):
+            if text.strip("\n"):
                 self._open_code()
             self._builder.verbatim(_BETWEEN_WORDS.sub(" ", text) if "\xa0" in text else text)
             return
@@ -375,16 +376,12 @@ class Page:
         if name != "svg":
             self._builder.paragraph()
 
-    def _block(self, name: str, element: Attributes) -> None:
-        self._builder.line() if name in elements.BLOCK_LINES else self._builder.paragraph()
-        self._open_mark((elements.BLOCK_LINES if name in elements.BLOCK_LINES else elements.BLOCKS)[name])
+    def _begin_block(self, part: Callable[[], None], kind: MarkKind, name: str, element: Attributes) -> None:
+        part()
+        self._open_mark(kind)
 
-    def _end_block(self, kind: MarkKind) -> None:
-        self._builder.paragraph()
-        self._close_mark(kind)
-
-    def _end_block_line(self, kind: MarkKind) -> None:
-        self._builder.line()
+    def _end_block(self, part: Callable[[], None], kind: MarkKind) -> None:
+        part()
         self._close_mark(kind)
 
     def span_text(self, kind: MarkKind, text: str) -> None:
@@ -463,13 +460,12 @@ class Page:
 
     def _table(self, name: str, element: Attributes) -> None:
         self._builder.paragraph()
+        is_line = not self.words.line_tables.isdisjoint((element.get("class") or "").split())
         kind: MarkKind | None = MarkKind.TABLE
-        if self._preformatted or (element and element.get("role") in _LAYOUT_ROLES):
+        if is_line or self._preformatted or (element and element.get("role") in _LAYOUT_ROLES):
             kind = None
         elif self.zones and self.zones[-1].depth == 1:
             kind = self.zones[-1].table
-        is_line = not self.words.line_tables.isdisjoint((element.get("class") or "").split())
-        kind = None if is_line else kind
         self._tables.append(_Table(kind, is_line=is_line))
         if kind is not None:
             self._open_mark(kind, "1" if kind is MarkKind.LIST else "")
@@ -550,8 +546,9 @@ class Page:
             self._code_due = False
 
     def _open_code(self) -> None:
-        self._open_mark(MarkKind.CODE, self._language)
-        self._code_due = False
+        if self._code_due:
+            self._open_mark(MarkKind.CODE, self._language)
+            self._code_due = False
 
     def _term(self, name: str, element: Attributes) -> None:
         self._builder.line()
@@ -619,7 +616,7 @@ class Page:
             else:
                 self._builder.text(alt)
             return
-        if self._code_due and alt:
+        if alt:
             self._open_code()
         formula = elements.formula_image(element.get("class") or "", self._rules)
         with self._builder.marked(formula):

@@ -66,8 +66,8 @@ def _walk(root: LexborNode, page: Page, linked: "_Linked") -> None:
             ):
                 if text := child.text_content:
                     span_text(span, text)
-            elif name == "i" and attributes.get("class") in callouts:
-                node = _past_number(node)
+            elif name == "i" and attributes.get("class") in callouts:  # whose number may be written after it once more
+                node = number if (number := node.next) is not None and number.tag == "b" else node
             elif not above or not (
                 (attributes or name in elements.SOMETIMES_SKIPPED)
                 and _is_left_out(node, name, attributes, page, menus, linked)
@@ -157,12 +157,6 @@ def _is_unseen(span: LexborNode, attributes: Attributes, page: Page) -> bool:
     return False
 
 
-def _past_number(sign: LexborNode) -> LexborNode:
-    """Return the sign of a callout, or its number, which may be written after it once more."""
-    number = sign.next
-    return number if number is not None and number.tag == "b" else sign
-
-
 def _begins_with_icon(table: LexborNode) -> bool:
     """Whether a table's first cell holds a note's icon: it is the note's layout."""
     cell = table
@@ -185,8 +179,9 @@ def _is_listing(node: LexborNode, attributes: Attributes, page: Page) -> bool:
 
 def _tell_before(node: LexborNode, name: str, attributes: Attributes, page: Page) -> tuple[str, Attributes]:
     """Tell the page what is around or in an element that begins; gives the name and attributes that it is read by."""
-    if name == "tr" and _has_titles_only(node):
-        page.is_title_row = True
+    if name == "tr":
+        cells = {cell.tag for cell in node.iter()}
+        page.is_title_row = page.is_title_row or ("th" in cells and "td" not in cells)
     elif name == "img" and page.in_note:
         page.after_image = _text_after(node)
     elif name in HEADINGS and "alert-heading" in (attributes.get("class") or "").split():
@@ -361,11 +356,6 @@ def _text_after(node: LexborNode) -> str:
         if following is not None and following.tag == "-text" and (text := (following.text_content or "").strip()):
             return text
     return ""
-
-
-def _has_titles_only(row: LexborNode) -> bool:
-    tags = {cell.tag for cell in row.iter()}
-    return "th" in tags and "td" not in tags
 
 
 def _inner_headings(heading: LexborNode) -> list[LexborNode]:
