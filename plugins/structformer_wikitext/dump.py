@@ -66,41 +66,29 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
     head = b""
     start, end = _START[kind], _END[kind]
     if kind == "dump":
-        position = buffer.find(start)
-        while position < 0 and len(buffer) < limit and (more := stream.read(_READ_BYTES)):
+        while (position := buffer.find(start)) < 0 and len(buffer) < limit and (more := stream.read(_READ_BYTES)):
             buffer += more
-            position = buffer.find(start)
         head = bytes(buffer[: position if position >= 0 else len(buffer)])
         if b"<!ENTITY" in head:
             raise ReadError("refused: a dump that declares entities", "line 1")
         del buffer[: len(head)]
-    done = 0  # bytes of the buffer that are whole pages
-    searched = 0
+    done = searched = 0  # bytes of the buffer that are whole pages, and those that have no other page's end
     at_end = False
-    while True:
+    while not at_end:
         position = buffer.rfind(end, searched)
-        if position >= 0:
-            done = position + len(end)
+        done = position + len(end) if position >= 0 else done
         searched = max(0, len(buffer) - len(end))
-        if done >= PIECE_BYTES or (at_end and done):
+        if done < PIECE_BYTES:
+            buffer += (more := stream.read(_READ_BYTES))
+            at_end = not more
+            if more and len(buffer) - done > limit:
+                yield from _drop(buffer, done, stream, end, limit)
+            elif more:
+                continue
+        if done:
             yield head + bytes(buffer[:done])
             del buffer[:done]
-            done = searched = 0
-            continue
-        if at_end:
-            break
-        more = stream.read(_READ_BYTES)
-        if not more:
-            at_end = True
-            searched = 0
-            continue
-        buffer += more
-        if len(buffer) - done > limit:
-            yield from _drop(buffer, done, stream, end, limit)
-            if done:
-                yield head + bytes(buffer[:done])
-            del buffer[:done]
-            done = searched = 0
+        done = searched = 0
     rest = bytes(buffer).strip()
     if kind == "dump" and start in rest:
         yield f"the dump ends inside a page ({_title(rest)}, {len(rest)} bytes): that page is left out"

@@ -173,7 +173,6 @@ class WikitextFormat:
         return document
 
     def _extracted(self, source: SourceFile, text: str) -> Iterator[Document]:
-        site = Site()
         for page in extracted_pages(text):
             if not page.text.strip() or not page.title:
                 source.warn(f"page {page.title or page.identifier or 'without a title'}: empty")
@@ -181,15 +180,14 @@ class WikitextFormat:
             builder = TreeBuilder(slugs=False)
             with without_garbage_collection():
                 read_extracted(page.text, page.title, builder)
-            document = builder.finish(
+            yield builder.finish(
                 Source(source.path, self.name),
                 id=f"{source.path}#{page.title}",
                 title=page.title,
                 promote=False,
                 metadata={"page_id": page.identifier, "url": page.url},
-                names=_names(page.title, site),
+                names=_names(page.title, Site()),
             )
-            yield document
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
         """Yield the page name that a wiki-link means: as the wiki writes it, then without regard of case."""
@@ -202,8 +200,11 @@ class WikitextFormat:
             for name in url_names(page):
                 yield name + suffix
         else:
-            if page.startswith(("/", "../")):
-                page = _subpage(document.title, page)
+            if page.startswith(("/", "../")):  # /sub, or ../sub with a page less for each ../
+                title = document.title
+                while page.startswith("../"):
+                    title, page = title.rpartition("/")[0], page[3:]
+                page = f"{title}/{page.strip('/')}".strip("/")
             addresses, name, loose = _link_names(page)
             yield from addresses
             yield f"page:{document.metadata.get('wiki', '')}:{name}{suffix}"
@@ -222,13 +223,6 @@ def _link_names(page: str) -> tuple[tuple[str, ...], str, str]:
     name = site.page_name(page)
     address = site.address(page)
     return url_names(address) if address is not None else (), name, wiki_name(name)
-
-
-def _subpage(title: str, target: str) -> str:
-    """Return the page that /sub, or ../sub with a page less for each ../, means on another one."""
-    while target.startswith("../"):
-        title, target = title.rpartition("/")[0], target[3:]
-    return f"{title}/{target.strip('/')}".strip("/")
 
 
 def _alias(source: SourceFile, title: str, target: str, site: Site) -> None:

@@ -29,11 +29,6 @@ def _padded(arguments: Sequence[str], *, left: bool) -> str:
     return padding + text if left else text + padding
 
 
-def _if_equal(arguments: Sequence[str]) -> str:
-    first, second, *branches = (*arguments, "")
-    return (*branches, "", "")[0 if first == second else 1]
-
-
 def _switch(arguments: Sequence[str]) -> str:
     value, *cases = arguments
     default = ""
@@ -67,7 +62,10 @@ _FUNCTIONS: dict[str, Callable[[Sequence[str]], str]] = {
         ("#if", "#ifexist", "#wenn", "#si", "#om", "#als"),
         lambda arguments: (*arguments, "", "")[1 if arguments[0] else 2],
     ),
-    **dict.fromkeys(("#ifeq", "#wenngleich"), _if_equal),
+    **dict.fromkeys(
+        ("#ifeq", "#wenngleich"),
+        lambda arguments: (*arguments, "", "", "")[2 if arguments[0] == "".join(arguments[1:2]) else 3],
+    ),
     "#iferror": lambda arguments: arguments[2] if len(arguments) > 2 else arguments[0],
     **dict.fromkeys(("#switch", "#wechsel"), _switch),
 }

@@ -127,7 +127,7 @@ def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
     if lower in LISTS:
         return lambda parameters: "\n" + "\n".join(unnamed(parameters)) + "\n"
     if lower in _ANCHORS:
-        return lambda parameters: _anchored(unnamed(parameters), shows=lower.startswith("v"))
+        return partial(_anchored, shows=lower.startswith("v"))
     if lower in _ANSWERS:
         return lambda parameters: f'<span class="answer">{parameters.get("1") or _ANSWERS[lower]}</span>'
     if lower in _ADVICE:
@@ -151,7 +151,8 @@ def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
     return None
 
 
-def _anchored(ids: list[str], *, shows: bool) -> str:
+def _anchored(parameters: Mapping[str, str], *, shows: bool) -> str:
+    ids = unnamed(parameters)
     spans = (f'<span id="{each}"></span>' for each in ids if not set(each) & set('"<>\n'))
     return "".join((*spans, *(ids[:1] if shows else ())))
 
@@ -212,13 +213,11 @@ def _filled(pattern: str, parameters: Mapping[str, str]) -> str:
         if place[1] in "*+":
             return (" " if place[1] == "*" else "").join(unnamed(parameters))
         value = parameters.get(place[1], "")
-        return "" if place[2] == "?" else _raised(value) if place[2] and value else value
+        if place[2] == "^" and value:
+            raised = value.translate(_RAISED)
+            return f"^{value}" if any(character in raised for character in value) else raised
+        return "" if place[2] else value
 
     while "[" in pattern:
         pattern = _GROUP.sub(group, pattern)
     return _PLACE.sub(filled, pattern).strip()
-
-
-def _raised(text: str) -> str:
-    raised = text.translate(_RAISED)
-    return f"^{text}" if any(c in raised for c in text) else raised

@@ -124,11 +124,11 @@ class Page:
 
     def plain(self, text: str) -> str:
         """Return a text without its marks, verbatim parts put back."""
-        return MARKS.sub(self._plain, text) if MARK in text else text
 
-    def _plain(self, found: re.Match[str]) -> str:
-        part = self.part(found[1])
-        return part.text if isinstance(part, Verbatim) else ""
+        def own(found: re.Match[str]) -> str:
+            return part.text if isinstance(part := self.part(found[1]), Verbatim) else ""
+
+        return MARKS.sub(own, text) if MARK in text else text
 
 
 def take_apart(text: str, site: Site, *, templates: str = "known", title: str = "") -> Page:
