@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from structformer import sample
+from structformer import Document, Section, sample
+from structformer.document import Source
 from structformer.ingestion import ingest
 from structformer.training import TrainingOptions
 
@@ -54,3 +55,29 @@ def linked_pages() -> dict[str, str]:
             f"it before the winter, or the {topic} will rust and break when you need it.\n"
         )
     return pages
+
+
+def tree() -> Document:
+    """Boats: Sails (Reefing, Trimming), Knots (Bowline), every section with a text of its own."""
+    return Document(
+        id="boats",
+        title="Boats",
+        source=Source("boats.md", "markdown"),
+        root=Section(
+            "Boats",
+            0,
+            "all about boats",
+            children=[
+                Section(
+                    "Sails.",
+                    1,
+                    "cloth that catches wind",
+                    children=[
+                        Section("Reefing", 2, "smaller sail in strong wind"),
+                        Section("Trimming", 2, "ease the sheet until it flutters"),
+                    ],
+                ),
+                Section("Knots", 1, "ropes and posts", children=[Section("Bowline", 2, "a loop that holds")]),
+            ],
+        ),
+    )

@@ -112,7 +112,7 @@ def command(
 
     --help --all lists the tasks with their sources."""
     from structformer.engines.job_parts import Part
-    from structformer.sampling import DEFAULT_TASKS, SamplingOptions, needs_attention
+    from structformer.sampling import SamplingOptions, default_tasks, needs_attention
     from structformer.sampling.draw_examples import draw_samples
     from structformer.sampling.job_parts import sample_part
     from structformer.sampling.request import SampleRequest
@@ -126,7 +126,7 @@ def command(
             raise click.BadParameter(f"{negatives!r}: write a number, or all", param_hint="--negatives")
         chosen["negatives"] = None if negatives == "all" else int(negatives)
     options = SamplingOptions(**chosen)
-    listed = DEFAULT_TASKS if tasks is None else tasks.split(",")
+    listed = default_tasks() if tasks is None else tasks.split(",")
     names = [task.strip().lower() for task in listed if task.strip()]
     weights = None
     if needs_attention(names):
@@ -186,11 +186,11 @@ def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: P
 
 def _training_flags(tasks: Sequence[str], flags: str) -> str:
     """Return how `train` takes Examples of these tasks: by a recipe of them with the same options, or by a mix."""
-    from structformer.sampling import DEFAULT_TASKS
+    from structformer.sampling import default_tasks
     from structformer.sampling.sets import as_flags
     from structformer.training.recipes import recipe_names, training_options
 
-    mix = "" if set(tasks) == set(DEFAULT_TASKS) else f"--task-mix {','.join(tasks)} "
+    mix = "" if set(tasks) == set(default_tasks()) else f"--task-mix {','.join(tasks)} "
     if mix:
         for name, options in ((each, training_options(each, {})) for each in recipe_names()):
             alike = sorted(as_flags(options.sampling).split()) == sorted(flags.split())

@@ -34,9 +34,7 @@ _BY_DEVICE = 2  # processes that feed a device: one prepares texts while the oth
 _MOST_PROCESSES = 16  # on processors alone, each with a model in memory, unless more are asked for
 _KEPT = 4096  # requests in memory
 
-# A text, and the span whose tokens attend, empty for [CLS]. A span (~start, ~end) asks for what the tokens in
-# [start, end) get from [CLS], one number.
-Request = tuple[str, int, int]
+Request = tuple[str, int, int]  # as structformer.sampling.neighbourhood has it
 
 
 class LastAttention:

@@ -1,9 +1,9 @@
-"""Drawing with a model's attention (HARP's tasks): by processes that can share its weights, else here."""
+"""Drawing with a model's attention (HARP's tasks): by processes that share its weights."""
 
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import islice
@@ -20,12 +20,10 @@ from structformer.sampling.kept_attention import (
     PAGES_AT_ONCE,
     KeptPages,
     KeptRows,
-    Request,
-    SharedWeights,
     forget_others,
     kept,
 )
-from structformer.sampling.neighbourhood import Neighbourhood, WordWeights
+from structformer.sampling.neighbourhood import Neighbourhood, Request, WordWeights
 from structformer.sampling.pages import PageTable
 from structformer.sampling.shard_drawing import (
     CENSUS,
@@ -40,7 +38,6 @@ from structformer.sampling.shard_drawing import (
 from structformer.sampling.store import PartWriter
 from structformer.sampling.task import Need
 from structformer.sampling.tasks import chosen_tasks
-from structformer.sampling.tasks.harp import attention_requests
 from structformer.storage.files import building_folder, read_json, temporary_name, write_json
 from structformer.text.query_like import plain
 
@@ -54,7 +51,7 @@ def weigh_pages(
     tasks: Sequence[DrawTask], weights: WordWeights | None, engine: str | Engine, workers: int | None, steps: Steps
 ) -> None:
     """Compute what [CLS] gives to the words of these shards' pages, where processes share the work."""
-    if not isinstance(weights, SharedWeights):
+    if weights is None:  # what they would be for is drawn
         for _ in tasks:
             steps.next()
         return
@@ -68,7 +65,7 @@ def weigh_pages(
 
 def weigh_shard(task: DrawTask, started: Callable[[str], None]) -> int:
     """Compute the weights of one shard's pages, a worker's job. Returns how many were computed."""
-    assert isinstance(task.weights, SharedWeights)
+    assert task.weights is not None
     weights, before = task.weights, task.weights.computed
     weights.place = task.shard
     corpus = Corpus.open(task.workspace)
@@ -98,31 +95,29 @@ def draw_by_attention(
         )
     if missing:
         _make_anchors(missing[0])
-    shared = weights if isinstance(weights, SharedWeights) else None
-    processes, before = (shared.processes(workers), shared.computed) if shared else (1, 0)
+    processes, before = (weights.processes(workers), weights.computed) if weights else (1, 0)
     done = run_tasks(f"{__name__}:draw_shard_by_attention", chosen, engine, processes, steps, _MEMORY_BYTES, keep=False)
-    if shared:
-        shared.computed = before + sum(computed for computed, _ in done)
+    if weights:
+        weights.computed = before + sum(computed for computed, _ in done)
         corpus = Corpus.open(chosen[0].workspace)
         if len(done) == len(corpus.shards):
-            used = [Path(name) for _, name in done] + _page_files(chosen[0], shared, len(corpus.shards))
-            forget_others(shared.folder, used)
+            used = [Path(name) for _, name in done] + _page_files(chosen[0], weights, len(corpus.shards))
+            forget_others(weights.folder, used)
 
 
-def _page_files(task: DrawTask, weights: SharedWeights, shards: int) -> list[Path]:
+def _page_files(task: DrawTask, weights: WordWeights, shards: int) -> list[Path]:
     places = [replace(task, what="weights", shard=shard).output for shard in range(shards)]
     return [weights.folder / read_json(place / _FILE) for place in places]
 
 
 def draw_shard_by_attention(task: DrawTask, started: Callable[[str], None]) -> tuple[int, str]:
-    """Draw a shard's Examples by attention; gives the weights computed, and their file's name, "" for none."""
-    weights = task.weights
-    assert weights is not None
-    before = weights.computed if isinstance(weights, SharedWeights) else 0
+    """Draw a shard's Examples by attention; gives the weights computed, and their file's name."""
+    assert task.weights is not None
+    weights, before = task.weights, task.weights.computed
     with without_garbage_collection(), building_folder(task.output.parent) as building:
         name = _draw(task, weights, building.folder, started)
         building.become(task.output.name)
-    return (weights.computed - before if isinstance(weights, SharedWeights) else 0), name
+    return weights.computed - before, name
 
 
 def _draw(task: DrawTask, weights: WordWeights, output: Path, started: Callable[[str], None]) -> str:
@@ -132,25 +127,31 @@ def _draw(task: DrawTask, weights: WordWeights, output: Path, started: Callable[
     tasks = [each for each in chosen_tasks(task.tasks) if each.drawn_by_attention]
     pages = PageTable(corpus, page_folders(folder, len(corpus.shards)))
     near = partial(_groups, task, corpus, graph, pages)
-    shared = _Prepared(task, weights, corpus, near, started) if isinstance(weights, SharedWeights) else None
+    weights.place = task.shard
+    path = kept(weights, lambda: map(_of_sentences, near()), started)
+    sentences, read = KeptRows(path), 0
+    linked = KeptPages(_page_files(task, weights, len(corpus.shards)), corpus.starts)
     census = Census()
-    with PartWriter(output) as writer, closing(_Anchors(folder / "anchors.sqlite")) as anchors:
+    with PartWriter(output) as writer, _anchors(folder / "anchors.sqlite") as anchors:
         for some in near():
-            if shared:
-                shared.prepare(some)
-            else:
-                weights.prepare(list(dict.fromkeys(request for here in some for request in _requests(here))))
+            # The sentences come in the order of the shard.
+            rows = {request: sentences[read + place] for place, request in enumerate(_of_sentences(some))}
+            read += len(rows)
+            for here in some:
+                for target in {reference.target for each in here.anchored_sentences() for reference in each.references}:
+                    rows[pages.abstract(target), 0, 0] = linked[target]
+            weights.know(rows)
             for here in some:
                 started(here.view.document.id)
                 writer.next_document()
                 here.weights = weights
-                here.anchor_targets = anchors.targets
+                here.anchor_targets = anchors
                 for each in tasks:
                     for example, _ in redrawn(task, each, here, here.view.document.id, census):
                         writer.add(example)
     census.examples.update(writer.counts)
     write_json(output / CENSUS, census.as_dict())
-    return shared.name if shared else ""
+    return path.name
 
 
 def _groups(task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages: PageTable) -> Iterator[list[Neighbourhood]]:
@@ -159,64 +160,24 @@ def _groups(task: DrawTask, corpus: Corpus, graph: ReferenceGraph, pages: PageTa
         yield some
 
 
-def _requests(here: Neighbourhood) -> Iterator[Request]:
-    """Yield what will be asked at a document, in its sentences and of the pages that it links to."""
-    yield from attention_requests(here)
-    for sentence in here.anchored_sentences():
-        for reference in sentence.references:
-            yield here.pages.abstract(reference.target), 0, 0
+def _of_sentences(some: Sequence[Neighbourhood]) -> list[Request]:
+    """What will be asked in documents' sentences, each once: from an anchor's tokens, and from [CLS] to its span."""
+    sentences = (sentence for here in some for sentence in here.anchored_sentences())
+    spans = ((each.text, start, end) for each in sentences for start, end in each.spans)
+    return list(
+        dict.fromkeys(each for text, start, end in spans for each in ((text, start, end), (text, ~start, ~end)))
+    )
 
 
-class _Prepared:
-    """Weights of a shard's sentences and linked pages, as computed. name: of the sentences' file."""
-
-    def __init__(
-        self,
-        task: DrawTask,
-        weights: SharedWeights,
-        corpus: Corpus,
-        near: Callable[[], Iterator[list[Neighbourhood]]],
-        started: Callable[[str], None],
-    ) -> None:
-        weights.place = task.shard
-        path = kept(weights, lambda: ([*_of_sentences(some)] for some in near()), started)
-        self.name = path.name
-        self._weights = weights
-        self._sentences, self._read = KeptRows(path), 0
-        self._pages = KeptPages(_page_files(task, weights, len(corpus.shards)), corpus.starts)
-
-    def prepare(self, some: Sequence[Neighbourhood]) -> None:
-        """Let the weights answer what will be asked at these documents, which come in the order of the shard."""
-        asked = list(_of_sentences(some))
-        rows = {request: self._sentences[self._read + place] for place, request in enumerate(asked)}
-        self._read += len(asked)
-        for here in some:
-            for target in {reference.target for each in here.anchored_sentences() for reference in each.references}:
-                rows[here.pages.abstract(target), 0, 0] = self._pages[target]
-        self._weights.know(rows)
-
-
-def _of_sentences(some: Sequence[Neighbourhood]) -> Iterator[Request]:
-    return iter(dict.fromkeys(request for here in some for request in attention_requests(here)))
-
-
-class _Anchors:
-    """The documents that links with an anchor text lead to, from the table on disk; none without a table."""
-
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(path) if path.exists() else None
-        self.targets = lru_cache(_KNOWN_ANCHORS)(self._targets)
-
-    def _targets(self, text: str) -> list[int]:
-        """Return numbers of the documents, ascending."""
-        if self._database is None:
-            return []
-        rows = self._database.execute("SELECT target FROM anchors WHERE text = ? ORDER BY target", (plain(text),))
-        return [number for (number,) in rows]
-
-    def close(self) -> None:
-        if self._database is not None:
-            self._database.close()
+@contextmanager
+def _anchors(path: Path) -> Iterator[Callable[[str], Sequence[int]]]:
+    """Give the documents that links with an anchor text lead to, ascending, from the table on disk; none without it."""
+    if not path.exists():
+        yield lambda text: ()
+        return
+    query = "SELECT target FROM anchors WHERE text = ? ORDER BY target"
+    with closing(sqlite3.connect(path)) as database:
+        yield lru_cache(_KNOWN_ANCHORS)(lambda text: [number for (number,) in database.execute(query, (plain(text),))])
 
 
 def _make_anchors(task: DrawTask) -> None:

@@ -36,7 +36,7 @@ from structformer.sampling.shard_drawing import (
 )
 from structformer.sampling.store import PartWriter, Samples
 from structformer.sampling.task import Ground, Need, Task
-from structformer.sampling.tasks import DEFAULT_TASKS, chosen_tasks
+from structformer.sampling.tasks import chosen_tasks, default_tasks
 from structformer.storage.files import building_folder, read_json, remove, write_json
 from structformer.workspace import Workspace
 
@@ -48,7 +48,7 @@ _SHARD = f"{__name__}:draw_shard"
 @checked_options(task="tasks", jobs="workers")
 def sample(
     workspace: str | Path | Workspace = ".structformer",
-    tasks: Iterable[str] = DEFAULT_TASKS,
+    tasks: Iterable[str] | None = None,
     *,
     options: SamplingOptions | None = None,
     seed: int = 0,
@@ -61,11 +61,13 @@ def sample(
 ) -> Samples:
     """Draw the Examples of the tasks from the workspace's corpus and store them there.
 
-    held_out: share of documents kept out for evaluation; None chooses by the corpus's size. weights: the attention that
-    HARP's tasks draw words by. epoch: another one gives other random choices of the same seed.
+    tasks: None for the default ones. held_out: share of documents kept out for evaluation; None chooses by the corpus's
+    size. weights: the attention that HARP's tasks draw words by. epoch: another one gives other random choices of the
+    same seed.
     Raises UsageError on an unknown task or one of HARP's without weights, WorkspaceError without a corpus.
     """
-    request = SampleRequest(tuple(tasks), options or SamplingOptions(), seed, epoch, held_out, weights)
+    names = default_tasks() if tasks is None else tuple(tasks)
+    request = SampleRequest(names, options or SamplingOptions(), seed, epoch, held_out, weights)
     return draw_samples(request, workspace, workers=workers, engine=engine, progress=progress)
 
 

@@ -9,16 +9,15 @@ processes.
 import hashlib
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
-from structformer.sampling.neighbourhood import WordWeights
+from structformer.sampling.neighbourhood import Request, Row, WordWeights
 from structformer.sampling.store import BATCH_ROWS, open_arrow
 from structformer.storage.files import remove, remove_temporaries, temporary_name, writing_errors
 
@@ -26,33 +25,9 @@ PAGES_AT_ONCE = 256
 _NUMBERS = pa.schema([("weights", pa.list_(pa.float16()))])
 _OPEN_FILES = 256
 
-Request = tuple[str, int, int]
-Row = np.ndarray[Any, Any]
-
-
-@runtime_checkable
-class SharedWeights(WordWeights, Protocol):
-    """Weights that several processes compute; they are pickled for these."""
-
-    folder: Path
-    """Keeps what was computed."""
-    computed: int
-    """How many requests were."""
-    place: int
-    """Number of the process, which chooses its device."""
-
-    def processes(self, asked: int | None) -> int:
-        """Return how many processes share the work. asked: what the user wants."""
-
-    def compute(self, requests: Sequence[Request]) -> list[Row]:
-        """Compute these requests, the same for the same ones."""
-
-    def know(self, rows: Mapping[Request, Row]) -> None:
-        """Answer from what `compute` gave earlier."""
-
 
 def kept(
-    weights: SharedWeights, groups: Callable[[], Iterable[Sequence[Request]]], started: Callable[[str], None]
+    weights: WordWeights, groups: Callable[[], Iterable[Sequence[Request]]], started: Callable[[str], None]
 ) -> Path:
     """The file of the weights of these groups, computed unless there. started: called with each group's beginning."""
     digest = hashlib.blake2b(digest_size=16)
@@ -76,7 +51,7 @@ def kept(
 
 
 def _computed(
-    weights: SharedWeights, groups: Iterable[Sequence[Request]], started: Callable[[str], None]
+    weights: WordWeights, groups: Iterable[Sequence[Request]], started: Callable[[str], None]
 ) -> Iterator[Row]:
     for group in groups:
         if group:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from random import Random
 from typing import Any, Protocol
+
+import numpy as np
 
 from structformer.document import word_count
 from structformer.sampling.collection import CollectionCounts
 from structformer.sampling.example import Census, Example
 from structformer.sampling.view import DocumentView, holds, nearly_equal, word_set
 from structformer.text.sentence_splitting import sentences
+
+# A text, and the span whose tokens attend, empty for [CLS]; (~start, ~end) asks what a span's tokens get from [CLS].
+Request = tuple[str, int, int]
+Row = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +41,25 @@ class Reference:
 
 
 class WordWeights(Protocol):
-    """Attention that words of a text get, from the tokens of a span or from [CLS]."""
+    """Attention that words of a text get, from the tokens of a span or from [CLS]. It is pickled for processes that
+    share the work.
+    """
 
-    def prepare(self, requests: Sequence[tuple[str, int, int]]) -> None:
-        """Compute in batches what will be asked: (text, start, end) of weights, (text, ~start, ~end) of spans."""
+    folder: Path
+    """Keeps what was computed."""
+    computed: int
+    """How many requests were."""
+    place: int
+    """Number of the process, which chooses its device."""
+
+    def processes(self, asked: int | None) -> int:
+        """Return how many processes share the work. asked: what the user wants."""
+
+    def compute(self, requests: Sequence[Request]) -> list[Row]:
+        """Compute these requests, the same for the same ones."""
+
+    def know(self, rows: Mapping[Request, Row]) -> None:
+        """Answer from what `compute` gave earlier."""
 
     def span_weights(self, text: str, spans: Sequence[tuple[int, int]]) -> list[float]:
         """Return weights of a text's spans, [start, end) in characters: what their own tokens get from [CLS]."""

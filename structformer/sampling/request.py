@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from structformer.errors import UsageError
@@ -48,26 +48,12 @@ class SampleRequest:
 
     def description(self) -> dict[str, Any]:
         """Return the request in JSON's types. Parts of one request have the same."""
-        return {
-            "tasks": list(self.tasks),
-            "options": asdict(self.options),
-            "seed": self.seed,
-            **({"epoch": self.epoch} if self.epoch else {}),  # so that parts begun without it are still known
-            "held_out": self.held_out,
-            "attention": self.attention,
-        }
+        return {"tasks": list(self.tasks), "chosen": self.chosen(), "attention": self.attention}
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> SampleRequest:
         """Return the request that `description` gave, without its weights."""
-        return cls(
-            tuple(description["tasks"]),
-            SamplingOptions(**description["options"]),
-            description["seed"],
-            description.get("epoch", 0),
-            description["held_out"],
-            drawn_by=description["attention"],
-        )
+        return replace(cls.of_set(description["tasks"], description["chosen"]), drawn_by=description["attention"])
 
 
 def parse_mix(text: str) -> dict[str, float]:

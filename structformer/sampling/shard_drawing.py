@@ -128,7 +128,7 @@ def neighbourhoods(
     edges = graph.shard_edges(task.shard) if with_graph else iter(())
     edge = next(edges, None)
     for number, document in enumerate(
-        corpus.shard_documents(task.shard, links=any(each.needs for each in chosen_tasks(task.tasks or ("srr",)))),
+        corpus.shard_documents(task.shard, links=any(each.needs for each in chosen_tasks(task.tasks))),
         corpus.starts[task.shard],
     ):
         references: list[Reference] = []

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from structformer.document import Block, MarkKind, Section, cut_words, word_count
+from structformer.document import Block, Document, MarkKind, Section, cut_words, first_words, word_count
 from structformer.text.sentence_splitting import sentences
 
 # What the index shows a ranker at once, and so what it is trained on.
 PASSAGE_WORDS = 160
 _HEADER_SHARE = 0.25  # of a passage's words, at most, for a table's column titles
 _LONGEST_HEADER = 2000  # characters of them: a word has no end in some files
+_OPENING_WORDS, _HEADING_WORDS = 70, 50  # of an overview
 _PAGE_SEPARATOR = re.compile(r"\n\s*\n")
 
 
@@ -63,11 +64,6 @@ def section_passages(section: Section) -> Iterator[Passage]:
 def cut_section(section: Section, max_words: int) -> Iterator[Passage]:
     """A section's text in pieces of about `max_words` words, cut between blocks; a cut table repeats its titles."""
     return _gathered(_pieces_of_blocks(section.text, _no_prose(section.blocks), max_words), max_words)
-
-
-def passages(text: str, max_words: int) -> Iterator[str]:
-    """Return the text in pieces of about `max_words` words, cut at blank lines, else line ends, else sentences."""
-    return (passage.text for passage in _gathered(_pieces(text, max_words), max_words))
 
 
 class _Piece(NamedTuple):
@@ -187,7 +183,7 @@ def _rows(text: str, table: Block, joint: str, max_words: int) -> Iterator[_Piec
 
 
 def _pieces(text: str, max_words: int) -> Iterator[_Piece]:
-    """Yield pieces of prose no longer than max_words."""
+    """Yield pieces of prose no longer than max_words, cut at blank lines, else line ends, else sentences."""
     for paragraph in _PAGE_SEPARATOR.split(text):
         if not paragraph.strip():
             continue
@@ -215,3 +211,20 @@ def as_typed(sentence: str) -> str:
     if " | " not in sentence:
         return sentence
     return max((cell.strip() for cell in sentence.split("|")), key=lambda cell: word_count(cell))
+
+
+def document_overview(document: Document, without: str = "") -> str:
+    """A document at a glance, which the search compares beside the passages, since a passage deep in a page tells
+    little of its topic: three lines of title, opening words, section titles. `without`: a text left out of the opening.
+    """
+    opening = ""
+    headings: dict[str, None] = {}
+    for number, section in enumerate(document.sections()):
+        if number and section.title.strip() and not section.is_link_list:
+            headings[section.title.strip()] = None
+        if word_count(opening) < _OPENING_WORDS and section.text and not section.is_link_list:
+            text = section.text.replace(without, " ", 1) if without else section.text
+            opening = f"{opening} {first_words(text, _OPENING_WORDS)}".strip()
+    listed = first_words(", ".join(headings), _HEADING_WORDS).rstrip(",")
+    lines = (document.title, first_words(opening, _OPENING_WORDS), listed)
+    return "\n".join(line for line in lines if line)

@@ -20,7 +20,7 @@ LINES = {
     "asciidoc": 1_429,
     "cluster": 113,
     "colbert": 641,
-    "core": 39_220,
+    "core": 38_523,
     "demo": 208,
     "devkit": 1_415,
     "engines": 1_164,
@@ -38,13 +38,14 @@ LINES = {
     "rst": 1_366,
     "serve": 8_451,
     "sites": 1_940,
+    "tasks": 685,
     "web": 1_179,
     "webformer": 791,
     "wikitext": 2_343,
     "xml": 2_522,
     "readers": 19_371,
     "research": 7_330,
-    "all": 84_941,
+    "all": 84_929,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {

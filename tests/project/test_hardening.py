@@ -389,11 +389,11 @@ def test_negatives_never_differ_from_the_positive_in_form(source, tmp_path):
 def test_the_command_line_draws_the_tasks_that_the_library_draws(workspace):
     from click.testing import CliRunner
     from structformer.cli.main import app
-    from structformer.sampling import DEFAULT_TASKS, Samples
+    from structformer.sampling import Samples, default_tasks
 
     result = CliRunner().invoke(app, ["sample", "-w", str(workspace), "--min-words", "3"])
     assert result.exit_code == 0, result.output
-    assert tuple(Samples.open(workspace).manifest["tasks"]) == DEFAULT_TASKS
+    assert tuple(Samples.open(workspace).manifest["tasks"]) == default_tasks()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from structformer.retrieval.hits import Filter, parse_filter
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import lexical, parse_pipeline, rerank
 from structformer.retrieval.vectors.encoder_places import default_encoders, encoder_place
-from structformer.text.overview import overview
+from structformer.text.passages import document_overview
 from structformer.workspace import Workspace
 
 from boats import TINY, boats
@@ -184,7 +184,7 @@ def vectors(folder: Path):
 
 def test_an_overview_has_title_opening_and_headings(harbour):
     document = Corpus.open(harbour).document("mast.md")
-    title, opening, headings = overview(document).split("\n")
+    title, opening, headings = document_overview(document).split("\n")
     assert title == "The mast"
     assert opening.startswith("The mast is a part of the boat. To clean the mast first look")
     assert headings == "Clean the mast, Mend the mast, Stow the mast"

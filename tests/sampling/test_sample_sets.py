@@ -20,6 +20,7 @@ from structformer.corpus import Corpus
 from structformer.errors import UsageError, WorkspaceError
 from structformer.ingestion import ingest
 from structformer.models.attention import AttentionWeights
+from structformer.models.base import packaged_minilm
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import Samples, SamplingOptions, SetOptions
@@ -305,3 +306,28 @@ def test_kept_attention_is_what_the_model_gives(linked, tied):
         if len(rows) > 1:
             share = given[0][asking].sum() / sum(given[0][place] for place, (a, b) in enumerate(spans) if b > a)
             assert rows[1] == pytest.approx([share], abs=1e-3)
+
+
+@pytest.mark.skipif(packaged_minilm() is None, reason="structformer[offline] is not installed")
+def test_attention_weights_are_of_words_and_sum_to_one(tmp_path):
+    weights = AttentionWeights(str(packaged_minilm()), tmp_path)
+    text = "Unfurling the unfurling jib."
+    of_all, of_jib = weights.weights(text), weights.weights(text, 23, 26)
+    assert set(of_all) == set(of_jib) == {"unfurling", "the", "jib"}
+    assert sum(of_all.values()) == pytest.approx(1, abs=1e-3)
+    assert of_all != of_jib
+
+
+@pytest.mark.skipif(packaged_minilm() is None, reason="structformer[offline] is not installed")
+def test_an_anchors_importance_is_what_its_own_tokens_get(tmp_path):
+    text = "The deck of the Bank of the West, the deck."
+    tokenizer = load_tokenizer(str(packaged_minilm()))
+    encoded = tokenizer(text, return_tensors="pt", return_offsets_mapping=True)
+    offsets = encoded.pop("offset_mapping")[0].tolist()
+    with torch.inference_mode():
+        attention = load_encoder(str(packaged_minilm()), attention="eager").eval()(**encoded, output_attentions=True)
+    received = attention.attentions[-1][0].mean(0)[0]
+    total = sum(float(received[place]) for place, (first, last) in enumerate(offsets) if last > first)
+    expected = sum(float(received[place]) for place, (first, last) in enumerate(offsets) if 16 <= first < last <= 32)
+    weights = AttentionWeights(str(packaged_minilm()), tmp_path)
+    assert weights.span_weights(text, [(16, 32), (0, 3)])[0] == pytest.approx(expected / total, abs=5e-4)

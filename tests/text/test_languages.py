@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from structformer import Corpus, Retriever
 from structformer.cli.main import main
 from structformer.corpus.languages import corpus_language
-from structformer.document import cut_words, first_words, word_count
+from structformer.document import Section, cut_words, first_words, word_count
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.known_encoders import is_english
@@ -25,7 +25,7 @@ from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.search_suggestions import help_with
 from structformer.sampling import sample
 from structformer.text.languages import declared_code, declared_variant, language_of
-from structformer.text.passages import passages
+from structformer.text.passages import cut_section
 from structformer.text.sentence_splitting import sentences
 from structformer.text.stop_words import STOP_WORDS, stop_words_of
 
@@ -129,7 +129,7 @@ def test_passages_fit_a_window_and_sentences_end(language):
     open_, ships, _ = TEXTS[language]
     assert len(list(sentences(" ".join([open_, ships, open_])))) == 3
     line = open_ * 200
-    cut = list(passages(line, 160))
+    cut = [passage.text for passage in cut_section(Section("", 0, line), 160)]
     assert len(cut) > 3
     assert all(word_count(each) <= 165 for each in cut)
     assert "".join("".join(cut).split()) == "".join(line.split())

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structformer.document import MarkKind, Section, Source
 from structformer.formats.builder import TreeBuilder
-from structformer.text.passages import PASSAGE_WORDS, as_typed, passages, section_passages, section_prose
+from structformer.text.passages import PASSAGE_WORDS, as_typed, cut_section, section_passages, section_prose
 from structformer.text.sentence_splitting import sentences
 
 
@@ -26,7 +26,7 @@ def test_a_table_row_is_asked_by_its_longest_cell():
 
 def test_short_paragraphs_share_a_passage_and_long_ones_are_cut():
     text = "one two\n\nthree four\n\n" + " ".join(["word."] * 9)
-    assert list(passages(text, 4)) == [
+    assert [passage.text for passage in cut_section(Section("", 0, text), 4)] == [
         "one two\n\nthree four",
         "word. word. word. word.",
         "word. word. word. word.",
@@ -36,7 +36,7 @@ def test_short_paragraphs_share_a_passage_and_long_ones_are_cut():
 
 @given(st.text(alphabet="ab .\n|", max_size=200), st.integers(1, 8))
 def test_no_word_is_lost_and_no_passage_is_too_long(text, most):
-    found = list(passages(text, most))
+    found = [passage.text for passage in cut_section(Section("", 0, text), most)]
     assert " ".join(found).split() == text.split()
     assert all(0 < len(passage.split()) <= most for passage in found)
 

@@ -18,8 +18,15 @@ from structformer.corpus.rows import kept_metadata
 from structformer.document import Document
 from structformer.graph import ReferenceGraph
 from structformer.storage.files import read_errors
-from structformer.text.overview import overview
-from structformer.text.passages import NO_PROSE, Passage, Stretch, prose_of, section_passages, with_path
+from structformer.text.passages import (
+    NO_PROSE,
+    Passage,
+    Stretch,
+    document_overview,
+    prose_of,
+    section_passages,
+    with_path,
+)
 
 UNITS = pa.schema(
     [
@@ -148,7 +155,7 @@ def shard_units(
         if url := site.address(document):
             values["url"] = url
         metadata = json.dumps(values, ensure_ascii=False)
-        indexed = IndexedDocument(document.id, document.title, overview(document), metadata)
+        indexed = IndexedDocument(document.id, document.title, document_overview(document), metadata)
         yield indexed, list(document_units(document, number, incoming))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.models.attention import AttentionWeights
-from structformer.sampling import DEFAULT_TASKS, Samples, needs_attention
+from structformer.sampling import Samples, default_tasks, needs_attention
 from structformer.sampling.draw_examples import draw, draw_samples
 from structformer.sampling.request import SampleRequest
 from structformer.sampling.sets import Generation, as_flags, drawn_already, others, published, set_digest
@@ -48,7 +48,7 @@ def current_samples(
         return Samples.joined(by_task)
     tasks = missing
     if not own and not as_flags(wanted.sampling):
-        tasks = list(dict.fromkeys((*DEFAULT_TASKS, *missing)))
+        tasks = list(dict.fromkeys((*default_tasks(), *missing)))
     say(_drawing(wanted, missing, own, there, beside))
     weights = wanted.attention if needs_attention(tasks) else None
     request = SampleRequest.of_set(tasks, wanted.sampling, weights)

@@ -6,23 +6,29 @@ from collections.abc import Iterator
 from functools import partial
 from random import Random
 
-from structformer.document import word_count
-from structformer.sampling.example import Census, Example
-from structformer.sampling.neighbourhood import Neighbourhood
-from structformer.sampling.task import Form, Need, Task
-from structformer.sampling.view import DocumentView, holds, in_random_order
-from structformer.sampling.word_sets import document_model, word_set_examples
-from structformer.text.overview import overview
-from structformer.text.passages import (
-    PASSAGE_WORDS,
+from structformer.document import Section, word_count
+from structformer.sampling import (
+    Census,
+    DocumentView,
+    Example,
+    Form,
+    Need,
+    Neighbourhood,
+    Task,
+    document_model,
+    holds,
+    in_random_order,
+    word_set_examples,
+)
+from structformer.text import (
     Passage,
     as_typed,
-    passages,
+    document_overview,
     section_passages,
     section_prose,
+    sentences,
     with_path,
 )
-from structformer.text.sentence_splitting import sentences
 
 _KEEP_SENTENCE = 0.1
 _MIN_QUERY_WORDS, _MAX_QUERY_WORDS = 4, 40
@@ -74,7 +80,8 @@ def overview_selection(view: DocumentView, rng: Random, census: Census) -> Itera
     for number, pieces in _passages(view).items():
         for piece in pieces:
             for query in _drawn_queries(piece.prose, rng)[:1]:
-                yield Example("ovs", (query,), (overview(view.document, without=query),), view.document.id, (number,))
+                shown = document_overview(view.document, without=query)
+                yield Example("ovs", (query,), (shown,), view.document.id, (number,))
 
 
 def body_first_selection(here: Neighbourhood, rng: Random, census: Census) -> Iterator[Example]:
@@ -190,7 +197,7 @@ def _queries(text: str) -> list[str]:
 def _passage_at(text: str, position: int) -> str:
     """Return the passage that holds a character position."""
     place = 0
-    for piece in passages(text, PASSAGE_WORDS):
+    for piece in _cut(text):
         start = text.find(piece[:40], place)
         place = max(place, start) + len(piece)
         if position < place:
@@ -198,9 +205,14 @@ def _passage_at(text: str, position: int) -> str:
     return ""
 
 
+def _cut(text: str) -> Iterator[str]:
+    """Return a text without marks in passages."""
+    return (passage.text for passage in section_passages(Section("", 0, text)))
+
+
 def _first_passage(here: Neighbourhood, number: int) -> str:
     """Return a document's first passage, with its title in front as positives have their paths."""
-    return with_path(here.pages.title(number), next(passages(here.pages.abstract(number), PASSAGE_WORDS), ""))
+    return with_path(here.pages.title(number), next(_cut(here.pages.abstract(number)), ""))
 
 
 _of_links = partial(

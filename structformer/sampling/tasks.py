@@ -11,18 +11,17 @@ from structformer.errors import StructformerError, UsageError, WorkspaceError
 from structformer.plugins import load_plugins
 from structformer.sampling.example import Census, Example, SamplingOptions
 from structformer.sampling.task import Task
-from structformer.sampling.tasks import classic, harp, wikiformer
 from structformer.sampling.view import DocumentView
-
-_BUILT_IN = (*wikiformer.TASKS, *harp.TASKS, *classic.TASKS)
-DEFAULT_TASKS = tuple(task.name for task in _BUILT_IN if task.default)
 
 
 def tasks() -> dict[str, Task]:
-    """Return all tasks by name: the built-in ones and those of plugins."""
-    by_name = {task.name: task for task in _BUILT_IN}
-    supplied = load_plugins().supplied("structformer_tasks", "task", Task, by_name)
-    return {**by_name, **{name: task for name, (task, _) in supplied.items()}}
+    """Return all tasks by name, which plugins supply."""
+    return {name: task for name, (task, _) in load_plugins().supplied("structformer_tasks", "task", Task).items()}
+
+
+def default_tasks() -> tuple[str, ...]:
+    """Return the names of the tasks that are drawn unasked."""
+    return tuple(name for name, task in tasks().items() if task.default)
 
 
 def chosen_tasks(names: Iterable[str]) -> list[Task]:

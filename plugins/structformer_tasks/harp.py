@@ -11,13 +11,21 @@ from itertools import combinations, islice
 from random import Random
 
 from structformer.document import first_words, word_count
-from structformer.sampling.collection import left_out
-from structformer.sampling.example import Census, Example
-from structformer.sampling.neighbourhood import AnchoredSentence, Neighbourhood, WordWeights
-from structformer.sampling.task import Need, Task
-from structformer.sampling.view import in_random_order, nearly_equal, word_set
-from structformer.sampling.word_sets import MEAN_SIZE, positive_poisson
-from structformer.text.stop_words import STOP_WORDS
+from structformer.sampling import (
+    MEAN_SIZE,
+    AnchoredSentence,
+    Census,
+    Example,
+    Need,
+    Neighbourhood,
+    Task,
+    WordWeights,
+    in_random_order,
+    left_out,
+    nearly_equal,
+    positive_poisson,
+    word_set,
+)
 
 _QDM_PAIRS = 10  # of one query, at most, in the released code
 _LOOKED_AT = 256  # of an anchor text's pages, to find another one
@@ -134,15 +142,7 @@ def anchor_cooccurrence_modeling(here: Neighbourhood, rng: Random, census: Censu
         yield Example("acm", (query, query), tuple(documents), here.view.document.id, (sentence.section, -1))
 
 
-def attention_requests(here: Neighbourhood) -> Iterator[tuple[str, int, int]]:
-    """Yield what the tasks ask of its sentences: (text, start, end), or (text, ~start, ~end) of a span from [CLS]."""
-    for sentence in here.anchored_sentences():
-        for start, end in sentence.spans:
-            yield sentence.text, start, end
-            yield sentence.text, ~start, ~end
-
-
-def draw_words(weights: Mapping[str, float], rng: Random, stop_words: frozenset[str] = STOP_WORDS) -> list[str]:
+def draw_words(weights: Mapping[str, float], rng: Random, stop_words: frozenset[str]) -> list[str]:
     """Distinct words drawn by weight without replacement; their number is Poisson with mean 3, never 0.
 
     Source: HARP, eq. 4-5. Stop words are left out. Weights are divided by their sum, which is our reading of eq. 3.
@@ -153,9 +153,7 @@ def draw_words(weights: Mapping[str, float], rng: Random, stop_words: frozenset[
     return [word for _, word in keyed[: positive_poisson(rng, MEAN_SIZE)]]
 
 
-def draw_words_as_released(
-    weights: Mapping[str, float], rng: Random, stop_words: frozenset[str] = STOP_WORDS
-) -> list[str]:
+def draw_words_as_released(weights: Mapping[str, float], rng: Random, stop_words: frozenset[str]) -> list[str]:
     """Words drawn with replacement by the softmax of their weights; their number is normal with mean 3 and deviation 1,
     cut to an integer, never 0.
 

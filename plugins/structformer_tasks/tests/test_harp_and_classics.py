@@ -1,4 +1,4 @@
-"""HARP's tasks and the classics, each on pages small enough to check by hand; negatives from other documents; attention."""
+"""HARP's tasks and the classics, each on pages small enough to check by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 
 import pytest
 from structformer import Document, Section, sample
@@ -16,13 +15,15 @@ from structformer.errors import UsageError
 from structformer.ingestion import ingest
 from structformer.models.attention import AttentionWeights
 from structformer.models.base import packaged_minilm
-from structformer.sampling import Census, Example, SamplingOptions
-from structformer.sampling.neighbourhood import Neighbourhood, Reference, sentence_spans
-from structformer.sampling.tasks.classic import (
+from structformer.sampling import Census, DocumentView, Example, Neighbourhood, Reference, SamplingOptions
+
+from boats import linked_pages
+from conftest import write_pages
+from structformer_tasks.classic import (
     body_first_selection,
     wiki_link_prediction,
 )
-from structformer.sampling.tasks.harp import (
+from structformer_tasks.harp import (
     anchor_cooccurrence_modeling,
     draw_words,
     draw_words_as_released,
@@ -30,12 +31,6 @@ from structformer.sampling.tasks.harp import (
     representative_document_prediction,
     representative_query_prediction,
 )
-from structformer.sampling.tasks.wikiformer import simulated_reranking
-from structformer.sampling.view import DocumentView
-from structformer.sampling.word_sets import positive_poisson
-
-from boats import linked_pages
-from conftest import write_pages
 
 # Page 0 is the boat's; it links to 1 (knots) and 2 (sails) in one sentence and to 3 (rain) in another.
 TEXT = "Tie reef knots to make sails smaller. Look at the rain before."
@@ -63,9 +58,6 @@ class Weights:
 
     def __init__(self, from_cls: Mapping[str, Mapping[str, float]] | None = None) -> None:
         self.from_cls = from_cls or {}
-
-    def prepare(self, requests) -> None:
-        raise AssertionError("asked for what the test did not ask")
 
     def weights(self, text: str, start: int = 0, end: int = 0) -> Mapping[str, float]:
         if end > start:
@@ -157,15 +149,15 @@ def test_the_released_code_takes_all_pairs_of_a_sentence():
 
 
 def test_words_are_drawn_by_weight_without_stop_words():
-    rng = Random(0)
-    drawn = Counter(draw_words({"the": 5.0, "mast": 0.8, "oar": 0.2}, rng)[0] for _ in range(2000))
+    rng, stop_words = Random(0), frozenset({"the"})
+    drawn = Counter(draw_words({"the": 5.0, "mast": 0.8, "oar": 0.2}, rng, stop_words)[0] for _ in range(2000))
     assert set(drawn) == {"mast", "oar"}
     assert 0.77 < drawn["mast"] / 2000 < 0.83
 
 
 def test_the_released_code_draws_with_replacement_by_the_softmax_of_the_weights():
-    rng = Random(0)
-    drawn = [draw_words_as_released({"the": 5.0, "mast": 1.0, "oar": 0.0}, rng) for _ in range(4000)]
+    rng, stop_words = Random(0), frozenset({"the"})
+    drawn = [draw_words_as_released({"the": 5.0, "mast": 1.0, "oar": 0.0}, rng, stop_words) for _ in range(4000)]
     sizes = Counter(map(len, drawn))
     # A normal number of mean 3 and deviation 1, cut to an integer, drawn again below 1.
     for size, share in ((1, 0.140), (2, 0.349), (3, 0.349), (4, 0.139), (5, 0.022)):
@@ -174,7 +166,7 @@ def test_the_released_code_draws_with_replacement_by_the_softmax_of_the_weights(
     assert set(words) == {"mast", "oar"}
     assert words["mast"] / words["oar"] == pytest.approx(math.e, rel=0.1)
     assert ["mast", "mast"] in drawn
-    assert draw_words_as_released({"the": 5.0}, rng) == []
+    assert draw_words_as_released({"the": 5.0}, rng, stop_words) == []
 
 
 def test_the_released_code_may_draw_words_of_the_anchor():
@@ -212,66 +204,6 @@ def test_wlp_asks_with_a_linked_pages_abstract_for_the_linking_passage():
         assert example.documents[1:] == (f"{PAGES[4]}\n{PAGES[4]}",)  # the only page without a link
 
 
-def test_random_pages_are_long_enough_and_neither_copies_nor_holders_of_the_query():
-    texts = [
-        "",
-        "sails catch wind",
-        "Sails  catch a wind",
-        "sails CATCH wind!",
-        "rain falls",
-        "rain falls",
-        "trains run on",
-    ]
-    place = here()
-    place.pages = SimpleNamespace(count=len(texts))
-    drawn = {
-        tuple(sorted(place.random_pages(Random(seed), {6}, texts.__getitem__, 7, "wind sails catch", query).values()))
-        for seed in range(30)
-        for query in ("run on", "catch a wind")
-    }
-    assert drawn == {("Sails  catch a wind", "rain falls"), ("rain falls",)}
-
-
-def test_sentence_spans_are_where_the_sentences_stand():
-    text = "One. Two two!\n\n* Three\n"
-    assert [text[start:end] for start, end in sentence_spans(text)] == ["One.", "Two two!", "* Three"]
-
-
-def released(levels: str, texts: list[str]) -> list[Example]:
-    """SRR by the released code on an article with sections of these levels, a parent's text being its own."""
-    root = Section("Boats", 0, "all about boats")
-    above = [root]
-    for number, (level, text) in enumerate(zip(levels, texts, strict=True), 1):
-        section = Section(f"S{number}", int(level), text)
-        above = [each for each in above if each.level < section.level] or [root]
-        above[-1].children.append(section)
-        above.append(section)
-    view = DocumentView(
-        Document("d", "Boats", root, Source("d", "markdown")), SamplingOptions(min_words=2, compat="released-code")
-    )
-    return list(simulated_reranking(view, Random(0), Census()))
-
-
-def test_the_released_code_of_wikiformer_asks_for_the_first_long_section_of_the_two_deepest_levels():
-    long = [f"section {letter}, of words" for letter in "abcdef"]
-    [example] = released("223344", long)
-    assert example.queries[0] == "Boats S2 S3"
-    assert example.documents[0] == long[2]
-    assert example.sections == (3, 1, 2, 4, 5, 6)
-    assert released("223333", long)[0].queries[0] == "Boats S1", "of two levels, a section of the first"
-    assert released("223344", [*long[:2], "too short", *long[3:]])[0].sections == (4, 1, 2, 5, 6)
-    assert released("22334", long[:5]) == [], "more than five sections"
-    assert released("223344", [*long[:3], "a, b", "no", "no"]) == [], "four of more words than the least"
-    assert released("222422", long) == [], "nothing is read behind a heading that skips a level"
-
-
-def test_a_poisson_number_of_words_is_drawn_again_while_it_is_zero():
-    rng = Random(0)
-    drawn = Counter(positive_poisson(rng, 3.0) for _ in range(20_000))
-    assert min(drawn) == 1
-    assert drawn[1] / 20_000 == pytest.approx(3 * math.exp(-3) / (1 - math.exp(-3)), abs=0.01)  # .157
-
-
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve pages that link to their neighbours in sentences, and to one page under one name."""
@@ -304,34 +236,6 @@ def test_harps_tasks_draw_by_real_attention_which_is_computed_once(corpus):
     assert not set(example.queries[1].split()) & {"ladder", "part"}
 
 
-@pytest.mark.skipif(packaged_minilm() is None, reason="structformer[offline] is not installed")
-def test_attention_weights_are_of_words_and_sum_to_one(tmp_path):
-    weights = AttentionWeights(str(packaged_minilm()), tmp_path)
-    text = "Unfurling the unfurling jib."
-    of_all, of_jib = weights.weights(text), weights.weights(text, 23, 26)
-    assert set(of_all) == set(of_jib) == {"unfurling", "the", "jib"}
-    assert sum(of_all.values()) == pytest.approx(1, abs=1e-3)
-    assert of_all != of_jib
-
-
-@pytest.mark.skipif(packaged_minilm() is None, reason="structformer[offline] is not installed")
-def test_an_anchors_importance_is_what_its_own_tokens_get(tmp_path):
-    import torch
-    from structformer.models.loading import load_encoder, load_tokenizer
-
-    text = "The deck of the Bank of the West, the deck."
-    tokenizer = load_tokenizer(str(packaged_minilm()))
-    encoded = tokenizer(text, return_tensors="pt", return_offsets_mapping=True)
-    offsets = encoded.pop("offset_mapping")[0].tolist()
-    with torch.inference_mode():
-        attention = load_encoder(str(packaged_minilm()), attention="eager").eval()(**encoded, output_attentions=True)
-    received = attention.attentions[-1][0].mean(0)[0]
-    total = sum(float(received[place]) for place, (first, last) in enumerate(offsets) if last > first)
-    expected = sum(float(received[place]) for place, (first, last) in enumerate(offsets) if 16 <= first < last <= 32)
-    weights = AttentionWeights(str(packaged_minilm()), tmp_path)
-    assert weights.span_weights(text, [(16, 32), (0, 3)])[0] == pytest.approx(expected / total, abs=5e-4)
-
-
 def test_words_that_are_not_drawn_come_from_a_file(tmp_path):
     (tmp_path / "stop.txt").write_text("# a list\nsmaller\nFirmly\n")
     place = here(stop_words=str(tmp_path / "stop.txt"))
@@ -339,30 +243,3 @@ def test_words_that_are_not_drawn_come_from_a_file(tmp_path):
     assert not any("smaller" in query.split()[1:] or "firmly" in query for pair in queries for query in pair)
     with pytest.raises(UsageError, match="cannot be read"):
         list(representative_query_prediction(here(stop_words=str(tmp_path / "none.txt")), Random(1), Census()))
-
-
-@pytest.mark.parametrize("how", ["lexical", "random"])
-def test_negatives_of_other_documents_are_never_false_ones(corpus, how):
-    options = SamplingOptions(min_words=5, negatives=3, negatives_from=how)
-    samples = sample(corpus, ["srr", "ict", "rwi"], options=options, held_out=0.0)
-    replaced = 0
-    for example in samples:
-        if example.task == "rwi":
-            assert len(set(example.queries)) > 1
-            continue
-        if -1 not in example.sections:
-            continue  # every other document's passage was too like the positive, so it keeps its own
-        replaced += 1
-        topic = example.document_id.removesuffix(".md")
-        assert example.sections[1:] == (-1,) * (len(example.sections) - 1)
-        for document in example.documents[1:]:
-            assert f"The {topic} is a part" not in document
-            assert f"Clean the {topic} twice" not in document
-            assert f"Use the {topic} together" not in document
-            # Passages have their paths in front where the positives have them, and only there.
-            assert ("." in document.split("\n")[0]) == (example.task == "srr")
-    assert replaced > 30
-    if how == "lexical":
-        by_query = {example.queries[0]: example for example in samples if example.task == "srr"}
-        found = by_query["The keel Use"].documents[1:]
-        assert all("keel" in document or "Use" in document for document in found)

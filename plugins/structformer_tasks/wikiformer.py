@@ -7,10 +7,17 @@ from itertools import islice
 from random import Random
 
 from structformer.document import word_count
-from structformer.sampling.example import Census, Example
-from structformer.sampling.neighbourhood import Neighbourhood
-from structformer.sampling.task import Need, Task
-from structformer.sampling.view import DocumentView, in_random_order, nearly_equal, word_set
+from structformer.sampling import (
+    Census,
+    DocumentView,
+    Example,
+    Need,
+    Neighbourhood,
+    Task,
+    in_random_order,
+    nearly_equal,
+    word_set,
+)
 
 _FAILED_DRAWS = 32  # in a row, after which there are hardly any other titles
 _MAX_QUERIES = 64
