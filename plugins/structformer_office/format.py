@@ -8,7 +8,6 @@ writes "NaN" for an empty cell. docling imports torch.
 
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from html import escape
 from io import BytesIO
 from typing import Any
@@ -28,19 +27,12 @@ _NO_TITLE = "PowerPoint Presentation"  # what a new file is called
 _NAMESPACE = "{http://purl.org/dc/elements/1.1/}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of file: the program it is of, the part that one of it has, and what makes HTML of it."""
-
-    program: str
-    part: str
-    html: Callable[[bytes], str]
-
-
-_KINDS = {
-    ".docx": _Kind("Word", "word/document.xml", word_html),
-    ".pptx": _Kind("PowerPoint", "ppt/presentation.xml", slides_html),
-    ".xlsx": _Kind("Excel", "xl/workbook.xml", sheets_html),
+# By suffix: the program that files are of, the part that each of them has, and what makes HTML of it.
+_Kind = tuple[str, str, Callable[[bytes], str]]
+_KINDS: dict[str, _Kind] = {
+    ".docx": ("Word", "word/document.xml", word_html),
+    ".pptx": ("PowerPoint", "ppt/presentation.xml", slides_html),
+    ".xlsx": ("Excel", "xl/workbook.xml", sheets_html),
 }
 
 
@@ -63,13 +55,14 @@ class OfficeFormat:
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """Yield one Document. Raises ReadError on what is damaged, encrypted or too large."""
         data = source.read()
-        kind = _kind(source.path, data)
+        program, _, html = _kind(source.path, data)
         try:
-            body = kind.html(data)
+            body = html(data)
         except (ReadError, MemoryError):
             raise
         except Exception as error:  # the libraries raise whatever comes
-            raise ReadError(f"damaged, or no {kind.program} file ({_said(error)})") from error
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            raise ReadError(f"damaged, or no {program} file ({reason})") from error
         title, language = _properties(data)
         page = (
             f'<!DOCTYPE html><html lang="{escape(language)}"><head><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -81,7 +74,7 @@ class OfficeFormat:
                 source.warn("no text: no document")
                 return
             document.source = Source(source.path, self.name)
-            document.metadata = {"program": kind.program}
+            document.metadata = {"program": program}
             yield document
         source.warnings += inner.warnings
 
@@ -97,10 +90,10 @@ def _kind(path: str, data: bytes) -> _Kind:
             names = set(package.namelist())
     except (zipfile.BadZipFile, OSError, ValueError):
         names = set()
-    for kind in _KINDS.values():
-        if kind.part in names:
-            return kind
-    return next((kind for suffix, kind in _KINDS.items() if path.lower().endswith(suffix)), _KINDS[".docx"])
+    held = (kind for kind in _KINDS.values() if kind[1] in names)
+    return next(held, None) or next(
+        (kind for suffix, kind in _KINDS.items() if path.lower().endswith(suffix)), _KINDS[".docx"]
+    )
 
 
 def _properties(data: bytes) -> tuple[str, str]:
@@ -116,7 +109,3 @@ def _properties(data: bytes) -> tuple[str, str]:
     values = (root.findtext(f"{_NAMESPACE}{name}") or "" for name in ("title", "language"))
     title, language = (" ".join(text.split()) for text in values)
     return "" if title == _NO_TITLE else title, language
-
-
-def _said(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

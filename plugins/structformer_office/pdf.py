@@ -6,7 +6,7 @@ Pictures are not read, so a scan has no text. Scripts, forms and attachments are
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from structformer.document import Document, Link, Source
@@ -102,29 +102,25 @@ def _lines(source: SourceFile, pdf: Any, number: int) -> list[Line]:
 
 def _outline(pdf: Any) -> list[Entry]:
     """Return the entries of the outline that lead to a page, no more than a bound."""
+    import pypdfium2.raw as raw
+
     entries: list[Entry] = []
-    for count, bookmark in enumerate(pdf.get_toc(max_depth=9)):
-        if count >= _MAX_ENTRIES:
-            break
+    for bookmark in islice(pdf.get_toc(max_depth=9), _MAX_ENTRIES):
         title = " ".join(bookmark.get_title().split())
         destination = bookmark.get_dest()
         page = destination.get_index() if destination is not None else None
         if title and page is not None:
             mode, view = destination.get_view()
-            entries.append(Entry(title, bookmark.level + 1, page, _height(mode, view)))
+            place = {raw.PDFDEST_VIEW_XYZ: 1, raw.PDFDEST_VIEW_FITH: 0, raw.PDFDEST_VIEW_FITBH: 0}.get(mode)
+            height = view[place] if place is not None and place < len(view) else None
+            entries.append(Entry(title, bookmark.level + 1, page, height))
     return entries
 
 
-def _height(mode: int, view: Sequence[float]) -> float | None:
-    """Return the height on its page that a destination leads to; None where it says none."""
-    import pypdfium2.raw as raw
-
-    place = {raw.PDFDEST_VIEW_XYZ: 1, raw.PDFDEST_VIEW_FITH: 0, raw.PDFDEST_VIEW_FITBH: 0}.get(mode)
-    return view[place] if place is not None and place < len(view) else None
-
-
 def _build(builder: TreeBuilder, pages: Sequence[Sequence[Line]], headings: Sequence[Heading]) -> None:
-    usual = _usual_gap(pages)
+    # From one line's foot to the next one's, as it is most often.
+    gaps = [gap for page in pages for above, line in pairwise(page) if (gap := above.height - line.height) > 0]
+    usual = statistics.median(gaps) if gaps else 0.0
     waiting = iter(headings)
     heading = next(waiting, None)
     for number, page in enumerate(pages):
@@ -161,9 +157,3 @@ def _add(builder: TreeBuilder, before: Line | None, line: Line, usual: float) ->
         elif not before.hyphenated:
             builder.space()
     builder.flow(line.text)
-
-
-def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
-    """From one line's foot to the next one's, as it is most often."""
-    gaps = [gap for page in pages for above, line in pairwise(page) if (gap := above.height - line.height) > 0]
-    return statistics.median(gaps) if gaps else 0.0

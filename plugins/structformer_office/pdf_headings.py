@@ -1,5 +1,6 @@
 """Where the sections of a PDF begin: by its outline, else by the size of its headings, else a section a page."""
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -43,9 +44,8 @@ def by_outline(entries: Sequence[Entry], pages: Sequence[Sequence[Line]]) -> lis
     """Return the headings that an outline says, each at the line that has its title, else where the outline leads."""
     on_page: dict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
-        if 0 <= entry.page < len(pages):
-            on_page[entry.page].append(entry)
-    return [heading for page in sorted(on_page) for heading in _on_page(page, on_page[page], pages[page])]
+        on_page[entry.page].append(entry)
+    return [each for number, lines in enumerate(pages) for each in _on_page(number, on_page[number], lines)]
 
 
 def _on_page(page: int, entries: Sequence[Entry], lines: Sequence[Line]) -> Iterator[Heading]:
@@ -54,7 +54,9 @@ def _on_page(page: int, entries: Sequence[Entry], lines: Sequence[Line]) -> Iter
         places[_plain(line.text)].append(index)
     reached = 0
     for entry in entries:
-        led = _led_to(entry, lines, reached)
+        # The first line, from the one that is reached, that stands no higher than the outline leads.
+        height = math.inf if entry.height is None else entry.height
+        led = next((index for index in range(reached, len(lines)) if lines[index].height <= height), reached)
         plain = _plain(entry.title)
         after = [index for index in places.get(plain, ()) if index >= reached]
         nearest = min(after, key=lambda index: abs(index - led)) if after else led
@@ -62,13 +64,6 @@ def _on_page(page: int, entries: Sequence[Entry], lines: Sequence[Line]) -> Iter
         yield Heading(page, nearest, entry.level, entry.title, own)
         places[plain] = []  # a second entry of the same title is another one
         reached = nearest + own
-
-
-def _led_to(entry: Entry, lines: Sequence[Line], reached: int) -> int:
-    """Return the first line, from the one that is reached, that stands no higher than the outline leads."""
-    if entry.height is None:
-        return reached
-    return next((index for index in range(reached, len(lines)) if lines[index].height <= entry.height), reached)
 
 
 def _own_lines(plain: str, lines: Sequence[Line]) -> int:

@@ -3,6 +3,7 @@
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from html import escape
 from io import BytesIO
 from itertools import groupby
@@ -32,7 +33,9 @@ def sheets_html(data: bytes) -> str:
     try:
         return _html(package)
     except (ValueError, IndexError):
-        return _html(safe_package(data, _Mended(package)))
+        with zipfile.ZipFile(package) as parts:
+            texts = parts.read(_TEXTS) if _TEXTS in parts.namelist() else b""
+        return _html(safe_package(data, partial(_mended, len(_SHARED.findall(texts)))))
 
 
 def _html(package: BytesIO) -> str:
@@ -46,36 +49,29 @@ def _readable(name: str, part: bytes) -> bytes:
     return _UNREADABLE.sub(b"", part) if name.startswith("xl/worksheets/") else part
 
 
-class _Mended:
-    """Sheets in which each cell whose value is not of its kind has it as text."""
+def _mended(shared: int, name: str, part: bytes) -> bytes:
+    """Return a sheet in which each cell whose value is not of its kind has it as text. shared: the number of texts that
+    cells name by number."""
 
-    def __init__(self, package: BytesIO) -> None:
-        with zipfile.ZipFile(package) as parts:
-            texts = parts.read(_TEXTS) if _TEXTS in parts.namelist() else b""
-        self._shared = len(_SHARED.findall(texts))  # texts that cells name by number
-
-    def __call__(self, name: str, part: bytes) -> bytes:
-        if not name.startswith("xl/worksheets/"):
-            return part
-        return _CELL.sub(self._cell, _PLACED.sub(_placed, _readable(name, part)))
-
-    def _cell(self, found: re.Match[bytes]) -> bytes:
+    def cell(found: re.Match[bytes]) -> bytes:
         tag, attributes, content = found[1], found[2] or b"", found[3]
         kind, value = _KIND.search(attributes), _VALUE.search(content)
-        if value is not None and not self._is_of(kind[1] if kind else b"n", value[1]):
+        if value is not None and not _is_of(kind[1] if kind else b"n", value[1], shared):
             attributes = _KIND.sub(b"", attributes) + b' t="str"'
         return b"<%b%b>%b</%b>" % (tag, attributes, content, tag)
 
-    def _is_of(self, kind: bytes, value: bytes) -> bool:
-        if kind == b"d":
-            return _is_date(value.decode("ascii", "replace"))
-        if kind == b"s":
-            return value.isdigit() and int(value) < self._shared
-        return kind not in (b"n", b"b") or _NUMBER.fullmatch(value) is not None
+    def placed(found: re.Match[bytes]) -> bytes:
+        return _PLACE.sub(lambda place: place[0] if _PLACES.fullmatch(place[1]) else b"", found[0])
+
+    return _CELL.sub(cell, _PLACED.sub(placed, _readable(name, part))) if name.startswith("xl/worksheets/") else part
 
 
-def _placed(found: re.Match[bytes]) -> bytes:
-    return _PLACE.sub(lambda place: place[0] if _PLACES.fullmatch(place[1]) else b"", found[0])
+def _is_of(kind: bytes, value: bytes, shared: int) -> bool:
+    if kind == b"d":
+        return _is_date(value.decode("ascii", "replace"))
+    if kind == b"s":
+        return value.isdigit() and int(value) < shared
+    return kind not in (b"n", b"b") or _NUMBER.fullmatch(value) is not None
 
 
 def _is_date(value: str) -> bool:

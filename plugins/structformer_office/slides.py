@@ -7,6 +7,8 @@ from typing import Any
 from structformer_office.package import safe_package
 
 _DEEPEST = 20  # of groups within groups
+# Places of a slide whose paragraphs have bullets unless something says otherwise.
+_LISTED = frozenset({"BODY", "OBJECT", "VERTICAL_BODY", "VERTICAL_OBJECT"})
 _CONTROLS = str.maketrans({"\v": "\n", "\f": "\n"})  # a line break within a paragraph
 
 
@@ -45,17 +47,10 @@ def _shape(shape: Any, depth: int) -> Iterator[str]:
             yield "<tr>" + "".join(f"<{tag}>{_lines(cell.text)}</{tag}>" for cell in row.cells) + "</tr>"
         yield "</table>"
     elif shape.has_text_frame:
-        listed = shape.is_placeholder and shape.placeholder_format.type in _list_kinds()
+        listed = shape.is_placeholder and shape.placeholder_format.type.name in _LISTED
         yield from _paragraphs(shape.text_frame.paragraphs, listed=listed)
     elif described := shape._element.xpath(".//p:cNvPr/@descr"):
         yield f"<p>{escape(described[0])}</p>"
-
-
-def _list_kinds() -> tuple[Any, ...]:
-    """Return the places of a slide whose paragraphs have bullets unless something says otherwise."""
-    from pptx.enum.shapes import PP_PLACEHOLDER
-
-    return PP_PLACEHOLDER.BODY, PP_PLACEHOLDER.OBJECT, PP_PLACEHOLDER.VERTICAL_BODY, PP_PLACEHOLDER.VERTICAL_OBJECT
 
 
 def _paragraphs(paragraphs: Iterable[Any], *, listed: bool) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from html import unescape
-from typing import Any, BinaryIO
+from typing import Any
 
 from structformer.document import Document, Link, Source
 from structformer.errors import UsageError
@@ -60,13 +60,6 @@ def _names(head: bytes) -> str:
     return ", ".join(name.decode("utf-8", "replace").strip() for name in list(names)[:12]) or "nothing"
 
 
-def _part(source: SourceFile, data: bytes) -> SourceFile:
-    """Return a piece of a source, whose warnings are the source's."""
-    part = SourceFile(source.path, data)
-    part.warnings = source.warnings
-    return part
-
-
 class RecordsFormat:
     """Files of records, read as streams."""
 
@@ -89,9 +82,7 @@ class RecordsFormat:
         """Whether a file is a stream of records, to be read piece by piece; `fields` may name their parts."""
         return layout_of(head, _chosen(options)) is not None
 
-    def pieces(self, stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
-        """Return pieces of whole records, and, as a str, what had to be left out."""
-        return pieces(stream, limit)
+    pieces = staticmethod(pieces)
 
     def read(self, source: SourceFile, options: Mapping[str, Any]) -> Iterator[Document]:
         """Yield a Document for each record. Option `fields`: what the parts of a record are called."""
@@ -103,7 +94,9 @@ class RecordsFormat:
         if layout is not None and layout.kind in PACKED:
             for piece in pieces(io.BytesIO(content), len(content)):
                 if isinstance(piece, bytes):
-                    yield from self.read(_part(source, piece), options)
+                    inner = SourceFile(source.path, piece)
+                    inner.warnings = source.warnings
+                    yield from self.read(inner, options)
                 else:
                     source.warn(piece)
             return

@@ -25,34 +25,25 @@ def packed_pieces(kind: str, stream: BinaryIO, head: bytes, size: int, limit: in
     damaged.
     """
     piece, damage = bytearray(), None
-    records = _until_damage(_rows(stream) if kind == "parquet" else _objects(stream, head, kind, limit))
-    for number, record in enumerate(records, 1):
-        if isinstance(record, ReadError):
-            damage = record
-            continue
-        if not isinstance(record, Mapping):
-            yield f"record {number}: not an object: left out"
-            continue
-        line = json.dumps(record, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
-        if len(line) > limit:
-            yield f"record {number}: {len(line) / 1e6:.1f} MB, over the limit of {limit / 1e6:.1f} MB: left out"
-            continue
-        piece += line
-        if len(piece) >= size:
-            yield bytes(piece)
-            piece.clear()
+    try:
+        for number, record in enumerate(_rows(stream) if kind == "parquet" else _objects(stream, head, kind, limit), 1):
+            if not isinstance(record, Mapping):
+                yield f"record {number}: not an object: left out"
+                continue
+            line = json.dumps(record, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
+            if len(line) > limit:
+                yield f"record {number}: {len(line) / 1e6:.1f} MB, over the limit of {limit / 1e6:.1f} MB: left out"
+                continue
+            piece += line
+            if len(piece) >= size:
+                yield bytes(piece)
+                piece.clear()
+    except ReadError as error:
+        damage = error  # the records before it are kept
     if piece:
         yield bytes(piece)
     if damage is not None:
         raise damage
-
-
-def _until_damage(records: Iterator[Any]) -> Iterator[Any]:
-    """Records, and at the end the error that ended them, if one did: those before it are kept."""
-    try:
-        yield from records
-    except ReadError as error:
-        yield error
 
 
 def _objects(stream: BinaryIO, head: bytes, kind: str, limit: int) -> Iterator[Any]:
