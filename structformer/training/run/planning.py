@@ -25,7 +25,7 @@ from structformer.training.run.loop import Ground, chunk_seed
 from structformer.training.run.memory import memory_errors, tried
 from structformer.training.run.option_defaults import ResolvedOptions
 
-_MEASURED_STEPS = 5
+_MEASURED_STEPS = 5  # at most
 _BEFORE = "while measuring, before the first step"
 _MAX_EPOCHS = 6.0
 _MEASURED_SHARE = 0.05  # of the time given, at most, unless the first two steps take longer
@@ -59,8 +59,9 @@ def measure(
     *,
     one_example: bool = False,
 ) -> tuple[Measured, DevelopmentSet | Judge | None]:
-    """Run one process's part of a few steps without learning, and score the untrained ranker on the development set, or
-    what time allows of it, which is returned too. one_example: measure one Example of each step and multiply.
+    """Run one process's part of a few steps, at most those of the run, without learning, and score the untrained ranker
+    on the development set, or what time allows of it, which is returned too. one_example: measure one Example of each
+    step and multiply.
     """
     objective.train()
     autocast = partial(torch.autocast, device, torch.bfloat16, enabled=settings.precision == "bf16")
@@ -73,7 +74,7 @@ def measure(
         objective.zero_grad(set_to_none=True)
     times: list[float] = []
     pairs: list[int] = []
-    for step in range(_MEASURED_STEPS):
+    for step in range(min(_MEASURED_STEPS, options.max_steps or _MEASURED_STEPS)):
         begun = time.monotonic()
         chunk = order.chunk(step, 0, options.accumulation * processes)
         places = chunk or order.places(step)[:1]
