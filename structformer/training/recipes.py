@@ -19,6 +19,7 @@ from structformer.training.options import TrainingOptions
 _TRAIN = {field.name for field in fields(TrainingOptions)} - {"sampling", "recipe"}
 _SAMPLE = {field.name for field in fields(SetOptions)}
 _LIMITS = {"max_steps", "max_epochs"}
+_hints = cache(get_type_hints)  # which compiles the text of every field's type
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,7 @@ def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Se
         target, known = (sample, _SAMPLE) if key.startswith("sample.") else (train, _TRAIN)
         key = key.removeprefix("sample.").strip().replace("-", "_")
         if not equals:
-            raise UsageError(
-                f"--set {setting}: write key=value, for example --set warmup=0.05 or --set sample.negatives=3"
-            )
+            raise UsageError(f"--set {setting}: write key=value, such as --set warmup=0.05 or --set sample.negatives=3")
         if key not in known and known is _TRAIN and key in _SAMPLE:
             raise UsageError(f"--set {setting}: no key {key}; did you mean sample.{key}?")
         _known({key: None}, known, f"--set {setting}")
@@ -90,7 +89,7 @@ def training_options(recipe: str | None, chosen: Mapping[str, Any], settings: Se
 
 def _resolve_none(values: dict[str, Any], kind: type) -> None:
     """TOML has no null: "none", and of what is counted "all", mean it where a key may be None."""
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     for key, value in values.items():
         if value in ("none", "all") and type(None) in get_args(hints[key]):
             values[key] = None
@@ -98,7 +97,7 @@ def _resolve_none(values: dict[str, Any], kind: type) -> None:
 
 def _check_types(values: Mapping[str, Any], kind: type, prefix: str) -> None:
     """Raises UsageError naming the first key whose value is of another type than its field's."""
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     for key, value in values.items():
         allowed = {
             get_origin(each) or each
