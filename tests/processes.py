@@ -25,7 +25,7 @@ import tempfile
 import threading
 import time
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, NoReturn, Protocol
@@ -113,17 +113,21 @@ def structformer(*arguments: object, **options) -> subprocess.CompletedProcess[s
 
 
 class Ranks:
-    """Processes that train together, as torchrun begins them on a machine."""
+    """Processes that train together, as torchrun begins them on a machine; machines: a folder for each that begins one."""
 
-    def __init__(self, count: int, *arguments: object, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, count: int, *arguments: object, env: Mapping[str, str] | None = None, machines: Sequence[Path] = ()
+    ) -> None:
         files = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 -- of all
         shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "OMP_NUM_THREADS": "1"}
-        sizes = dict.fromkeys(("WORLD_SIZE", "LOCAL_WORLD_SIZE"), str(count))
         self._files, self.each = files, []
         for rank in range(count):
-            place = dict.fromkeys(("RANK", "LOCAL_RANK"), str(rank))
-            of_all = {**(env or os.environ), **shared, **sizes, "GROUP_RANK": "0", **place}
-            self.each.append(begin(*arguments, env=of_all, files=files))
+            machine, local, here = (rank, 0, 1) if machines else (0, rank, count)
+            places = {"RANK": rank, "LOCAL_RANK": local, "GROUP_RANK": machine}
+            sizes = {"WORLD_SIZE": count, "LOCAL_WORLD_SIZE": here}
+            numbers = {name: str(value) for name, value in (places | sizes).items()}
+            of_all = {**(env or os.environ), **shared, **numbers}
+            self.each.append(begin(*arguments, env=of_all, files=files, cwd=machines[rank] if machines else None))
 
     def kill(self) -> None:
         """End all at once."""
