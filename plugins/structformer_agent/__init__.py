@@ -9,10 +9,12 @@ from structformer.plugins import hookimpl
 if TYPE_CHECKING:
     from structformer.retrieval import StageKind
 
+CHOICES = ("first", "embedding", "texts", "classifier", "titles")  # ways to choose section titles
+
 
 @hookimpl
 def structformer_stages() -> list[StageKind]:
-    from structformer_agent.stage import AGENT
+    from structformer_agent.agent import AGENT
 
     return [AGENT]
 

@@ -4,9 +4,18 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from structformer.cli import Output, common_options, default_option, opened, search_options, show_search, stale_option
+from structformer.cli import (
+    Output,
+    common_options,
+    default_option,
+    opened,
+    path_option,
+    search_options,
+    show_search,
+    stale_option,
+)
 
-from structformer_agent.choices import CHOICES
+from structformer_agent import CHOICES
 
 
 @click.command("agent")
@@ -18,19 +27,11 @@ from structformer_agent.choices import CHOICES
     "sections' words (texts), near ones that a classifier takes for relevant, or titles of your own.",
     type=click.Choice(CHOICES),
 )
-@click.option(
-    "--titles", type=click.Path(path_type=Path), help="For --choose titles: a file with one section title a line."
-)
-@click.option(
-    "--titles-from",
-    type=click.Path(path_type=Path),
-    help="The titles come from this workspace, for example Wikipedia's.",
-)
-@click.option(
+@path_option("--titles", "For --choose titles: a file with one section title a line.")
+@path_option("--titles-from", "The titles come from this workspace, for example Wikipedia's.")
+@path_option(
     "--word-vectors",
-    type=click.Path(path_type=Path),
-    help="For --choose embedding and texts: word vectors as text, as GloVe and `export --write-word-vectors` have "
-    "them.",
+    "For --choose embedding and texts: word vectors as text, as GloVe and `export --write-word-vectors` have them.",
 )
 @search_options
 @click.option("--explain", is_flag=True, help="Show each stage's score, the weights, and what brought each hit.")
@@ -57,8 +58,7 @@ def command(
     Each title, added to the query, is a query of its own; the rankings of all are merged by turns."""
     from structformer.retrieval import Retriever, parse_filter, parse_pipeline
 
-    from structformer_agent.agent import SearchAgent
-    from structformer_agent.stage import read_titles
+    from structformer_agent.agent import SearchAgent, read_titles
     from structformer_exports import read_word_vectors
 
     text = " ".join(query)

@@ -15,8 +15,7 @@ from structformer.retrieval.indexing import build_index
 
 from boats import TINY, boats
 from conftest import write_pages
-from structformer_agent.agent import SearchAgent, merge
-from structformer_agent.stage import read_descriptions, read_titles
+from structformer_agent.agent import SearchAgent, merge, read_descriptions, read_titles
 from structformer_exports.word_vectors import read_word_vectors
 
 
@@ -43,7 +42,7 @@ def test_the_agent_compares_sections_texts_by_word_vectors(harbour, tmp_path):
     [ranking] = retriever.rank(["mast rain"], "lexical[k=5]")
     agent = SearchAgent(retriever, "texts", documents=1, vectors=read_word_vectors(tmp_path / "vectors.txt"))
     # Every section says cloth twice or thrice, and one of rain, dark and harbour: by hand, rain is nearest to rain.
-    assert agent.titles("mast rain", ranking)[:2] == ["Mend the mast", "Clean the mast"]
+    assert agent.next_titles("mast rain", ranking)[:2] == ["Mend the mast", "Clean the mast"]
     (tmp_path / "asked.tsv").write_text("7\tWhat must not be done in the dark?\n")
     described = SearchAgent(
         retriever,
@@ -52,8 +51,8 @@ def test_the_agent_compares_sections_texts_by_word_vectors(harbour, tmp_path):
         vectors=read_word_vectors(path),
         descriptions=read_descriptions(tmp_path / "asked.tsv"),
     )
-    assert described.titles("mast rain", ranking, "7")[0] == "Stow the mast", "the topic's description says dark"
-    assert described.titles("mast rain", ranking, "8")[0] == "Mend the mast", "a topic without one is its query"
+    assert described.next_titles("mast rain", ranking, "7")[0] == "Stow the mast", "the topic's description says dark"
+    assert described.next_titles("mast rain", ranking, "8")[0] == "Mend the mast", "a topic without one is its query"
     [staged] = retriever.rank(["mast rain"], f'agent:texts[k=50, vectors="{path}", query=without]')
     assert staged.ranked
 
