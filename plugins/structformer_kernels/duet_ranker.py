@@ -14,10 +14,9 @@ from safetensors.torch import load_file, save_file
 from structformer.errors import ModelError
 from structformer.models import CrossEncoder, RankerOptions, load_tokenizer
 
-from structformer_kernels.duet import MAX_WORDS, DuetModel, DuetSizes
+from structformer_kernels.duet import MAX_WORDS, DuetModel, DuetSizes, packed_word
 from structformer_kernels.kinds import DUET
 from structformer_kernels.ngraphs import commonest_ngraphs, count_ngraphs, read_ngraphs, words_of, write_ngraphs
-from structformer_kernels.packed_words import packed_word
 
 CONFIG, WEIGHTS, NGRAPHS_FILE = "duet.json", "model.safetensors", "ngraphs.txt"
 _FEWEST_WORDS = 3  # that a filter sees at once

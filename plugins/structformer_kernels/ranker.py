@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from structformer.errors import ModelError
 from structformer.models import CrossEncoder, RankerOptions, load_encoder, load_tokenizer
 
-from structformer_exports import WordVectors, read_word_vectors
+from structformer_exports import read_word_vectors
 from structformer_kernels.kinds import CONV_KNRM, DRMM, KERNELS, KNRM
 
 CONFIG, WEIGHTS = "kernel.json", "model.safetensors"
@@ -118,14 +118,6 @@ class KernelModel(torch.nn.Module):
         return (counts * query_mask[..., None]).sum(1)
 
 
-def _over(architecture: str, words: torch.Tensor, special: list[int], pad: int) -> KernelModel:
-    """Return a fresh model over given word vectors."""
-    model = KernelModel(architecture, words.shape[0], words.shape[1], special, pad)
-    with torch.no_grad():
-        model.embedding.weight.copy_(words)
-    return model
-
-
 def word_tokenizer(words: Sequence[str]) -> Any:
     """A tokenizer of whole words and signs in lower case, as GloVe's and word2vec's vectors are of; rows of other words
     begin behind the four special ones. Unknown words are left out of both sides.
@@ -170,9 +162,8 @@ class KernelRanker(CrossEncoder):
         vectors. Raises ModelError, UsageError on a file that is none.
         """
         folder = Path(location)
-        if folder.is_file():
-            return cls._of_words(read_word_vectors(folder), max_tokens, architecture)
-        tokenizer = load_tokenizer(location)
+        vectors = read_word_vectors(folder) if folder.is_file() else None
+        tokenizer = load_tokenizer(location) if vectors is None else word_tokenizer(list(vectors.numbers))
         special, pad = sorted(set(tokenizer.all_special_ids)), int(tokenizer.pad_token_id)
         if (folder / CONFIG).exists():
             try:
@@ -182,16 +173,15 @@ class KernelRanker(CrossEncoder):
             except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
                 raise ModelError(f"{location} holds no kernel ranker that can be loaded: {error!r}") from error
             return cls(model, tokenizer, max_tokens)
-        words = load_encoder(location).get_input_embeddings().weight
-        return cls(_over(architecture, words, special, pad), tokenizer, max_tokens)
-
-    @classmethod
-    def _of_words(cls, vectors: WordVectors, max_tokens: int, architecture: str) -> KernelRanker:
-        tokenizer = word_tokenizer(list(vectors.numbers))
-        special = sorted(set(tokenizer.all_special_ids))
-        none = torch.zeros(len(special), vectors.matrix.shape[1])
-        words = torch.cat([none, torch.from_numpy(vectors.matrix)])
-        return cls(_over(architecture, words, special, int(tokenizer.pad_token_id)), tokenizer, max_tokens)
+        if vectors is None:
+            words = load_encoder(location).get_input_embeddings().weight
+        else:
+            matrix = torch.from_numpy(vectors.matrix)
+            words = torch.cat([torch.zeros(len(special), matrix.shape[1]), matrix])
+        model = KernelModel(architecture, words.shape[0], words.shape[1], special, pad)
+        with torch.no_grad():
+            model.embedding.weight.copy_(words)
+        return cls(model, tokenizer, max_tokens)
 
     @classmethod
     def start(cls, location: str, kind: str, options: RankerOptions) -> KernelRanker:
