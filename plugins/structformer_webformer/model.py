@@ -2,8 +2,6 @@
 
 Source: Guo et al., SIGIR 2022, section 3."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from random import Random
 from typing import Any

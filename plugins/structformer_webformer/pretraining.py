@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
@@ -29,49 +29,9 @@ from structformer_webformer.batches import batch_of, draw_masked, shuffled_batch
 from structformer_webformer.model import LOSSES, Webformer
 from structformer_webformer.trees import Tree, branch_of, trees_of
 
-Losses = list[dict[str, float]]
-
-
-class SavedRun:
-    """The checkpoints of one run, in a folder of their own. seconds: between two of them."""
-
-    def __init__(self, folder: Path, seconds: float) -> None:
-        self.checkpoints = Checkpoints(folder)
-        self._seconds = seconds
-        self._last = time.monotonic()
-
-    def restored(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> tuple[int, Losses]:
-        """(steps done, their latest losses), with model and optimizer as they were then; (0, []) without a checkpoint.
-        Raises ModelError on one that cannot be read.
-        """
-        self.checkpoints.prepare()
-        newest = self.checkpoints.newest()
-        if newest is None:
-            return 0, []
-        state = read_state(newest)
-        model.load_state_dict(read_weights(newest))
-        known = dict(model.named_parameters())
-        for name, values in read_optimizer(newest).items():
-            # Adam counts its steps on the CPU.
-            moved = {key: value if key == "step" else value.to(known[name].device) for key, value in values.items()}
-            optimizer.state[known[name]] = moved
-        return int(state["step"]), list(state["losses"])
-
-    def save_when_due(
-        self, step: int, model: torch.nn.Module, optimizer: torch.optim.Optimizer, losses: Losses
-    ) -> None:
-        """Write a checkpoint where the last one is old enough. Raises ModelError when the disk is full."""
-        if time.monotonic() - self._last < self._seconds:
-            return
-        states: Mapping[torch.Tensor, dict[str, torch.Tensor]] = optimizer.state
-        named = {name: states[each] for name, each in model.named_parameters() if each in states}
-        self.checkpoints.save(step, model.state_dict(), named, {"losses": losses})
-        self._last = time.monotonic()
-
-
 RECORD = "webformer.json"
 _CHECKPOINTS = "webformer-"  # the beginning of their folders' names
-_WARMUP = 0.1
+_SCHEDULE: dict[str, Any] = {"schedule": "linear", "warmup": 0.1, "step_at": 0, "step_factor": 1.0}
 _WEIGHT_DECAY = 0.01
 _LARGEST_GRADIENT = 1.0
 _SHARES = 10_000  # of the way, as the schedule counts it
@@ -135,28 +95,23 @@ def pretrain(
             raise ModelError("Webformer goes on from a trained base model: name one with --base-model")
         if base.note:
             note(base.note)
-        saved = SavedRun(_checkpoints(workspace, corpus, base.location, options), options.save_seconds)
+        same = replace(options, base_model=base.location, save_seconds=0.0)  # what a run has that goes on
+        digest = bytes_digest(json.dumps([corpus.fingerprint, asdict(same)]).encode())
+        checkpoints = Checkpoints(workspace.cache / f"{_CHECKPOINTS}{digest[:16]}")
         if not resume:
             for folder in workspace.cache.glob(f"{_CHECKPOINTS}*"):
                 Checkpoints(folder).clear()
-        elif saved.checkpoints.newest() is None:
+        elif checkpoints.newest() is None:
             note("no checkpoint to continue from: starting over")
         model, tokenizer = _start(base.location, options)
-        steps, losses = _learn(model, tokenizer, corpus, options, saved, report)
+        steps, losses = _learn(model, tokenizer, corpus, options, checkpoints, report)
         model.encoder.save_pretrained(made, safe_serialization=True)
         tokenizer.save_pretrained(made)
         result = Pretrained(steps, corpus.document_count, time.monotonic() - started, losses)
         chosen = {**asdict(options), "base_model": f"{base.name}@{base.revision}" if base.revision else base.name}
         write_json(made / RECORD, {"options": chosen, "corpus": corpus.fingerprint, "steps": steps, "losses": losses})
-    saved.checkpoints.clear()
+    checkpoints.clear()
     return result
-
-
-def _checkpoints(workspace: Workspace, corpus: Corpus, location: str, options: PretrainingOptions) -> Path:
-    """Return the folder of the checkpoints of these options, this corpus and this base model."""
-    chosen = replace(options, base_model=location, save_seconds=0.0)
-    digest = bytes_digest(json.dumps([corpus.fingerprint, asdict(chosen)]).encode())
-    return workspace.cache / f"{_CHECKPOINTS}{digest[:16]}"
 
 
 def _start(location: str, options: PretrainingOptions) -> tuple[Webformer, Any]:
@@ -169,44 +124,48 @@ def _start(location: str, options: PretrainingOptions) -> tuple[Webformer, Any]:
     return model.to("cuda" if torch.cuda.is_available() else "cpu").train(), tokenizer
 
 
-def corpus_trees(corpus: Corpus, tokenizer: Any, options: PretrainingOptions) -> Iterator[list[Tree]]:
-    """Yield the trees of each document of the corpus."""
-
-    def tokens(texts: list[str]) -> Any:
-        return tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
-
-    longest, largest = options.max_tokens - 1, options.batch_tokens // 2
-    for shard in range(len(corpus.shards)):
-        for document in corpus.shard_documents(shard, links=False):
-            yield trees_of(branch_of(document.root), tokens, longest=longest, largest=largest)
-
-
 def _learn(
-    model: Webformer, tokenizer: Any, corpus: Corpus, options: PretrainingOptions, saved: SavedRun, report: Report
+    model: Webformer,
+    tokenizer: Any,
+    corpus: Corpus,
+    options: PretrainingOptions,
+    checkpoints: Checkpoints,
+    report: Report,
 ) -> tuple[int, dict[str, float]]:
     """Return (steps, mean losses of the last of them)."""
     learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=options.learning_rate, weight_decay=_WEIGHT_DECAY)
     masker = Masker(tokenizer, whole_words=True)
     on_gpu = model.words.device.type == "cuda"
-    before, latest = saved.restored(model, optimizer)
-    step = 0
+    before, latest = _restored(checkpoints, model, optimizer)
+    step, saved = 0, time.monotonic()
     for share, chosen in _course(corpus, tokenizer, options):
         step += 1
         if step <= before:
             continue
         passed = max(share, (step - 1) / options.max_steps if options.max_steps else 0.0)
+        place = min(_SHARES - 1, int(passed * _SHARES))
         for group in optimizer.param_groups:
-            group["lr"] = _rate(passed, options.learning_rate)
+            group["lr"] = learning_rate(place, _SHARES, options.learning_rate, **_SCHEDULE)
         # Each step has numbers of its own, so that one that is passed over when resuming need not draw them.
         rng = Random(f"webformer/{options.seed}/step/{step}")
         torch.manual_seed(rng.getrandbits(60))
         batch = batch_of(chosen)
         with torch.autocast("cuda", torch.bfloat16, enabled=on_gpu):
             losses = model(batch, draw_masked(batch, rng), masker, rng)
-        _improve(optimizer, learned, losses)
+        loss = torch.stack([value.float() for value in losses.values()]).sum()  # they weigh the same
+        if not torch.isfinite(loss):
+            raise ModelError(f"the loss is {float(loss)}: take a smaller --learning-rate")
+        optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(learned, _LARGEST_GRADIENT)
+        optimizer.step()
         latest = [*latest[1 - _LATEST :], {name: float(value.detach()) for name, value in losses.items()}]
-        saved.save_when_due(step, model, optimizer, latest)
+        if time.monotonic() - saved >= options.save_seconds:
+            states: Mapping[torch.Tensor, dict[str, torch.Tensor]] = optimizer.state
+            named = {name: states[each] for name, each in model.named_parameters() if each in states}
+            checkpoints.save(step, model.state_dict(), named, {"losses": latest})
+            saved = time.monotonic()
         report(int(share * _SHARES), _SHARES)
         if step == options.max_steps:
             break
@@ -216,33 +175,40 @@ def _learn(
     return step, {name: sum(values) / len(values) for name, values in recent.items() if values}
 
 
+def _restored(
+    checkpoints: Checkpoints, model: torch.nn.Module, optimizer: torch.optim.Optimizer
+) -> tuple[int, list[dict[str, float]]]:
+    """Return (steps done, their latest losses), with model and optimizer as they were then; (0, []) without a
+    checkpoint. Raises ModelError on one that cannot be read.
+    """
+    checkpoints.prepare()
+    newest = checkpoints.newest()
+    if newest is None:
+        return 0, []
+    state = read_state(newest)
+    model.load_state_dict(read_weights(newest))
+    known = dict(model.named_parameters())
+    for name, values in read_optimizer(newest).items():
+        # Adam counts its steps on the CPU.
+        moved = {key: value if key == "step" else value.to(known[name].device) for key, value in values.items()}
+        optimizer.state[known[name]] = moved
+    return int(state["step"]), list(state["losses"])
+
+
 def _course(
     corpus: Corpus, tokenizer: Any, options: PretrainingOptions
 ) -> Iterator[tuple[float, list[tuple[int, Tree]]]]:
     """Yield (share of the way before it, trees) of each step."""
+
+    def tokens(texts: list[str]) -> Any:
+        return tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
+
+    longest, largest = options.max_tokens - 1, options.batch_tokens // 2
     share = 0.0
     for epoch in range(options.epochs):
-        trees = corpus_trees(corpus, tokenizer, options)
+        documents = (each for shard in range(len(corpus.shards)) for each in corpus.shard_documents(shard, links=False))
+        trees = (trees_of(branch_of(each.root), tokens, longest=longest, largest=largest) for each in documents)
         rng = Random(f"webformer/{options.seed}/epoch/{epoch}")
         for read, chosen in shuffled_batches(trees, options.batch_tokens, rng):
             yield share, chosen
             share = (epoch + read / corpus.document_count) / options.epochs
-
-
-def _rate(passed: float, peak: float) -> float:
-    """Return the learning rate after a share of the way."""
-    step = min(_SHARES - 1, int(passed * _SHARES))
-    return learning_rate(step, _SHARES, peak, schedule="linear", warmup=_WARMUP, step_at=0, step_factor=1.0)
-
-
-def _improve(
-    optimizer: torch.optim.Optimizer, learned: Sequence[torch.nn.Parameter], losses: Mapping[str, torch.Tensor]
-) -> None:
-    """One step on the sum of the losses, which weigh the same."""
-    loss = torch.stack([value.float() for value in losses.values()]).sum()
-    if not torch.isfinite(loss):
-        raise ModelError(f"the loss is {float(loss)}: take a smaller --learning-rate")
-    optimizer.zero_grad(set_to_none=True)
-    torch.autograd.backward(loss)
-    torch.nn.utils.clip_grad_norm_(learned, _LARGEST_GRADIENT)
-    optimizer.step()

@@ -101,12 +101,8 @@ class Inner:
 Tree = Text | Inner
 
 
-@dataclass(slots=True)
-class _Folded:
-    """A branch with all below it: one text where that fits, else the nodes and texts that it has become."""
-
-    text: Text | None
-    parts: list[Tree]
+# A branch with all below it: one text where that fits, else the nodes and texts that it has become.
+_Folded = Text | list[Tree]
 
 
 def trees_of(root: Branch, tokenise: Tokenise, *, longest: int, largest: int) -> list[Tree]:
@@ -126,20 +122,19 @@ def trees_of(root: Branch, tokenise: Tokenise, *, longest: int, largest: int) ->
         text = _one_text(tag, content, below, longest)
         parts = [] if text else _nodes(tag, content, below, longest, largest)
         whole_trees += [part for part in reversed(parts) if part.height == LEVELS - 1]
-        folded[id(branch)] = _Folded(text, [part for part in parts if part.height < LEVELS - 1])
+        folded[id(branch)] = text or [part for part in parts if part.height < LEVELS - 1]
     whole = folded[id(root)]
-    if whole.text is None:
-        return [*whole.parts, *reversed(whole_trees)]
-    return [whole.text] if whole.text.size >= FEWEST_TOKENS else []
+    if isinstance(whole, Text):
+        return [whole] if whole.size >= FEWEST_TOKENS else []
+    return [*whole, *reversed(whole_trees)]
 
 
 def _one_text(tag: tuple[int, ...], content: Sequence[int], below: Sequence[_Folded], longest: int) -> Text | None:
-    texts = [each.text for each in below]
-    size = 2 * len(tag) + len(content) + sum(text.size if text else longest + 1 for text in texts)
-    if size > longest:
+    texts = [each for each in below if isinstance(each, Text)]
+    if len(texts) < len(below) or 2 * len(tag) + len(content) + sum(text.size for text in texts) > longest:
         return None
     ids, types = [*tag, *content], [OPENING] * len(tag) + [IN_TEXT] * len(content)
-    for text in filter(None, texts):
+    for text in texts:
         ids += text.ids
         types += text.types
     return Text((*ids, *tag), (*types, *[CLOSING] * len(tag)))
@@ -153,7 +148,7 @@ def _nodes(
     pieces = [content[start : start + room] for start in range(0, len(content), room)]
     children: list[Tree] = [text for piece in pieces if (text := _one_text(tag, piece, [], longest))]
     for each in below:
-        children += [each.text] if each.text else each.parts
+        children += [each] if isinstance(each, Text) else each
     runs: list[list[Tree]] = []
     room_left = 0
     for child in children:
