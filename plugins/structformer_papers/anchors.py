@@ -73,10 +73,10 @@ _PHRASES = frozenset(
 
 
 class Links:
-    """Links that the survey counted in the whole corpus."""
+    """Links that a survey counted in the whole corpus, or the sentences that have them."""
 
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(path)
+    def __init__(self, folder: Path) -> None:
+        self._database = sqlite3.connect(folder / _FILE)
 
     def anchor(self, text: str) -> dict[int, tuple[int, int]]:
         """Return (documents with this anchor text, the first of them) for at most five documents that it leads to."""
@@ -93,6 +93,11 @@ class Links:
         """Return the documents that a document links to, ascending."""
         rows = self._database.execute("SELECT target FROM links WHERE source = ? ORDER BY target", [source])
         return [target for (target,) in rows]
+
+    def sentence(self, source: int, target: int) -> str:
+        """Return the first sentence that links one document to another; "" without one of five words or more."""
+        rows = self._database.execute("SELECT text FROM sentences WHERE source = ? AND target = ?", [source, target])
+        return next((text for (text,) in rows), "")
 
 
 def as_anchor(text: str) -> str:
@@ -122,7 +127,7 @@ def write_links(ground: Ground, folder: Path) -> None:
                 )
 
 
-_SURVEY = Survey("links", write_links, lambda folder: Links(folder / _FILE))
+_SURVEY = Survey("links", write_links, Links)
 
 
 def functional(text: str, title: str, links: Links, documents: int, stop_words: frozenset[str]) -> str:
@@ -212,20 +217,6 @@ DUAL_LINK, CO_MENTION = "hlp-dual-link", "hlp-co-mention"
 _FEWEST_WORDS = 5  # of a sentence that asks
 
 
-class LinkedSentences:
-    """Of each document that links to another, the first sentence that does."""
-
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(path)
-
-    def of(self, source: int, target: int) -> str:
-        """ "" where the one does not link to the other in a sentence of five words or more."""
-        row = self._database.execute(
-            "SELECT text FROM sentences WHERE source = ? AND target = ?", [source, target]
-        ).fetchone()
-        return row[0] if row else ""
-
-
 def write_sentences(ground: Ground, folder: Path) -> None:
     """Keep the sentences that link documents which are not held out."""
     workspace = Workspace(ground.workspace)
@@ -255,12 +246,12 @@ def hyperlink_induced(task: str, here: Neighbourhood, rng: Random, census: Censu
     Source: HLP, section 3, as its authors' slides and examples show it. Of the negative beside the batch's
     (--hard-negatives 1) we know no more than that there is one, and of sentences and passages not how they are cut.
     """
-    sentences: LinkedSentences = here.surveyed
+    links: Links = here.surveyed
     seen: set[int] = set()
     for section, text, linked in _linking_passages(here):
         for asked in sorted(linked - seen):
             thirds = [here.number] if task == DUAL_LINK else sorted(linked - {asked})
-            queries = [query for third in thirds if (query := sentences.of(asked, third))]
+            queries = [query for third in thirds if (query := links.sentence(asked, third))]
             if not queries:
                 census.drop(task, "no such pair of links")
                 continue
@@ -306,7 +297,7 @@ TASKS = (
             "papers",
             in_corpus=True,
             source="Zhou et al., HLP, ACL 2022, section 3",
-            survey=Survey("sentences", write_sentences, lambda folder: LinkedSentences(folder / _FILE)),
+            survey=Survey("sentences", write_sentences, Links),
         )
         for name in (DUAL_LINK, CO_MENTION)
     ),

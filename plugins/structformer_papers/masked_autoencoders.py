@@ -5,7 +5,7 @@ They go beside Condenser: the same two texts of an Example, each text's loss a m
 codes take one mean over a batch's), and what the encoder does not need is saved beside it for a training that goes on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -193,7 +193,9 @@ class CoTMAEObjective(DecoderObjective):
             for batch in batches
             for number, ids, mask in zip(batch.numbers, original(batch), batch.features["attention_mask"], strict=True)
         }
-        others = _others(prepared.places)
+        pairs = zip(*(prepared.places[side].tolist() for side in ("queries", "documents")), strict=True)
+        # The other text of each text's pair; of one that is in several pairs the last one's.
+        others = {text: other for pair in pairs for text, other in (pair, pair[::-1])}
         masked = {number: self._masker_of_other.masked(texts[others[number]], rng) for number in sorted(texts)}
         for batch in batches:
             self._add_others(batch, [masked[number] for number in batch.numbers])
@@ -236,9 +238,3 @@ def original(batch: TokenBatch) -> torch.Tensor:
     """Return (texts, tokens): a masked batch's ids as they were."""
     assert batch.labels is not None
     return torch.where(batch.labels == IGNORED, batch.features["input_ids"], batch.labels)
-
-
-def _others(places: Mapping[str, torch.Tensor]) -> dict[int, int]:
-    """Return the other text of each text's pair; of one that is in several pairs the last one's."""
-    pairs = zip(places["queries"].tolist(), places["documents"].tolist(), strict=True)
-    return {text: other for pair in pairs for text, other in (pair, pair[::-1])}

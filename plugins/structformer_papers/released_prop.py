@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -34,21 +33,17 @@ from structformer.sampling import (
 
 NAME = "rop-released"
 _LETTERS = re.compile(r"[a-z]+")
+_BUILDER = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+_STEMMER = _BUILDER.filter(tantivy.Filter.stemmer("english")).build()
 _AT_ONCE = 10_000  # documents that are counted together
 _MOST_WORDS = 1_000_000  # whose stems are known, when there are very many
-
-
-@cache
-def _stemmer() -> tantivy.TextAnalyzer:
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    return builder.filter(tantivy.Filter.stemmer("english")).build()
 
 
 def stemmed(document: Document, stop_words: frozenset[str]) -> list[tuple[str, str]]:
     """Return (stem, word) of each run of letters of a document that is not a stop word, its title first."""
     text = f"{document.title}\n{document_text(document)}"
     words = [word for word in _LETTERS.findall(text.lower()) if word not in stop_words]
-    return list(zip(_stemmer().analyze(" ".join(words)), words, strict=True))
+    return list(zip(_STEMMER.analyze(" ".join(words)), words, strict=True))
 
 
 class Stems:

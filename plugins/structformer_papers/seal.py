@@ -76,18 +76,13 @@ def _inside(text: str, block: Block, kept: Kept) -> str:
     return "".join(_elements(text, block.children, kept, block.detail))
 
 
-def plain(view: DocumentView, number: int) -> str:
-    """Return a section with all below it as text, its own heading left out."""
-    return view.sections[number].subtree_text()
-
-
 def _has_structure(view: DocumentView, number: int) -> bool:
     """Whether there is more to mark than paragraphs."""
     sections = view.sections[number : view.ends[number]]
     return len(sections) > 1 or any(block.kind is not MarkKind.PARAGRAPH for block in sections[0].blocks)
 
 
-def _drawing(name: str, shown: Callable[[DocumentView, int, Random], str]) -> Callable[..., Iterator[Example]]:
+def _drawing(name: str, shown: "View") -> Callable[..., Iterator[Example]]:
     def draw(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:
         for number in range(len(view.sections)):
             if not view.long_enough(number) or not view.path(number):
@@ -127,6 +122,16 @@ def siblings_first(view: DocumentView, number: int, rng: Random) -> list[int]:
     return [*negatives, *(other for other in rest if other not in negatives)][:wanted]
 
 
+View = Callable[[DocumentView, int, Random], str]  # of a section with all below it
+_STRUCTURE = "structure-aware learning, documents"
+_VIEWS: dict[str, tuple[View, str]] = {
+    "seal-marked": (lambda view, number, rng: marked(view, number), f"{_STRUCTURE} with their tags"),
+    "seal-plain": (lambda view, number, rng: view.sections[number].subtree_text(), f"{_STRUCTURE} without tags"),
+    "seal-masked": (
+        lambda view, number, rng: marked(view, number, lambda: rng.random() >= MASKED_SHARE),
+        "element-aware alignment",
+    ),
+}
 TASKS = tuple(
     Task(
         name,
@@ -136,21 +141,5 @@ TASKS = tuple(
         replaceable=False,  # passages of other documents have no marks, which would give them away
         source=f"Huang et al., SEAL, EMNLP 2025, {part}",
     )
-    for name, shown, part in (
-        (
-            "seal-marked",
-            lambda view, number, rng: marked(view, number),
-            "structure-aware learning, documents with their tags",
-        ),
-        (
-            "seal-plain",
-            lambda view, number, rng: plain(view, number),
-            "structure-aware learning, documents without tags",
-        ),
-        (
-            "seal-masked",
-            lambda view, number, rng: marked(view, number, lambda: rng.random() >= MASKED_SHARE),
-            "element-aware alignment",
-        ),
-    )
+    for name, (shown, part) in _VIEWS.items()
 )

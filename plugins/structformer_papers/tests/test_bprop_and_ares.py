@@ -25,8 +25,17 @@ from structformer.training.report.logs import read_log
 
 from boats import TOPICS, boats
 from structformer_exports.word_vectors import WordVectors, write_word_vectors
-from structformer_papers.ares import Places, fitted_weights, hard, strict, weighted, write_places
-from structformer_papers.axioms import AXIOMS, ScoredDocument, signs
+from structformer_papers.ares import (
+    AXIOMS,
+    Places,
+    ScoredDocument,
+    fitted_weights,
+    hard,
+    signs,
+    strict,
+    weighted,
+    write_places,
+)
 from structformer_papers.bprop import Attended, ContrastModel, contrasts, saturated, write_attended
 
 TEXTS = ["join ropes with knots", "ropes hold sails, old ropes too", "sails catch wind"]

@@ -14,7 +14,7 @@ from structformer.training import training_options
 from conftest import PAGES, write_pages
 from reading import one
 from structformer_devkit.tasks import check_task
-from structformer_papers.seal import MASKED_SHARE, TASKS, marked, plain
+from structformer_papers.seal import MASKED_SHARE, TASKS, marked
 
 PAGE = """# Mast
 
@@ -99,12 +99,12 @@ def test_an_element_that_goes_takes_what_is_in_it():
 
 
 def test_the_text_without_tags_is_what_the_page_says():
-    assert plain(view(), 3) == (
+    assert view().sections[3].subtree_text() == (
         "Put the mast under a roof, on three supports of wood or of plastic, away from the sun and from frost and rain."
         "\n\nNever on stones, as they leave dents in it."
     )
-    assert "tool | use" in plain(view(), 0)
-    assert "<mast>" in plain(view(), 0), "what the page itself has between < and > stays"
+    assert "tool | use" in view().sections[0].subtree_text()
+    assert "<mast>" in view().sections[0].subtree_text(), "what the page itself has between < and > stays"
 
 
 def test_a_query_has_the_same_positive_in_three_views():
@@ -113,7 +113,7 @@ def test_a_query_has_the_same_positive_in_three_views():
         assert list(examples) == ["Mast", "Mast Wash it", "Mast Store it"], "Tools is too short"
         assert [example.sections for example in examples.values()] == [(0,), (1, 3), (3, 1)]
     assert views["seal-marked"]["Mast"].documents == ("\n".join(MARKED),)
-    assert views["seal-plain"]["Mast"].documents == (plain(view(), 0),)
+    assert views["seal-plain"]["Mast"].documents == (view().sections[0].subtree_text(),)
     storing = views["seal-marked"]["Mast Store it"].documents
     assert storing[0] == "\n".join(MARKED[8:])
     assert "<h2>Tools</h2>" in storing[1], "the headings below a section begin at the second level"
