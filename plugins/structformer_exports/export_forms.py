@@ -17,31 +17,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Options of an export beside its form. A form that does not take one of these is refused with it."""
-
-    workspace: Workspace
-    target: Path
-    """The folder or file to write; the model's own folder for the form that is written there."""
-    model: str = ""
-    """A name in the workspace, or base, the untrained encoder."""
-    base_url: str = ""
-    """Where the site is, whatever its own settings say."""
-    title: str = ""
-    """Of the page; the names of what was read if it is empty."""
-    language: str = ""
-    """The code of the page's own language; "" for that of most documents."""
-    judgements: Judgements | None = None
-    """Queries and judgements to write beside the corpus."""
-    chosen: Mapping[str, Any] | None = None
-    """Options of the set of Examples; those that `Samples.open` opens if there are none."""
-    int8: bool = False
-    """Also in 8 bits."""
-    force: bool = False
-    """Write over an earlier export."""
-
-
-@dataclass(frozen=True, slots=True)
 class Exported:
     """Result of an export."""
 
@@ -60,9 +35,10 @@ class Form:
     option: str
     """On the command line."""
     help: str
-    write: Callable[[Asked], Exported]
+    write: Callable[..., Exported]
+    """Takes the workspace, the target (any for the form in the model's folder), and by name `force` and `takes`."""
     takes: tuple[str, ...] = ()
-    """The fields of Asked that mean something to it, beside workspace, target and force."""
+    """The options that mean something to it. One that a form does not take is refused with it."""
     in_model: bool = False
     """Whether it is written into the model's folder, and takes no target."""
 
@@ -71,57 +47,51 @@ class Form:
         """In Python."""
         return self.option.removeprefix("--").removeprefix("write-")
 
+    def export(self, workspace: Workspace, target: Path, options: Mapping[str, Any], *, force: bool) -> Exported:
+        """Write it. options: by name, those of this form among them."""
+        return self.write(workspace, target, force=force, **{name: options[name] for name in self.takes})
+
 
 def _counted(option: str, help: str, what: str, *takes: str) -> Form:
-    """Return a form that dataset_files.py has a function for, which is called with fields of Asked and returns how many
-    it wrote.
-    """
+    """Return a form that dataset_files.py has a function for, which returns how many it wrote."""
 
-    def write(asked: Asked) -> Exported:
+    def write(workspace: Workspace, target: Path, **given: Any) -> Exported:
         export = imported(f"structformer_exports.dataset_files:export_{form.name.replace('-', '_')}")
-        given = {name: getattr(asked, name) for name in (*takes, "force")}
-        return Exported(asked.target, export(asked.workspace.path, asked.target, **given), what)
+        return Exported(target, export(workspace.path, target, **given), what)
 
     form = Form(option, help, write, takes)
     return form
 
 
-def _onnx(asked: Asked) -> Exported:
+def _onnx(workspace: Workspace, target: Path, *, model: str, int8: bool, force: bool) -> Exported:
     from structformer_exports.onnx_models import export_model
 
-    return Exported(export_model(asked.workspace, asked.model, int8=asked.int8), 1, "model")
+    return Exported(export_model(workspace, model, int8=int8), 1, "model")
 
 
-def _static(asked: Asked) -> Exported:
+def _static(workspace: Workspace, target: Path, *, model: str, force: bool) -> Exported:
     from structformer_exports.static_embedding import export_static
 
-    return Exported(asked.target, export_static(asked.workspace, asked.model, asked.target, force=asked.force), "words")
+    return Exported(target, export_static(workspace, model, target, force=force), "words")
 
 
-def _docsearch(asked: Asked) -> Exported:
+def _docsearch(workspace: Workspace, target: Path, **given: Any) -> Exported:
     from structformer_exports.dataset_files import export_docsearch
 
-    records, bare = export_docsearch(asked.workspace.path, asked.target, base_url=asked.base_url, force=asked.force)
+    records, bare = export_docsearch(workspace.path, target, **given)
     have = "1 document has" if bare == 1 else f"{bare:,} documents have"
     remark = f"{have} no known address: the url of their records is a path; say what precedes it: --base-url URL"
-    return Exported(asked.target, records, "records", remark if bare else "")
+    return Exported(target, records, "records", remark if bare else "")
 
 
-def _site(asked: Asked) -> Exported:
+def _site(workspace: Workspace, target: Path, *, language: str, **given: Any) -> Exported:
     from structformer_serve import export_site
 
-    made = export_site(
-        asked.workspace.path,
-        asked.target,
-        base_url=asked.base_url,
-        title=asked.title,
-        code=asked.language,
-        force=asked.force,
-    )
+    made = export_site(workspace.path, target, code=language, **given)
     without = "words alone: the index has no vectors of the static encoder"
     how = f"words and meaning (vectors of {made.words} words)" if made.words else without
     remark = f"{made.files} files, {made.bytes / 1e6:.1f} MB, searched by {how}"
-    return Exported(asked.target, made.documents, "documents", remark)
+    return Exported(target, made.documents, "documents", remark)
 
 
 FORMS = (
@@ -189,12 +159,8 @@ def export(
         raise UsageError(f"{form!r} is written to a target: name the folder or file")
     given: dict[str, Any] = {"model": model, "base_url": base_url, "title": title, "language": language, "int8": int8}
     given["judgements"] = judgements
-    for name, value in given.items():
-        if value and name not in chosen.takes:
-            forms = " and ".join(each.name for each in FORMS if name in each.takes)
-            raise UsageError(f"{name} goes with {forms}, not with {form!r}")
+    if wrong := next((name for name, value in given.items() if value and name not in chosen.takes), None):
+        forms = " and ".join(each.name for each in FORMS if wrong in each.takes)
+        raise UsageError(f"{wrong} goes with {forms}, not with {form!r}")
     place = Workspace(workspace)
-    asked = Asked(
-        place, Path(target or place.path), model or "", base_url, title, language, judgements, None, int8, force
-    )
-    return chosen.write(asked)
+    return chosen.export(place, Path(target or place.path), {**given, "chosen": None}, force=force)

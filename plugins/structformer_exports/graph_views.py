@@ -1,7 +1,8 @@
-"""Views of the reference graph: statistics, dead links, exports."""
+"""Views of the reference graph: statistics, dead links, exports, and a page with a picture of what links to what."""
 
 import bisect
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,12 +16,13 @@ from structformer.did_you_mean import did_you_mean
 from structformer.document import LinkKind
 from structformer.errors import UsageError
 from structformer.graph import FAILURES, FOUND_BY, ReferenceGraph, format_of, resolve_link
-from structformer.pages import environment
+from structformer.pages import environment, render
 from structformer.workspace import new_file
 
 from structformer_exports.dataset_files import write_parquet
 
 _LISTED = 20_000
+_MOST_NODES, _MOST_CURVES, _SHOWN = 360, 3000, 500  # of the picture
 _COLUMNS = ("source", "source_section", "target", "target_section", "kind", "text")
 Kinds = frozenset[str] | None  # of links; None: all
 EXPORT = pa.schema([(name, pa.string()) for name in _COLUMNS])
@@ -109,11 +111,55 @@ def export_graphml(workspace: str | Path, path: Path, *, kinds: Kinds = None, fo
     return next(count)
 
 
-def linked_pages(workspace: str | Path, kinds: Kinds = None) -> Counter[tuple[int, int]]:
-    """Return how many references each two documents have, by the numbers of source and target."""
-    edges = _edges(ReferenceGraph.open(workspace), kinds)
-    pairs = Counter((edge["source_document"], edge["target_document"]) for edge in edges)
-    return Counter({pair: count for pair, count in pairs.items() if pair[0] != pair[1]})
+def export_page(workspace: str | Path, path: Path, *, kinds: Kinds = None, force: bool = False) -> int:
+    """Write the picture as HTML; return the number of references between pages. Many pages are drawn by folder."""
+    graph = ReferenceGraph.open(workspace)
+    ids = list(graph.corpus.document_ids())
+    ends = ((edge["source_document"], edge["target_document"]) for edge in _edges(graph, kinds))
+    pairs = Counter(pair for pair in ends if pair[0] != pair[1])
+    linked = {document for pair in pairs for document in pair}
+    dead = [link for link in checked_links(workspace) if link.outcome not in FOUND_BY]
+    node_of = _nodes(ids)
+    places = {name: place for place, name in enumerate(sorted(set(node_of.values())))}
+    between: Counter[tuple[str, str]] = Counter()
+    for (source, target), count in pairs.items():
+        between[node_of[ids[source]], node_of[ids[target]]] += count
+    curves = [(nodes, count) for nodes, count in between.most_common() if nodes[0] != nodes[1]]
+    islands = [name for number, name in enumerate(ids) if number not in linked]
+
+    def at(name: str, radius: float = 290.0) -> tuple[float, float]:
+        turn = 2 * math.pi * places[name] / len(places) - math.pi / 2
+        return round(radius * math.cos(turn), 1), round(radius * math.sin(turn), 1)
+
+    page = render(
+        "graph.html",
+        title="What links to what",
+        about="The reference graph of the corpus. Hold the pointer over a dot or a line for its name.",
+        templates=environment("structformer_exports", "templates"),
+        figures={"pages": len(ids), "references between them": pairs.total(), "dead links": len(dead)},
+        names=list(places),
+        folders={folder: list(inside) for folder, inside in itertools.groupby(places, lambda name: name.split("/")[0])},
+        at=at,
+        linked={node_of[ids[document]] for document in linked},
+        dead_of=Counter(node_of[link.document] for link in dead),
+        curves=curves[:_MOST_CURVES],
+        omitted=len(curves[_MOST_CURVES:]),
+        dead=dead[:_SHOWN],
+        islands=islands[:_SHOWN],
+        island_count=len(islands),
+    )
+    with new_file(path, workspace, force=force) as made:
+        made.write_bytes(page)
+    return pairs.total()
+
+
+def _nodes(ids: list[str]) -> dict[str, str]:
+    """Return the node of each document: itself, or the deepest folders that are few enough, or first letters."""
+    for depth in range(max((name.count("/") for name in ids), default=0) + 1, 0, -1):
+        node_of = {name: "/".join(name.split("/")[:depth]) for name in ids}
+        if len(set(node_of.values())) <= _MOST_NODES:
+            return node_of
+    return {name: name[0] for name in ids}
 
 
 def _edges(graph: ReferenceGraph, kinds: Kinds) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
-from structformer.retrieval import Filter, Hit, Hits, Retriever
+from structformer.retrieval import Filter, Hits, Retriever
 from structformer.workspace import Workspace
 
 from structformer_exports.hit import content, metadata
@@ -60,11 +60,8 @@ class StructformerRetriever:
         k = self.top_k if top_k is None else top_k
         wanted = Filter(tuple(paths or ()), {**_equal(filters), **(where or {})})
         hits = self._retriever.search(query, k, self.pipeline, where=wanted) if k and query.strip() else Hits()
-        return {"documents": [_document(hit, hits) for hit in hits]}
-
-
-def _document(hit: Hit, hits: Hits) -> Document:
-    return Document(id=hit.address, content=content(hit), meta=metadata(hit, hits), score=hit.score)
+        documents = (Document(hit.address, content(hit), meta=metadata(hit, hits), score=hit.score) for hit in hits)
+        return {"documents": list(documents)}
 
 
 def _equal(filters: dict[str, Any] | None) -> dict[str, Any]:

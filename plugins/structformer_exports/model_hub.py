@@ -20,8 +20,6 @@ from structformer.models import RECORD, ModelRecord, checked_model, ranker_kind,
 from structformer.storage import SEAL
 from structformer.workspace import Workspace, new_folder
 
-__all__ = ["pull_model", "push_model"]
-
 _CARD = "README.md"
 _OURS = ("command.json", "experiment.json")
 # What loads a model, and what tells of it. Weights are safetensors alone; nothing is code.

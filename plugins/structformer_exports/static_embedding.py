@@ -1,15 +1,15 @@
 """A corpus's static encoder in a folder of its own: as it is, which needs no workspace, and as sentence-transformers'
 `StaticEmbedding`, a vector for each word of the corpus.
 
-Forms: tokenizers' tokenizer.json (a WordLevel model), safetensors, sentence-transformers' modules.json. None of the
-three packages is needed to write them."""
+Forms: tokenizers' tokenizer.json (a WordLevel model), safetensors, sentence-transformers' modules.json."""
 
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import save_file
 from structformer import __version__
 from structformer.document import MARKS, UNSPACED
 from structformer.errors import ModelError
@@ -19,6 +19,8 @@ from structformer.static_encoder import LONGEST, OF_UNSPACED, SATURATION, Static
 from structformer.storage import write_json
 from structformer.text import IGNORABLE
 from structformer.workspace import Workspace, check_folder, new_folder
+from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
+from tokenizers.models import WordLevel
 
 _EMBEDDING, _LENGTH_ONE = "0_StaticEmbedding", "1_Normalize"
 _UNKNOWN = "[UNK]"
@@ -42,9 +44,12 @@ def export_static(workspace: str | Path | Workspace, name: str, folder: Path, *,
         encoder.save(made)
         (made / _EMBEDDING).mkdir()
         (made / _LENGTH_ONE).mkdir()
-        _write_vectors(made / _EMBEDDING / "model.safetensors", encoder, words)
-        write_json(made / _EMBEDDING / "tokenizer.json", _tokenizer(words))
-        modules = [_module(0, _EMBEDDING, "StaticEmbedding"), _module(1, _LENGTH_ONE, "Normalize")]
+        save_file({"embedding.weight": _vectors(encoder, words)}, made / _EMBEDDING / "model.safetensors")
+        _tokenizer(words).save(str(made / _EMBEDDING / "tokenizer.json"))
+        modules = [
+            {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{path[2:]}"}
+            for number, path in enumerate((_EMBEDDING, _LENGTH_ONE))
+        ]
         (made / "modules.json").write_text(json.dumps(modules, indent=2), encoding="utf-8")
         write_json(made / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
         (made / "README.md").write_text(_card(name, record, encoder, len(words)), encoding="utf-8")
@@ -62,62 +67,33 @@ def _words(opened: OpenedIndex) -> list[str]:
     return sorted(words, key=lambda word: (-counts[word], word))
 
 
-def _write_vectors(path: Path, encoder: StaticEncoder, words: list[str]) -> None:
-    """The (1 + words, dimensions) float32 vectors, the first of what is unknown, as safetensors has them."""
-    shape = (1 + len(words), encoder.dimensions)
-    size = shape[0] * shape[1] * 4
-    header = {"embedding.weight": {"dtype": "F32", "shape": shape, "data_offsets": [0, size]}}
-    head = json.dumps(header, separators=(",", ":")).encode()
-    head += b" " * (-len(head) % 8)
-    with path.open("wb") as file:
-        file.write(len(head).to_bytes(8, "little") + head)
-        file.write(bytes(4 * encoder.dimensions))
-        for start in range(0, len(words), _AT_ONCE):
-            file.write(np.asarray(encoder.words(words[start : start + _AT_ONCE]), "<f4").tobytes())
+def _vectors(encoder: StaticEncoder, words: list[str]) -> npt.NDArray[np.float32]:
+    """Return (1 + words, dimensions) vectors, the first of what is unknown."""
+    vectors = np.zeros((1 + len(words), encoder.dimensions), np.float32)
+    for start in range(0, len(words), _AT_ONCE):
+        vectors[1 + start : 1 + start + _AT_ONCE] = encoder.words(words[start : start + _AT_ONCE])
+    return vectors
 
 
-def _tokenizer(words: list[str]) -> dict[str, Any]:
+def _tokenizer(words: list[str]) -> Tokenizer:
     """Return words in normal form, and of scripts without spaces characters."""
-    unmarked = [word.removeprefix(OF_UNSPACED) for word in words]
-
-    def split(pattern: str, behavior: str, *, invert: bool) -> dict[str, Any]:
-        return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": invert}
-
-    def replaced(pattern: dict[str, str], content: str) -> dict[str, Any]:
-        return {"type": "Replace", "pattern": pattern, "content": content}
-
+    vocabulary = [_UNKNOWN, *(word.removeprefix(OF_UNSPACED) for word in words)]
+    tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(vocabulary)}, unk_token=_UNKNOWN))
     # Unicode's NFKC_Casefold, as far as living languages need it.
-    normal = [
-        replaced({"Regex": f"[{IGNORABLE}]"}, ""),
-        {"type": "NFKC"},
-        {"type": "Lowercase"},
-        replaced({"String": "\u00df"}, "ss"),
-        replaced({"String": "\u03c2"}, "\u03c3"),
-        {"type": "NFKC"},
-    ]
-    splits = [
-        split(f"[\\p{{L}}\\p{{N}}_{MARKS}]+", "Removed", invert=True),
-        split(f"[{UNSPACED}]", "Isolated", invert=False),
-    ]
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": {"type": "Sequence", "normalizers": normal},
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": splits},
-        "post_processor": None,
-        "decoder": None,
-        "model": {
-            "type": "WordLevel",
-            "vocab": {word: number for number, word in enumerate([_UNKNOWN, *unmarked])},
-            "unk_token": _UNKNOWN,
-        },
-    }
-
-
-def _module(number: int, path: str, name: str) -> dict[str, Any]:
-    return {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{name}"}
+    tokenizer.normalizer = normalizers.Sequence(
+        [
+            normalizers.Replace(Regex(f"[{IGNORABLE}]"), ""),
+            normalizers.NFKC(),
+            normalizers.Lowercase(),
+            normalizers.Replace("\u00df", "ss"),
+            normalizers.Replace("\u03c2", "\u03c3"),
+            normalizers.NFKC(),
+        ]
+    )
+    of_words = pre_tokenizers.Split(Regex(f"[\\p{{L}}\\p{{N}}_{MARKS}]+"), "removed", invert=True)
+    of_characters = pre_tokenizers.Split(Regex(f"[{UNSPACED}]"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([of_words, of_characters])
+    return tokenizer
 
 
 def _card(name: str, record: ModelRecord, encoder: StaticEncoder, words: int) -> str:

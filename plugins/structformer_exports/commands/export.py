@@ -9,7 +9,7 @@ import click
 from structformer.cli import Output, OutputPath, common_options, force_option, fresh_index, path_option, several_option
 from structformer.workspace import Workspace
 
-from structformer_exports.export_forms import FORMS, Asked, Form
+from structformer_exports.export_forms import FORMS, Form
 
 
 def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,10 +72,12 @@ def command(
     chosen = _named_set(out, workspace, settings) if any("chosen" in form.takes for form in asked_for) else None
     if engine or targets["site"]:
         fresh_index(out, workspace)
+    given: dict[str, Any] = {"model": model, "base_url": base_url, "title": title, "language": language, "int8": int8}
+    given |= {"judgements": judged, "chosen": chosen}
     written: list[tuple[str, int, str]] = []  # where, how many, of what
     for form in asked_for:
         target = place.path if form.in_model else targets[form.name.replace("-", "_")]
-        made = form.write(Asked(place, target, model or "", base_url, title, language, judged, chosen, int8, force))
+        made = form.export(place, target, given, force=force)
         if form.in_model:
             _show_model(out, workspace, str(model), made.path)
             continue

@@ -96,8 +96,7 @@ def export(target: Path, kinds: tuple[str, ...], force: bool, workspace: Path, o
     list of sections) or FILE.graphml (documents and their references)."""
     from structformer.errors import UsageError
 
-    from structformer_exports.graph_picture import export_page
-    from structformer_exports.graph_views import export_graphml, export_parquet, parse_kinds
+    from structformer_exports.graph_views import export_graphml, export_page, export_parquet, parse_kinds
 
     writers = {".parquet": export_parquet, ".graphml": export_graphml, ".html": export_page}
     if target.suffix.lower() not in writers:
