@@ -153,7 +153,9 @@ def open_engine(address: str) -> EngineIndex:
     name, _, place = address.partition(":")
     engine = search_engines().get(name)
     if engine is None or not place:
-        raise UsageError(f"{without_password(address)!r} is not the address of a search engine: {_advice()}")
+        *others, last = [each for known in search_engines().values() for each in known.addresses] or [""]
+        advice = f"write {', '.join(others)} or {last}" if others else f"write {last}" if last else "none is installed"
+        raise UsageError(f"{without_password(address)!r} is not the address of a search engine: {advice}")
     return engine.open(place)
 
 
@@ -167,8 +169,3 @@ def folder_of(address: str) -> Path | None:
 def without_password(address: str) -> str:
     """Return an engine's address as it may be shown."""
     return _KEYWORD.sub(r"\1...", _USER.sub("://", address))
-
-
-def _advice() -> str:
-    *others, last = [each for engine in search_engines().values() for each in engine.addresses] or [""]
-    return f"write {', '.join(others)} or {last}" if others else f"write {last}" if last else "none is installed"

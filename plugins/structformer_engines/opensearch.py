@@ -5,7 +5,6 @@ import json
 import os
 import re
 import secrets
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -24,11 +23,13 @@ _SECONDS = 120.0  # for one answer: making an index's last segments can take lon
 _MOST_CANDIDATES = 10_000  # that either looks at
 
 
-class _RestIndex(ABC):
-    """Two indices, of units and of documents, behind two aliases that change hands at once when both are whole."""
+class OpenSearchIndex:
+    """OpenSearch with its k-NN plugin, which its distributions have: two indices, of units and of documents, behind two
+    aliases that change hands at once when both are whole.
+    """
 
-    kind = ""
-    settings: Mapping[str, Any] = MappingProxyType({})
+    kind = "opensearch"
+    settings: Mapping[str, Any] = MappingProxyType({"index": {"knn": True}})
 
     def __init__(self, place: str) -> None:
         """place: the cluster's address, USER:PASSWORD@ in it where it wants them, and the index's name. Raises
@@ -70,7 +71,12 @@ class _RestIndex(ABC):
                 self._send(made["documents"], ((each.number, {"terms": " ".join(each.terms)}) for each in some))
             for index in made.values():
                 self._ask("POST", f"/{index}/_refresh")
-            earlier = [old for what in made for old in self._behind(self._alias(what))]
+            earlier = [
+                index
+                for alias in map(self._alias, made)
+                for index in sorted(self._ask("GET", f"/_alias/{alias}", or_none=True))
+                if index.startswith(f"{alias}-")  # one of ours
+            ]
             add = [{"add": {"index": index, "alias": self._alias(what)}} for what, index in made.items()]
             self._ask("POST", "/_aliases", {"actions": [{"remove_index": {"index": old}} for old in earlier] + add})
         except BaseException:
@@ -113,21 +119,17 @@ class _RestIndex(ABC):
         """End the connection."""
         self._client.close()
 
-    @abstractmethod
     def _vector_field(self, dimensions: int) -> dict[str, Any]:
         """Return the mapping of the field of vectors."""
+        method = {"name": "hnsw", "engine": "faiss", "space_type": "innerproduct"}
+        return {"type": "knn_vector", "dimension": dimensions, "method": method}
 
-    @abstractmethod
     def _nearest_query(self, vector: list[float], k: int) -> dict[str, Any]:
         """Return the body of a search for a vector's nearest."""
+        return {"size": k, "query": {"knn": {"vector": {"vector": vector, "k": k}}}}
 
     def _alias(self, what: str) -> str:
         return f"{self._name}-{what}"
-
-    def _behind(self, alias: str) -> list[str]:
-        """Return the indices of ours that an alias stands for."""
-        answer = self._ask("GET", f"/_alias/{alias}", or_none=True)
-        return sorted(name for name in answer if name.startswith(f"{alias}-"))
 
     def _search(self, what: str, body: dict[str, Any], parameters: str = "") -> list[tuple[int, float]]:
         answer = self._ask("POST", f"/{self._alias(what)}/_search{parameters}", {**body, "_source": False})
@@ -164,24 +166,11 @@ class _RestIndex(ABC):
         raise WorkspaceError(f"{self.kind}, {self._place}: {first}; write it with structformer export") from error
 
 
-class OpenSearchIndex(_RestIndex):
-    """OpenSearch with its k-NN plugin, which its distributions have."""
-
-    kind = "opensearch"
-    settings = MappingProxyType({"index": {"knn": True}})
-
-    def _vector_field(self, dimensions: int) -> dict[str, Any]:
-        method = {"name": "hnsw", "engine": "faiss", "space_type": "innerproduct"}
-        return {"type": "knn_vector", "dimension": dimensions, "method": method}
-
-    def _nearest_query(self, vector: list[float], k: int) -> dict[str, Any]:
-        return {"size": k, "query": {"knn": {"vector": {"vector": vector, "k": k}}}}
-
-
-class ElasticsearchIndex(_RestIndex):
-    """Elasticsearch from 8.11 on, which has inner products of vectors of any length."""
+class ElasticsearchIndex(OpenSearchIndex):
+    """Elasticsearch from 8.11 on, which has inner products of vectors of any length; the rest is as in OpenSearch."""
 
     kind = "elasticsearch"
+    settings = MappingProxyType({})
 
     def _vector_field(self, dimensions: int) -> dict[str, Any]:
         return {"type": "dense_vector", "dims": dimensions, "index": True, "similarity": "max_inner_product"}

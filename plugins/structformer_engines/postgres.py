@@ -32,7 +32,7 @@ class PostgresIndex:
         self._address, _, name = place.partition("#")
         if name and not _NAME.fullmatch(name):
             raise UsageError(f"{name!r} cannot be an index's name: write small letters, digits and _")
-        self._schema = f"{_SCHEMA}_{name}" if name else _SCHEMA
+        self._schema = f"{_SCHEMA}_{name}" if name else _SCHEMA  # of letters that need no quotes in a statement
         self._psycopg = psycopg
         self._connected: Any = None
         try:
@@ -50,42 +50,41 @@ class PostgresIndex:
         count = 0
         tables = ("units", "unit_words", "unit_idf", "document_words", "document_idf", "facts")
         with self._errors(), self._connection().transaction():
-            run = self._run
-            run("SELECT pg_advisory_xact_lock(hashtext(%s))", self._schema)
+            run, schema = self._run, self._schema
+            run("SELECT pg_advisory_xact_lock(hashtext(%s))", schema)
             run("CREATE EXTENSION IF NOT EXISTS vector")
-            run("CREATE SCHEMA IF NOT EXISTS {schema}")
+            run(f"CREATE SCHEMA IF NOT EXISTS {schema}")
             for table in tables:
-                run("DROP TABLE IF EXISTS {schema}.{new}", new=_new(table))
+                run(f"DROP TABLE IF EXISTS {schema}.{table}_new")
             run(
-                "CREATE TABLE {schema}.{new} (number int PRIMARY KEY, document int NOT NULL, "
-                f"vector vector({int(dimensions)}) NOT NULL, fields text NOT NULL)",
-                new=_new("units"),
+                f"CREATE TABLE {schema}.units_new (number int PRIMARY KEY, document int NOT NULL, "
+                f"vector vector({int(dimensions)}) NOT NULL, fields text NOT NULL)"
             )
             words = _Postings(self, "unit", facts["terms_of_a_unit"])
             for batch in units:
                 rows = (
                     (unit.number, unit.document, _literal(unit.vector), json.dumps(dict(unit.fields))) for unit in batch
                 )
-                self._copy("units", ("number", "document", "vector", "fields"), rows)
+                self._copy("units_new (number, document, vector, fields)", rows)
                 for unit in batch:
                     words.add(unit.number, unit.terms)
                 count += len(batch)
             words.close()
             if count >= APPROXIMATE_FROM and dimensions <= _INDEXED_DIMENSIONS:
-                run("CREATE INDEX ON {schema}.{new} USING hnsw (vector vector_ip_ops)", new=_new("units"))
+                run(f"CREATE INDEX ON {schema}.units_new USING hnsw (vector vector_ip_ops)")
             words = _Postings(self, "document", facts["terms_of_a_document"])
             for some in documents:
                 for document in some:
                     words.add(document.number, document.terms)
             words.close()
-            run("CREATE TABLE {schema}.{new} AS SELECT %s::text AS facts", json.dumps(dict(facts)), new=_new("facts"))
+            run(f"CREATE TABLE {schema}.facts_new AS SELECT %s::text AS facts", json.dumps(dict(facts)))
             for table in tables:
-                run("DROP TABLE IF EXISTS {schema}.{table}", table=table)
-                run("ALTER TABLE {schema}.{new} RENAME TO {table}", new=_new(table), table=table)
+                run(f"DROP TABLE IF EXISTS {schema}.{table}")
+                run(f"ALTER TABLE {schema}.{table}_new RENAME TO {table}")
 
     def facts(self) -> dict[str, Any]:
         with self._errors():
-            [[text]] = self._run("SELECT facts FROM {schema}.facts")
+            [[text]] = self._run(f"SELECT facts FROM {self._schema}.facts")
         return dict(json.loads(text))
 
     def nearest(self, vector: Vector, k: int) -> Ranked:
@@ -93,7 +92,8 @@ class PostgresIndex:
             # Its index finds no more than it looks at.
             self._run("SELECT set_config('hnsw.ef_search', %s, true)", str(min(_MOST_LOOKED_AT, max(40, 2 * k))))
             rows = self._run(
-                "SELECT number, -(vector <#> %s::vector) FROM {schema}.units ORDER BY vector <#> %s::vector LIMIT %s",
+                f"SELECT number, -(vector <#> %s::vector) FROM {self._schema}.units "
+                "ORDER BY vector <#> %s::vector LIMIT %s",
                 *(_literal(vector), _literal(vector), k),
             )
         return in_order((number, float(score)) for number, score in rows)
@@ -101,23 +101,21 @@ class PostgresIndex:
     def by_words(self, terms: Sequence[str], k: int, *, documents: bool = False) -> Ranked:
         if not terms:
             return []
-        what = "document" if documents else "unit"
+        table = f"{self._schema}.{'document' if documents else 'unit'}"
         with self._errors():
             rows = self._run(
                 "SELECT number, sum(weight * idf) AS score FROM ("
                 "  SELECT idf, unnest(numbers) AS number, unnest(weights) AS weight"
-                "  FROM {schema}.{words} JOIN {schema}.{idf} USING (term) WHERE term = ANY(%s)"
+                f"  FROM {table}_words JOIN {table}_idf USING (term) WHERE term = ANY(%s)"
                 ") AS found GROUP BY number ORDER BY score DESC, number LIMIT %s",
                 *(list(dict.fromkeys(map(_text, terms))), k),
-                words=f"{what}_words",
-                idf=f"{what}_idf",
             )
         return in_order((number, float(score)) for number, score in rows)
 
     def units(self, numbers: Sequence[int]) -> dict[int, Kept]:
         with self._errors():
             rows = self._run(
-                "SELECT number, document, vector::text, fields FROM {schema}.units WHERE number = ANY(%s)",
+                f"SELECT number, document, vector::text, fields FROM {self._schema}.units WHERE number = ANY(%s)",
                 [int(number) for number in numbers],
             )
         return {
@@ -136,22 +134,15 @@ class PostgresIndex:
             self._connected = self._psycopg.connect(self._address, autocommit=True)
         return self._connected
 
-    def _run(self, statement: str, *values: Any, **names: str) -> list[tuple[Any, ...]]:
-        cursor = self._connection().execute(self._composed(statement, **names), values)
+    def _run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        cursor = self._connection().execute(statement, values)
         return list(cursor.fetchall()) if cursor.description else []
 
-    def _copy(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        listed = self._psycopg.sql.SQL(", ").join(map(self._psycopg.sql.Identifier, columns))
-        statement = self._composed("COPY {schema}.{new} ({columns}) FROM STDIN", new=_new(table), columns=listed)
-        with self._connection().cursor() as cursor, cursor.copy(statement) as copy:
+    def _copy(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Send rows to a table, named with its columns."""
+        with self._connection().cursor() as cursor, cursor.copy(f"COPY {self._schema}.{table} FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
-
-    def _composed(self, statement: str, **names: Any) -> Any:
-        """Return a statement with names put in as names, however they are written."""
-        sql = self._psycopg.sql
-        quoted = {key: sql.Identifier(name) if isinstance(name, str) else name for key, name in names.items()}
-        return sql.SQL(statement).format(schema=sql.Identifier(self._schema), **quoted)
 
 
 class _Postings:
@@ -163,10 +154,8 @@ class _Postings:
         self._index, self._what, self._average = index, what, average
         self._texts = self._held = 0
         self._postings: dict[str, tuple[list[int], list[float]]] = {}
-        index._run(
-            "CREATE TABLE {schema}.{new} (term text NOT NULL, numbers int[] NOT NULL, weights real[] NOT NULL)",
-            new=_new(f"{what}_words"),
-        )
+        table = f"{index._schema}.{what}_words_new"
+        index._run(f"CREATE TABLE {table} (term text NOT NULL, numbers int[] NOT NULL, weights real[] NOT NULL)")
 
     def add(self, number: int, terms: Sequence[str]) -> None:
         self._texts += 1
@@ -180,27 +169,21 @@ class _Postings:
 
     def _send(self) -> None:
         rows = ((term, numbers, weights) for term, (numbers, weights) in sorted(self._postings.items()))
-        self._index._copy(f"{self._what}_words", ("term", "numbers", "weights"), rows)
+        self._index._copy(f"{self._what}_words_new (term, numbers, weights)", rows)
         self._postings.clear()
         self._held = 0
 
     def close(self) -> None:
         """Send the last, and count how many texts have each term: Lucene's idf (bm25.py)."""
         self._send()
-        words, idf = _new(f"{self._what}_words"), _new(f"{self._what}_idf")
-        self._index._run("CREATE INDEX ON {schema}.{words} (term)", words=words)
+        table = f"{self._index._schema}.{self._what}"
+        self._index._run(f"CREATE INDEX ON {table}_words_new (term)")
         self._index._run(
-            "CREATE TABLE {schema}.{idf} AS SELECT term, ln(1 + (%s - found + 0.5) / (found + 0.5))::real AS idf"
-            " FROM (SELECT term, sum(cardinality(numbers))::float AS found FROM {schema}.{words} GROUP BY term) AS t",
+            f"CREATE TABLE {table}_idf_new AS SELECT term, ln(1 + (%s - found + 0.5) / (found + 0.5))::real AS idf"
+            f" FROM (SELECT term, sum(cardinality(numbers))::float AS found FROM {table}_words_new GROUP BY term) AS t",
             self._texts,
-            words=words,
-            idf=idf,
         )
-        self._index._run("ALTER TABLE {schema}.{idf} ADD PRIMARY KEY (term)", idf=idf)
-
-
-def _new(table: str) -> str:
-    return f"{table}_new"
+        self._index._run(f"ALTER TABLE {table}_idf_new ADD PRIMARY KEY (term)")
 
 
 def _literal(vector: Vector) -> str:
