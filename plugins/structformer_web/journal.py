@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -28,15 +29,19 @@ class Entry:
         return {key: value for key, value in named.items() if value}
 
 
+_FIELDS = {each.name for each in fields(Entry)}
+
+
 class Journal:
-    """The pages of one host. done: the addresses that an interrupted crawl of the same start has already asked for."""
+    """The pages of one host, by their files. done: the addresses that an interrupted crawl of the same start has
+    already asked for.
+    """
 
     def __init__(self, path: Path, start: str) -> None:
         self.entries: dict[str, Entry] = {}
         self.done: set[str] = set()
         self._path = path
         self._start = start
-        self._owners: dict[str, str] = {}  # of files
         self._load()
         self._file: TextIO | None = None
 
@@ -55,25 +60,18 @@ class Journal:
             self._file.close()
 
     def take(self, entry: Entry) -> None:
-        """Note a page. Another that was in its file is gone."""
-        other = self._owners.get(entry.file, entry.address)
-        if other != entry.address:
-            self.remove(other)
-        self._keep(entry)
+        """Note a page, in the place of another that was in its file."""
+        self.entries[entry.file] = entry
         self._add(asdict(entry))
 
-    def remove(self, address: str) -> str:
-        """Forget a page; its file, "" where there was none."""
-        entry = self.entries.pop(address, None)
-        if entry is None:
-            return ""
-        self._owners.pop(entry.file, None)
-        self._add({"gone": address})
-        return entry.file
+    def remove(self, file: str) -> None:
+        """Forget a page."""
+        del self.entries[file]
+        self._add({"gone": file})
 
     def finish(self) -> None:
         """Note that the crawl is done: the next one asks for all pages again. Only what is there is kept."""
-        lines = [json.dumps(asdict(self.entries[address])) for address in sorted(self.entries)]
+        lines = [json.dumps(asdict(each)) for each in sorted(self.entries.values(), key=attrgetter("address"))]
         write_bytes(self._path, "".join(f"{line}\n" for line in lines).encode())
 
     def _load(self) -> None:
@@ -86,19 +84,13 @@ class Journal:
             value = _parsed(line)
             if "begun" in value:
                 self.done, same = set(), value["begun"] == self._start
-            elif (gone := self.entries.pop(str(value.get("gone")), None)) is not None:
-                self._owners.pop(gone.file, None)
-            elif (entry := _entry(value)) is not None:
-                self._keep(entry)
+            elif "gone" in value:
+                self.entries.pop(str(value["gone"]), None)
+            elif value.keys() >= _FIELDS:
+                entry = Entry(**{name: value[name] for name in _FIELDS})
+                self.entries[entry.file] = entry
                 if same:
                     self.done.add(entry.address)
-
-    def _keep(self, entry: Entry) -> None:
-        before = self.entries.get(entry.address)
-        if before is not None:
-            self._owners.pop(before.file, None)
-        self.entries[entry.address] = entry
-        self._owners[entry.file] = entry.address
 
     def _add(self, value: dict[str, Any]) -> None:
         self._write(json.dumps(value) + "\n")
@@ -112,17 +104,10 @@ class Journal:
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
+    """Return the value of a line, {} of one that a kill cut off, or that names a file outside the folder."""
     try:
         value = json.loads(line)
-    except ValueError:  # a line that a kill cut off
+    except ValueError:
         return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _entry(value: dict[str, Any]) -> Entry | None:
-    try:
-        entry = Entry(**{each.name: value[each.name] for each in fields(Entry)})
-    except KeyError:
-        return None
-    inside = not entry.file.startswith("/") and ".." not in entry.file.split("/")
-    return entry if inside else None
+    file = value.get("file", "") if isinstance(value, dict) else "/"
+    return {} if file.startswith("/") or ".." in file.split("/") else value

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from structformer.ingestion import Fetched
 from structformer.workspace import Workspace
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+_option = partial(click.Option, show_default=True)
 
 
 class Website:
@@ -19,25 +21,19 @@ class Website:
 
     name = "website"
     options = (
-        click.Option(
-            ["--max-pages"],
-            type=click.IntRange(1),
-            default=10_000,
-            show_default=True,
-            help="Of a website, fetch this many pages at most.",
+        _option(
+            ["--max-pages"], type=click.IntRange(1), default=10_000, help="Of a website, fetch this many pages at most."
         ),
-        click.Option(
+        _option(
             ["--max-hours"],
             type=Number(0, 1e6, min_open=True),
             default=12.0,
-            show_default=True,
             help="Of a website, fetch for this many hours at most; the next run continues.",
         ),
-        click.Option(
+        _option(
             ["--crawl-delay"],
             type=Number(0, 3600),
             default=1.0,
-            show_default=True,
             metavar="SECONDS",
             help="Pause before each request to a website; longer if robots.txt asks for it.",
         ),

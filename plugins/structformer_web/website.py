@@ -155,9 +155,11 @@ class _Crawler:
                 self.progress(asked, asked + len(self.waiting))
         self.crawl.counts[Fate.LEFT] += len(self.waiting)
         if self.failures < _FAILURES and not self.fetcher.spent:
-            for address in [each for each in self.journal.entries if self.scope.holds(each)]:
-                if address not in self.reached:  # nothing leads to it any more
-                    self._remove(address)
+            for entry in list(self.journal.entries.values()):
+                if (
+                    self.scope.holds(entry.address) and entry.address not in self.reached
+                ):  # nothing leads to it any more
+                    self._remove(entry)
             self.journal.finish()
         return self.crawl
 
@@ -204,7 +206,7 @@ class _Crawler:
         if name in self.files:
             self._end(address, Fate.TWICE)
             return False
-        entry = self.journal.entries.get(address)
+        entry = self._entry(address)
         if entry is not None and not (self.crawl.folder / entry.file).is_file():
             entry = None
         if entry is not None and address in self.journal.done:
@@ -278,18 +280,23 @@ class _Crawler:
         self.crawl.counts[fate] += 1
         if why:
             self._note(address, why)
-        self._remove(address)
+        if (entry := self._entry(address)) is not None:
+            self._remove(entry)
 
     def _note(self, address: str, why: str) -> None:
         if len(self.crawl.problems) < _PROBLEMS:
             self.crawl.problems.append((address, why))
 
-    def _remove(self, address: str) -> None:
-        file = self.journal.remove(address)
-        if file and file not in self.files:
-            with writing_errors(self.crawl.folder / file):
-                (self.crawl.folder / file).unlink(missing_ok=True)
-            self.crawl.removed += 1
+    def _entry(self, address: str) -> Entry | None:
+        """Return what is kept of a page."""
+        entry = self.journal.entries.get(file_name(address, _PAGES[0]))
+        return entry if entry is not None and entry.address == address else None
+
+    def _remove(self, entry: Entry) -> None:
+        self.journal.remove(entry.file)
+        with writing_errors(self.crawl.folder / entry.file):
+            (self.crawl.folder / entry.file).unlink(missing_ok=True)
+        self.crawl.removed += 1
 
 
 def _as_kept(address: str, answer: Answer) -> bytes:
