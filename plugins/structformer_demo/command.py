@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email.message import Message
 from importlib.metadata import Distribution, distributions
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -27,11 +28,7 @@ class Page:
     name: str
     summary: str
     text: str
-    suffix: str
-
-    @property
-    def path(self) -> str:
-        return self.name + self.suffix
+    path: str
 
 
 @click.command("demo")
@@ -52,9 +49,10 @@ def command(ctx: click.Context, folder: Path, pages: int, workspace: Path, out: 
     repository does more, on the manuals of four programs.
     """
     from structformer.errors import UsageError
+    from structformer.evaluation import Judgements, write_judgements
     from structformer.workspace import new_folder
 
-    from structformer_demo.steps import judged_files, score_table, shown_command
+    from structformer_demo.steps import score_table, shown_command
 
     if ctx.get_parameter_source("workspace") is ParameterSource.DEFAULT:
         workspace = folder / "workspace"
@@ -66,7 +64,8 @@ def command(ctx: click.Context, folder: Path, pages: int, workspace: Path, out: 
         for page in named:
             (made / page.path).write_text(page.text, encoding="utf-8")
     queries = {page.name: page.summary for page in named if _asks(page)}
-    judged = judged_files(folder, queries, {page.name: [page.path] for page in named})
+    write_judgements(folder, Judgements(queries, {page.name: {page.path: 1} for page in named if page.name in queries}))
+    judged = ["--queries", str(folder / "queries.jsonl"), "--qrels", str(folder / "qrels" / "test.tsv")]
     out.say(
         f"{len(named)} pages are in {documents}: what the installed Python packages say about themselves.\n"
         f"{len(queries)} of the packages' one-line summaries are the questions: those that their pages do not repeat.\n"
@@ -93,14 +92,10 @@ def command(ctx: click.Context, folder: Path, pages: int, workspace: Path, out: 
 
 
 def installed_pages(most: int) -> Iterator[Page]:
-    """Yield the descriptions of packages that are installed, by their names, at most so many."""
+    """Return the descriptions of packages that are installed, by their names, at most so many."""
     by_name = {package.name.lower(): package for package in distributions() if package.name}
-    count = 0
-    for name, package in sorted(by_name.items()):
-        page = _page(name, package)
-        if page is not None and count < most:
-            count += 1
-            yield page
+    pages = (_page(name, package) for name, package in sorted(by_name.items()))
+    return islice((page for page in pages if page is not None), most)
 
 
 def _page(name: str, package: Distribution) -> Page | None:
@@ -112,7 +107,7 @@ def _page(name: str, package: Distribution) -> Page | None:
         return None
     if not _TITLED.match(text):
         text = f"# {package.name}\n\n{text}" if suffix == ".md" else f"{package.name}\n{'=' * len(name)}\n\n{text}"
-    return Page(name, " ".join((metadata.get("Summary") or "").split()), text, suffix)
+    return Page(name, " ".join((metadata.get("Summary") or "").split()), text, name + suffix)
 
 
 def _asks(page: Page) -> bool:

@@ -1,18 +1,16 @@
-"""Parts that demos share: commands shown as they run, the files of judged queries, and the table at the end."""
+"""Parts that demos share: commands shown as they run, and the table at the end."""
 
 import json
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 from structformer.errors import WorkspaceError
 
-__all__ = ["judged_files", "score_table", "shown_command"]
+__all__ = ["score_table", "shown_command"]
 
 # What `evaluate` calls its rows, and what a demo does.
 ROWS = {
@@ -41,18 +39,6 @@ def shown_command(*arguments: str, title: bool = True, output: bool = True) -> s
     if process.returncode:
         raise WorkspaceError(f"the command above ended with {process.returncode}")
     return "".join(lines)
-
-
-def judged_files(folder: Path, queries: Mapping[str, str], answers: Mapping[str, Iterable[str]]) -> list[str]:
-    """Write queries.jsonl and qrels.tsv, as BEIR has them, of queries and the documents that answer each, by the
-    queries' ids; gives the options of `evaluate` that name them.
-    """
-    asked, judged = folder / "queries.jsonl", folder / "qrels.tsv"
-    lines = [json.dumps({"_id": key, "text": text}) + "\n" for key, text in queries.items()]
-    asked.write_text("".join(lines), encoding="utf-8")
-    rows = [f"{key}\t{document}\t1\n" for key in queries for document in sorted(answers[key])]
-    judged.write_text("query-id\tcorpus-id\tscore\n" + "".join(rows), encoding="utf-8")
-    return ["--queries", str(asked), "--qrels", str(judged)]
 
 
 def score_table(report: str, *, uses_trained: bool = True) -> str:
