@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from structformer.corpus import Corpus
@@ -67,8 +66,7 @@ def _drawn(task: Task, folder: Path) -> list[Example]:
     workspace = example_workspace(folder)
     corpus = Corpus.open(workspace)
     graph = ReferenceGraph.open(workspace, corpus)
-    options, census = SamplingOptions(), Census()
-    every = replace(options, min_document_words=0)
+    options, census, every = SamplingOptions(), Census(), SamplingOptions(min_document_words=0)
     folders = [folder / f"pages-{shard}" for shard in range(len(corpus.shards))]
     for shard, target in enumerate(folders):
         write_pages(corpus, shard, target, seed=0, held_out=0.0, options=every, counted=None)
