@@ -30,8 +30,7 @@ _COMMANDS = {
 
 @hookimpl
 def structformer_stages() -> list[StageKind]:
-    from structformer_lab.exact_stages import BM25, QUERY_LIKELIHOOD, TF_IDF
-    from structformer_lab.run_stage import RUN
+    from structformer_lab.stages import BM25, QUERY_LIKELIHOOD, RUN, TF_IDF
 
     return [BM25, QUERY_LIKELIHOOD, TF_IDF, RUN]
 

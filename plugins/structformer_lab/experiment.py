@@ -1,19 +1,22 @@
 """Experiments: variants of training and search, described in one TOML file, each trained, searched with and compared in
 one table. docs/reference/experiments.md has the keys of the file.
+
+`{NAME}` in a row's pipeline, or in a text of its `finetune`, is the file that is given for NAME, without which
+the row is left out; `{NAME?}` is one that it can do without. `{base}` is the base model before any training.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from structformer.did_you_mean import did_you_mean
-from structformer.errors import UsageError
+from structformer.errors import ModelError, UsageError
 from structformer.evaluation import parse_measure
 from structformer.training import TrainingOptions
 
@@ -29,6 +32,10 @@ _TUNING = {field.name for field in fields(TrainingOptions)} - {"sampling", "reci
 _KINDS = {dict: "tables", str: "texts", int: "numbers"}  # as TOML's users call them
 # The same documents for all rows, one unit each.
 CANDIDATES = "lexical[k=100, of=documents]"
+BASE = "{base}"
+_PLACE = re.compile(r"\{([a-z]+)(\??)\}")
+_OWN = frozenset({"candidates", "model", "base"})
+_FOLDER = Path(__file__).with_name("experiments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,12 @@ class ExperimentRow:
     def texts(self) -> list[str]:
         """The texts that may speak of files."""
         return [self.pipeline, *(value for value in (self.finetune or {}).values() if isinstance(value, str))]
+
+    def filled(self, places: Mapping[str, str]) -> ExperimentRow:
+        """Return the row with the places in its texts filled. Raises ModelError naming the file that it needs."""
+        texts = {name: filled(text, places) for name, text in (self.finetune or {}).items() if isinstance(text, str)}
+        finetune = None if self.finetune is None else {**self.finetune, **texts}
+        return replace(self, pipeline=filled(self.pipeline, places), finetune=finetune)
 
     @property
     def model(self) -> str:
@@ -109,20 +122,34 @@ def _labels(text: str, rows: Iterable[ExperimentRow]) -> list[str]:
     return labels
 
 
+def files_of(pipelines: Iterable[str]) -> list[str]:
+    """Return the names of the files that pipelines speak of."""
+    names = (name for pipeline in pipelines for name, _ in _PLACE.findall(pipeline))
+    return sorted(set(names) - _OWN)
+
+
+def filled(pipeline: str, places: Mapping[str, str]) -> str:
+    """Return the pipeline with its places filled. Raises ModelError naming the file that it needs."""
+
+    def place(found: re.Match[str]) -> str:
+        name, may_be_missing = found.groups()
+        if name not in places and not may_be_missing:
+            raise ModelError(f"it needs --file {name}=FILE")
+        return places.get(name, "")
+
+    return _PLACE.sub(place, pipeline)
+
+
 def experiment_names() -> list[str]:
     """Return the experiments that come with the package."""
-    folder = files("structformer_lab").joinpath("experiments")
-    return sorted(path.name.removesuffix(".toml") for path in folder.iterdir() if path.name.endswith(".toml"))
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
 def read_experiment(name: str) -> Experiment:
     """Return an experiment of the package by its name, or a TOML file. Raises UsageError naming what is wrong in it."""
+    path = _FOLDER / f"{name}.toml" if name in experiment_names() else Path(name)
     try:
-        if name in experiment_names():
-            text = files("structformer_lab").joinpath("experiments", f"{name}.toml").read_text(encoding="utf-8")
-        else:
-            text = Path(name).read_text(encoding="utf-8-sig")
-        value = tomllib.loads(text)
+        value = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         meant = did_you_mean(name, experiment_names(), more=", or give the path of a TOML file")
         raise UsageError(f"no experiment {name!r} ({error.strerror or error}); {meant}") from error
@@ -161,8 +188,12 @@ def read_experiment(name: str) -> Experiment:
 
 
 def _sized(row: Mapping[str, Any], where: str) -> list[ExperimentRow]:
-    train, finetune = _training(row, where), _tuning(row, where)
-    label, pipeline = row["label"], row["pipeline"]
+    """Return the rows of a table: one, or one for each of its `sizes` or `queries`."""
+    label, pipeline, train, finetune = row["label"], row["pipeline"], row.get("train"), _tuning(row, where)
+    if not isinstance(train, dict | None):
+        raise UsageError(f"{where}: train is {train!r}: it must be a table of options")
+    if train is not None and "from" in train:
+        train = {**{name: value for name, value in train.items() if name != "from"}, "train_from": train["from"]}
     if asked := _listed(row, "queries", int, where):
         if finetune is None or row.get("sizes"):
             raise UsageError(f"{where}: queries go with finetune, and not with sizes")
@@ -172,7 +203,10 @@ def _sized(row: Mapping[str, Any], where: str) -> list[ExperimentRow]:
         ]
     sizes = _listed(row, "sizes", int, where)
     if not sizes:
-        return [ExperimentRow(label, pipeline, train, finetune, checkpoint=_checkpoint(row, where))]
+        checkpoint = row.get("checkpoint", "")
+        if not isinstance(checkpoint, str) or (checkpoint and (train is not None or row.get("finetune"))):
+            raise UsageError(f"{where}: a checkpoint is a folder or a hub name, in the place of train and finetune")
+        return [ExperimentRow(label, pipeline, train, finetune, checkpoint=checkpoint)]
     if train is None:
         raise UsageError(f"{where}: sizes go with [rows.train]")
     unlimited = {**train, "max_steps": "none", "max_seconds": "none"}
@@ -180,23 +214,6 @@ def _sized(row: Mapping[str, Any], where: str) -> list[ExperimentRow]:
         ExperimentRow(f"{label}, {size} pairs", pipeline, {**unlimited, "max_pairs": size}, finetune, family=label)
         for size in sizes
     ]
-
-
-def _checkpoint(row: Mapping[str, Any], where: str) -> str:
-    name = row.get("checkpoint", "")
-    if not isinstance(name, str) or (name and (row.get("train") is not None or row.get("finetune"))):
-        raise UsageError(f"{where}: a checkpoint is a folder or a hub name, in the place of train and finetune")
-    return name
-
-
-def _training(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:
-    """Return the options of a row's training, `from` under its name among them."""
-    given = row.get("train")
-    if not isinstance(given, dict | None):
-        raise UsageError(f"{where}: train is {given!r}: it must be a table of options")
-    if given is None or "from" not in given:
-        return given
-    return {**{name: value for name, value in given.items() if name != "from"}, "train_from": given["from"]}
 
 
 def _tuning(row: Mapping[str, Any], where: str) -> Mapping[str, Any] | None:

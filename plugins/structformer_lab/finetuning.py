@@ -5,7 +5,7 @@ BM25 finds, or of documents with negatives from a run.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -44,6 +44,8 @@ from structformer.workspace import Workspace
 
 Qrels = Mapping[str, Mapping[str, int]]
 Run = Mapping[str, Sequence[tuple[str, float]]]
+# A query, the id and the number of a relevant document, and the numbers of the negatives drawn for it.
+_Group = tuple[str, str, int, list[int]]
 
 TASK = "judged"
 PASSAGES, DOCUMENTS = "passages", "documents"  # what Examples of judgements are made of
@@ -172,13 +174,13 @@ def _of_documents(workspace: Workspace, corpus: Corpus, judged: _Judged, run: Ru
     groups = _groups(judged, candidates)
     if not groups:
         raise UsageError("no judged query has a candidate beside its relevant documents, so there are no negatives")
-    wanted = {number for group in groups for number in (group.positive, *group.negatives)}
+    wanted = {number for _, _, positive, negatives in groups for number in (positive, *negatives)}
     wanted |= {number for name in held for number in candidates[name]}
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
         folder = publication.folder(TASK)
         with DocumentTexts(corpus, wanted, built.folder / "texts") as texts:
             counts = write_examples(folder / "00000", _of_groups(groups, texts))
-            digest = hashlib.sha256(json.dumps([judged.digest(), [astuple(group) for group in groups]]).encode())
+            digest = hashlib.sha256(json.dumps([judged.digest(), groups]).encode())
             _write_manifest(folder, corpus, counts, judged.seed, digest.hexdigest())
             return judged_candidates(held, judged.relevant, judged.numbers, candidates, texts) if held else None
 
@@ -288,18 +290,7 @@ def _development(judged: _Judged, cut: Mapping[str, list[str]], pool: list[str])
     return DevelopmentSet([judged.queries[name] for name in chosen], texts + pool, answers)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedGroup:
-    """A query with the numbers of a relevant document and of the negatives drawn for it."""
-
-    query: str
-    origin: str
-    """Id of the relevant document."""
-    positive: int
-    negatives: tuple[int, ...]
-
-
-def _groups(judged: _Judged, candidates: Mapping[str, Sequence[int]]) -> list[JudgedGroup]:
+def _groups(judged: _Judged, candidates: Mapping[str, Sequence[int]]) -> list[_Group]:
     """A group of each relevant document of each query, with negatives drawn at random from its candidates that are not
     relevant; of a query without such candidates there is none. candidates: documents by query.
     """
@@ -310,14 +301,14 @@ def _groups(judged: _Judged, candidates: Mapping[str, Sequence[int]]) -> list[Ju
         for document in sorted(judged.relevant[name]) if others else ():
             rng = Random(f"judged negatives/{judged.seed}/{name}/{document}")
             drawn = rng.sample(others, min(judged.negatives, len(others)))
-            groups.append(JudgedGroup(judged.queries[name], document, judged.numbers[document], tuple(drawn)))
+            groups.append((judged.queries[name], document, judged.numbers[document], drawn))
     return groups
 
 
-def _of_groups(groups: Sequence[JudgedGroup], texts: DocumentTexts) -> Iterator[Example]:
+def _of_groups(groups: Sequence[_Group], texts: DocumentTexts) -> Iterator[Example]:
     """Yield the groups as Examples, the positive first. A negative that says what the positive says is left out."""
-    for group in groups:
-        positive = texts[group.positive]
-        others = (texts[number] for number in group.negatives)
+    for query, origin, number, negatives in groups:
+        positive = texts[number]
+        others = (texts[negative] for negative in negatives)
         documents = (positive, *dict.fromkeys(other for other in others if other != positive))
-        yield Example(TASK, (group.query,) * len(documents), documents, group.origin, (-1,) * len(documents))
+        yield Example(TASK, (query,) * len(documents), documents, origin, (-1,) * len(documents))

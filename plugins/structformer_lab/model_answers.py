@@ -2,8 +2,6 @@
 was, and no answer is paid for twice.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,6 +1,7 @@
 """A training run as one self-contained page: losses by task, the held-out score, speed, what was chosen."""
 
 import json
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,13 @@ def write_report(
     place = folder if finished else workspace.checkpoints(model)
     if not finished and not (place / "training.jsonl").exists():
         raise ModelError(f"no model {model!r} in {workspace}, finished or not")
-    page = _page(model, read_log(place / "training.jsonl"), read_json(folder / RECORD) if finished else None)
+    record = read_json(folder / RECORD) if finished else None
+    if record and ranker_kind(record["kind"]).trainer:
+        shown = _without_steps(record)
+    else:
+        shown = _with_steps(read_log(place / "training.jsonl"), record)
+    templates = environment("structformer_lab", "templates")
+    page = render("training.html", templates=templates, title=f"Training run: {model}", **shown)
     if target is None:
         write_bytes(place / "report.html", page)
         return place / "report.html"
@@ -37,9 +44,8 @@ def write_report(
     return target
 
 
-def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) -> bytes:
-    if record and ranker_kind(record["kind"]).trainer:
-        return _page_without_steps(model, record)
+def _with_steps(log: list[dict[str, Any]], record: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what the page shows of a run of training's loop."""
     training = record["training"] if record else None
     sections: list[tuple[str, list[tuple[str, str, Any]]]] = []
     scored = [(line["step"], line["development"]) for line in log if "development" in line]
@@ -59,34 +65,27 @@ def _page(model: str, log: list[dict[str, Any]], record: dict[str, Any] | None) 
     if training:
         beside = {name: training[name] for name in ("steps", "kept", "best_step", "corpus")}
         chosen = {**training["options"], **training["settings"], **beside}
-    return render(
-        "training.html",
-        templates=environment("structformer_lab", "templates"),
-        title=f"Training run: {model}",
-        about="Thin: each step. Bold: the mean of a twentieth of the run.",
-        verdict=run_verdict(record, log),
-        figures=_figures(log, training),
-        sections=sections,
-        options=_shown(chosen),
-    )
+    return {
+        "about": "Thin: each step. Bold: the mean of a twentieth of the run.",
+        "verdict": run_verdict(record, log),
+        "figures": _figures(log, training),
+        "sections": sections,
+        "options": _shown(chosen),
+    }
 
 
-def _page_without_steps(model: str, record: dict[str, Any]) -> bytes:
-    """Return the page of a model that was learned without training's loop, which has no curves and was not judged."""
+def _without_steps(record: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page shows of a model learned without training's loop: it has no curves and was not judged."""
     training = record["training"]
     counts = {"passages": training.get("passages"), "words and n-grams": training.get("features")}
     counts |= {f"pairs: {source}": count for source, count in training.get("pairs", {}).items()}
-    figures = [(f"{count:,}", name) for name, count in counts.items() if count is not None]
-    return render(
-        "training.html",
-        templates=environment("structformer_lab", "templates"),
-        title=f"Training run: {model}",
-        about="",
-        verdict=f"A {record['kind']}, learned from the corpus alone; nothing was held out to judge it by.",
-        figures=figures,
-        sections=[],
-        options=_shown({**training.get("options", {}), "corpus": training.get("corpus")}),
-    )
+    return {
+        "about": "",
+        "verdict": f"A {record['kind']}, learned from the corpus alone; nothing was held out to judge it by.",
+        "figures": [(f"{count:,}", name) for name, count in counts.items() if count is not None],
+        "sections": [],
+        "options": _shown({**training.get("options", {}), "corpus": training.get("corpus")}),
+    }
 
 
 def _about(task: str) -> str:
@@ -127,14 +126,10 @@ def _measure(training: dict[str, Any] | None) -> str:
 def _smooth(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
     """Return the mean of each point and those before it, over a window of the run."""
     window = max(1, int(_WINDOW * len(points)))
-    points_shown: list[tuple[int, float]] = []
-    total = 0.0
-    for number, (step, value) in enumerate(points):
-        total += value
-        if number >= window:
-            total -= points[number - window][1]
-        points_shown.append((step, total / min(number + 1, window)))
-    return points_shown
+    sums = [0.0, *accumulate(value for _, value in points)]
+    return [
+        (step, (sums[end] - sums[max(0, end - window)]) / min(end, window)) for end, (step, _) in enumerate(points, 1)
+    ]
 
 
 def _shown(chosen: dict[str, Any]) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.evaluation import Evaluation, Judgements, evaluate, named_development, said_of
 from structformer.extras import TORCH, MissingPackage
-from structformer.models import base_for, read_record
+from structformer.models import base_for, model_file, ranker_kind, read_record, resolve_base_model
 from structformer.retrieval import UNTRAINED_OF, has_ranking_head, parse_pipeline, read_run
 from structformer.sampling import set_digest
 from structformer.storage import read_json, sha256_of, write_json
@@ -33,9 +33,8 @@ from structformer.training import (
 )
 from structformer.workspace import Workspace
 
-from structformer_lab.experiment import CANDIDATES, Experiment, ExperimentRow
+from structformer_lab.experiment import BASE, CANDIDATES, Experiment, ExperimentRow, filled
 from structformer_lab.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
-from structformer_lab.row_places import BASE, checkpoint_folder, filled, filled_values
 from structformer_lab.row_training import RowTraining, shared, shared_out
 
 _ASKED_FOR = "experiment.json"
@@ -78,9 +77,10 @@ def run_experiment(
     rows = experiment.rows
     judged = judgements
     _check_options(workspace, rows, training)
-    first = f'run("{candidates}")' if candidates else CANDIDATES
+    named = {**(files or {}), "candidates": f'run("{candidates}")' if candidates else CANDIDATES}
     for row in rows:
-        _check_pipeline(row, {**(files or {}), "candidates": first})
+        with suppress(ModelError):  # a row whose file is not given is left out
+            parse_pipeline(filled(row.pipeline or CANDIDATES, {**named, "model": row.model, "base": row.model}))
     title = experiment.title
     if limits := [limit for row in rows for limit in _limits(row, training.of_row(row, rows))]:
         title = f"{title}; {said_limits(limits)}"
@@ -105,14 +105,14 @@ def run_experiment(
         say(f"row {number} of {len(rows)}: {row.label}")
         try:
             own = row.model if row.finetune is None else f"{row.model}-finetuned"
-            searched = str(checkpoint_folder(row.checkpoint)) if row.checkpoint else own
-            places = {**(files or {}), "candidates": first, "model": searched}
+            searched = str(_checkpoint_folder(row.checkpoint)) if row.checkpoint else own
+            places = {**named, "model": searched}
             if BASE in row.pipeline:
                 base, location = _untrained(workspace, training.of_row(row, rows))
                 places["base"] = f'"{UNTRAINED_OF}{location}"'
                 if not has_ranking_head(location):
                     caveats.append(f"{row.label}: {base} has no ranking head, so a random one gave these scores.")
-            settled = replace(row, pipeline=filled(row.pipeline, places), finetune=filled_values(row.finetune, places))
+            settled = row.filled(places)
             _trained(workspace, settled, training.of_row(row, rows), learned, detail)
             caveats += _last_losses(workspace, row)
         except (ModelError, MissingPackage) as error:
@@ -182,12 +182,6 @@ def _check_options(workspace: Workspace, rows: Sequence[ExperimentRow], training
             named_development(workspace, options)
 
 
-def _check_pipeline(row: ExperimentRow, places: Mapping[str, str]) -> None:
-    """Raises UsageError on a pipeline that cannot be read, before hours of training are spent on it."""
-    with suppress(ModelError):  # a row whose file is not given is left out
-        parse_pipeline(filled(row.pipeline or CANDIDATES, {**places, "model": row.model, BASE.strip("{}"): row.model}))
-
-
 def _check_collection(workspace: Workspace, judged: Judgements, run: Path | None) -> None:
     """Raises UsageError on judgements or a run of another collection, before hours of training are spent on them."""
     corpus = Corpus.open(workspace)
@@ -224,6 +218,22 @@ def _untrained(workspace: Workspace, how: RowTraining) -> tuple[str, str]:
         return base.name, base.location
     corpus = Corpus.open(options.train_from or how.train_from or workspace)
     return base.name, made_by_first(lambda: scratch_model(workspace.cache, corpus, options))
+
+
+def _checkpoint_folder(name: str) -> Path:
+    """The folder of a published ranker: a folder, or a hub name, whose files are fetched into the hub's cache. Raises
+    ModelError where there is none, or it cannot be loaded.
+    """
+    try:
+        location = resolve_base_model(name, "cross-encoder").location
+    except ModelError as error:
+        # What follows names ways to choose a base to train from.
+        raise ModelError(str(error).partition("; ")[0]) from error
+    ranker_kind("cross-encoder").load(location)  # fetches what it is made of
+    settings = model_file(location, "config.json")
+    if settings is None:
+        raise ModelError(f"{name} has no config.json")
+    return settings.parent
 
 
 def _first_options(row: ExperimentRow, how: RowTraining) -> TrainingOptions | None:

@@ -11,7 +11,7 @@ from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 
 from conftest import PAGES, write_pages
-from structformer_lab.row_places import files_of, filled
+from structformer_lab.experiment import files_of, filled
 
 TITLES = """
 title = "Titles"

@@ -24,8 +24,8 @@ from structformer.workspace import Workspace
 from boats import TINY, boats
 from conftest import write_pages
 from structformer_exports.word_vectors import read_word_vectors
-from structformer_lab.exact_scores import bm25, query_likelihood, tf_idf
-from structformer_lab.exact_stages import statistics as statistics_of
+from structformer_lab.stages import bm25, query_likelihood, tf_idf
+from structformer_lab.stages import statistics as statistics_of
 
 
 @pytest.fixture(scope="module")

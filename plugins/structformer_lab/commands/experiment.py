@@ -137,7 +137,7 @@ def command(
 
 def _named_files(given: tuple[str, ...], pipelines: list[str]) -> dict[str, str]:
     """Return files by name from NAME=PATH. Raises UsageError on a name that no row has, or a file that is not there."""
-    from structformer_lab.row_places import files_of
+    from structformer_lab.experiment import files_of
 
     known, files = files_of(pipelines), {}
     for each in given:

@@ -74,8 +74,7 @@ def command(
     from structformer.storage import write_json
     from structformer.workspace import Workspace, check_folder, new_folder
 
-    from structformer_lab.judging.grading import Template
-    from structformer_lab.judging.pool import make_pool
+    from structformer_lab.judging import Template, make_pool
     from structformer_lab.model_answers import named, patient_model
 
     own = folder is None

@@ -1,12 +1,9 @@
 """`structformer pretrain`."""
 
-from collections import deque
 from pathlib import Path
 
 import click
 from structformer.cli import BriefCommand, Output, OutputPath, common_options, default_option, seconds, several_option
-
-_SHOWN = 20  # steps of a line, which has the means of their losses
 
 
 @click.command("pretrain", cls=BriefCommand, main="--output --cache --apart --base-model --max-time --share")
@@ -54,9 +51,8 @@ def command(
     from structformer.models import MINILM_HUB, resolve_base_model
     from structformer.workspace import check_folder
 
-    from structformer_lab.pretraining.adapter import AdapterRun, PretrainingOptions, Step
-    from structformer_lab.pretraining.corpora import read_list
-    from structformer_lab.pretraining.gathering import gather
+    from structformer_lab.pretraining.adapter import AdapterRun, PretrainingOptions
+    from structformer_lab.pretraining.corpora import gather, read_list
 
     listed, limit = read_list(corpora), seconds(max_time)
     check_folder(target, None, force=True)  # before hours of work
@@ -66,18 +62,7 @@ def command(
     folder = str(Path(base.location).resolve()) if Path(base.location).is_dir() else base.location
     run = AdapterRun(folder, MINILM_HUB if base.name == "minilm" else folder, pairs, options)
     out.note(f"{len(run.corpora)} corpora, {sum(run.corpora.values())} pairs")
-    last: deque[Step] = deque(maxlen=_SHOWN)
-
-    def report(step: Step) -> None:
-        last.append(step)
-        if step.number % _SHOWN == 0 or step.number == options.steps:
-            vectors, tokens = (sum(getattr(each, kind) for each in last) / len(last) for kind in ("vectors", "tokens"))
-            out.note(
-                f"step {step.number}/{options.steps}: loss {vectors:.3f} by vectors, {tokens:.3f} by tokens "
-                f"(chance {run.chance:.2f}), {step.pairs / max(step.seconds, 1e-9):.1f} pairs/s"
-            )
-
-    run.learn(cache / "checkpoint.pt", limit, report)
+    run.learn(cache / "checkpoint.pt", limit, out.note)
     run.write(target, share, listed)
     out.json({"adapter": str(target), "steps": run.step, "corpora": run.corpora, "left_out": left_out})
     out.result(f"{target}: an adapter of {base.name} after {run.step} steps")

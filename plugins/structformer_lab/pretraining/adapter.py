@@ -6,19 +6,18 @@ over the query's tokens of MaxSim (the second look). A passage that scores clear
 answer too, and counts as no negative.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
 import random
 import time
 from bisect import bisect
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -43,6 +42,7 @@ _WEIGHTS = {ASKED: 4.0, "link": 2.0, "opening": 2.0}  # of sources, others 1
 _MOST_PAIRS = 20_000  # of a corpus that count for its share
 _FEWEST_PAIRS = 50  # of a corpus that takes part: about a batch
 _SAVE_STEPS = 50
+_SHOWN = 20  # steps of a line, which has the means of their losses
 _CARD = """# An adapter of {base}
 
 Learned by `structformer pretrain` in {steps} steps of {batch} pairs (rank {rank}, learning rate {learning_rate}, token
@@ -65,19 +65,6 @@ class PretrainingOptions:
     token_loss: float = 0.5
     """Weight of the loss by token vectors."""
     seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Where a run is."""
-
-    number: int
-    vectors: float
-    """Loss by vectors; chance is the logarithm of the batch."""
-    tokens: float
-    pairs: int
-    """Read since the run began or went on."""
-    seconds: float
 
 
 class _LowRank(nn.Module):
@@ -164,30 +151,32 @@ class AdapterRun:
         """The corpora that take part, with the number of their pairs."""
         return {name: len(each.pairs) for name, each in self._corpora.items()}
 
-    @property
-    def chance(self) -> float:
-        """The loss of an encoder that tells no passage of a batch from another."""
-        return math.log(self.options.batch)
-
-    def learn(self, checkpoint: Path, deadline: float | None, report: Callable[[Step], None]) -> None:
-        """Take the steps that are left until `deadline` by time.monotonic(). The state is saved every 50 steps and at
-        the end; a run whose state is there goes on from it. Raises ModelError on a state of another run.
+    def learn(self, checkpoint: Path, deadline: float | None, say: Callable[[str], None]) -> None:
+        """Take the steps that are left until `deadline` by time.monotonic(), and say how far they are. The state is
+        saved every 50 steps and at the end; a run whose state is there goes on from it. Raises ModelError on a state of
+        another run.
         """
         self._resume(checkpoint)
-        begun, read = time.monotonic(), 0
+        begun, read, last = time.monotonic(), 0, deque[tuple[float, float]](maxlen=_SHOWN)
         while self.step < self.options.steps and (deadline is None or time.monotonic() < deadline):
             choice = random.Random(f"{self.options.seed}/{self.step}")
             [corpus] = choice.choices(list(self._corpora.values()), self._shares)
             pairs = corpus.batch(choice, self.options.batch)
-            vectors, tokens = self._take_step(pairs)
+            last.append(self._take_step(pairs))
             self.step += 1
             read += len(pairs)
-            report(Step(self.step, vectors, tokens, read, time.monotonic() - begun))
+            if self.step % _SHOWN == 0 or self.step == self.options.steps:
+                vectors, tokens = (fmean(losses) for losses in zip(*last, strict=True))
+                say(
+                    f"step {self.step}/{self.options.steps}: loss {vectors:.3f} by vectors, {tokens:.3f} by tokens "
+                    f"(chance {math.log(self.options.batch):.2f}), {read / (time.monotonic() - begun):.1f} pairs/s"
+                )
             if self.step % _SAVE_STEPS == 0:
                 self._save(checkpoint)
         self._save(checkpoint)
 
     def _take_step(self, pairs: Sequence[Pair]) -> tuple[float, float]:
+        """Return the losses by vectors and by tokens."""
         rate = min((self.step + 1) / _WARM_UP, math.sqrt(_FULL_RATE / max(self.step + 1, _FULL_RATE)))
         for group in self._optimizer.param_groups:
             group["lr"] = self.options.learning_rate * rate

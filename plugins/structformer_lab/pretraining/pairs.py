@@ -5,8 +5,6 @@ link to (as ICT of Lee et al., ACL 2019, section 4; as anchors of Wikiformer's A
 passage nine times of ten, so that not its words alone tell.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import random

@@ -17,8 +17,7 @@ from structformer.ingestion import ingest
 
 from conftest import write_pages
 from model_server import Writer, servers
-from structformer_lab.judging.agreement import cohens_kappa, kendalls_tau
-from structformer_lab.judging.grading import Template, grade_of
+from structformer_lab.judging import Template, cohens_kappa, grade_of, kendalls_tau
 
 PAGES = {
     "bowline.md": "# Bowline\n\nA bowline makes a loop that never slips.\n",

@@ -1,8 +1,15 @@
-"""The pool that is judged: each query's first documents of several pipelines, with what shows best what they say."""
+"""Judgements by a language model, which gives each query's first documents of several pipelines grades from 0 to 3; and
+how far they agree with people's: Cohen's kappa of the judgements, Kendall's tau of how they put systems in order.
+
+The four grades and one request a pair are those of UMBRELA (Upadhyay et al., 2024), after Thomas et al., "Large
+language models can accurately predict searcher preferences" (SIGIR 2024); the words are ours.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,18 +17,61 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from structformer.evaluation import FoundRun, Judgements, label
+from scipy.stats import kendalltau
+from structformer.errors import UsageError
+from structformer.evaluation import Comparison, FoundRun, Judgements, compare_runs, label
 from structformer.retrieval import Pipeline, Retriever
+from structformer.storage import read_toml
 
-from structformer_lab.judging.agreement import agreement
-from structformer_lab.judging.grading import Template, grade_of
 from structformer_lab.model_answers import AnswerJournal, Progress, Prompt, tokens
 from structformer_web import LanguageModel
 
+MEASURE = "nDCG@10"
 _DEPTH = 100  # documents of a run
 _PASSAGES = 2  # of a document that are shown
 _BATCH = 64
 _TOKENS_OF_A_GRADE = 4  # for the estimate
+RELEVANT = 2  # the least grade of a page that answers, as UMBRELA makes two of four
+_CLOSING = re.compile(r"<(?=\s*/?\s*(?:question|page)\b)", re.IGNORECASE)
+_OUT_OF = re.compile(r"(?:/|\bout of)\s*3\b", re.IGNORECASE)
+_DIGIT = r"(?<![\d.,-])([0-3])(?![.,]?\d)"
+_FIRST = re.compile(rf"\W*{_DIGIT}")
+_NAMED = re.compile(rf"(?:grade|score|relevance|rating)\W{{0,9}}(?:is\W)?{_DIGIT}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The texts of a request; {query} and {passage} in `user` are placeholders."""
+
+    system: str
+    user: str
+
+    @classmethod
+    def read(cls, path: Path | None = None) -> Template:
+        """Return the template in a TOML file, the package's own without one. Raises UsageError."""
+        table = read_toml(path or Path(__file__).with_name("judge.toml"))
+        texts = [str(table.get(name, "")).strip() for name in ("system", "user")]
+        if set(table) != {"system", "user"} or "{query}" not in texts[1] or "{passage}" not in texts[1]:
+            raise UsageError(f"{path}: a prompt has two texts, `system`, and `user` with {{query}} and {{passage}}")
+        return cls(*texts)
+
+    def prompt(self, query: str, passage: str) -> Prompt:
+        """Return the request about a page for a query, whose quotations these cannot end. Its key is of all of it."""
+        values = {"{query}": _CLOSING.sub("&lt;", query), "{passage}": _CLOSING.sub("&lt;", passage)}
+        asked = re.sub(r"\{query\}|\{passage\}", lambda match: values[match[0]], self.user)
+        key = hashlib.sha256(f"{self.system}\n\n{asked}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return Prompt(key, [{"role": "system", "content": self.system}, {"role": "user", "content": asked}])
+
+
+def grade_of(answer: str) -> int | None:
+    """Return the grade that an answer gives: what it begins with, else the last that it names as one, else the only
+    digit from 0 to 3 in it; None of other answers.
+    """
+    text = _OUT_OF.sub("", answer).strip()
+    if match := _FIRST.match(text):
+        return int(match[1])
+    digits = set(_NAMED.findall(text)[-1:]) or set(re.findall(_DIGIT, text))
+    return int(digits.pop()) if len(digits) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -119,3 +169,55 @@ def make_pool(
             passage = "\n\n".join(f"{' › '.join(unit.path)}\n{unit.text}" for unit in shown)
             prompts[name, document] = template.prompt(text, passage[:characters])
     return Pool(queries, list(runs.values()), prompts, model, retriever.workspace.cache)
+
+
+def cohens_kappa(first: Sequence[int], second: Sequence[int]) -> float | None:
+    """Return the agreement of two judges beyond chance, 1 for the same judgements (Cohen, 1960); None if chance alone
+    would give the same ones, as where both say one thing of everything.
+    """
+    count = max(len(first), 1)
+    agreed = sum(one == other for one, other in zip(first, second, strict=True)) / count
+    ones, others = Counter(first), Counter(second)
+    chance = sum(ones[each] * others[each] for each in ones) / count**2
+    return (agreed - chance) / (1 - chance) if first and chance < 1 else None
+
+
+def kendalls_tau(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return the rank correlation tau-b of two lists of scores; None where one of them puts nothing in order."""
+    value = float(kendalltau(first, second).statistic) if len(first) > 1 else math.nan
+    return None if math.isnan(value) else value
+
+
+def agreement(people: Judgements, model: Judgements, runs: Sequence[FoundRun]) -> dict[str, Any]:
+    """Compare a model's judgements with people's of the same queries, over the pairs that the model has judged; what
+    people's do not list counts as 0, as in measures.
+
+    Return, in JSON's types, the `pairs`; those relevant by `both`, by `people_alone` (a grade over 0) and by
+    `model_alone` (2 or 3); their `kappa`; the pipelines' `scores`, means of nDCG@10 by people's judgements and by the
+    model's; and the `tau` of these.
+    """
+    judged = [
+        (people.qrels[query].get(document, 0) > 0, grade >= RELEVANT)
+        for query, grades in model.qrels.items()
+        for document, grade in grades.items()
+    ]
+    counts = Counter(judged)
+    by_model = means_of(model, runs)
+    scores = {name: [mean, by_model[name]] for name, mean in means_of(people, runs).items()}
+    return {
+        "pairs": len(judged),
+        "both": counts[True, True],
+        "people_alone": counts[True, False],
+        "model_alone": counts[False, True],
+        "kappa": cohens_kappa([one for one, _ in judged], [other for _, other in judged]),
+        "tau": kendalls_tau([one for one, _ in scores.values()], [other for _, other in scores.values()]),
+        "scores": scores,
+    }
+
+
+def means_of(judgements: Judgements, runs: Sequence[FoundRun]) -> dict[str, float]:
+    """Return each run's mean of nDCG@10 by its label, 0 where nothing is relevant."""
+    if not any(grade > 0 for grades in judgements.qrels.values() for grade in grades.values()):
+        return {each.label: 0.0 for each in runs}
+    rows = compare_runs(runs, judgements, Comparison((MEASURE,), standard=False)).rows
+    return {row.label: row.scores[MEASURE] for row in rows}

@@ -1,1 +1,0 @@
-"""Judgements by a language model: pool, grades, and how far they agree with people's."""
