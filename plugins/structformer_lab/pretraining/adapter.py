@@ -151,14 +151,14 @@ class AdapterRun:
         """The corpora that take part, with the number of their pairs."""
         return {name: len(each.pairs) for name, each in self._corpora.items()}
 
-    def learn(self, checkpoint: Path, deadline: float | None, say: Callable[[str], None]) -> None:
-        """Take the steps that are left until `deadline` by time.monotonic(), and say how far they are. The state is
-        saved every 50 steps and at the end; a run whose state is there goes on from it. Raises ModelError on a state of
-        another run.
+    def learn(self, checkpoint: Path, limit: float | None, say: Callable[[str], None]) -> None:
+        """Take the steps that are left, for at most `limit` seconds, and say how far they are. The state is saved every
+        50 steps and at the end; a run whose state is there goes on from it. Raises ModelError on a state of another
+        run.
         """
         self._resume(checkpoint)
         begun, read, last = time.monotonic(), 0, deque[tuple[float, float]](maxlen=_SHOWN)
-        while self.step < self.options.steps and (deadline is None or time.monotonic() < deadline):
+        while self.step < self.options.steps and (limit is None or time.monotonic() - begun < limit):
             choice = random.Random(f"{self.options.seed}/{self.step}")
             [corpus] = choice.choices(list(self._corpora.values()), self._shares)
             pairs = corpus.batch(choice, self.options.batch)

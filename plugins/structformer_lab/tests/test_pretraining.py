@@ -64,7 +64,7 @@ def test_an_adapter_is_learned_goes_on_and_searches_without_torch(listed, tmp_pa
     assert first.code == 1, first.err  # a corpus could not be had
     assert re.search(r"gone left out: gone: .*nowhere is not a folder", first.err)
     assert re.search(r"boats, \d+ pairs", first.err)
-    again = run("pretrain", *flags(listed, tmp_path), "--steps", 6, "--json")
+    again = run("pretrain", *flags(listed, tmp_path), "--steps", 6, "--max-time", "1h", "--json")
     assert again.out, again.err
     assert again.json["steps"] == 6
     assert set(again.json["corpora"]) == {"knots"}  # boats has too few pairs to take part
