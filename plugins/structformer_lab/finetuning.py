@@ -40,7 +40,7 @@ from structformer.training import (
     made_by_first,
     relevant_documents,
 )
-from structformer.workspace import Workspace
+from structformer.workspace import Publication, Workspace
 
 Qrels = Mapping[str, Mapping[str, int]]
 Run = Mapping[str, Sequence[tuple[str, float]]]
@@ -158,12 +158,11 @@ def _of_passages(workspace: Workspace, corpus: Corpus, judged: _Judged) -> Devel
     """Publish Examples of passages. Returns what judges the training."""
     cut = passages_of(corpus, {document for relevant in judged.relevant.values() for document in relevant}, judged.seed)
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
-        folder, passages = publication.folder(TASK), built.folder / "passages"
+        passages = built.folder / "passages"
         write_passages(corpus, passages, seed=judged.seed, held_out=0.0)
         graph = ReferenceGraph.open(workspace, corpus)
         table = PassageTable(passages, graph, SamplingOptions(negatives_from="lexical"))
-        counts = write_examples(folder / "00000", _examples(judged, cut[0], table))
-        _write_manifest(folder, corpus, counts, judged.seed, judged.digest())
+        _write(publication, corpus, _examples(judged, cut[0], table), judged.seed, judged.digest())
     return _development(judged, *cut)
 
 
@@ -177,11 +176,9 @@ def _of_documents(workspace: Workspace, corpus: Corpus, judged: _Judged, run: Ru
     wanted = {number for _, _, positive, negatives in groups for number in (positive, *negatives)}
     wanted |= {number for name in held for number in candidates[name]}
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
-        folder = publication.folder(TASK)
+        digest = hashlib.sha256(json.dumps([judged.digest(), groups]).encode())
         with DocumentTexts(corpus, wanted, built.folder / "texts") as texts:
-            counts = write_examples(folder / "00000", _of_groups(groups, texts))
-            digest = hashlib.sha256(json.dumps([judged.digest(), groups]).encode())
-            _write_manifest(folder, corpus, counts, judged.seed, digest.hexdigest())
+            _write(publication, corpus, _of_groups(groups, texts), judged.seed, digest.hexdigest())
             return judged_candidates(held, judged.relevant, judged.numbers, candidates, texts) if held else None
 
 
@@ -195,16 +192,16 @@ def triples_source(workspace: Workspace, path: Path, *, seed: int) -> Source:
     def written() -> None:
         corpus = Corpus.open(workspace)
         with workspace.publishing("structformer finetune") as publication:
-            folder = publication.folder(TASK)
-            counts = write_examples(folder / "00000", _triples(path))
-            _write_manifest(folder, corpus, counts, seed, sha256_of(path))
+            _write(publication, corpus, _triples(path), seed, sha256_of(path))
 
     made_by_first(written)
     return Source(Samples.open(workspace, TASK), None, "nothing")
 
 
-def _write_manifest(folder: Path, corpus: Corpus, counts: Mapping[str, int], seed: int, digest: str) -> None:
-    """Write the manifest that `Samples` needs for Examples that were not drawn; digest: of their sources."""
+def _write(publication: Publication, corpus: Corpus, examples: Iterator[Example], seed: int, digest: str) -> None:
+    """Write Examples that were not drawn, with the manifest that `Samples` needs; digest: of their sources."""
+    folder = publication.folder(TASK)
+    counts = write_examples(folder / "00000", examples)
     manifest = {
         "corpus": corpus.fingerprint,
         "tool_version": __version__,
