@@ -84,17 +84,13 @@ class Places:
         if parsed is None:
             return None
         hits = self._searcher.search(parsed, limit=_MOST, count=False).hits
-        if not hits or (own := self._address(number)) is None:
-            return None
+        own = self._address(number)
         score = next((score for score, address in hits if address == own), None)
         if score is None:
             return None
-        equal = [address for other, address in hits if other == score]
-        before = 0
-        if len(equal) > 1:
-            before = sum(int(self._searcher.doc(address)[_NUMBER][0]) < number for address in equal)
-        better = sum(1 for other, _ in hits if other > score)
-        return 1 + better + before
+        equal = (self._searcher.doc(address) for other, address in hits if other == score)
+        before = sum(int(document[_NUMBER][0]) < number for document in equal)
+        return 1 + before + sum(1 for other, _ in hits if other > score)
 
     def _address(self, number: int) -> tantivy.DocAddress | None:
         """Return where the index has a document, so that not every document that is found has to be read."""

@@ -198,14 +198,9 @@ class InSeNTObjective(Objective):
     def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
         passages = self._passages(examples)
         windows = [[passage.text for passage in own] for _, own in groupby(passages, attrgetter("window"))]
-        positives = [
-            next(
-                at
-                for at, passage in enumerate(passages)
-                if passage.example == number and passage.text == example.documents[0]
-            )
-            for number, example in enumerate(examples)
-        ]
+        # Each Example has its positive once, and the passages are in the order of the Examples.
+        right = (passage.text == examples[passage.example].documents[0] for passage in passages)
+        positives = [at for at, is_right in enumerate(right) if is_right]
         asked, prompt = [example.queries[0] for example in examples], self.ranker.prompts["query"]
         queries = self.ranker.encode_tokens(asked, [self.options.query_tokens] * len(asked), [prompt] * len(asked))
         read = [Window(ids, [(prompt.skipped, len(ids))]) for ids in queries["input_ids"]]

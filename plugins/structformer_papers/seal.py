@@ -95,15 +95,9 @@ def _drawing(name: str, shown: "View") -> Callable[..., Iterator[Example]]:
             if not texts[0]:
                 census.drop(name, "all elements masked")
                 continue
-            pairs = [(each, text) for each, text in zip(numbers, texts, strict=True) if text]
-            query = view.path_text(number)
-            yield Example(
-                name,
-                (query,) * len(pairs),
-                tuple(text for _, text in pairs),
-                view.document.id,
-                tuple(each for each, _ in pairs),
-            )
+            queries = (view.path_text(number),) * sum(map(bool, texts))
+            kept = tuple(each for each, text in zip(numbers, texts, strict=True) if text)
+            yield Example(name, queries, tuple(filter(None, texts)), view.document.id, kept)
 
     draw.__doc__ = f"""The path to a section as query, the section with all below it as positive, its siblings and then
     other sections of the document as negatives, all as the view of {name}; the document itself, which has none of its
