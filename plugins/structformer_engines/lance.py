@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from structformer.retrieval import Ranked, in_order
 
-from structformer_engines.interface import APPROXIMATE_FROM, Documents, EngineUnit, Kept, Units, Vector, one_line_errors
+from structformer_engines.interface import APPROXIMATE_FROM, Documents, Kept, Units, Vector, one_line_errors
 
 # A database may hold tables of others; those of these names are replaced.
 _UNITS, _DOCUMENTS, _FACTS = "structformer_units", "structformer_documents", "structformer_facts"
@@ -44,7 +44,17 @@ class LanceIndex:
             count = 0
             for batch in units:
                 count += len(batch)
-                rows.add(pa.Table.from_pylist([_unit_row(unit) for unit in batch], schema=schema))
+                listed = [
+                    {
+                        "number": unit.number,
+                        "document": unit.document,
+                        "vector": unit.vector.tolist(),
+                        "terms": " ".join(unit.terms),
+                        "fields": json.dumps(dict(unit.fields)),
+                    }
+                    for unit in batch
+                ]
+                rows.add(pa.Table.from_pylist(listed, schema=schema))
             _index_words(rows)
             if count >= APPROXIMATE_FROM:
                 rows.create_index(metric="dot", vector_column_name="vector")
@@ -114,13 +124,3 @@ def _index_words(table: Any) -> None:
         with_position=False,
     )
     table.create_index("terms", config=as_they_are)
-
-
-def _unit_row(unit: EngineUnit) -> dict[str, Any]:
-    return {
-        "number": unit.number,
-        "document": unit.document,
-        "vector": unit.vector.tolist(),
-        "terms": " ".join(unit.terms),
-        "fields": json.dumps(dict(unit.fields)),
-    }
