@@ -23,7 +23,6 @@ from structformer.sampling import (
     DocumentView,
     Example,
     Ground,
-    Need,
     Neighbourhood,
     Reference,
     Survey,
@@ -270,35 +269,20 @@ def _linking_passages(here: Neighbourhood) -> Iterator[tuple[int, str, set[int]]
                 yield section, passage.text, {link.target for each in inside for link in each.references}
 
 
+_task = partial(Task, family="papers", in_corpus=True)
+_OF_HLP = Survey("sentences", write_sentences, Links)
 TASKS = (
-    Task(
-        "anchor-dr",
-        anchor_retrieval,
-        "papers",
-        in_corpus=True,
-        source="Xie, Liu and Xiong, Anchor-DR, SIGIR 2023, section 3",
-        survey=_SURVEY,
-    ),
-    Task(
+    _task("anchor-dr", anchor_retrieval, source="Xie, Liu and Xiong, Anchor-DR, SIGIR 2023, section 3", survey=_SURVEY),
+    _task(
         "php",
         hyperlink_prediction,
-        "papers",
-        in_corpus=True,
-        needs=Need.LINKS,
         replaceable=False,
         long_query=True,
         source="Wu et al., PHP, arXiv 2209.06583, three of the four groups",
         survey=_SURVEY,
     ),
     *(
-        Task(
-            name,
-            partial(hyperlink_induced, name),
-            "papers",
-            in_corpus=True,
-            source="Zhou et al., HLP, ACL 2022, section 3",
-            survey=Survey("sentences", write_sentences, Links),
-        )
+        _task(name, partial(hyperlink_induced, name), source="Zhou et al., HLP, ACL 2022, section 3", survey=_OF_HLP)
         for name in (DUAL_LINK, CO_MENTION)
     ),
 )
