@@ -28,15 +28,8 @@ class LanceIndex:
             self._database: Any = lancedb.connect(place)
 
     def write(self, units: Units, documents: Documents, dimensions: int, facts: Mapping[str, Any]) -> None:
-        schema = pa.schema(
-            [
-                ("number", pa.int64()),
-                ("document", pa.int64()),
-                ("vector", pa.list_(pa.float32(), dimensions)),
-                ("terms", pa.string()),
-                ("fields", pa.string()),
-            ]
-        )
+        numbers = {"number": pa.int64(), "document": pa.int64(), "vector": pa.list_(pa.float32(), dimensions)}
+        schema = pa.schema({**numbers, "terms": pa.string(), "fields": pa.string()})
         with self._errors():
             for name in (_FACTS, _UNITS, _DOCUMENTS):
                 self._database.drop_table(name, ignore_missing=True)

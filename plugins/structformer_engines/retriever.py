@@ -62,15 +62,8 @@ def write_engine(workspace: str | Path | Workspace, engine: EngineIndex, encoder
                 + np.float32(whole) * np.asarray(dense.overviews[unit.document], np.float32)
                 for dense, whole in encoders.values()
             ]
-            fields = {
-                "document_id": unit.document_id,
-                "section": unit.section,
-                "title": unit.title,
-                "path": list(unit.path),
-                "anchor": unit.anchor,
-                "text": unit.text,
-                "metadata": opened.documents[unit.document].values(),
-            }
+            fields = {name: getattr(unit, name) for name in ("document_id", "section", "title", "anchor", "text")}
+            fields |= {"path": list(unit.path), "metadata": opened.documents[unit.document].values()}
             yield EngineUnit(number, unit.document, np.concatenate(parts), terms, fields)
 
     documents = (EngineDocument(number, terms) for number, terms in enumerate(_document_terms(opened)))
@@ -206,16 +199,5 @@ def _of_both(own: float, whole: float) -> float:
 
 def _hit(fields: dict[str, Any], total: float, scores: dict[str, float], matches: Matches) -> Hit:
     shown = snippet_of(fields["text"], matches)
-    return Hit(
-        fields["document_id"],
-        fields["title"],
-        tuple(fields["path"]),
-        fields["anchor"],
-        shown.text,
-        fields["text"],
-        total,
-        scores,
-        shown.highlights,
-        fields["metadata"],
-        section=fields["section"],
-    )
+    own = {**fields, "path": tuple(fields["path"])}
+    return Hit(**own, snippet=shown.text, score=total, scores=scores, highlights=shown.highlights)
