@@ -27,15 +27,9 @@ Chosen = Mapping[str, Any] | None
 _ROWS = 4096
 _DOCSEARCH_WORDS = 160
 _LEVELS = 7
-_EXAMPLES = pa.schema(
-    [
-        ("task", pa.string()),
-        ("queries", pa.list_(pa.string())),
-        ("documents", pa.list_(pa.string())),
-        ("document_id", pa.string()),
-        ("sections", pa.list_(pa.int32())),
-    ]
-)
+_TEXTS = pa.list_(pa.string())
+_OF_GROUPS = {"task": pa.string(), "queries": _TEXTS, "documents": _TEXTS, "document_id": pa.string()}
+_EXAMPLES = pa.schema({**_OF_GROUPS, "sections": pa.list_(pa.int32())})
 _TRIPLETS = pa.schema([("anchor", pa.string()), ("positive", pa.string()), ("negative", pa.string())])
 _TEXT_FILES = {"anchor": "qry.txt", "positive": "pos.txt", "negative": "neg.txt"}
 _LISTS = pa.schema([("query", pa.string()), ("docs", pa.list_(pa.string())), ("labels", pa.list_(pa.int8()))])

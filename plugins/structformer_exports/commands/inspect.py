@@ -29,10 +29,6 @@ _SHOWN = 60  # characters of a block
 @common_options
 def command(
     source: str | None,
-    tree: bool,
-    links: bool,
-    text: bool,
-    blocks: bool,
     losses: bool,
     format_: str | None,
     suggest_mapping: bool,
@@ -40,6 +36,7 @@ def command(
     limit: int,
     workspace: Path,
     out: Output,
+    **parts: bool,
 ) -> None:
     """Show what structformer reads from PATH, a file or folder, or from a document in the corpus, named by its id.
     Without PATH, show the corpus.
@@ -50,6 +47,7 @@ def command(
     if losses:
         _show_losses(source, format_, workspace, out)
         return
+    parts["tree"] |= not any(parts.values())
     total = 0
     shown: list[dict[str, Any]] = []
     options = {"mapping": read_option_file("mapping", mapping)} if mapping else {}
@@ -59,7 +57,7 @@ def command(
         if out.as_json:
             shown.append(_as_dict(document))
         else:
-            for line in _lines(document, tree or not (links or text or blocks), links, text, blocks):
+            for line in _lines(document, **parts):
                 click.echo(printable(line))
     more = sum(1 for _ in islice(documents, 1))
     out.json(shown)
@@ -107,7 +105,7 @@ def _documents(
         raise UsageError(f"{source} does not exist")
 
 
-def _lines(document: Document, tree: bool, links: bool, text: bool, blocks: bool) -> Iterator[str]:
+def _lines(document: Document, *, tree: bool, links: bool, text: bool, blocks: bool) -> Iterator[str]:
     yield f"{document.id}  {document.title!r}  ({document.source.format})"
     for section, path in document.root.walk_with_path():
         indent = "  " * len(path)
