@@ -18,7 +18,7 @@ from structformer.plugins import load_plugins
 from structformer.retrieval import stage_kinds
 from structformer.sampling import tasks
 
-from structformer_devkit.formats import RULES, Broken, Sample, check_format
+from structformer_devkit.formats import RULES, Broken, check_format, samples_in
 from structformer_engines import search_engines
 
 
@@ -152,16 +152,12 @@ def _check_paths(given: Sequence[str]) -> None:
 def _format(name: str, given: Sequence[str]) -> Checked:
     format = load_plugins().formats[name]
     _check_paths(given)
-    named = [Path(each) for each in given]
-    files = [path for each in named for path in (sorted(each.rglob("*")) if each.is_dir() else [each])]
-    chosen = [
-        path for path in files if path.is_file() and (path in named or path.name.lower().endswith(format.suffixes))
-    ]
-    if given and not chosen:
+    samples = samples_in([Path(each) for each in given], format)
+    if given and not samples:
         raise UsageError(f"no file there ends in {' or '.join(format.suffixes)}")
-    broken = check_format(format, [Sample(path.name, path.read_bytes()) for path in chosen])
+    broken = check_format(format, samples)
     if given:
-        return Checked("format", name, list(RULES), broken, len(chosen))
+        return Checked("format", name, list(RULES), broken, len(samples))
     remark = "no samples given: only what holds without any is checked; give files of the format"
     without = [each for each in broken if each.rule != "reads_its_samples"]
     return Checked("format", name, list(RULES), without, 0, [remark])

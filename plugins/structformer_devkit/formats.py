@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from structformer.corpus import document_rows, rows_document
@@ -41,6 +42,13 @@ class Sample:
 
     path: str
     data: bytes
+
+
+def samples_in(named: Sequence[Path], format: Format) -> list[Sample]:
+    """Return the files that are named, and those of a format in the folders that are."""
+    files = (path for each in named for path in (sorted(each.rglob("*")) if each.is_dir() else [each]))
+    of_format = (path for path in files if path in named or path.name.lower().endswith(format.suffixes))
+    return [Sample(path.name, path.read_bytes()) for path in of_format if path.is_file()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,19 +26,13 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 def _items(session: pytest.Session, name: str, folder: str | None) -> Iterator[pytest.Item]:
     from structformer.plugins import load_plugins
 
-    from structformer_devkit.formats import RULES, Sample
+    from structformer_devkit.formats import RULES, samples_in
 
     format = load_plugins().format(name)
-    files = sorted(
-        path
-        for path in Path(folder or ".").rglob("*")
-        if path.is_file() and path.name.lower().endswith(format.suffixes)
-    )
-    for path in files:
-        sample = Sample(path.name, path.read_bytes())
+    for sample in samples_in([Path(folder or ".")], format):
         for rule in RULES:
             yield ConformanceItem.from_parent(
-                session, name=f"{name}::{path.name}::{rule}", rule=rule, sample=sample, format=format
+                session, name=f"{name}::{sample.path}::{rule}", rule=rule, sample=sample, format=format
             )
 
 
