@@ -122,14 +122,12 @@ def element_attributes(text: str) -> tuple[list[str], dict[str, str]]:
     """Return the values without a name, in order, and those with one."""
     positional: list[str] = []
     named: dict[str, str] = {}
-    place = 0
-    while place < len(text) and (part := _PART.match(text, place)) is not None and part.end() > place:
+    for part in _PART.finditer(text):
         value = part[2].strip()
         if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1].replace("\\" + value[0], value[0])
         if part[1]:
             named[part[1]] = value
-        else:
+        elif part[0]:  # at the end of the text, the pattern matches nothing
             positional.append(value)
-        place = part.end()
     return positional, named

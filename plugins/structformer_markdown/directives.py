@@ -5,6 +5,7 @@ the roles that refer to something. Source: the documentation of MyST and of Sphi
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 from structformer.formats import SourceFile, normalize, split_fragment
 from structformer.text import github_slug
@@ -83,18 +84,15 @@ def printed(name: str, argument: str, content: str) -> tuple[str, str]:
 def glossary(content: str) -> Iterator[tuple[list[str], str]]:
     """Yield the entries of a glossary: terms at the margin, and the definition that is indented below."""
     terms: list[str] = []
-    definition: list[str] = []
-    for line in [*content.split("\n"), "\0"]:
-        if line[:1] in ("", " ", "\t"):
-            definition.append(line)
-            continue
-        if any(map(str.strip, definition)):
-            yield terms, textwrap.dedent("\n".join(definition))
+    for is_indented, lines in groupby(content.split("\n"), lambda line: line[:1] in ("", " ", "\t")):
+        text = "\n".join(lines)
+        if not is_indented:
+            terms += [line.partition(" : ")[0].strip() for line in text.split("\n")]
+        elif text.strip():
+            yield terms, textwrap.dedent(text)
             terms = []
-        definition = []
-        terms.append(line.partition(" : ")[0].strip())
-    if terms[:-1]:
-        yield terms[:-1], ""
+    if terms:
+        yield terms, ""
 
 
 def title_there(target: str, source: SourceFile) -> str:

@@ -9,10 +9,8 @@ _FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,100}\]")
 _WIKI_LINK = re.compile(r"\[\[(?!\s)([^\[\]\n|]{1,500}?)(?<!\s)(?:\|([^\[\]\n|]{0,500}))?\]\]")
 _URL = re.compile(r"(?:(?<![A-Za-z0-9<])(?:https?|ftp)://|(?:(?<=[\s*_~(])|^)www\.)[^\s<]+")
 _DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*")
-_EMAIL_HOST = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+")
-_EMAIL_USER = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_+")
+_EMAIL = re.compile(r"(?<![<\w.+-])[A-Za-z0-9.+_-]++@[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)++(?<![-_])(?!\+)", re.ASCII)
 _LOOKS_LIKE_TARGET = re.compile(r"[a-z][a-z0-9+.-]*://|\.{0,2}/")
-_MAX_USER = 256
 _LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]++|data-[\w-]++|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
 ATTRIBUTES = re.compile(_LIST)
 HEADING_ATTRIBUTES = re.compile(rf"\s*(?:{_LIST}|\[(?:#(?!\d+\])[\w:.-]+|!?toc|step)\])\s*$")  # and Fumadocs'
@@ -87,18 +85,5 @@ def _without_trailing_punctuation(url: str) -> str:
 
 
 def _emails(text: str) -> Iterator[_Link]:
-    at = text.find("@")
-    while at >= 0:
-        start = at
-        while start > 0 and at - start < _MAX_USER and text[start - 1] in _EMAIL_USER:
-            start -= 1
-        host = _EMAIL_HOST.match(text, at + 1)
-        if (
-            start < at
-            and text[start - 1 : start] != "<"
-            and host is not None
-            and host[0][-1] not in "-_"
-            and text[host.end() : host.end() + 1] != "+"
-        ):
-            yield start, host.end(), (text[start : host.end()], f"mailto:{text[start : host.end()]}")
-        at = text.find("@", at + 1)
+    for found in _EMAIL.finditer(text) if "@" in text else ():
+        yield found.start(), found.end(), (found[0], f"mailto:{found[0]}")

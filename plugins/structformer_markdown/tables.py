@@ -9,7 +9,7 @@ from structformer_markdown.inline_text import spliced
 
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _CODE = re.compile(r"`[^`]*`")
-_CELL_END = re.compile(r"\\.|\|")
+_CELL = re.compile(r"((?:[^\\|]|\\.?)*+)(?:\||\Z)")
 _MAX_CELLS = 65_536
 LOOSE = "loose"  # key of the environment: whether a delimiter row may have any cells, and a bar in code ends none
 
@@ -87,12 +87,5 @@ def _cells(text: str) -> list[str]:
     text = text.removeprefix("|")
     if "\\" not in text:
         return [cell.strip() for cell in text.removesuffix("|").split("|")]
-    cells: list[str] = []
-    begin = 0
-    for found in _CELL_END.finditer(text):
-        if found[0] == "|":
-            cells.append(text[begin : found.start()].strip().replace("\\|", "|"))
-            begin = found.end()
-    if begin < len(text):
-        cells.append(text[begin:].strip().replace("\\|", "|"))
-    return cells
+    *cells, _ = _CELL.findall(text)  # behind the last, at the end of the text, the pattern matches nothing
+    return [cell.strip().replace("\\|", "|") for cell in cells]
