@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 
-from structformer.errors import ReadError
 from structformer.formats import SourceFile, is_external, split_fragment
 
 from structformer_asciidoc.attributes import Attributes
@@ -33,10 +32,7 @@ def attributes_of(source: SourceFile, given: dict[str, str]) -> Callable[[], Att
 
 
 def _data(source: SourceFile | None) -> bytes:
-    try:
-        return b"" if source is None else source.read()[:_LONGEST]
-    except ReadError:
-        return b""
+    return b"" if source is None else source.read()[:_LONGEST]
 
 
 @lru_cache(maxsize=16)

@@ -5,7 +5,6 @@
 import re
 from functools import lru_cache
 
-from structformer.errors import ReadError
 from structformer.formats import SourceFile
 
 from structformer_sites import load, settings_above, text_of
@@ -63,10 +62,7 @@ def _name(name: str) -> str:
 
 def _configuration(source: SourceFile) -> bytes:
     opened = settings_above(source, "reference_text")
-    try:
-        return opened.read()[:_LONGEST] if opened is not None else b""
-    except ReadError:
-        return b""
+    return opened.read()[:_LONGEST] if opened is not None else b""
 
 
 @lru_cache(maxsize=16)

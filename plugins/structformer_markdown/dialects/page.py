@@ -10,14 +10,13 @@ from typing import Any
 from markdown_it.common.utils import normalizeReference
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
-from structformer.errors import ReadError
 from structformer.formats import SourceFile, decode
 
 from structformer_markdown.formulas import MARKS, formulas
 from structformer_markdown.front_matter import shown, split_front_matter
 from structformer_markdown.inline_text import spliced
 from structformer_rst import substitution
-from structformer_sites import parse_toml, parse_yaml, settings_above, settings_files
+from structformer_sites import load, settings_above, settings_files
 
 FENCE = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(```+|~~~+)")
 _KEPT = re.compile("\x00([0-9]+)\x00")  # no text that is read holds a NUL
@@ -70,7 +69,8 @@ class Page:
         """Return a value of the site's settings, of those that are looked up in one way; None if they have none."""
         for file, before in settings_files(kind).items():
             if file not in self._settings:
-                self._settings[file] = self._loaded(file)
+                opened = self._source.above(file, _FARTHEST)
+                self._settings[file] = _mapping(file, opened.read()) if opened is not None else {}
             if (value := self._settings[file].get(before + name)) is not None:
                 return value
         return None
@@ -85,13 +85,6 @@ class Page:
     def metadata(self) -> Mapping[str, str]:
         """The page's front matter, as `settings`."""
         return _flat(split_front_matter(decode(self._source).replace("\r\n", "\n"))[0])
-
-    def _loaded(self, name: str) -> Mapping[str, str]:
-        opened = self._source.above(name, _FARTHEST)
-        try:
-            return _mapping(opened.read(), name.endswith(".toml")) if opened is not None else {}
-        except ReadError:
-            return {}
 
     def _without_blocks(self, text: str) -> str:
         indents = not self.path.lower().endswith(".mdx")  # where four columns make code
@@ -227,10 +220,9 @@ def between(text: str, opening: str, closing: str) -> Iterator[tuple[int, int, s
 
 
 @lru_cache(maxsize=64)
-def _mapping(data: bytes, is_toml: bool) -> Mapping[str, str]:
+def _mapping(name: str, data: bytes) -> Mapping[str, str]:
     """Return the values of a configuration; none where it is not valid."""
-    loaded, _ = (parse_toml if is_toml else parse_yaml)(data[:_LONGEST_CONFIGURATION].decode("utf-8", "replace"))
-    return _flat(loaded or {})
+    return _flat(load(name, data[:_LONGEST_CONFIGURATION].decode("utf-8", "replace")))
 
 
 def _flat(loaded: dict[str, Any]) -> Mapping[str, str]:
