@@ -120,22 +120,21 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
         inline.inline.ruler.before("escape", f"shown {number}", rule)
     inline_marks = _MORE_INLINE_MARKS if shown or "formulas" in extra else _INLINE_MARKS
 
+    def inline_tokens(text: str, state: StateCore) -> list[Token]:
+        tokens: list[Token] = []
+        if inline_marks.search(text):
+            inline.inline.parse(text, inline, state.env, tokens)
+        return tokens
+
     def parse_inline(state: StateCore) -> None:
         for token in state.tokens:
             if token.type == "inline":
-                if inline_marks.search(token.content):
-                    token.children = token.children or []
-                    inline.inline.parse(token.content, inline, state.env, token.children)
+                token.children = inline_tokens(token.content, state)
             elif shown and token.type == "html_block" and not LITERAL.search(token.content):
                 for rule in shown:
                     token.content = rule.pattern.sub(rule.shown, token.content)
             elif token.type == "table_row":
-                token.meta["parsed"] = parsed = []
-                for cell in token.meta["cells"]:
-                    children: list[Token] = []
-                    if inline_marks.search(cell):
-                        inline.inline.parse(cell, inline, state.env, children)
-                    parsed.append(children)
+                token.meta["parsed"] = [inline_tokens(cell, state) for cell in token.meta["cells"]]
 
     parser.core.ruler.at("inline", parse_inline)
     return parser

@@ -304,8 +304,6 @@ class _Components:
 
 def _dedented(text: str) -> str:
     """The text with what is between tags as far to the left as these, and blank lines in the place of the tags."""
-    if "\x00<" not in text and "\x00>" not in text and "\x00=" not in text:
-        return text
     out: list[str] = []
     opened: list[tuple[str, int, int]] = []  # name, column, columns by which its content is moved; -1: not known yet
     names: dict[str, int] = {}

@@ -156,27 +156,23 @@ def simple(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     head = [at(number) for number in range(start + full, first)]
     if not full and len(head) > 1:
         return False
-    rows: list[list[str]] = [_row(head, columns)] if head else []
-    last, row, texts = first + 1, list[str](), [*head]
-    spaced = full or (not head and _spaced(at, last))
-    closes = False
-    while last < end and not closes:
-        line = at(last)
-        closes = (_FULL_RULE.fullmatch(line) or _RULES.fullmatch(line)) is not None
-        texts += [] if closes or not line.strip() else [line]
-        if spaced and not closes and line.strip():
-            row.append(line)
-        elif row or (not spaced and line.strip() and not closes):
-            rows.append(_row(row or [line], columns))
-            row = []
-        if not spaced and not line.strip():
-            break
-        last += 1
-    crosses = any(line[begin - 1 : begin].strip() for line in texts for begin, _ in columns[1:])  # a word a gap
+    spaced = full or (not head and _spaced(at, first + 1))
+
+    def goes_on(line: str) -> bool:
+        return not (_FULL_RULE.fullmatch(line) or _RULES.fullmatch(line)) and (spaced or bool(line.strip()))
+
+    body = list(itertools.takewhile(goes_on, map(at, range(first + 1, end))))
+    last = first + 1 + len(body)
+    closes = last < end and bool(at(last).strip())
+    parts = itertools.groupby(body, lambda line: bool(line.strip()))
+    groups = [list(lines) for has_words, lines in parts if has_words] if spaced else [[line] for line in body]
+    rows = [_row(group, columns) for group in ([head, *groups] if head else groups)]
+    gaps = [begin - 1 for begin, _ in columns[1:]]
+    crosses = any(line[gap : gap + 1].strip() for line in (*head, *body) for gap in gaps)  # a word one of them
     if crosses or len(rows) <= bool(head) or ((full or not head) and not closes):
         return False
     push_rows(state, rows, start, headed=bool(head))
-    state.line = last
+    state.line = last + closes
     return True
 
 
