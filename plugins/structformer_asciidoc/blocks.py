@@ -205,16 +205,12 @@ class Blocks:
         if section is not None:
             if not self.title and level == 1:
                 self.title = section.title
-            builder.add_anchor(id := self._id_of(section.title))
+            separator = self._attributes.get("idseparator", "_")  # as Asciidoctor makes an id
+            words = re.sub(r"[ .-]+", separator or "", _NOT_ID.sub("", section.title.lower())).strip(separator)
+            id = self._attributes.get("idprefix", "_") + words
+            self._used_ids[id] = used = self._used_ids.get(id, 0) + 1
+            builder.add_anchor(id := f"{id}{separator}{used}" if used > 1 else id)
             self.made_ids.update({id, github_slug(section.title)}.difference(element.ids))
-
-    def _id_of(self, title: str) -> str:
-        """Return the id that Asciidoctor gives a section without one of its own."""
-        separator = self._attributes.get("idseparator", "_")
-        words = _NOT_ID.sub("", title.lower())
-        id = self._attributes.get("idprefix", "_") + re.sub(r"[ .-]+", separator or "", words).strip(separator)
-        self._used_ids[id] = used = self._used_ids.get(id, 0) + 1
-        return f"{id}{separator}{used}" if used > 1 else id
 
     # Lists
 

@@ -25,7 +25,12 @@ class Cell:
 
 def table_rows(lines: list[str], delimiter: str, element: Element) -> tuple[list[list[Cell]], bool]:
     """Return the rows of a table, and whether the first is its header."""
-    styles = _column_styles(element.named.get("cols", ""))
+    styles: list[str] = []
+    cols = element.named.get("cols", "")
+    for part in cols.replace(";", ",").split(",") if cols.strip() else ():
+        column = _COLUMN.match(part.strip())
+        styles += [column[2] or ""] * int(column[1] or 1) if column else [""]
+    del styles[_MOST_COLUMNS:]
     form = element.named.get("format", "") or {",": "csv", ":": "dsv"}.get(delimiter[0], "psv")
     separator = element.named.get("separator", "").replace("\\t", "\t")
     first = next((number for number, line in enumerate(lines) if line), 0)
@@ -41,14 +46,6 @@ def table_rows(lines: list[str], delimiter: str, element: Element) -> tuple[list
     rows = list(_rows(cells, width, styles))
     has_gap = has_gap and not any("\n\n" in cell.text for cell in next(iter(rows), ()))  # none within a cell
     return rows, "header" in element.options or (has_gap and "noheader" not in element.options)
-
-
-def _column_styles(text: str) -> list[str]:
-    styles: list[str] = []
-    for part in text.replace(";", ",").split(",") if text.strip() else ():
-        column = _COLUMN.match(part.strip())
-        styles += [column[2] or ""] * int(column[1] or 1) if column else [""]
-    return styles[:_MOST_COLUMNS]
 
 
 def _records(lines: list[str], separator: str) -> list[list[str]]:

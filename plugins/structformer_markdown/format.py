@@ -750,8 +750,6 @@ class _Reader:
                 builder.close_link()
             elif kind == "image":
                 builder.add_image(str(token.attrs.get("src", "")), _plain(token.children or []))
-            elif token.content:
-                builder.text(token.content)
         if depth is not None:
             self._html.end_to(depth)
 

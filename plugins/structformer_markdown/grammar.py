@@ -23,8 +23,7 @@ from structformer_markdown.dialects import DIALECTS, pandoc
 from structformer_markdown.dialects.containers import ENDS, section_end
 from structformer_markdown.dialects.page import LITERAL, SYNTAXES
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE
-from structformer_markdown.formulas import MARKS as FORMULA_MARKS
-from structformer_markdown.formulas import formula_block, formula_span, line_of, push_paragraph
+from structformer_markdown.formulas import MARKS, formula_block, formula_span, line_of, push_paragraph
 from structformer_markdown.tables import table
 
 MAX_NESTING = 100
@@ -78,7 +77,7 @@ _EXTRA = {
     "tilde": ("~", _DEFINITION),
     "attribute line": ("{", _ATTRIBUTES),
 }
-_EXTENSIONS = {"formulas": FORMULA_MARKS, "target": (")=",)}
+_EXTENSIONS = {"formulas": MARKS, "target": (")=",)}
 _RULES = {each.name: each for each in (*DIALECTS, pandoc.OWN) if each.blocks or each.inline}
 
 

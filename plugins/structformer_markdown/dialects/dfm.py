@@ -21,8 +21,7 @@ _REFERENCE = re.compile(r"<xref:([^<>?\s]+)[^<>\s]*>")
 
 def _plain(text: str, page: Page) -> str:
     text = _REFERENCE.sub(lambda found: link(unquote(found[1]).rstrip("*"), f"xref:{found[1]}"), text)
-    if "(#tab/" in text:
-        text = _TAB.sub(r"\n\1\2\n", text)  # a label and no section of the page
+    text = _TAB.sub(r"\n\1\2\n", text)  # a label and no section of the page
     if ":::" in text:
         text = _BLOCK.sub(r"\1", _IMAGE.sub(_image, text))
     return _INLINE.sub(_inline, text) if "[!" in text else text
