@@ -51,7 +51,7 @@ def _plain(text: str, page: Page) -> str:
 
 def _macro(found: re.Match[str], root: str, page: Page) -> str:
     name = found[1].lower()
-    given = [first or second or third.strip() for first, second, third in _ARGUMENT.findall(found[2] or "")]
+    given: list[str] = [first or second or third.strip() for first, second, third in _ARGUMENT.findall(found[2] or "")]
     given = given[:-1] if given and not given[-1] else given
     first, second = (*given, "", "")[:2]
     if name in _REFERENCES and first:
