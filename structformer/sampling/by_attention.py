@@ -18,7 +18,6 @@ from structformer.sampling.example import Census
 from structformer.sampling.held_out import is_held_out
 from structformer.sampling.kept_attention import (
     PAGES_AT_ONCE,
-    KeptPages,
     KeptRows,
     forget_others,
     kept,
@@ -48,13 +47,9 @@ _FILE = "file.json"
 
 
 def weigh_pages(
-    tasks: Sequence[DrawTask], weights: WordWeights | None, engine: str | Engine, workers: int | None, steps: Steps
+    tasks: Sequence[DrawTask], weights: WordWeights, engine: str | Engine, workers: int | None, steps: Steps
 ) -> None:
-    """Compute what [CLS] gives to the words of these shards' pages, where processes share the work."""
-    if weights is None:  # what they would be for is drawn
-        for _ in tasks:
-            steps.next()
-        return
+    """Compute what [CLS] gives to the words of these shards' pages."""
     chosen = [replace(task, what="weights", weights=weights) for task in tasks]
     before = weights.computed
     done = run_tasks(
@@ -129,8 +124,8 @@ def _draw(task: DrawTask, weights: WordWeights, output: Path, started: Callable[
     near = partial(_groups, task, corpus, graph, pages)
     weights.place = task.shard
     path = kept(weights, lambda: map(_of_sentences, near()), started)
-    sentences, read = KeptRows(path), 0
-    linked = KeptPages(_page_files(task, weights, len(corpus.shards)), corpus.starts)
+    sentences, read = KeptRows([path]), 0
+    linked = KeptRows(_page_files(task, weights, len(corpus.shards)), corpus.starts)
     census = Census()
     with PartWriter(output) as writer, _anchors(folder / "anchors.sqlite") as anchors:
         for some in near():

@@ -129,16 +129,17 @@ def draw(
     drawn = [replace(base, shard=shard) for shard in range(len(corpus.shards))]
     own = list(part.of_tasks(drawn)) if part else drawn
     count = workers or (min(os.cpu_count() or 1, 1 + corpus.section_count // _SECTIONS) if engine == "local" else None)
-    steps = Steps(progress, len(own) * (beyond + bool(plain) + 2 * bool(by_attention)))
+    weights = request.weights
+    steps = Steps(progress, len(own) * (beyond + bool(plain) + (bool(by_attention) and 1 + bool(weights))))
     if beyond:
         run_tasks(_SHARD, [replace(task, what="pages", tasks=names) for task in own], engine, count, steps)
-        if by_attention:
-            weigh_pages(own, request.weights, engine, workers, steps)
+        if by_attention and weights:
+            weigh_pages(own, weights, engine, workers, steps)
         if not all(page.exists() for page in page_folders(folder, len(drawn))):
             return False
         if any(Need.COLLECTION in task.needs for task in chosen):
             write_collection(page_folders(folder, len(drawn)), folder / "collection.json")
-        _survey(base, corpus, chosen, request.weights)
+        _survey(base, corpus, chosen, weights)
     if options.negatives_from in FROM_PASSAGES and not (folder / "passages").exists():
         with building_folder(folder) as building:
             write_passages(corpus, building.folder, seed=seed, held_out=share)
@@ -146,9 +147,10 @@ def draw(
     if plain:
         run_tasks(_SHARD, own, engine, count, steps)
     if by_attention:
-        weigh_pages(drawn, request.weights, engine, workers, Steps(None, 0))  # those that other parts lack
+        if weights:
+            weigh_pages(drawn, weights, engine, workers, Steps(None, 0))  # those that other parts lack
         asking = [replace(task, tasks=tuple(each.name for each in by_attention)) for task in own]
-        draw_by_attention(asking, request.weights, engine, workers, steps)
+        draw_by_attention(asking, weights, engine, workers, steps)
     if part is None:
         _finish(base, corpus, names, request)
     return True

@@ -68,27 +68,19 @@ def _write(path: Path, rows: Iterator[Row]) -> None:
 
 
 class KeptRows:
-    """The rows of such a file by their numbers."""
+    """The rows of such files by their numbers. starts: the number of each file's first row, as of a shard's first
+    document.
+    """
 
-    def __init__(self, path: Path) -> None:
-        self._file = open_arrow(path)
-
-    def __getitem__(self, number: int) -> Row:
-        column = self._file.get_batch(number // BATCH_ROWS).column(0)
-        row: Row = column[number % BATCH_ROWS].values.to_numpy()
-        return row
-
-
-class KeptPages:
-    """Weights of all documents' abstracts by number. starts: each shard's first document, and the end of the last."""
-
-    def __init__(self, files: Sequence[Path], starts: Sequence[int]) -> None:
+    def __init__(self, files: Sequence[Path], starts: Sequence[int] = (0,)) -> None:
         self._starts = starts
-        self._rows = lru_cache(maxsize=_OPEN_FILES)(lambda shard: KeptRows(files[shard]))
+        self._files = lru_cache(maxsize=_OPEN_FILES)(lambda place: open_arrow(files[place]))
 
     def __getitem__(self, number: int) -> Row:
-        shard = bisect_right(self._starts, number) - 1
-        return self._rows(shard)[number - self._starts[shard]]
+        place = bisect_right(self._starts, number) - 1
+        batch, row = divmod(number - self._starts[place], BATCH_ROWS)
+        kept: Row = self._files(place).get_batch(batch).column(0)[row].values.to_numpy()
+        return kept
 
 
 def forget_others(folder: Path, used: Iterable[Path]) -> None:
