@@ -34,7 +34,7 @@ from structformer.models.onnx_wire import (
     outer_tensor,
     tensor,
 )
-from structformer.models.sentence_modules import WEIGHTS, OtherForm, model_file, read_model_json
+from structformer.models.sentence_modules import WEIGHTS, OtherForm, in_folder, model_file, read_model_json
 
 LOGITS, HIDDEN = "logits", "last_hidden_state"
 _KINDS = {"F32": (FLOAT, 4), "F16": (FLOAT16, 2), "BF16": (BFLOAT16, 2)}
@@ -80,7 +80,7 @@ class _Form:
     @classmethod
     def read(cls, location: str, body: str) -> _Form:
         """Raises OtherForm."""
-        config = read_model_json(location, _inside(body, "config.json"))
+        config = read_model_json(location, in_folder(body, "config.json"))
         if not isinstance(config, dict) or config.get("model_type") not in {_BERT, *_ROBERTA}:
             kind = config.get("model_type") if isinstance(config, dict) else None
             raise OtherForm(f"{location} is a model of the form {kind}, not BERT's or XLM-R's")
@@ -280,9 +280,9 @@ def bert_graph(
     adapted = _low_rank(adapter) if adapter else {}
     location = adapter.base if adapter else location
     form = _Form.read(location, body)
-    path = model_file(location, _inside(body, WEIGHTS))
+    path = model_file(location, in_folder(body, WEIGHTS))
     if path is None:
-        raise OtherForm(f"{location} has no {_inside(body, WEIGHTS)}")
+        raise OtherForm(f"{location} has no {in_folder(body, WEIGHTS)}")
     weights = _Weights(path)
     built = _Builder(weights, adapted, inside=inside, int8=int8)
     x = _embedded(built, form)
@@ -352,7 +352,3 @@ def _scored(built: _Builder, form: _Form, weights: _Weights, x: str) -> str:
     if weights.place(f"{last}.weight")[1][:1] != (1,):
         raise OtherForm(f"{weights.path} has a classifier of several labels")
     return built.add("Identity", [built.linear(pooled, last, 1, form.hidden)], LOGITS)
-
-
-def _inside(body: str, name: str) -> str:
-    return f"{body}/{name}" if body else name

@@ -24,7 +24,7 @@ from structformer.models.pooling import SentenceHead, steps_fit
 from structformer.models.precision import fast_bf16
 from structformer.models.registry import PASSAGE_ENCODER
 from structformer.models.sentence_encoder import SeeTokens, SentenceEncoder, Vectors
-from structformer.models.sentence_modules import OtherForm, read_model_json, read_modules
+from structformer.models.sentence_modules import OtherForm, in_folder, read_model_json, read_modules
 
 # Files of a model's folder that hold its graph, the one with 8-bit weights and the plain one; the first is taken.
 EXPORTS = ("onnx/model_int8.onnx", "onnx/model.onnx")
@@ -128,11 +128,12 @@ class OnnxEncoder(SentenceEncoder):
         another one. Raises ModelError when a file cannot be read, OtherForm when there is nothing to run.
         """
         self.modules = modules = read_modules(location)
-        settings = settings_of(location, f"{modules.body}/config.json" if modules.body else "config.json")
+        name = in_folder(modules.body, "config.json")
+        settings = settings_of(location, name)
         self.tokenizer = PlainTokenizer(settings, modules.body, lower_case=modules.lower_case)
         graph = path or _graph(location)
         self._network = _Network(graph, self.tokenizer.padding, "last_hidden_state")
-        config = read_model_json(settings, f"{modules.body}/config.json" if modules.body else "config.json")
+        config = read_model_json(settings, name)
         hidden = int(config["hidden_size"])
         if wrong := steps_fit(modules.steps, hidden * len(modules.pooling)):
             raise ModelError(f"{location}: {wrong}")

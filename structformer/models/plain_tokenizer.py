@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structformer.errors import ModelError
-from structformer.models.sentence_modules import OtherForm, model_file, read_model_json
+from structformer.models.sentence_modules import OtherForm, in_folder, model_file, read_model_json
 
 _FILE = "tokenizer.json"
 
@@ -19,10 +19,9 @@ class PlainTokenizer:
         """body: the folder within; lower_case: lower-case all. Raises OtherForm if missing, ModelError if broken."""
         from tokenizers import Tokenizer
 
-        folder = f"{body}/" if body else ""
-        path = model_file(location, folder + _FILE)
+        path = model_file(location, in_folder(body, _FILE))
         if path is None:
-            raise OtherForm(f"{location} has no {folder}{_FILE}")
+            raise OtherForm(f"{location} has no {in_folder(body, _FILE)}")
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # tokenizers has no error of its own
@@ -31,7 +30,7 @@ class PlainTokenizer:
         self._tokenizer.no_truncation()
         if lower_case:
             read_in_lower_case(self._tokenizer)
-        settings = read_model_json(location, f"{folder}config.json")
+        settings = read_model_json(location, in_folder(body, "config.json"))
         padding = settings.get("pad_token_id") if isinstance(settings, dict) else None
         self.padding = padding if isinstance(padding, int) else 0
         """Number of the token that texts are filled up with."""

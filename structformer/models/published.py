@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 
 from structformer.errors import ModelError
 from structformer.models.adapters import ADAPTER_FILES, Adapter
-from structformer.models.sentence_modules import model_file, read_model_json
+from structformer.models.sentence_modules import in_folder, model_file, read_model_json
 
 SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
 _INDEX, _MERGED = ".index.json", Path("merged")
@@ -32,7 +32,7 @@ class PublishedWeights:
         """body: the folder within; files: names there, the first is taken. Raises ModelError if none can be read."""
         self.location = location
         self._possible = files
-        self._inside = f"{body}/" if body else ""
+        self._body = body
         self._pickled: dict[Path, Mapping[str, torch.Tensor]] = {}
         self._files = self._found()
         self._places = {today(name): (path, name) for path in self._files for name in self._names(path)}
@@ -75,9 +75,9 @@ class PublishedWeights:
 
     def _found(self) -> list[Path]:
         for whole in self._possible:
-            if (path := model_file(self.location, self._inside + whole)) is not None:
+            if (path := model_file(self.location, in_folder(self._body, whole))) is not None:
                 return [path]
-            if (path := model_file(self.location, self._inside + whole + _INDEX)) is not None:
+            if (path := model_file(self.location, in_folder(self._body, whole + _INDEX))) is not None:
                 return list(self._parts(path))
         if self._possible != ADAPTER_FILES and (adapter := Adapter.of(self.location)) is not None:
             own = PublishedWeights(self.location, files=ADAPTER_FILES).tensors()
@@ -95,7 +95,7 @@ class PublishedWeights:
             raise ModelError(f"{self.location}/{index.name} cannot be read: {error}") from error
         for name in named:
             # The names are a stranger's: none may lead out of the folder.
-            path = model_file(self.location, self._inside + name) if Path(str(name)).name == name else None
+            path = model_file(self.location, in_folder(self._body, name)) if Path(str(name)).name == name else None
             if path is None:
                 raise ModelError(f"{self.location}/{index.name} names {name}, which is not there")
             yield path
@@ -121,7 +121,7 @@ def today(name: str) -> str:
 
 def old_config(location: str, body: str = "") -> dict[str, Any] | None:
     """The settings of an early BERT, whose config.json names no model type; None of others. Raises ModelError."""
-    config = read_model_json(location, f"{body}/config.json" if body else "config.json")
+    config = read_model_json(location, in_folder(body, "config.json"))
     return config if isinstance(config, dict) and "model_type" not in config and config.keys() >= _OLD_BERT else None
 
 

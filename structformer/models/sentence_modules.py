@@ -269,8 +269,13 @@ def _checked_object(value: Any, where: str) -> dict[str, Any]:
 
 def _read_object(location: str, name: str, folder: str = "") -> tuple[str, dict[str, Any]]:
     """Return (where a file of a model is, the object in it). folder: the file's in the model's."""
-    name = f"{folder}/{name}" if folder else name
+    name = in_folder(folder, name)
     return f"{location}/{name}", _checked_object(read_model_json(location, name), f"{location}/{name}")
+
+
+def in_folder(folder: str, name: str) -> str:
+    """Return a file's name in a model, of a folder within; "" is the model's own."""
+    return f"{folder}/{name}" if folder else name
 
 
 def read_model_json(location: str, name: str) -> Any:
