@@ -1,7 +1,6 @@
 """The Examples a run learns from: its sampling options' set, unnamed ones default, drawn first if missing."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,50 +18,46 @@ _LOOKED_AT = 16  # Examples of a task, for negatives
 _WAIT_SECONDS = 600.0  # for another training that draws from the same workspace
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Examples that a run wants."""
-
-    tasks: list[str]
-    sampling: Mapping[str, Any]
-    """Options of their set, by the names of SetOptions."""
-    attention: AttentionWeights | None
-    """Weights that some tasks draw words by; None if none of these tasks does."""
-
-
 def current_samples(
-    workspace: Workspace, corpus: Corpus, wanted: Wanted, folder: Path | None, say: Callable[[str], None]
+    workspace: Workspace,
+    corpus: Corpus,
+    tasks: list[str],
+    sampling: Mapping[str, Any],
+    weights: AttentionWeights | None,
+    folder: Path | None,
+    say: Callable[[str], None],
 ) -> Samples:
-    """Return the Examples. folder: where to draw them to; None: the workspace."""
-    digest = set_digest(corpus, wanted.sampling)
-    attention = wanted.attention.fingerprint if wanted.attention else None
+    """Return the Examples of tasks. sampling: options of their set, by the names of SetOptions. weights: those that
+    some tasks draw words by; None if none of these does. folder: where to draw them to; None: the workspace.
+    """
+    digest = set_digest(corpus, sampling)
+    attention = weights.fingerprint if weights else None
     there = published(workspace)
     own = [each for each in there if each.digest == digest]
-    earlier = drawn_already(own, wanted.tasks, attention)
-    missing = [task for task in wanted.tasks if task not in earlier]
+    earlier = drawn_already(own, tasks, attention)
+    missing = [task for task in tasks if task not in earlier]
     beside = others(workspace, digest, corpus)
     by_task = {task: Samples.open(workspace, generation=each.name) for task, each in earlier.items()}
     if not missing:
         if beside:
-            say(f"the Examples are those drawn with {_named(wanted)}, not those with {_listed(beside)}")
+            say(f"the Examples are those drawn with {_named(sampling)}, not those with {_listed(beside)}")
         return Samples.joined(by_task)
-    tasks = missing
-    if not own and not as_flags(wanted.sampling):
-        tasks = list(dict.fromkeys((*default_tasks(), *missing)))
-    say(_drawing(wanted, missing, own, there, beside))
-    weights = wanted.attention if needs_attention(tasks) else None
-    request = SampleRequest.of_set(tasks, wanted.sampling, weights)
+    drawing = missing
+    if not own and not as_flags(sampling):
+        drawing = list(dict.fromkeys((*default_tasks(), *missing)))
+    say(_drawing(sampling, missing, own, there, beside))
+    request = SampleRequest.of_set(drawing, sampling, weights if needs_attention(drawing) else None)
     if folder is None:
         drawn = draw_samples(request, workspace, add=True, wait=_WAIT_SECONDS)
     else:
         folder.mkdir()
         draw(request, workspace, folder)
         drawn = Samples.at(folder)
-    return Samples.joined({**by_task, **dict.fromkeys(missing if by_task else tasks, drawn)})
+    return Samples.joined({**by_task, **dict.fromkeys(missing if by_task else drawing, drawn)})
 
 
 def _drawing(
-    wanted: Wanted, missing: list[str], own: list[Generation], there: list[Generation], beside: list[str]
+    sampling: Mapping[str, Any], missing: list[str], own: list[Generation], there: list[Generation], beside: list[str]
 ) -> str:
     """Return what to say before Examples are drawn."""
     if not there:
@@ -73,11 +68,11 @@ def _drawing(
         return f"drawing Examples of {', '.join(missing)} too{of_another}"
     if not beside:
         return "the Examples are of an earlier corpus: drawing them again"
-    return f"drawing Examples with {_named(wanted)}, beside those with {_listed(beside)}"
+    return f"drawing Examples with {_named(sampling)}, beside those with {_listed(beside)}"
 
 
-def _named(wanted: Wanted) -> str:
-    return as_flags(wanted.sampling) or "the default options"
+def _named(sampling: Mapping[str, Any]) -> str:
+    return as_flags(sampling) or "the default options"
 
 
 def _listed(beside: list[str]) -> str:

@@ -77,32 +77,28 @@ class Ground:
     reporter: Reporter
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
-    """Course of a run: its options, its order of Examples, its plan and its identity."""
-
-    options: TrainingOptions
-    """As given."""
-    order: ExampleOrder
-    plan: TrainingPlan
-    identity: dict[str, Any]
-    """Must be the same for the run to be resumed."""
-
-
 class Run:
     """One run's state: what is trained, in what order, and how far it is."""
 
     def __init__(
-        self, ground: Ground, objective: Objective, course: Course, development: DevelopmentSet | Judge | None
+        self,
+        ground: Ground,
+        objective: Objective,
+        options: TrainingOptions,
+        order: ExampleOrder,
+        plan: TrainingPlan,
+        identity: dict[str, Any],
+        development: DevelopmentSet | Judge | None,
     ) -> None:
+        """identity: must be the same for the run to be resumed."""
         self.accelerator = accelerator = ground.accelerator
         self._turns = ground.turns
         self._settings = ground.settings
         self.ranker: Ranker = objective.ranker
-        self.course = course
-        self.order = course.order
-        self.plan = course.plan
-        self.options = options = course.options
+        self.options = options
+        self.order = order
+        self.plan = plan
+        self._identity = identity
         self.checkpoints = ground.checkpoints
         self.development = development
         self.reporter = ground.reporter
@@ -135,7 +131,7 @@ class Run:
         if folder is None:
             return 0
         state = read_state(folder)
-        check_identity(state["identity"], self.course.identity, str(folder))
+        check_identity(state["identity"], self._identity, str(folder))
         set_state(self.module, self._optimizer.optimizer, read_weights(folder), read_optimizer(folder))
         self.best = Best(**state["best"])
         if self.accelerator.scaler is not None and state.get("scaler"):
@@ -151,7 +147,7 @@ class Run:
         optimizer = {} if name else optimizer_state(self.module, self._optimizer.optimizer)
         if self.accelerator.is_main_process:
             state = {
-                "identity": self.course.identity,
+                "identity": self._identity,
                 "best": {"step": self.best.step, "score": self.best.score},
                 "plan_steps": self.plan.steps,
                 "scaler": self.accelerator.scaler.state_dict() if self.accelerator.scaler else None,  # of fp16

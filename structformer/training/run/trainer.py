@@ -25,7 +25,7 @@ from structformer.sampling import needs_attention
 from structformer.sampling.held_out import DevelopmentSet, development_set
 from structformer.storage.files import replacing_folder
 from structformer.storage.seal import Sealed, seal
-from structformer.training.data.drawing import Wanted, current_samples, nothing_to_learn, without_negatives
+from structformer.training.data.drawing import current_samples, nothing_to_learn, without_negatives
 from structformer.training.data.example_order import ExampleOrder, ExampleSource
 from structformer.training.judged.judging import Judge, Weights, ranks_on, set_weights, weights_of
 from structformer.training.objectives.objectives import Objective
@@ -34,7 +34,7 @@ from structformer.training.options import BOTH, QUERY, TrainingOptions, Training
 from structformer.training.report.reporting import Reporter
 from structformer.training.request import RunMode, Source
 from structformer.training.run.checkpoint import Checkpoints, read_weights
-from structformer.training.run.loop import Course, Ground, Run
+from structformer.training.run.loop import Ground, Run
 from structformer.training.run.memory import fitted, forget_peak, memory_errors
 from structformer.training.run.option_defaults import (
     checkpoint_layers,
@@ -47,7 +47,7 @@ from structformer.training.run.option_defaults import (
 from structformer.training.run.option_rules import refuse_meaningless
 from structformer.training.run.planning import Measured, make_plan, measure, planned_before
 from structformer.training.run.process_turns import Turns
-from structformer.training.run.saving import Trained, save_model
+from structformer.training.run.saving import save_model
 from structformer.training.run.unfinished import begun_with, write_options
 from structformer.training.run.weight_mixing import Judging, choose, shares_to_try
 from structformer.workspace import Workspace
@@ -241,9 +241,8 @@ def _start(request: _Request, ground: Ground) -> _Start:
 def _drawn(request: _Request, ground: Ground, location: str) -> ExampleSource:
     tasks = list(ground.settings.mix)
     attention = AttentionWeights(location, request.cache) if needs_attention(tasks) else None
-    wanted = Wanted(tasks, request.options.sampling, attention)
-    folder = request.scratch and request.scratch / "drawn"
-    return current_samples(request.learned_from, ground.corpus, wanted, folder, ground.reporter.notice)
+    folder, say = request.scratch and request.scratch / "drawn", ground.reporter.notice
+    return current_samples(request.learned_from, ground.corpus, tasks, request.options.sampling, attention, folder, say)
 
 
 def _measured(request: _Request, ground: Ground, start: _Start) -> tuple[Judging, Measured]:
@@ -299,7 +298,7 @@ def _run(request: _Request, ground: Ground, start: _Start, plan: TrainingPlan, j
     if options.compile:
         start.ranker.model.compile(dynamic=True)
     named = identity(options, ground.settings, start.samples.fingerprint)
-    return Run(ground, start.objective, Course(options, start.order, plan, named), judging.development)
+    return Run(ground, start.objective, options, start.order, plan, named, judging.development)
 
 
 def _judged_and_saved(
@@ -314,25 +313,32 @@ def _judged_and_saved(
     ground.reporter.notice(
         "too few questions to hold any out: not judged" if nothing else f"judging on {judging.judged_by} ..."
     )
-    verdict = choose(ranker, start.base, judging)
+    scores, kept, judged = choose(ranker, start.base, judging)
     result = replace(
         result,
         seconds=request.spent(),
-        development=verdict.scores,
-        kept=verdict.kept,
+        development=scores,
+        kept=kept,
         judged_by=judging.judged_by,
-        judged=verdict.judged,
+        judged=judged,
     )
     if request.source and request.source.passages:
         ranker.passages = request.source.passages  # type: ignore[attr-defined]
     documents = None
     if request.source and request.source.query_model:
         documents = base_for(request.workspace, options.base_model, options.ranker)
-    beside = start.objective.kept(weights)
-    trained = Trained(
-        ranker, start.base, options, settings, start.samples.manifest["corpus"], result, documents, beside
+    save_model(
+        request.workspace,
+        ground,
+        ranker,
+        start.base,
+        options,
+        result,
+        learned_from=start.samples.manifest["corpus"],
+        documents=documents,
+        beside=start.objective.kept(weights),
+        force=request.mode.force,
     )
-    save_model(request.workspace, trained, ground.corpus, ground.checkpoints, force=request.mode.force)
     return result
 
 

@@ -51,19 +51,6 @@ class Judging:
     """Whether pages have outlines of their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The outcome of judging."""
-
-    scores: dict[float, float]
-    """Scores on the development set by share of trained weights; 0: the untrained ones."""
-    kept: float
-    """The best share of trained weights."""
-    judged: Judged | None
-    """The trained weights against what the search has without them; None if nothing was held out. The share for each
-    half of the queries was chosen by the other half."""
-
-
 def shares_to_try(
     ranker: Ranker, base: BaseModel, options: TrainingOptions, *, query_side: bool = False
 ) -> tuple[float, ...]:
@@ -73,13 +60,17 @@ def shares_to_try(
     return _QUERY_SIDE_SHARES if query_side else _SHARES
 
 
-def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
-    """Judge a trained ranker, which is left with the share of its weights that did best."""
+def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> tuple[dict[float, float], float, Judged | None]:
+    """Judge a trained ranker, which is left with the share of its weights that did best. Return the scores on the
+    development set by share of trained weights, 0 for the untrained ones, the best share, and the trained weights
+    against what the search has without them, None if nothing was held out. The share for each half of the queries was
+    chosen by the other half.
+    """
     before, trained, shares = judging.base_weights, weights_of(ranker.model), judging.shares
     development = judging.development
     if development is None or judging.base_ranks is None:
         mix_weights(ranker.model, before, trained, shares[-1])
-        return Verdict({}, shares[-1], None)
+        return {}, shares[-1], None
     ranks = {}
     for share in shares:
         mix_weights(ranker.model, before, trained, share)
@@ -105,7 +96,7 @@ def choose(ranker: Ranker, base: BaseModel, judging: Judging) -> Verdict:
         measure=measure_of(development),
         groups=groups_of(without, development),
     )
-    return Verdict(scores, kept, replace(judged, taught=taught, site=judging.site))
+    return scores, kept, replace(judged, taught=taught, site=judging.site)
 
 
 def _taught(ranker: Ranker, judging: Judging) -> tuple[int, float, float] | None:
