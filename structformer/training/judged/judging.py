@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,6 @@ _STANDARD_ERRORS = 1.96  # of a 95 % interval
 Ranks = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Weights = dict[str, torch.Tensor]
-
-
-@runtime_checkable
-class GivenOrder(Protocol):
-    """Held-out questions whose candidates come in an order."""
-
-    def given_ranks(self) -> Ranks:
-        """Return (questions,) the rank from 1 of each one's right answer in it."""
 
 
 class Judge(Protocol):
@@ -78,7 +70,8 @@ def given_ranks(task: DevelopmentSet | Judge) -> Ranks | None:
     """Return (queries,) the ranks in the order that a reranker is given; None if the task has no such order."""
     if isinstance(task, DevelopmentSet):
         return np.array([1 + right for _, right in _given(task)], np.int64)
-    return task.given_ranks() if isinstance(task, GivenOrder) else None
+    given: Callable[[], Ranks] | None = getattr(task, "given_ranks", None)
+    return given() if given else None
 
 
 def _given(task: DevelopmentSet) -> Iterator[tuple[list[int], int]]:

@@ -16,21 +16,6 @@ _END = 0.2  # of a run's steps, whose losses are its last ones
 _LEAST = 0.02  # of what chance loses, that learning takes away at least
 
 
-class StepLog:
-    """A file of JSON lines, one a step and one of its score, that a resumed run takes up at its checkpoint."""
-
-    def __init__(self, path: Path, *, steps: int) -> None:
-        """steps: how many steps the checkpoint holds; what the killed run had written beyond them goes."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        kept = [json.dumps(line) + "\n" for line in read_log(path) if line["step"] <= steps] if steps else []
-        path.write_text("".join(kept), encoding="utf-8")
-        self._path = path
-
-    def add(self, **values: Any) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(values) + "\n")
-
-
 def read_log(path: Path) -> list[dict[str, Any]]:
     """Return a run's steps; half a line that a killed run left is passed over."""
     steps: dict[int, dict[str, Any]] = {}

@@ -1,5 +1,6 @@
 """A run's reports on itself, to all listeners: the file of its steps, its trackers, its listener."""
 
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from accelerate import Accelerator
 from structformer.training.data.batching import Prepared
 from structformer.training.objectives.objectives import Objective
 from structformer.training.options import Listener, TrainingPlan, TrainingStep
-from structformer.training.report.logs import StepLog
+from structformer.training.report.logs import read_log
 
 # TFLOP/s in bfloat16 with dense matrices and sums in float32, as their maker's data sheets have them. A name is looked
 # for in this order.
@@ -73,7 +74,6 @@ class Reporter:
         self._listener = listener if accelerator.is_main_process else Listener()
         self._file = file
         self._tracked_as = tracked_as
-        self._log: StepLog | None = None
         self._begun = 0.0
         self._first, self._steps = 0, 0
         self._pairs, self._tokens, self._idle = 0, 0, 0.0
@@ -93,7 +93,10 @@ class Reporter:
         if done:
             self.notice(f"going on after step {done}")
         if self._accelerator.is_main_process:
-            self._log = StepLog(self._file, steps=done)
+            # What the killed run had written beyond its checkpoint goes.
+            kept = [json.dumps(line) + "\n" for line in read_log(self._file) if line["step"] <= done] if done else []
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._file.write_text("".join(kept), encoding="utf-8")
         if self._tracked_as is not None:
             self._accelerator.init_trackers("structformer", config=self._tracked_as)
         self._first = done
@@ -104,16 +107,19 @@ class Reporter:
         self._pairs += report.pairs
         self._tokens += report.tokens
         self._idle += report.idle
-        if self._log is not None:
-            told = {name: getattr(report, name) for name in _IN_FILE}
-            if report.chance:
-                told["chance"] = report.chance
-            self._log.add(**told, seconds=round(report.seconds, 4), idle=round(report.idle, 4), **_known(report))
+        told = {name: getattr(report, name) for name in _IN_FILE}
+        if report.chance:
+            told["chance"] = report.chance
+        self._write(**told, seconds=round(report.seconds, 4), idle=round(report.idle, 4), **_known(report))
 
     def judged(self, step: int, score: float) -> None:
         """A step's weights are scored, which the file has in a line of its own."""
-        if self._log is not None:
-            self._log.add(step=step, development=score)
+        self._write(step=step, development=score)
+
+    def _write(self, **values: Any) -> None:
+        if self._accelerator.is_main_process:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(values) + "\n")
 
     def finished(self, report: StepReport) -> None:
         """Report to trackers and listener that a step is done, with its checkpoint if one was due."""
