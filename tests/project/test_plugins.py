@@ -60,7 +60,7 @@ def structformer_formats():
 
 @hookimpl
 def structformer_tasks():
-    return [Task("titles", titles)]
+    return [Task("titles", titles, default=True)]
 
 @hookimpl
 def structformer_commands(app):
@@ -106,6 +106,7 @@ def test_a_plugins_format_sampler_and_command_work_beside_a_broken_plugin(run, t
     assert "b.outline: the outline plugin failed (KeyError: 'a mistake of the plugin'): skipped" in ingested.stderr
     assert "h2 Part" in run("inspect", "a.outline").stdout
     assert "titles         2" in run("sample", "--tasks", "titles").stdout
+    assert re.search(r"titles +2", run("sample").stdout), "drawn unasked, beside ours"
     assert run("hello").stdout == "hello from a plugin\n"
     assert re.search(r"hello +Greet\.", run("--help").stdout)
     assert run("helo").returncode == 2
