@@ -8,7 +8,7 @@ from lxml import etree
 from structformer.errors import ReadError
 from structformer.formats import SourceFile, is_external
 
-from structformer_xml.parsing import content, parse
+from structformer_xml.parsing import content, parse, words_of
 
 _MOST = 500_000  # bytes of other elements that one document shows
 _WORDS_OF_KEYS = ("topicmeta/keywords/keyword", "topicmeta/linktext", "topicmeta/navtitle")
@@ -51,7 +51,7 @@ class References:
             element.set("href", target)
         if element.get("keyref") or element.tag in ("xref", "link"):
             element_named = self._find(element.get("href") or "")
-            element.text = words or _words(None if element_named is None else element_named.find("title")) or None
+            element.text = words or words_of(None if element_named is None else element_named.find("title")) or None
 
     def _find(self, target: str) -> Any:
         """Return the element that an address names, in a file of the folder; None where there is none."""
@@ -73,7 +73,7 @@ class References:
             for file in self._source.companions(".ditamap"):
                 for each in () if (root := _root(file)) is None else root.iter(etree.Element):
                     for key in (each.get("keys") or "").split():
-                        words = next(filter(None, (_words(each.find(path)) for path in _WORDS_OF_KEYS)), "")
+                        words = next(filter(None, (words_of(each.find(path)) for path in _WORDS_OF_KEYS)), "")
                         self._keys.setdefault(key, (self._seen_from(file.path, each.get("href") or ""), words))
         key, _, element = reference.partition("/")
         target, words = self._keys.get(key, ("", ""))
@@ -100,7 +100,3 @@ def _by_id(root: Any) -> dict[str, Any]:
     for element in root.iter(etree.Element):
         by_id.setdefault(element.get("id", ""), element)
     return by_id
-
-
-def _words(element: Any) -> str:
-    return "" if element is None else " ".join("".join(element.itertext()).split())

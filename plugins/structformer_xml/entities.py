@@ -195,7 +195,9 @@ def _as_value(text: bytes) -> bytes:
 
 
 def _insert(data: bytes, doctype: re.Match[bytes] | None, entities: dict[bytes, bytes]) -> bytes:
-    declarations = b"".join(b"<!ENTITY %s %s>" % (name, _quoted(value)) for name, value in sorted(entities.items()))
+    # Character references in an entity's value are expanded before it is used, so a mark-up quote stays one.
+    quoted = {name: value.replace(b"%", b"&#37;").replace(b'"', b"&#34;") for name, value in sorted(entities.items())}
+    declarations = b"".join(b'<!ENTITY %s "%s">' % entity for entity in quoted.items())
     place = doctype or _PROLOG.match(data)
     end = place.end() if place is not None else 0
     if doctype is None:
@@ -203,11 +205,6 @@ def _insert(data: bytes, doctype: re.Match[bytes] | None, entities: dict[bytes, 
     if data[end : end + 1] == b"[":
         return data[: end + 1] + declarations + data[end + 1 :]
     return data[:end] + b" [" + declarations + b"]" + data[end:]
-
-
-def _quoted(value: bytes) -> bytes:
-    # Character references in an entity's value are expanded before it is used, so a mark-up quote stays one.
-    return b'"' + value.replace(b"%", b"&#37;").replace(b'"', b"&#34;") + b'"'
 
 
 def _subset(data: bytes, doctype: re.Match[bytes]) -> bytes:

@@ -26,7 +26,7 @@ from structformer_html import TableBuilder
 from structformer_xml.dita import References
 from structformer_xml.entities import DECLARATIONS, REFERENCE, external_entities
 from structformer_xml.including import Inclusions, included_paths
-from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_before_damage, stream
+from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_before_damage, stream, words_of
 from structformer_xml.reader import XmlReader, identifier_of
 from structformer_xml.suggest import suggest_mapping
 from structformer_xml.vocabulary import (
@@ -161,7 +161,9 @@ class XmlFormat:
             promote=not reader.title,
         )
         if damage is not None:
-            if not _has_sections(document):
+            # A document holds a section with a text of its own, itself one if it has a title.
+            titled = document.root.title != stem_title(source.path)
+            if not any(section.text and (section.level or titled) for section in document.sections()):
                 raise damage
             source.damaged(f"{damage}: what precedes it is kept")
         _link_ids(document)
@@ -212,12 +214,6 @@ class XmlFormat:
                 yield f"id:{identifier}"
 
 
-def _has_sections(document: Document) -> bool:
-    """Whether a document holds a section with a text of its own, itself one if it has a title."""
-    titled = document.root.title != stem_title(document.source.path)
-    return any(section.text and (section.level or titled) for section in document.sections())
-
-
 def _first_element(head: bytes) -> bytes:
     """Return the local name of the first element that begins in the first bytes of a file; empty where none does."""
     found = _FIRST.match(head)
@@ -228,12 +224,7 @@ def _titles(root: Any) -> dict[str, str]:
     """Return the texts of references to figures, tables and their like, by the ids of these."""
     titled = root.iter(*(f"{{*}}{name}" for name in ("figure", "table", "example", "equation")))
     named = ((identifier_of(each.attrib), each.find("{*}title"), each.find("{*}name")) for each in titled)
-    return {
-        id: " ".join("".join(each.itertext()).split())
-        for id, *words in named
-        for each in words
-        if id and each is not None
-    }
+    return {id: words_of(each) for id, *words in named for each in words if id and each is not None}
 
 
 def _prepare_rfc(root: Any) -> dict[str, str]:
@@ -292,11 +283,9 @@ def _choose(root: Any, data: bytes) -> Vocabulary:
 
 
 def _names(document: Document) -> tuple[str, ...]:
-    names = list(path_names(document.source.path))
     own = github_slug(document.root.title)  # an anchor that nobody wrote
-    names += [
-        f"id:{normalize(anchor)}" for section in document.sections() for anchor in section.anchors if anchor != own
-    ]
+    anchors = (anchor for section in document.sections() for anchor in section.anchors if anchor != own)
+    names = [*path_names(document.source.path), *(f"id:{normalize(anchor)}" for anchor in anchors)]
     if isinstance(refnames := document.metadata.get("refname"), str):
         number = document.metadata.get("manvolnum")
         names += [_name(each) for each in refnames.split(", ")]

@@ -75,7 +75,7 @@ def parse(data: bytes, *, completed: bool = False) -> Any:
         if any(sign in (error.msg or "").lower() for sign in _LIMITS):
             return _parse_huge(data, error)
         if "Namespace prefix" in (error.msg or "") and (completed or _XLINK in (error.msg or "")):
-            return _with_xlinks(_parse_without_prefixes(data, error))
+            return _parse_without_prefixes(data, error)
         if "not defined" in (error.msg or "") and b"<!ENTITY %" in data:
             return _parse_with_parameters(data)
         raise _not_well_formed(error) from error
@@ -113,6 +113,7 @@ def _parse_huge(data: bytes, error: etree.XMLSyntaxError) -> Any:
 
 
 def _parse_without_prefixes(data: bytes, error: etree.XMLSyntaxError) -> Any:
+    """Prefixes that nothing declares are parts of names, but for `xlink`: everybody means the same by it."""
     parser = _parser(resolve_entities="internal", huge_tree=False, recover=True)
     root = etree.fromstring(data, parser)
     others = [each for each in parser.error_log if each.level_name != "WARNING" and each.domain_name != "NAMESPACE"]
@@ -120,11 +121,6 @@ def _parse_without_prefixes(data: bytes, error: etree.XMLSyntaxError) -> Any:
         raise ReadError(
             f"not well-formed ({others[0].message if others else error.msg})", f"line {error.lineno}"
         ) from error
-    return root
-
-
-def _with_xlinks(root: Any) -> Any:
-    """Return the document with what its undeclared prefix `xlink` means: everybody means the same by it."""
     for element in root.iter(etree.Element):
         for name, value in element.attrib.items():
             if name.startswith("xlink:"):
@@ -143,6 +139,11 @@ def _parse_with_parameters(data: bytes) -> Any:
     for entity in list(root.iter(etree.Entity)):
         replace(entity, [entity.text or ""])
     return root
+
+
+def words_of(element: Any) -> str:
+    """Return all text in an element; "" without one."""
+    return "" if element is None else " ".join("".join(element.itertext()).split())
 
 
 def replace(element: Any, parts: list[Any]) -> None:

@@ -12,6 +12,7 @@ from structformer.formats import OF_MATHML, UNNAMED, Script, is_external
 from structformer_html import TableBuilder
 from structformer_xml.including import XML_ID
 from structformer_xml.marks import Part, Parts, parts_of
+from structformer_xml.parsing import words_of
 from structformer_xml.vocabulary import Vocabulary
 
 _IDENTIFIERS = (XML_ID, "id", "anchor", "eId", "identifier")
@@ -170,8 +171,10 @@ class XmlReader:
                 opened.role = role = _OTHER
             else:
                 opened.depth += 1
-                if name == "refentry" and above is not None:
-                    self._title_of_page(opened, element)
+                if name == "refentry" and above is not None:  # in a larger document, called by what it describes
+                    if title := words_of(element.find("{*}refnamediv/{*}refname")):
+                        opened.heading = True
+                        self._give_title(title, opened.depth)
                 elif title := attributes.get("name" if self._stack[0].name == "document" else hint):  # Maven's sites
                     opened.heading = True
                     self._give_title(title, opened.depth)
@@ -262,13 +265,6 @@ class XmlReader:
         elif section.lasting and name in usual and name not in self._vocabulary.sections:
             section.begun = True
             self._give_title(usual[name], section.lasting)
-
-    def _title_of_page(self, opened: _Open, element: Any) -> None:
-        """A manual page in a larger document is a section called by what it describes."""
-        name = element.find("{*}refnamediv/{*}refname")
-        if name is not None and (title := " ".join("".join(name.itertext()).split())):
-            opened.heading = True
-            self._give_title(title, opened.depth)
 
     def _open_remark(self, opened: _Open, element: Any) -> None:
         """Put a footnote in a sentence into brackets there, with all that it holds in that line."""
@@ -438,7 +434,11 @@ class XmlReader:
             next(opened.note for opened in reversed(self._stack) if opened.note is not None).append(text)
             return
         if current.within & _TAKES or self._silent_links:
-            self._gather(text)
+            for opened in self._stack:
+                if opened.taken is not None:
+                    opened.taken.append(text)
+            for _, _, parts, _ in self._silent_links:
+                parts.append(text)
         if current.within & _SKIPS:
             return
         if text.isspace() and (
@@ -462,24 +462,13 @@ class XmlReader:
             if not current.has_text:
                 current.has_text = True
                 if current.inline and not self._builder.in_heading:
-                    self._mark_around()
-        if current.name == "tex-math":
-            text = _without_document(text)
+                    for opened in reversed(self._stack[:-1]):  # around it, up to the first that is not inline
+                        opened.has_text = True
+                        if not opened.inline:
+                            break
+        if current.name == "tex-math" and "\\begin{document}" in text:  # around it, as publishers send it
+            text = text.partition("\\begin{document}")[2].partition("\\end{document}")[0].strip()
         self._builder.flow(text)
-
-    def _mark_around(self) -> None:
-        """Mark the elements around an inline one, up to the first that is not inline, as having text."""
-        for opened in reversed(self._stack[:-1]):
-            opened.has_text = True
-            if not opened.inline:
-                return
-
-    def _gather(self, text: str) -> None:
-        for opened in self._stack:
-            if opened.taken is not None:
-                opened.taken.append(text)
-        for _, _, parts, _ in self._silent_links:
-            parts.append(text)
 
     def _end(self) -> None:
         opened = self._stack.pop()
@@ -529,8 +518,12 @@ class XmlReader:
             self._flush_notes()
         elif opened.role == _SECTION:
             self._flush_ids()
-            if opened.heading:
-                self._leave(opened)
+            if opened.heading:  # what follows belongs to what is around it, or still to the section
+                around = self._stack[-1] if self._stack else None
+                if around is not None and self._holds_sections(around):
+                    around.lasting = max(1, opened.depth)
+                else:
+                    self._builder.leave(max(1, opened.depth))
             self._builder.paragraph()
         elif opened.role == _LINE:
             self._builder.line()
@@ -542,14 +535,6 @@ class XmlReader:
         elif not opened.inline:
             in_line = bool(self._stack) and self._stack[-1].role in (_LINE, _CELL)
             self._builder.line() if in_line else self._builder.paragraph()
-
-    def _leave(self, section: _Open) -> None:
-        """A section with a title ends; what follows belongs to what is around it, or still to the section."""
-        around = self._stack[-1] if self._stack else None
-        if around is not None and self._holds_sections(around):
-            around.lasting = max(1, section.depth)
-        else:
-            self._builder.leave(max(1, section.depth))
 
     def _flush_notes(self) -> None:
         """The footnotes of a title follow it."""
@@ -603,12 +588,10 @@ class XmlReader:
         if name in self._vocabulary.man_pages and not targets and (page := _man_page(element)):
             targets = [f"name:{page}"]
         if not targets:
-            if (
-                opened.within & _RELATED
-                and name in self._vocabulary.named_by
-                and not any(each.linked for each in self._stack)
-            ):
-                self._name_link(opened, element)
+            is_listed = opened.within & _RELATED and name in self._vocabulary.named_by
+            if is_listed and not any(each.linked for each in self._stack) and (page := words_of(element)):
+                opened.linked = 1  # a function or a command refers to its page there
+                self._builder.open_link(f"name:{page}", LinkKind.SEE_ALSO)
             return
         if any(each.linked for each in self._stack[:-1]):
             for target in targets:
@@ -622,13 +605,6 @@ class XmlReader:
                 opened.address = targets[0].removeprefix("mailto:")
         for target in reversed(targets):  # the last opened is the first closed
             self._builder.open_link(target, kind)
-
-    def _name_link(self, opened: _Open, element: Any) -> None:
-        """In a list of related pages, the name of a function or a command refers to its page."""
-        name = " ".join("".join(element.itertext()).split())
-        if name:
-            opened.linked = 1
-            self._builder.open_link(f"name:{name}", LinkKind.SEE_ALSO)
 
     def _flush_ids(self) -> None:
         for identifier in self._ids:
@@ -666,9 +642,3 @@ def _between(call: tuple[str, str], ended: str, name: str) -> str:
     """Return the separator of two elements of a function's call, which say its name and its parameters."""
     of_name, of_parameter = call
     return "(" if ended == of_name else ", " if ended == name == of_parameter else " " if ended else ""
-
-
-def _without_document(tex: str) -> str:
-    """Return a formula's TeX without the document around it that publishers send it as."""
-    begin = tex.find("\\begin{document}")
-    return tex if begin < 0 else tex[begin + 16 :].partition("\\end{document}")[0].strip()
