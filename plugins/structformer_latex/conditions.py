@@ -6,8 +6,8 @@ For every place of a text the \fi and the \else that belong to it are found in o
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from structformer_latex.commands import CONDITIONALS, by_name
 from structformer_latex.output import Part
@@ -36,19 +36,19 @@ _UNDECIDED = re.compile(r"\\boolean|\\equal\s*\{\s*\}")
 _OF_TWO = frozenset("IfStrEq ifstrequal ifnumequal ifnumgreater ifnumless ifdefstring ifcsstring ifdefequal".split())
 _OF_NOTHING = frozenset("ifstrempty ifblank ifdefempty ifdefvoid ifcsempty ifcsvoid ifundef ifcsundef".split())
 _SWITCHES = "new{0} provide{0} set{0} {0}true {0}false if{0} not{0}"  # of etoolbox and ifthen
-_KEPT_CONDITIONS = 16  # texts: a file and the macros that were expanded last
 
 
 class Conditions:
-    """The conditionals of one text. opens: whether a command of that name begins one."""
+    """The conditionals of one text. switches: of the author's own."""
 
-    def __init__(self, text: str, opens: Callable[[str], bool]) -> None:
+    def __init__(self, text: str, switches: frozenset[str]) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
         kinds: list[str] = []
         for found in _CONDITION.finditer(text):
             name = found[1]
-            if name in ("fi", "else") or (name not in (None, "newif", "or") and opens(name)):
+            is_other = name in (None, "newif", "or")
+            if name in ("fi", "else") or (not is_other and (name in CONDITIONALS or name[2:] in switches)):
                 self._starts.append(found.start())
                 self._ends.append(found.end())
                 kinds.append(name if name in ("fi", "else") else "if")
@@ -71,13 +71,15 @@ class Conditions:
         return None if token is None else self._ends[token]
 
 
+_found_conditions = lru_cache(maxsize=16)(Conditions)  # of a file and the macros that were expanded last
+
+
 @dataclass(eq=False)
 class Branches(Part):
     """Chooses the branch that is read, by the user's switches and toggles; the first if only TeX could decide."""
 
     _switches: dict[str, bool] = field(default_factory=dict)
     _toggles: dict[str, bool] = field(default_factory=dict)
-    _conditions: dict[tuple[int, int], tuple[str, Conditions]] = field(default_factory=dict)
 
     def read_switch(self, name: str) -> bool:
         """Read a command that \\newif\\ifname made: \\ifname, \\nametrue, \\namefalse; False when it is none."""
@@ -103,7 +105,7 @@ class Branches(Part):
         if name[2:] in self._switches:
             truth = self._switches[name[2:]]
         elif name in _TESTS and (test := self._cursor.take(_TESTS[name])) is not None and name == "ifdefined":
-            place, ends = self._cursor.position, self._conditions_of(self._cursor.text)
+            place, ends = self._cursor.position, self._conditions()
             has_else = ends.end(place, to_else=True) != ends.end(place, to_else=False)
             truth = not has_else or test[0].strip()[1:] in self._macros.commands  # one branch alone is shown
         if not truth:
@@ -111,7 +113,7 @@ class Branches(Part):
 
     def _skip_branch(self, name: str) -> None:
         cursor, to_else = self._cursor, name not in ("else", "or")
-        end = self._conditions_of(cursor.text).end(cursor.position, to_else=to_else)
+        end = self._conditions().end(cursor.position, to_else=to_else)
         if end is not None:
             cursor.position = end
         elif to_else:
@@ -120,18 +122,9 @@ class Branches(Part):
             # Without an end in this text, what was to be skipped is all of it only when a macro opened it.
             cursor.to_end()
 
-    def _conditions_of(self, text: str) -> Conditions:
-        """Return the conditionals of a text, found once as long as no new kind of them is declared."""
-        key = (id(text), len(self._switches))
-        known = self._conditions.get(key)
-        if known is None or known[0] is not text:
-            if len(self._conditions) >= _KEPT_CONDITIONS:
-                self._conditions.clear()
-            known = self._conditions[key] = (
-                text,
-                Conditions(text, lambda name: name in CONDITIONALS or name[2:] in self._switches),
-            )
-        return known[1]
+    def _conditions(self) -> Conditions:
+        """Return the conditionals of this text, found once as long as no new kind of them is declared."""
+        return _found_conditions(self._cursor.text, frozenset(self._switches))
 
     def _toggle(self, name: str) -> None:
         """etoolbox's switches: \\newtoggle, \\toggletrue, \\iftoggle{name}{then}{else}; and ifthen's booleans."""

@@ -88,18 +88,14 @@ class Cursor:
     def leave_out(self, why: str) -> None:
         """Warn that something is not read, with its line; the same reason is kept once, of many the first."""
         if len(self.warnings) < _MOST_WARNINGS and not any(each.endswith(why) for each in self.warnings):
-            self.warnings.append(self._line() + why)
+            # Of the file, from which all other texts came, unless a text is read on its own.
+            text, position = self._below[0] if self._below else (self.text, self.position)
+            line = self.lines_before + text[:position].rstrip().count("\n") + 1
+            self.warnings.append(f"line {line}: {why}" if self.depth <= 1 else why)
 
     def to_end(self) -> None:
         """Pass over the rest of this text."""
         self.position = len(self.text)
-
-    def _line(self) -> str:
-        """ "line 12: " of the file, from which all other texts came; "" where that is not known any more."""
-        if self.depth > 1:
-            return ""
-        text, position = self._below[0] if self._below else (self.text, self.position)
-        return f"line {self.lines_before + text[:position].rstrip().count(chr(10)) + 1}: "
 
     # -- what comes next -------------------------------------------------------------------------------------------
 

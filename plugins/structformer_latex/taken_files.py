@@ -73,20 +73,15 @@ class _Scan:
                 if self._commands.search(match.string, match.end(), cursor.position) is not None:
                     self._own = [name for name, macro in macros.commands.items() if self._commands.search(macro.body)]
                     self._commands = _commands(self._own)
-            elif command in _PACKAGES:
-                self._use_packages()
+            elif command in _PACKAGES:  # those that lie beside the file may define macros
+                cursor.optional()
+                names = {name.strip() for name in keys(cursor.argument())} - self._packages
+                self._packages |= names
+                for opened in filter(None, (self._source.open(f"{name}.sty") for name in sorted(names))):
+                    if len(text := _text(opened)) < MAX_PACKAGE:
+                        cursor.push(text)
             elif len(self._taken) < MAX_FILES:
                 self._take(command)
-
-    def _use_packages(self) -> None:
-        """Go on with the packages that lie beside the file, which may define macros."""
-        self._cursor.optional()
-        names = {name.strip() for name in keys(self._cursor.argument())} - self._packages
-        self._packages |= names
-        for name in sorted(names):
-            opened = self._source.open(f"{name}.sty")
-            if opened is not None and len(text := _text(opened)) < MAX_PACKAGE:
-                self._cursor.push(text)
 
     def _take(self, command: str) -> None:
         """Go on with the file that a command names, if it is not a document of its own."""
