@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from structformer.errors import UsageError
-from structformer.workspace import Workspace, new_file, new_folder
+from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     from structformer.evaluation import Judgements
@@ -107,24 +107,9 @@ def _months(month: str) -> int:
     return 12 * int(year) + int(number)
 
 
-@dataclass(slots=True)
-class Skipped:
-    """Lines that are not events."""
-
-    lines: int = 0
-    """How many there are."""
-    first: str = ""
-    """File and line of the first one; "" if there are none."""
-
-    def add(self, place: str) -> None:
-        """Count one."""
-        self.lines += 1
-        self.first = self.first or place
-
-
-def events(workspace: Workspace, skipped: Skipped | None = None) -> Iterator[dict[str, Any]]:
-    """All events in order. Lines that are none are left out, and counted in `skipped`: a server that was killed, or
-    a full disk, leaves half of one.
+def events(workspace: Workspace, skipped: list[str] | None = None) -> Iterator[dict[str, Any]]:
+    """All events in order. Lines that are none are left out, and their places added to `skipped`: a server that was
+    killed, or a full disk, leaves half of one.
     """
     for path in sorted(workspace.feedback.glob("*.jsonl")):
         with path.open("rb") as lines:
@@ -133,7 +118,7 @@ def events(workspace: Workspace, skipped: Skipped | None = None) -> Iterator[dic
                 if event is not None:
                     yield event
                 elif skipped is not None:
-                    skipped.add(f"{path}, line {number}")
+                    skipped.append(f"{path}, line {number}")
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
@@ -169,8 +154,8 @@ class Searches:
     """How often each document was shown above one that was opened."""
 
 
-def searches(workspace: Workspace, skipped: Skipped | None = None) -> list[Searches]:
-    """Return what was done with each query, the most asked first. skipped: counts the lines that are not events."""
+def searches(workspace: Workspace, skipped: list[str] | None = None) -> list[Searches]:
+    """Return what was done with each query, the most asked first. skipped: gets places of lines that are none."""
     by_text: dict[str, Searches] = {}
     for event in events(workspace, skipped):
         text = " ".join(event["query"].split())
@@ -224,39 +209,6 @@ def judgements_from_clicks(kept: list[Searches], *, least: int = 1) -> Judgement
     if not queries:
         raise UsageError("no document was opened from the search yet: there is nothing to judge by")
     return Judgements(queries, qrels)
-
-
-def write_query_log(
-    path: Path, kept: list[Searches], workspace: str | Path | Workspace | None = None, *, force: bool = False
-) -> int:
-    """Write the queries, one a line, as often as `train --query-log` counts them: once. Gives their number. Raises
-    UsageError without a query, or where the file must not be written (outputs.py).
-    """
-    asked = [each.query for each in kept if each.asked or each.clicks]
-    if not asked:
-        raise UsageError("nothing to write: nothing was searched for yet, or it was not kept (serve --feedback)")
-    with new_file(path, workspace, force=force) as made:
-        made.write_bytes("".join(f"{query}\n" for query in asked).encode())
-    return len(asked)
-
-
-def write_click_judgements(
-    folder: Path,
-    kept: list[Searches],
-    workspace: str | Path | Workspace | None = None,
-    *,
-    least: int = 1,
-    force: bool = False,
-) -> Judgements:
-    """Write `judgements_from_clicks` as a folder for `evaluate --beir` and `finetune`. Raises UsageError where it must
-    not be written (outputs.py).
-    """
-    from structformer.evaluation import write_judgements
-
-    judged = judgements_from_clicks(kept, least=least)
-    with new_folder(folder, workspace, force=force) as made:
-        write_judgements(made, judged)
-    return judged
 
 
 def report(kept: list[Searches]) -> dict[str, Any]:

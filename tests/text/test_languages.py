@@ -31,7 +31,8 @@ from structformer.text.stop_words import STOP_WORDS, stop_words_of
 
 from conftest import write_pages
 from structformer_serve.background_steps import Improver
-from structformer_serve.gaps import Asked, find_gaps
+from structformer_serve.feedback import Searches
+from structformer_serve.gaps import find_gaps
 from structformer_serve.service import SearchService
 
 # By language: sentences of our own about a harbour, one that each page has alone, and a query with the page it means.
@@ -341,7 +342,7 @@ def test_function_words_are_neither_marked_nor_missed_nor_told_apart_in_any_lang
     assert "die" in marked(retriever.search("die", 1, "lexical")[0])  # who asks for nothing else
     seen = Allowed(np.ones(len(retriever.documents), bool), retriever.opened.owners)
     assert list(help_with(retriever.opened, "welche Bojen gegen den Wind", seen).missing) == ["Bojen", "Wind"]
-    asked = [Asked("Bojen", 3), Asked("Gibt es denn hier Bojen?", 2), Asked("are there any anchors", 1)]
+    asked = [Searches("Bojen", 3), Searches("Gibt es denn hier Bojen?", 2), Searches("are there any anchors", 1)]
     not_found = [replace(each, not_found=1) for each in asked]
     assert [gap.searches for gap in find_gaps(retriever, not_found, pipeline=as_pipeline("lexical"))] == [5, 1]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from structformer.cli import Output, OutputPath, common_options, default_option, force_option, printable, table
+from structformer.errors import UsageError
 
 if TYPE_CHECKING:
     from structformer_serve.feedback import Searches
@@ -16,14 +17,14 @@ def kept_searches(out: Output, workspace: Path) -> tuple[list[Searches], int]:
     """Return the searches, and say how many lines were no events. Raises WorkspaceError."""
     from structformer.workspace import Workspace
 
-    from structformer_serve.feedback import Skipped, searches
+    from structformer_serve.feedback import searches
 
-    place, skipped = Workspace(workspace), Skipped()
+    place, skipped = Workspace(workspace), list[str]()
     place.state()
     kept = searches(place, skipped)
-    if skipped.lines:
-        out.note(f"lines that are not events, skipped: {skipped.lines}; the first: {skipped.first}")
-    return kept, skipped.lines
+    if skipped:
+        out.note(f"lines that are not events, skipped: {len(skipped)}; the first: {skipped[0]}")
+    return kept, len(skipped)
 
 
 @click.command("feedback")
@@ -46,16 +47,26 @@ def command(
 
     People open what comes first, so judgements of what they opened tell which of the documents shown is better, and
     nothing of those that were never shown."""
-    from structformer_serve import feedback
+    from structformer.workspace import new_file, new_folder
+
+    from structformer_serve.feedback import judgements_from_clicks, report
 
     kept, skipped = kept_searches(out, workspace)
-    summary = {**feedback.report(kept), "skipped": skipped}
+    summary = {**report(kept), "skipped": skipped}
     if judgements is not None:
-        judged = feedback.write_click_judgements(judgements, kept, workspace, least=least, force=force)
+        from structformer.evaluation import write_judgements
+
+        judged = judgements_from_clicks(kept, least=least)
+        with new_folder(judgements, workspace, force=force) as folder:
+            write_judgements(folder, judged)
         summary["judgements"] = {"folder": str(judgements), "queries": len(judged.queries)}
     if write_query_log is not None:
-        count = feedback.write_query_log(write_query_log, kept, workspace, force=force)
-        summary["query_log"] = {"file": str(write_query_log), "queries": count}
+        asked = [each.query for each in kept if each.asked or each.clicks]
+        if not asked:
+            raise UsageError("nothing to write: nothing was searched for yet, or it was not kept (serve --feedback)")
+        with new_file(write_query_log, workspace, force=force) as file:
+            file.write_bytes("".join(f"{query}\n" for query in asked).encode())
+        summary["query_log"] = {"file": str(write_query_log), "queries": len(asked)}
     out.json(summary)
     if not kept:
         out.result("nothing was searched for yet, or it was not kept: serve with --feedback")

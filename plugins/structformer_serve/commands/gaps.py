@@ -48,17 +48,13 @@ def command(target: Path | None, least: int, alike: float, force: bool, workspac
     from structformer.workspace import Workspace, check_file, new_file
 
     from structformer_serve.feedback import DOORS, by_week
-    from structformer_serve.gaps import Asked, find_gaps
+    from structformer_serve.gaps import find_gaps
 
     if target is not None:
         check_file(target, workspace, force=force)  # before the work
     kept, skipped = kept_searches(out, workspace)
     searches = [each for each in kept if any(map(str.isalnum, each.query))]
-    unopened = [
-        Asked(each.query, each.asked, each.lost)
-        for each in searches
-        if (each.asked or each.lost) and each.lost >= each.clicks.total()
-    ]
+    unopened = [each for each in searches if (each.asked or each.lost) and each.lost >= each.clicks.total()]
     retriever = Retriever.open(workspace)
     with out.progress("asking again") as progress:
         listed = find_gaps(retriever, unopened, alike=alike, progress=progress)

@@ -14,7 +14,8 @@ from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import as_pipeline
 
-from structformer_serve.gaps import Asked, find_gaps
+from structformer_serve.feedback import Searches
+from structformer_serve.gaps import find_gaps
 
 
 def log(workspace: Path, *events: dict[str, object]) -> None:
@@ -153,7 +154,7 @@ class _Searches:
 
 
 def test_questions_that_mean_the_same_are_one_group():
-    asked = [Asked(f"{number:04} question", 1) for number in range(3000)]
+    asked = [Searches(f"{number:04} question", 1) for number in range(3000)]
     gaps = find_gaps(_Searches(), asked, pipeline=as_pipeline("dense"))  # type: ignore[arg-type]
     of = {int(gap.question.split()[0]): [int(each.query.split()[0]) for each in gap.asked] for gap in gaps}
     assert all(len({number % 300 for number in members}) == 1 for members in of.values())
@@ -162,7 +163,7 @@ def test_questions_that_mean_the_same_are_one_group():
 
 def test_a_question_is_compared_with_the_first_hundred_groups_of_its_page_and_no_more():
     """So ten times as many questions take ten times as long."""
-    asked = [Asked(f"{number:04} question", 1) for number in range(3000)]
+    asked = [Searches(f"{number:04} question", 1) for number in range(3000)]
     gaps = find_gaps(_Searches(), asked, pipeline=as_pipeline("dense"))  # type: ignore[arg-type]
     sizes = {int(gap.question.split()[0]): len(gap.asked) for gap in gaps}
     assert (sizes[99], sizes[100]) == (10, 1)  # page 0 has 138 subjects, the others 18

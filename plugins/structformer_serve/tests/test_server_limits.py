@@ -37,7 +37,7 @@ from load import (
     sigterm_under_load,
 )
 from structformer_serve.app import Application
-from structformer_serve.feedback import FeedbackLog, Skipped, events, searches
+from structformer_serve.feedback import FeedbackLog, events, searches
 from structformer_serve.http import listening as opening
 from structformer_serve.http.access import read_tokens
 from structformer_serve.http.connections import Connections
@@ -319,9 +319,9 @@ def test_a_full_disk_drops_feedback_and_fails_no_search(tmp_path, run, monkeypat
     finally:
         started.kill()
         started.wait()
-    skipped = Skipped()
+    skipped: list[str] = []
     assert [found.asked for found in searches(Workspace(folder), skipped)] == [3]
-    assert (skipped.lines, skipped.first) == (1, f"{path}, line 3")
+    assert (len(skipped), skipped[0]) == (1, f"{path}, line 3")
     said = run("feedback", "-w", folder)
     assert (said.code, f"skipped: 1; the first: {path}, line 3" in said.err) == (0, True)
     assert json.loads(run("feedback", "-w", folder, "--json").out)["skipped"] == 1
@@ -363,9 +363,9 @@ def test_an_event_after_half_a_line_has_a_line_of_its_own(tmp_path):
         + b"[" * 10_000
         + b'\n{"event": "click", "query": "x", "shown": [3]}\n{"event": "not_found", "query": "x", "shown": null}\n'
     )
-    skipped = Skipped()
+    skipped: list[str] = []
     assert [event["query"] for event in events(Workspace(tmp_path / "w"), skipped)] == ["x", "oar", "mäst?"]
-    assert (skipped.lines, skipped.first) == (8, f"{folder / '2000-01.jsonl'}, line 1")
+    assert (len(skipped), skipped[0]) == (8, f"{folder / '2000-01.jsonl'}, line 1")
 
 
 # -- what is asked ---------------------------------------------------------------------------------------------------------
