@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from itertools import islice
 from typing import Any, TypeVar, TypeVarTuple
 from urllib.parse import parse_qsl, quote
 
@@ -31,7 +30,7 @@ from structformer_serve import docsearch
 from structformer_serve.as_markdown import unlinked
 from structformer_serve.asking import AnswerStreams, Asking, search_request
 from structformer_serve.assets import ROBOTS, STATIC, static
-from structformer_serve.comparison import Comparison
+from structformer_serve.comparison import Listed
 from structformer_serve.feedback import FeedbackLog
 from structformer_serve.generation import WORDS
 from structformer_serve.http import bodies as strict_json
@@ -183,7 +182,7 @@ class Application:
         await self._encoded(asked)
         return await self._in_thread(lambda: self._kept(asked, self.service.search(asked, access), door))
 
-    async def _compared(self, asked: SearchRequest, access: Access) -> tuple[SearchAnswer, Comparison | None]:
+    async def _compared(self, asked: SearchRequest, access: Access) -> tuple[SearchAnswer, list[Listed] | None]:
         await self._encoded(asked)
         answer, comparison = await self._in_thread(self.service.compare, asked, access)
         return await self._in_thread(self._kept, asked, answer, "page"), comparison
@@ -271,7 +270,7 @@ class Application:
         root = self.options.root
         search = f"Search: {root}/api/search?q=WORDS. MCP: {root}/mcp"
         lines = [f"# {self.service.title}", "", search, "", "## Documents", ""]
-        listed = islice(self.service.documents(access, start=start), _LISTED + 1)
+        listed = self.service.documents(access)[start : start + _LISTED + 1]
         for number, (name, title, url) in enumerate(listed):
             if number == _LISTED:
                 lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
@@ -285,7 +284,7 @@ class Application:
         """Return the documents whole, as Markdown, up to a bound."""
         parts: list[str] = []
         room = _FULL_BYTES
-        for number, (name, _, _) in enumerate(self.service.documents(access, start=start)):
+        for number, (name, _, _) in enumerate(self.service.documents(access)[start:]):
             if room <= 0 or number == _FULL_DOCUMENTS:
                 more = f"{self.options.root}/llms-full.txt?start={start + number}"
                 return "\n".join([*parts, f"[More documents]({more})\n"])
@@ -384,7 +383,7 @@ class Application:
         """Return an error as an answer; nothing of a user's is a server error."""
         access = request.scope.get("state", {}).get("access")
         # What somebody may not see does not choose their language; before access is known, only an option does.
-        spoken = self.service.language(access) if access is not None else language(self.service.serving.language)
+        spoken = self.service.language(access) if access is not None else language(self.service.own_language)
         code = spoken.code
         return for_browsers(_failure(error), request.scope, self.options.root, code)
 

@@ -64,45 +64,23 @@ class Listed:
     """Whether it is the search that the page uses."""
     places: list[Placed]
 
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Both searches' lists; how the trained one's differs is said of each of its documents."""
-
-    trained: Listed
-    untrained: Listed
-
-    @property
-    def lists(self) -> tuple[Listed, Listed]:
-        return self.trained, self.untrained
-
     @property
     def counts(self) -> Counter[Moved]:
-        """How many documents of the trained search were moved how."""
-        return Counter(each.moved for each in self.trained.places)
+        """How many of its documents were moved how."""
+        return Counter(each.moved for each in self.places)
 
 
 def compared(
     searches: Sequence[tuple[Pipeline, SearchAnswer, Sequence[int]]], number: Callable[[FoundDocument], int]
-) -> Comparison:
-    """Compare two searches, the one the page uses first. Each has its pipeline, its answer, and the numbers of
-    all documents that it found, best first. number: of a hit's document; copies have the number of the first of them.
+) -> list[Listed]:
+    """Compare two searches, the one the page uses first; gives the list of the trained one first. Each has its
+    pipeline, its answer, and the numbers of all documents that it found, best first. number: of a hit's document;
+    copies have the number of the first of them.
     """
-    (used, first, of_used), (other, second, of_other) = searches
-    lists = (_listed(used, first, of_other, number, used=True), _listed(other, second, of_used, number, used=False))
-    return Comparison(*(lists if used.encoder == ENCODER else lists[::-1]))
-
-
-def _listed(
-    pipeline: Pipeline,
-    answer: SearchAnswer,
-    elsewhere: Sequence[int],
-    number: Callable[[FoundDocument], int],
-    *,
-    used: bool,
-) -> Listed:
-    """elsewhere: what the other search found."""
-    places = {document: place for place, document in enumerate(elsewhere, 1)}
-    trained = pipeline.encoder == ENCODER
-    placed = [Placed(hit, place, places.get(number(hit)), trained) for place, hit in enumerate(answer.hits, 1)]
-    return Listed(_NAMES[pipeline.encoder], used, placed)
+    lists = []
+    for (pipeline, answer, _), (_, _, elsewhere) in (searches, searches[::-1]):
+        trained = pipeline.encoder == ENCODER
+        places = {document: place for place, document in enumerate(elsewhere, 1)}
+        placed = [Placed(hit, place, places.get(number(hit)), trained) for place, hit in enumerate(answer.hits, 1)]
+        lists.append(Listed(_NAMES[pipeline.encoder], pipeline is searches[0][0], placed))
+    return sorted(lists, key=lambda each: each.name != _NAMES[ENCODER])

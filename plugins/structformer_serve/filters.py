@@ -7,8 +7,10 @@ from glob import escape
 from typing import Any
 from urllib.parse import urlencode
 
+from structformer.text import version_order
+
 from structformer_serve.schemas import FacetCounts, SearchAnswer, SearchRequest
-from structformer_serve.versions import is_version, newest_first
+from structformer_serve.shelves import newest_first
 
 _LABELS = {"lang": "language", "versions": "version", "release": "version"}  # names of strings
 _ESCAPED = re.compile(r"\[([*?[])\]")  # a sign of a pattern, taken literally
@@ -62,7 +64,7 @@ def facet_links(answer: SearchAnswer, request: SearchRequest, address: Addresses
 
 def _in_order(facet: FacetCounts) -> list[tuple[str, int]]:
     counts = {each.value: each.count for each in facet.values}
-    versions = facet.name.lower() in _VERSIONS or (facet.name == "path" and all(map(is_version, counts)))
+    versions = facet.name.lower() in _VERSIONS or (facet.name == "path" and all(map(version_order, counts)))
     names = newest_first(counts) if versions else counts
     return [(name, counts[name]) for name in names]
 

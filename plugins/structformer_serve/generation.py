@@ -6,9 +6,10 @@ import json
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from structformer.corpus import Corpus
 from structformer.did_you_mean import did_you_mean
@@ -44,26 +45,23 @@ _REASONS = 5  # of each kind of file that became no document
 def what_was_read(workspace: Workspace) -> WhatWasRead | None:
     """Return what the last ingest read, None if it left no readable report."""
     try:
-        return _from_report(json.loads((workspace.reports / "report.json").read_text(encoding="utf-8")))
+        report = json.loads((workspace.reports / "report.json").read_text(encoding="utf-8"))
+        account, links = report["account"], report["links"]
+        return WhatWasRead(
+            documents=report["documents"],
+            sections=report["sections"],
+            files=account["seen"],
+            read=account["documents"],
+            parts=account["parts"],
+            skipped=account["not_documents"],
+            skipped_because=_reasons(account["named"], Fate.NONE),
+            failed=account["failed"],
+            failed_because=_reasons(account["named"], Fate.FAILED),
+            links_resolved=sum(counts["resolved"] for counts in links.values()),
+            links_within=internal_links(links)[0],
+        )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
-
-
-def _from_report(report: dict[str, Any]) -> WhatWasRead:
-    account, links = report["account"], report["links"]
-    return WhatWasRead(
-        documents=report["documents"],
-        sections=report["sections"],
-        files=account["seen"],
-        read=account["documents"],
-        parts=account["parts"],
-        skipped=account["not_documents"],
-        skipped_because=_reasons(account["named"], Fate.NONE),
-        failed=account["failed"],
-        failed_because=_reasons(account["named"], Fate.FAILED),
-        links_resolved=sum(counts["resolved"] for counts in links.values()),
-        links_within=internal_links(links)[0],
-    )
 
 
 def _reasons(named: list[dict[str, str]], fate: Fate) -> list[str]:
@@ -135,7 +133,7 @@ class Generation:
         self.corpus = self.retriever.opened.index.corpus
         self.deleted: frozenset[int] = frozenset()
         self._compared: object = None  # the number of the corpus in which deleted documents were last looked for
-        self._graph = ReferenceGraph.open(workspace, self.corpus)
+        self.links = LinkTable(ReferenceGraph.open(workspace, self.corpus))
         own = {name: self.retriever.pipeline(text) for name, text in (pipelines or {}).items()}
         best = own.get(BEST) or self.retriever.default_pipeline()
         other = other_search(self.retriever.opened, best) if BEST not in own else None
@@ -148,7 +146,7 @@ class Generation:
         index = self.retriever.opened.index
         self.facets: list[Facet] = open_facets(index.folder, index.manifest["facets"])
         self._languages = [str(index.manifest["language"]), *index.manifest["languages"][1:]]
-        self._offered: dict[Any, tuple[list[Facet], str]] = {}
+        self._offered: WeakKeyDictionary[Allowed, tuple[list[Facet], str]] = WeakKeyDictionary()
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self.document = lru_cache(_DOCUMENTS)(self.corpus.document_at)  # whole, by its number
@@ -186,11 +184,6 @@ class Generation:
         return [self._encoders[name] for name in _encoders_of(pipeline) if name in self._encoders]
 
     @cached_property
-    def links(self) -> LinkTable:
-        """The links of all documents."""
-        return LinkTable(self._graph)
-
-    @cached_property
     def shelves(self) -> Shelves:
         """All documents by their folders."""
         ids = chain.from_iterable(each.to_pylist() for each in self.retriever.documents.column_batches("id"))
@@ -201,17 +194,14 @@ class Generation:
         seen = self.seen(access)
         if seen.whole:
             return self.facets, self._languages[0]
-        key = (self.deleted, access.key)
-        if key not in self._offered:
-            if len(self._offered) >= _FILTERS:
-                self._offered.clear()
+        if seen not in self._offered:
             matching, mask = self.retriever.opened.metadata.matching, seen.documents
             facets = [facet for facet in self.facets if facet.tells(mask)]
             # Where a corpus has several languages, the index says each document's.
             several = self._languages if len(self._languages) > 1 else []
             counts = {code: int((mask & matching((), {"language": code})).sum()) for code in several}
-            self._offered[key] = facets, max(counts, key=counts.__getitem__, default=self._languages[0])
-        return self._offered[key]
+            self._offered[seen] = facets, max(counts, key=counts.__getitem__, default=self._languages[0])
+        return self._offered[seen]
 
     @property
     def searches_by_meaning(self) -> bool:
@@ -229,23 +219,21 @@ class Generation:
             raise UsageError(f"no pipeline {name!r}; {did_you_mean(name, self.pipelines)}")
         return self.pipelines[name]
 
-    def seen(self, access: Filter, *asked: Filter) -> Allowed:
+    def seen(self, access: Filter, asked: Filter | None = None) -> Allowed:
         """The documents that somebody may see, that are not deleted, and that what is asked for lets through. What they
         are called counts only by links of documents that may be seen.
         """
         deleted = self.deleted
         allowed = self._kept((deleted, access.key), lambda: self._seen(access, deleted))
-        for where in filter(None, asked):
-            allowed = self._kept((deleted, access.key, where.key), partial(self._among, allowed, where))
-        return allowed
+        return self._kept((deleted, access.key, asked.key), lambda: self._among(allowed, asked)) if asked else allowed
 
-    def searched(self, access: Filter, *asked: Filter) -> Allowed:
+    def searched(self, access: Filter, asked: Filter | None = None) -> Allowed:
         """Return the same without what is hidden from searches by hand."""
-        allowed, opened = self.seen(access, *asked), self.retriever.opened
+        allowed = self.seen(access, asked)
         if not self._hidden:
             return allowed
-        key = (self.deleted, access.key, *(where.key for where in asked), self._hidden)
-        return self._kept(key, lambda: opened.shown(allowed) or allowed)
+        key = (self.deleted, access.key, asked.key if asked else (), self._hidden)
+        return self._kept(key, lambda: self.retriever.opened.shown(allowed) or allowed)
 
     def _seen(self, access: Filter, deleted: frozenset[int]) -> Allowed:
         opened = self.retriever.opened

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,11 +16,11 @@ from structformer.text import visible
 
 from structformer_serve.assets import page
 from structformer_serve.blocks_html import section_html
-from structformer_serve.comparison import Comparison
+from structformer_serve.comparison import Listed
 from structformer_serve.filters import Addresses, chips, facet_links
 from structformer_serve.generation import BEST, WORDS
 from structformer_serve.http.access import Access
-from structformer_serve.language import Language, language
+from structformer_serve.language import language
 from structformer_serve.openapi import example_call
 from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status, TranslationOut
 from structformer_serve.service import DocumentList, NotThere, Reading, SearchService, leading, read_address
@@ -36,37 +36,6 @@ _OTHERS = 2  # sections of a document beside its best
 _ROOM = 4000  # characters of a preview after which no further section begins
 _LONGEST = 20_000  # characters of one section that a preview sets as a page; of a longer one its beginning is text
 COMPARE = ("compare", "1")  # what an address says of a search that is compared
-
-
-def preview(reading: Reading, section: int, root: str, t: Language) -> dict[str, Any]:
-    """Return a section's preview beside the results, with what is below it as far as there is room. root: what
-    precedes all paths. Raises NotThere.
-    """
-    document = reading.document
-    sections = list(document.root.walk_with_path())
-    if not 0 <= section < len(sections):
-        raise NotThere(f"{document.id} has no section {section}")
-    first, path = sections[section]
-    parts: list[dict[str, Any]] = []
-    room = _ROOM
-    for number, (part, its_path) in enumerate(sections[section:], section):
-        if room <= 0 or (number > section and len(its_path) <= len(path)):
-            break
-        room -= len(part.text)
-        parts.append({"title": part.title if number > section else "", "body": _body(reading, number, part, root, t)})
-    return {
-        "title": first.title or document.title or document.id,
-        "path": [document.title or document.id, *(step.title for step in path[1:-1] if step.title)] if section else [],
-        "read": read_address(document.id, section),
-        "parts": parts,
-        "cut": room <= 0,
-    }
-
-
-def _body(reading: Reading, number: int, part: Section, root: str, t: Language) -> Markup:
-    if len(part.text) > _LONGEST:
-        return Markup("<p>{}</p>").format(escape(visible(part.text[:_ROOM])))
-    return section_html(part, leading(reading.links.get(number, ()), root), t)
 
 
 def marked(section: Found) -> Markup:
@@ -164,28 +133,25 @@ class PageMaker:
         own, shelves = self.service.shelves(access, folder)
         if folder and not len(own) and not shelves:
             raise NotThere(f"no folder {folder[:100]!r}")
-        shown = _LONE if is_first else _LISTED
-        later = start + shown
+        later = start + (_LONE if is_first else _LISTED)
         label = self.service.label(access, folder)
         return self._render(
             "home.html",
             access,
             heading=f"{label} · {self.service.title}" if folder else self.service.title,
             above=self._above(access, folder),
-            own=self._entries(own, start, shown),
+            own=self._entries(own[start:later]),
             own_total=len(own),
             more=self._address(folder=folder, start=later) if later < len(own) else "",
             shelves=[
                 {
-                    "label": self.service.label(access, shelf.folder),
-                    "address": self._address(folder=shelf.folder),
+                    "label": self.service.label(access, name),
+                    "address": self._address(folder=name),
                     "total": len(pages),
-                    "entries": self._entries(pages, 0, _SHOWN if place < _SHELVES else 0),
+                    "entries": self._entries(pages[: _SHOWN if place < _SHELVES else 0]),
                 }
-                for place, (shelf, pages) in enumerate(shelves)
-            ]
-            if not start
-            else [],
+                for place, (name, pages) in enumerate(() if start else shelves.items())
+            ],
             examples=[(each, self._address(q=each)) for each in self.service.examples(access)] if is_first else [],
             reading=not is_first,
             first=is_first,
@@ -201,21 +167,48 @@ class PageMaker:
         given = {name: value for name, value in asked.items() if value}
         return f"{self.root}/?{urlencode(given)}" if given else f"{self.root}/"
 
-    def _entries(self, documents: DocumentList, start: int, count: int) -> list[tuple[str, str]]:
+    def _entries(self, documents: DocumentList) -> list[tuple[str, str]]:
         """Return (title, address) of some documents."""
-        return [
-            (title or name, self.root + read_address(name, 0))
-            for name, title, _ in islice(documents.after(start), count)
-        ]
+        return [(title or name, self.root + read_address(name, 0)) for name, title, _ in documents]
 
     def preview(self, access: Access, document_id: str, section: int) -> bytes:
         """Return a section for the column beside the results. Raises NotThere."""
-        t = self.service.language(access)
-        shown = preview(self.service.reading(document_id, access), section, self.root, t)
-        return page("preview.html", preview=shown, root=self.root, t=t)
+        shown = self._preview(access, document_id, section)
+        return page("preview.html", preview=shown, root=self.root, t=self.service.language(access))
+
+    def _preview(self, access: Access, document_id: str, section: int) -> dict[str, Any]:
+        """Return a section, with what is below it as far as there is room. Raises NotThere."""
+        reading = self.service.reading(document_id, access)
+        document = reading.document
+        sections = list(document.root.walk_with_path())
+        if not 0 <= section < len(sections):
+            raise NotThere(f"{document.id} has no section {section}")
+        first, path = sections[section]
+        parts: list[dict[str, Any]] = []
+        room = _ROOM
+        for number, (part, its_path) in enumerate(sections[section:], section):
+            if room <= 0 or (number > section and len(its_path) <= len(path)):
+                break
+            room -= len(part.text)
+            whole = len(part.text) <= _LONGEST
+            beginning = Markup("<p>{}</p>").format(visible(part.text[:_ROOM]))
+            body = self._body(access, reading, number, part) if whole else beginning
+            parts.append({"title": part.title if number > section else "", "body": body})
+        above = [document.title or document.id, *(step.title for step in path[1:-1] if step.title)]
+        return {
+            "title": first.title or document.title or document.id,
+            "path": above if section else [],
+            "read": read_address(document.id, section),
+            "parts": parts,
+            "cut": room <= 0,
+        }
+
+    def _body(self, access: Access, reading: Reading, number: int, part: Section) -> Markup:
+        resolve = leading(reading.links.get(number, ()), self.root)
+        return section_html(part, resolve, self.service.language(access))
 
     def search(
-        self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: Comparison | None = None
+        self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: list[Listed] | None = None
     ) -> bytes:
         """The page of a search and its answer. comparison: with what the search that it is compared with finds."""
         way = [COMPARE] if comparison else [("pipeline", request.pipeline)] if request.pipeline != BEST else []
@@ -232,7 +225,7 @@ class PageMaker:
             kept=kept,
             help=(help_ := self.service.help(request, access)),
             meant=address([], [], q=help_.meant) if help_.meant else "",
-            linked=[] if answer.hits else self._entries(self.service.most_linked(access, _LINKED), 0, _LINKED),
+            linked=[] if answer.hits else self._entries(self.service.most_linked(access, _LINKED)),
             preview=self._first_preview(access, answer) if comparison is None else None,
             comparison=comparison,
             switches=self._switches(request, answer, compared=comparison is not None),
@@ -247,11 +240,8 @@ class PageMaker:
     def _first_preview(self, access: Access, answer: SearchAnswer) -> dict[str, Any] | None:
         if not answer.hits:
             return None
-        first = answer.hits[0]
         try:
-            return preview(
-                self.service.reading(first.document, access), first.section, self.root, self.service.language(access)
-            )
+            return self._preview(access, answer.hits[0].document, answer.hits[0].section)
         except NotThere:  # a newer index has come between the search and its page
             return None
 
@@ -281,7 +271,6 @@ class PageMaker:
 
     def read(self, access: Access, document_id: str) -> bytes:
         """Return a whole document with its tree. Raises NotThere."""
-        t = self.service.language(access)
         document = self.service.document(document_id, access)
         reading = self.service.reading(document_id, access)
         return self._render(
@@ -290,14 +279,14 @@ class PageMaker:
             heading=f"{document.title or document.document} · {self.service.title}",
             document=document,
             above=self._above(access, document_id.rpartition("/")[0]),
-            beside=[next(iter(self._entries(each, 0, 1)), None) for each in self.service.beside(document_id, access)],
+            beside=[next(iter(self._entries(each[:1])), None) for each in self.service.beside(document_id, access)],
             parts=[
                 {
                     "section": number,
                     "level": min(6, len(path)),
                     "title": part.title or document.title or document.document,
                     "url": reading.url(part),
-                    "body": section_html(part, leading(reading.links.get(number, ()), self.root), t),
+                    "body": self._body(access, reading, number, part),
                 }
                 for number, (part, path) in enumerate(reading.document.root.walk_with_path())
             ],

@@ -28,7 +28,7 @@ from structformer_serve.background_steps import Changes, Improver
 from structformer_serve.http.listening import Listening, close, listen
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
-from structformer_serve.service import SearchService, Serving, checked_pipelines
+from structformer_serve.service import SearchService, checked_pipelines
 from structformer_serve.step_commands import first_search
 
 _END_SECONDS = 10.0
@@ -206,5 +206,5 @@ def _serve(
     pipelines: Mapping[str, str] | None,
 ) -> Served:
     named = checked_pipelines(tuple(f"{name}={pipeline}" for name, pipeline in (pipelines or {}).items()))
-    serving = Serving(title, named, options.feedback, options.language)
-    return Served(SearchService(workspace, serving), options, on)
+    service = SearchService(workspace, title, pipelines=named, feedback=options.feedback, language=options.language)
+    return Served(service, options, on)

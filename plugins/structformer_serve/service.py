@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -46,11 +46,10 @@ from structformer.workspace import Workspace
 from structformer_serve.as_markdown import as_markdown, unlinked
 from structformer_serve.as_you_type import complete, completed, mended
 from structformer_serve.assets import Icon, icon
-from structformer_serve.comparison import COMPARED, Comparison, compared
+from structformer_serve.comparison import COMPARED, Listed, compared
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
 from structformer_serve.http.access import Access
 from structformer_serve.language import ENGLISH, Language, is_written_in, language
-from structformer_serve.links import Edge
 from structformer_serve.schemas import (
     BlockOut,
     Copy,
@@ -71,9 +70,8 @@ from structformer_serve.schemas import (
     TranslationOut,
     Why,
 )
-from structformer_serve.shelves import Shelf, example_questions, folder_label, further_questions
+from structformer_serve.shelves import example_questions, folder_label, further_questions
 from structformer_serve.step_progress import StepProgress
-from structformer_serve.versions import version_name
 
 _SECTIONS = 3  # of a document, in an answer
 _INCOMING = 100  # links to a document that are listed
@@ -96,6 +94,7 @@ class NoDocument(NotThere):
 class Reading:
     """A document that is read."""
 
+    index: str
     document: Document
     metadata: Mapping[str, Any]
     links: Mapping[int, Sequence[LinkOut]]
@@ -106,55 +105,41 @@ class Reading:
         return web_address(self.metadata, section.anchors[0] if section.anchors else "")
 
 
-@dataclass(slots=True)
-class Serving:
-    """The served workspace, and how it is served."""
-
-    title: str = ""
-    pipelines: Mapping[str, str] = field(default_factory=dict)
-    """Further pipelines, by name."""
-    feedback: bool = False
-    """Whether searches and clicks are kept."""
-    language: str = ""
-    """The code of the page's own language; "" for that of most documents."""
-
-
 class SearchService:
     """A workspace's current index, opened, and answers from it. Threads may share it.
 
     A document that an ingest finds gone is seen no more at the next `refresh`, whether or not there is a new index."""
 
-    def __init__(self, workspace: str | Path | Workspace, serving: Serving | None = None) -> None:
-        """Raises WorkspaceError where there is no index."""
+    def __init__(
+        self,
+        workspace: str | Path | Workspace,
+        title: str = "",
+        *,
+        pipelines: Mapping[str, str] | None = None,
+        feedback: bool = False,
+        language: str = "",
+    ) -> None:
+        """pipelines: further ones, by name. feedback: whether searches and clicks are kept. language: the code of the
+        page's own; "" for that of most documents. Raises WorkspaceError where there is no index.
+        """
         self.workspace = Workspace(workspace)
-        self.serving = serving or Serving()
+        self.pipelines, self.feedback, self.own_language = pipelines, feedback, language
         self.doing: StepProgress | None = None  # what is being done to make the search better
         self._changing = threading.Lock()
-        self._current = self._open()
-
-    @property
-    def current(self) -> Generation:
-        """The index of this moment: whoever answers a request asks once, and keeps to it."""
-        return self._current
-
-    def _open(self) -> Generation:
-        return Generation(self.workspace, self.serving.pipelines)
+        # The index of this moment: whoever answers a request asks for it once, and keeps to it.
+        self.current = Generation(self.workspace, pipelines)
+        self.title = title or default_title(self.workspace)
 
     def refresh(self) -> bool:
         """Open a newer index and return whether there was one; requests go on with the old one until it is open."""
         with self._changing:
             with suppress(WorkspaceError):  # it is just being made: the next look will find it whole
-                if state_of(self.workspace) != self._current.id:
-                    self._current = self._open()
+                if state_of(self.workspace) != self.current.id:
+                    self.current = Generation(self.workspace, self.pipelines)
                     return True
             with suppress(WorkspaceError):
-                self._current.hide_deleted(self.workspace)
+                self.current.hide_deleted(self.workspace)
         return False
-
-    @cached_property
-    def title(self) -> str:
-        """Return the heading of the page."""
-        return self.serving.title or default_title(self.workspace)
 
     @cached_property
     def icon(self) -> Icon:
@@ -163,7 +148,7 @@ class SearchService:
 
     def language(self, access: Access) -> Language:
         """Return the language that the page speaks to somebody."""
-        return language(self.serving.language, self.current.offered(access.where)[1])
+        return language(self.own_language, self.current.offered(access.where)[1])
 
     def verdict(self, access: Access) -> TrainingVerdict | None:
         """Return what training on the documents came to; its figures are for those who may see all of them."""
@@ -184,7 +169,7 @@ class SearchService:
             learned_alone=current.learned_alone,
             verdict=str(self.verdict(access) or ""),
             stage=self._stage(access),
-            feedback=self.serving.feedback,
+            feedback=self.feedback,
             what_was_read=None if access.where else current.what_was_read,
         )
 
@@ -207,7 +192,7 @@ class SearchService:
         """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
         return self._search(self.current, request, access)[0]
 
-    def compare(self, request: SearchRequest, access: Access) -> tuple[SearchAnswer, Comparison | None]:
+    def compare(self, request: SearchRequest, access: Access) -> tuple[SearchAnswer, list[Listed] | None]:
         """Search by the page's search and by the one that it is compared with; without the latter where there is none.
         Both have the same filters and the same index. Raises UsageError as `search` does.
         """
@@ -280,12 +265,12 @@ class SearchService:
         """Whether a document that may be seen fits a search's filter. Raises UsageError on a filter that is none."""
         return bool(len(_fitting(self.current, request, access)))
 
-    def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, list[tuple[Shelf, DocumentList]]]:
-        """Return the documents of a folder itself, and its folders with theirs."""
+    def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, dict[str, DocumentList]]:
+        """Return the documents of a folder itself, and those of each of its folders."""
         current = self.current
         own, shelves = current.shelves.view(current.seen(access.where).documents, folder)
         documents = current.retriever.documents
-        return DocumentList(documents, own), [(each, DocumentList(documents, each.numbers)) for each in shelves]
+        return DocumentList(documents, own), {name: DocumentList(documents, of) for name, of in shelves.items()}
 
     def label(self, access: Access, folder: str) -> str:
         """Return a folder's heading: by its index page, if the asker may see that, else by its name."""
@@ -415,8 +400,7 @@ class SearchService:
         """A section by its number or its anchor, else the root; with `children` those below it. linked: with links in
         the Markdown. Raises NotThere.
         """
-        current = self.current
-        reading = self._reading(current, document_id, access)
+        reading = self.reading(document_id, access)
         document = reading.document
         sections = list(document.root.walk_with_path())
         if anchor is not None:
@@ -426,18 +410,17 @@ class SearchService:
         place = section or 0
         if place >= len(sections):
             raise NotThere(f"{document_id} has no section {place}")
-        numbers = {id(each): at for at, (each, _) in enumerate(sections)}
-        paths = {id(each): path for each, path in sections}
+        places = {id(each): (at, path) for at, (each, path) in enumerate(sections)}
 
         def answer(one: Section, depth: int) -> SectionAnswer:
-            at = numbers[id(one)]
+            at, path = places[id(one)]
             links = reading.links.get(at, ())
             return SectionAnswer(
                 document=document.id,
                 section=at,
-                index=current.id,
+                index=reading.index,
                 title=one.title or document.title,
-                path=[document.title, *(step.title for step in paths[id(one)][1:])],
+                path=[document.title, *(step.title for step in path[1:])],
                 anchor=one.anchors[0] if one.anchors else "",
                 url=reading.url(one),
                 text=one.text,
@@ -451,16 +434,24 @@ class SearchService:
 
     def reading(self, document_id: str, access: Access) -> Reading:
         """Return a whole document to read. Raises NotThere."""
-        return self._reading(self.current, document_id, access)
-
-    def _reading(self, current: Generation, document_id: str, access: Access) -> Reading:
-        number = _visible(current, document_id, access)
-        edges = by_section(current.links.outgoing(number), current.seen(access.where))
-        return Reading(
-            current.document(number),
-            current.retriever.documents[number].values(),
-            {section: [_link_out(current, edge) for edge in links] for section, links in edges.items()},
-        )
+        current = self.current
+        number, seen = _visible(current, document_id, access), current.seen(access.where)
+        documents = current.retriever.documents
+        links: dict[int, list[LinkOut]] = {}
+        for edge in current.links.outgoing(number):
+            if edge.end > edge.start and edge.target_document in seen:
+                target = documents[edge.target_document].id
+                links.setdefault(edge.source_section, []).append(
+                    LinkOut(
+                        start=edge.start,
+                        end=edge.end,
+                        document=target,
+                        section=edge.target_section,
+                        kind=edge.kind,
+                        read=read_address(target, edge.target_section),
+                    )
+                )
+        return Reading(current.id, current.document(number), documents[number].values(), links)
 
     def markdown(self, document_id: str, access: Access) -> str:
         """Return a whole document as Markdown, headed by where it is read. Raises NotThere."""
@@ -487,11 +478,11 @@ class SearchService:
         sentence = _SENTENCE.match(" ".join(description.split()))
         return visible(shorten(sentence[0], _DESCRIPTION, placeholder=" …")) if sentence else ""
 
-    def documents(self, access: Access, path: str = "", *, start: int = 0) -> DocumentList:
-        """Return the documents that may be seen, with `path` those whose ids it matches, from the `start`th on."""
+    def documents(self, access: Access, path: str = "") -> DocumentList:
+        """Return the documents that may be seen, with `path` those whose ids it matches."""
         current = self.current
-        seen = current.seen(access.where, Filter((path,)) if path else Filter())
-        return DocumentList(current.retriever.documents, np.flatnonzero(seen.documents)[start:])
+        seen = current.seen(access.where, Filter((path,)) if path else None)
+        return DocumentList(current.retriever.documents, np.flatnonzero(seen.documents))
 
 
 class DocumentList:
@@ -504,13 +495,12 @@ class DocumentList:
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __iter__(self) -> Iterator[tuple[str, str, str]]:
-        """Return (id, title, address on its site) of each."""
-        return self.after(0)
+    def __getitem__(self, part: slice) -> DocumentList:
+        return DocumentList(self._documents, self._numbers[part])
 
-    def after(self, start: int) -> Iterator[tuple[str, str, str]]:
-        """Yield the same without the first `start`."""
-        for number in self._numbers[start:].tolist():
+    def __iter__(self) -> Iterator[tuple[str, str, str]]:
+        """Yield (id, title, address on its site) of each."""
+        for number in self._numbers.tolist():
             document = self._documents[number]
             yield document.id, document.title, web_address(document.values())
 
@@ -579,10 +569,13 @@ def _found(hit: Hit, why: Callable[[Hit], Why | None]) -> Found:
 
 
 def _copy(place: Place, of: str = "") -> Copy:
-    document = place.document_id
-    return Copy(
-        document=document, anchor=place.anchor, read=read_address(document, 0), version=version_name(document, of)
-    )
+    """of: the page of which it may be another version, which is then what its id has and that page's has not: "2.1"."""
+    document, version = place.document_id, ""
+    if version_of(document)[0] == version_of(of)[0]:
+        elsewhere = {*of.split("/")}
+        named = (each for each in document.split("/")[:-1] if each not in elsewhere and "_docs" not in each)
+        version = "/".join(named)
+    return Copy(document=document, anchor=place.anchor, read=read_address(document, 0), version=version)
 
 
 def _newest(current: Generation, number: int, access: Access) -> Copy | None:
@@ -624,15 +617,6 @@ def _visible(current: Generation, document_id: str, access: Access) -> int:
     return number
 
 
-def by_section(edges: Iterable[Edge], seen: Allowed) -> dict[int, list[Edge]]:
-    """Return the links that may be followed and have a place in a text, by their section."""
-    edges_there: dict[int, list[Edge]] = {}
-    for edge in edges:
-        if edge.end > edge.start and edge.target_document in seen:
-            edges_there.setdefault(edge.source_section, []).append(edge)
-    return edges_there
-
-
 def leading(links: Iterable[LinkOut], root: str = "") -> Callable[[Link], str]:
     """Gives where a link of a section leads, for those that may be followed. root: what precedes all paths."""
     addresses = {(link.start, link.end): root + link.read for link in links}
@@ -645,18 +629,6 @@ def _flat(blocks: Sequence[Block]) -> Iterator[BlockOut]:
         block, depth = stack.pop()
         yield BlockOut(kind=block.kind, detail=block.detail, start=block.start, end=block.end, depth=depth)
         stack += [(child, depth + 1) for child in reversed(block.children)]
-
-
-def _link_out(current: Generation, edge: Edge) -> LinkOut:
-    target = current.retriever.documents[edge.target_document].id
-    return LinkOut(
-        start=edge.start,
-        end=edge.end,
-        document=target,
-        section=edge.target_section,
-        kind=edge.kind,
-        read=read_address(target, edge.target_section),
-    )
 
 
 def _section_title(current: Generation, document: int, section: int) -> str:

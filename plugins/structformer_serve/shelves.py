@@ -4,7 +4,6 @@ headings that read like something a person would ask.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
 
@@ -12,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from structformer.document import word_count
 from structformer.retrieval import Mask, OpenedIndex
-from structformer.text import is_imperative, plain, stands_alone
+from structformer.text import is_imperative, plain, stands_alone, version_order
 
-from structformer_serve.versions import is_version, newest_first
-
+Numbers = npt.NDArray[np.int64]  # of documents
+_NO_VERSION = (-1, (), False)
 _INDEX_PAGES = ("index", "_index", "readme", "home", "overview", "introduction", "intro")
 _PLAIN_WORDS = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
 _NUMBER = re.compile(r"(\d+)")
@@ -31,22 +30,12 @@ _QUESTION = re.compile(
 _FORBIDS = re.compile(r"(?:do not|don.t|never|avoid)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Shelf:
-    """A folder's documents."""
-
-    folder: str
-    """The path of the folder."""
-    numbers: npt.NDArray[np.int64]
-    """The numbers of its documents, the index page first."""
-
-
 def folder_label(folder: str, title: str = "") -> str:
     """Return a folder's heading: the title of its index page, unless that says no more than "Overview" or the folder is
     a version; else its name without a number in front, which stays as it is if it is not plain words, such as man1.
     """
     name = _ORDER.sub("", folder.rpartition("/")[2])
-    if title and not is_version(name) and (title.lower() not in _INDEX_PAGES or title.lower() in name):
+    if title and not version_order(name) and (title.lower() not in _INDEX_PAGES or title.lower() in name):
         return title
     return re.sub("[-_]", " ", name).capitalize() if _PLAIN_WORDS.fullmatch(name) else name
 
@@ -75,31 +64,27 @@ class Shelves:
             folder: np.array([number for *_, number in sorted(rows)], np.int64) for folder, rows in folders.items()
         }
 
-    def view(self, seen: Mask, folder: str = "") -> tuple[npt.NDArray[np.int64], list[Shelf]]:
-        """The documents that are in a folder itself, and the folders in it with all that is below them. A folder that
-        has nothing but one folder is passed over. seen: (documents,) those that may be seen.
+    def view(self, seen: Mask, folder: str = "") -> tuple[Numbers, dict[str, Numbers]]:
+        """The documents that are in a folder itself, and the folders in it with all that is below them, the index page
+        first. A folder that has nothing but one folder is passed over. seen: (documents,) those that may be seen.
         """
+        have_folders = {above for name in self._folders for above in prefixes(name)[:-1]}
         while True:
             own, shelves = self._level(seen, folder)
-            if len(own) or len(shelves) != 1 or shelves[0].folder not in self._above:
+            if len(own) or len(shelves) != 1 or not have_folders.issuperset(shelves):
                 return own, shelves
-            folder = shelves[0].folder
+            [folder] = shelves
 
-    @property
-    def _above(self) -> set[str]:
-        """Folders that have folders."""
-        return {above for folder in self._folders for above in prefixes(folder)[:-1]}
-
-    def beside(self, folder: str, number: int, seen: Mask) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def beside(self, folder: str, number: int, seen: Mask) -> tuple[Numbers, Numbers]:
         """Return the documents before and after this one in its folder, nearest first. seen: as in `view`."""
         documents = self._folders[folder]
         documents = documents[seen[documents]]
         place = int(np.flatnonzero(documents == number)[0])
         return documents[:place][::-1], documents[place + 1 :]
 
-    def _level(self, seen: Mask, folder: str) -> tuple[npt.NDArray[np.int64], list[Shelf]]:
+    def _level(self, seen: Mask, folder: str) -> tuple[Numbers, dict[str, Numbers]]:
         before = f"{folder}/" if folder else ""
-        below: dict[str, list[npt.NDArray[np.int64]]] = {}
+        below: dict[str, list[Numbers]] = {}
         within = (name for name in self._folders if name and name.startswith(before))
         # By name and number, each folder before those in it.
         for name in sorted(
@@ -110,9 +95,14 @@ class Shelves:
                 below.setdefault(before + name[len(before) :].partition("/")[0], []).append(numbers)
         own = self._folders.get(folder, np.empty(0, np.int64))
         names = list(below)
-        if names and all(is_version(name.rpartition("/")[2]) for name in names):
+        if names and all(version_order(name.rpartition("/")[2]) for name in names):
             names = [before + name for name in newest_first(name[len(before) :] for name in names)]
-        return own[seen[own]], [Shelf(name, np.concatenate(below[name])) for name in names]
+        return own[seen[own]], {name: np.concatenate(below[name]) for name in names}
+
+
+def newest_first(names: Iterable[str]) -> list[str]:
+    """Versions as `version_order` has them, the greatest first; what is not a version comes last."""
+    return sorted(sorted(names), key=lambda name: version_order(name) or _NO_VERSION, reverse=True)
 
 
 def prefixes(folder: str) -> list[str]:

@@ -21,7 +21,7 @@ def command(title: str, workspace: Path, out: Output) -> None:
     import anyio
 
     from structformer_serve.mcp_server import mcp_server, over_stdio
-    from structformer_serve.service import SearchService, Serving
+    from structformer_serve.service import SearchService
 
     export_encoder(out, workspace)
-    anyio.run(over_stdio, mcp_server(SearchService(workspace, Serving(title))))
+    anyio.run(over_stdio, mcp_server(SearchService(workspace, title)))

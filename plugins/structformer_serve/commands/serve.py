@@ -166,10 +166,9 @@ def command(
 
     A newer index is taken over while requests go on. On SIGTERM what was asked is still answered."""
     check_packages()
-    from structformer_serve.service import SearchService, Serving, checked_pipelines
+    from structformer_serve.service import SearchService, checked_pipelines
 
-    title = values.pop("title")
-    serving = Serving(title, checked_pipelines(pipelines), values["feedback"], values["language"])
+    title, named = values.pop("title"), checked_pipelines(pipelines)
     log_requests(values["logs"] or values["log_queries"])
     options, on = listen(ctx, out, server_options(values))
     if export:
@@ -177,7 +176,7 @@ def command(
     from structformer_serve.app import Application
     from structformer_serve.http.server import run
 
-    service = SearchService(workspace, serving)
+    service = SearchService(workspace, title, pipelines=named, feedback=options.feedback, language=options.language)
 
     def ready(address: str) -> None:
         out.json({"address": address, "index": service.current.id})

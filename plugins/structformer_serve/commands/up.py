@@ -117,10 +117,10 @@ def command(
         from structformer.retrieval import choose_encoders
 
         from structformer_serve.background_steps import Improver
-        from structformer_serve.service import SearchService, Serving
+        from structformer_serve.service import SearchService
 
         choose_encoders(place, base_model, query_model)
-        service = SearchService(place, Serving(title, {}, options.feedback, options.language))
+        service = SearchService(place, title, feedback=options.feedback, language=options.language)
     except KeyboardInterrupt:
         view.say(f"\nStopped: {_KEPT}.")
         ctx.exit(130)

@@ -27,7 +27,7 @@ from structformer_serve.asking import Asking, Citations, messages, search_reques
 from structformer_serve.http.access import EVERYTHING, Access, Tokens
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.schemas import AskRequest
-from structformer_serve.service import SearchService, Serving
+from structformer_serve.service import SearchService
 from structformer_web import ModelUnavailable, language_model
 
 QUESTION = "how do I tie a bowline loop"
@@ -102,9 +102,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def client(folder: Path, model: StandIn, **options: object) -> TestClient:
     given = ServerOptions(ask=model.url, ask_model="small", **options)  # type: ignore[arg-type]
-    return TestClient(
-        Application(SearchService(folder, Serving("Boats")), given).asgi, base_url="http://localhost:8765"
-    )
+    return TestClient(Application(SearchService(folder, "Boats"), given).asgi, base_url="http://localhost:8765")
 
 
 def events(text: str) -> list[tuple[str, dict]]:

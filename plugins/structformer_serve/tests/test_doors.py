@@ -29,7 +29,7 @@ from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
 from structformer_serve.mcp_server import Answers, mcp_server
 from structformer_serve.schemas import AskRequest, FeedbackRequest
-from structformer_serve.service import SearchService, Serving
+from structformer_serve.service import SearchService
 
 LINK = "ok](http://evil.example/x) [y"
 TOKEN = "public-public-public"
@@ -52,7 +52,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def application(workspace: Path, **options: object) -> Application:
-    return Application(SearchService(workspace, Serving("Fruit")), ServerOptions(**options), watch=False)  # type: ignore[arg-type]
+    return Application(SearchService(workspace, "Fruit"), ServerOptions(**options), watch=False)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sent", ["/docs/search/healthz", "/docs/search/docs/search/healthz"])
@@ -87,7 +87,7 @@ def test_a_name_in_llms_txt_begins_no_link_of_its_own(workspace):
 
 
 def test_an_assistant_reads_by_the_addresses_that_it_is_given(workspace):
-    answers = Answers(SearchService(workspace, Serving("Fruit")))
+    answers = Answers(SearchService(workspace, "Fruit"))
     listed = answers.outline("", "", 4000)
     assert r"- ok\](http://evil.example/x) \[y [public/a]" in listed
     assert "- B [public/b%5D(http://evil.example/) %5Bc]" in listed
@@ -99,7 +99,7 @@ def test_an_assistant_reads_by_the_addresses_that_it_is_given(workspace):
 
 
 def test_a_hidden_document_is_answered_as_one_that_is_not_there(workspace):
-    answers = Answers(SearchService(workspace, Serving("Fruit")))
+    answers = Answers(SearchService(workspace, "Fruit"))
     mark = ACCESS.set(Access("public", Filter(("public/*",))))
     try:
         for address in ("secret/dump#Merger", "secret/dump#Nothing", "secret/dump#s²", "secret/dump"):

@@ -20,7 +20,7 @@ from conftest import write_pages
 from structformer_serve import ServerOptions, export_site
 from structformer_serve.app import Application
 from structformer_serve.language import checked_language, language, languages
-from structformer_serve.service import SearchService, Serving
+from structformer_serve.service import SearchService
 
 FOLDER = files("structformer_serve") / "languages"
 TABLES = {each.name.removesuffix(".toml"): tomllib.loads(each.read_text("utf-8")) for each in FOLDER.iterdir()}
@@ -50,7 +50,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def client(workspace: Path, **options: Any) -> TestClient:
     given = ServerOptions(feedback=True, **options)
-    service = SearchService(workspace, Serving("Boote", feedback=True, language=given.language))
+    service = SearchService(workspace, "Boote", feedback=True, language=given.language)
     return TestClient(Application(service, given, watch=False).asgi, base_url="http://localhost:8765")
 
 

@@ -15,7 +15,7 @@ from conftest import write_pages
 from structformer_serve.app import Application
 from structformer_serve.http.access import read_tokens
 from structformer_serve.http.options import ServerOptions
-from structformer_serve.service import SearchService, Serving
+from structformer_serve.service import SearchService
 
 SHOWN = {
     f"public/p{number}.md": f"---\ntags: [t{number % 2}]\nlanguage: en\n---\n# Page {number}\n\nApples and walruses "
@@ -58,9 +58,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> tuple[TestClient, TestC
         build_index(folder / "w", encoders=[])
         tokens = folder / "tokens.toml"
         tokens.write_text('[[tokens]]\ntoken = "a-token-for-public-pages"\npaths = ["public/*"]\n')
-        app = Application(
-            SearchService(folder / "w", Serving(title="T")), ServerOptions(tokens=read_tokens(tokens)), watch=False
-        )
+        app = Application(SearchService(folder / "w", "T"), ServerOptions(tokens=read_tokens(tokens)), watch=False)
         return TestClient(
             app.asgi, base_url="http://127.0.0.1", headers={"authorization": "Bearer a-token-for-public-pages"}
         )

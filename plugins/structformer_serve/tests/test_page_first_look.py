@@ -13,6 +13,7 @@ from structformer.ingestion import ingest
 from structformer.retrieval import Filter
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.search_suggestions import distance
+from structformer.text import version_order
 from structformer.workspace import Workspace
 
 from conftest import write_pages
@@ -20,10 +21,9 @@ from structformer_serve.app import Application
 from structformer_serve.assets import icon
 from structformer_serve.http.access import EVERYTHING, Access, read_tokens
 from structformer_serve.http.options import ServerOptions
-from structformer_serve.service import SearchService, Serving
-from structformer_serve.shelves import folder_label
+from structformer_serve.service import SearchService
+from structformer_serve.shelves import folder_label, newest_first
 from structformer_serve.static_site import export_site
-from structformer_serve.versions import is_version, newest_first
 
 BROWSER = {"accept": "text/html,application/xhtml+xml"}
 TOKENS = """
@@ -48,7 +48,7 @@ def served(folder: Path, pages: dict[str, str], options: ServerOptions | None = 
     write_pages(folder / "pages", pages)
     ingest(folder / "pages", folder / "w", workers=1)
     build_index(folder / "w", encoders=[])
-    service = SearchService(folder / "w", Serving(title="Boats"))
+    service = SearchService(folder / "w", "Boats")
     return TestClient(
         Application(service, options or ServerOptions(), watch=False).asgi,
         base_url="http://localhost:8765",
@@ -188,8 +188,8 @@ def test_versions_are_filters_with_the_newest_first(boats):
     ]
     written = ["2.0", "2.0 beta", "1.1.post1", "1.1 LTS", "1.0-rc.2"]
     assert [name for name in newest_first(written) if name in written[:2]] == written[:2]
-    assert all(map(is_version, written))
-    assert [is_version(name) for name in ("v2", "stable", "1.2-beta", "guide")] == [True, True, True, False]
+    assert all(map(version_order, written))
+    assert [bool(version_order(name)) for name in ("v2", "stable", "1.2-beta", "guide")] == [True, True, True, False]
 
 
 def test_a_search_by_words_says_which_words_no_page_has(boats):

@@ -53,7 +53,7 @@ from structformer_serve.feedback import judgements_from_clicks, searches
 from structformer_serve.http.access import Access, RateLimit, Tokens, read_tokens
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.schemas import SearchRequest
-from structformer_serve.service import NotThere, SearchService, Serving
+from structformer_serve.service import NotThere, SearchService
 from structformer_serve.step_commands import missing_exports
 from structformer_serve.step_progress import StepProgress
 
@@ -86,7 +86,7 @@ def running(command: list[str], **options: object) -> Iterator[subprocess.Popen[
 
 def client(folder: Path, options: ServerOptions | None = None, **serving: object) -> TestClient:
     options = options or ServerOptions()
-    service = SearchService(folder, Serving(feedback=options.feedback, **serving))  # type: ignore[arg-type]
+    service = SearchService(folder, feedback=options.feedback, **serving)  # type: ignore[arg-type]
     return TestClient(
         Application(service, options).asgi, base_url="http://localhost:8765", raise_server_exceptions=False
     )

@@ -51,7 +51,7 @@ def order(folder: Path, pages: dict[str, str], read: str) -> list[str]:
     ingest(folder / read, folder / "w", workers=1)
     build_index(folder / "w", encoders=[])
     own, shelves = SearchService(folder / "w").shelves(EVERYTHING)
-    return [name for its in (own, *(documents for _, documents in shelves)) for name, _, _ in its]
+    return [name for its in (own, *shelves.values()) for name, _, _ in its]
 
 
 PAGES = {
