@@ -22,13 +22,13 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from structformer.errors import StructformerError, UsageError
 from structformer.storage import bytes_digest
 
 from structformer_serve import docsearch
 from structformer_serve.as_markdown import unlinked
-from structformer_serve.asking import AnswerStreams, Asking, search_request
+from structformer_serve.asking import Asking, search_request
 from structformer_serve.assets import ROBOTS, STATIC, static
 from structformer_serve.comparison import Listed
 from structformer_serve.feedback import FeedbackLog
@@ -36,8 +36,7 @@ from structformer_serve.generation import WORDS
 from structformer_serve.http import bodies as strict_json
 from structformer_serve.http.access import EVERYTHING, Access
 from structformer_serve.http.bodies import StrictJson
-from structformer_serve.http.error_pages import for_browsers
-from structformer_serve.http.guard import COUNTS, Guard, Metrics, log, problem
+from structformer_serve.http.guard import COUNTS, Guard, Metrics, for_browsers, log, problem
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.language import language
 from structformer_serve.mcp_server import mcp_server
@@ -80,9 +79,15 @@ class Application:
         self._asking = (
             Asking(service, language_model(self.options.ask, self.options.ask_model)) if self.options.ask else None
         )
-        self._answers = AnswerStreams()
         self._pages = PageMaker(service, self.options.root, self._asking.host if self._asking else "")
-        self._log = self._feedback_log() if self.options.feedback else None
+        self._log: FeedbackLog | None = None
+        if self.options.feedback:
+            self._log = FeedbackLog(
+                service.workspace,
+                most_bytes=1_000_000 * self.options.feedback_mb,
+                months=self.options.feedback_months,
+                dropped=lambda reason: self.metrics.feedback_dropped.labels(reason).inc(),
+            )
         self._probe: asyncio.Task[str] | None = None  # the search that tells whether searches are answered,
         self._probed = 0.0  # and when it began
         self._watch = watch
@@ -97,50 +102,39 @@ class Application:
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
         self._starlette = Starlette(
-            routes=self._routes(),
+            routes=[
+                Route("/", self._search_page),
+                Route("/read/{id:path}", self._read_page),
+                Route("/preview/{id:path}", self._preview),
+                Route("/robots.txt", _robots),
+                Route("/favicon.ico", _icon),
+                Route("/icon", self._site_icon),
+                Route("/feedback", self._feedback_form, methods=["POST"]),
+                Route("/static/{name}", self._static),
+                Route("/widget.js", partial(_file, name="widget.js", kept=_SHORTLY)),
+                Route("/api/search", self._search),
+                Route("/api/section/{id:path}", self._section),
+                Route("/api/document/{id:path}", self._document),
+                Route("/api/status", self._status),
+                Route("/api/ask", self._ask, methods=["POST"]),
+                Route("/api/feedback", self._feedback, methods=["POST"]),
+                Route("/1/indexes/{index}/queries", self._docsearch, methods=["POST"]),
+                Route("/1/indexes/{index}/query", self._docsearch_one, methods=["POST"]),
+                # Only POST: GET would open a stream that never ends, and without sessions it would say nothing.
+                Route("/mcp", StrictJson(self._mcp.session_manager.handle_request), methods=["POST"]),
+                Route("/openapi.json", self._openapi),
+                Route("/llms.txt", partial(self._for_models, self._listed)),
+                Route("/llms-full.txt", partial(self._for_models, self._whole)),
+                Route("/docs", self._docs),
+                Route("/healthz", _healthy),
+                Route("/readyz", self._ready),
+                Route("/metrics", self._metrics),
+            ],
             middleware=[Middleware(_Packed, minimum_size=2000, compresslevel=4)],
             lifespan=self._lifespan,
             exception_handlers=dict.fromkeys(_FAILURES, self._failed),
         )
         self.asgi = Guard(self._starlette, self.options, self.metrics)
-
-    def _feedback_log(self) -> FeedbackLog:
-        return FeedbackLog(
-            self.service.workspace,
-            most_bytes=1_000_000 * self.options.feedback_mb,
-            months=self.options.feedback_months,
-            dropped=lambda reason: self.metrics.feedback_dropped.labels(reason).inc(),
-        )
-
-    def _routes(self) -> list[BaseRoute]:
-        return [
-            Route("/", self._search_page),
-            Route("/read/{id:path}", self._read_page),
-            Route("/preview/{id:path}", self._preview),
-            Route("/robots.txt", _robots),
-            Route("/favicon.ico", _icon),
-            Route("/icon", self._site_icon),
-            Route("/feedback", self._feedback_form, methods=["POST"]),
-            Route("/static/{name}", self._static),
-            Route("/widget.js", _widget),
-            Route("/api/search", self._search),
-            Route("/api/section/{id:path}", self._section),
-            Route("/api/document/{id:path}", self._document),
-            Route("/api/status", self._status),
-            Route("/api/ask", self._ask, methods=["POST"]),
-            Route("/api/feedback", self._feedback, methods=["POST"]),
-            Route("/1/indexes/{index}/queries", self._docsearch, methods=["POST"]),
-            Route("/1/indexes/{index}/query", self._docsearch_one, methods=["POST"]),
-            # Only POST: GET would open a stream that never ends, and without sessions there is nothing to say in it.
-            Route("/mcp", StrictJson(self._mcp.session_manager.handle_request), methods=["POST"]),
-            Route("/openapi.json", self._openapi),
-            Route("/llms.txt", partial(self._for_models, self._listed)),
-            Route("/llms-full.txt", partial(self._for_models, self._whole)),
-            Route("/docs", self._docs),
-            Route("/healthz", _healthy),
-            Route("/readyz", self._ready),
-            Route("/metrics", self._metrics),
-        ]
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -218,7 +212,7 @@ class Application:
         if self._asking is None:
             raise NotThere("this server asks no language model: see --ask")
         answer = await self._found(search, access, "ask")
-        return self._answers.response(self._asking.answer(asked, answer, access))
+        return self._asking.response(asked, answer, access)
 
     async def _feedback(self, request: Request) -> Response:
         asked = FeedbackRequest.model_validate(await _body(request))
@@ -246,13 +240,9 @@ class Application:
         return _json(result)
 
     async def _docsearched(self, request: Request, body: Any) -> list[dict[str, Any]]:
-        searches, access = docsearch.requests_of(body), request.state.access
         base = str(request.base_url).rstrip("/") + self.options.root
-        return await self._in_thread(lambda: [self._as_docsearch(each, access, base) for each in searches])
-
-    def _as_docsearch(self, search: docsearch.Search, access: Access, base: str) -> dict[str, Any]:
-        found = self.service.search(search.request, access) if search.request else None
-        return docsearch.answer(search, found, base)
+        search = partial(self.service.search, access=request.state.access)
+        return await self._in_thread(docsearch.answers, body, base, search)
 
     async def _openapi(self, request: Request) -> Response:
         return _unless_known(request, _json(await self._in_thread(self._described)))
@@ -336,7 +326,7 @@ class Application:
         name = request.path_params["name"]
         if name not in STATIC:
             raise NotThere(f"no file {name!r}")
-        return _file(request, name, _FOR_EVER if "v" in request.query_params else _SHORTLY)
+        return await _file(request, name, _FOR_EVER if "v" in request.query_params else _SHORTLY)
 
     async def _site_icon(self, request: Request) -> Response:
         icon = self.service.icon
@@ -422,18 +412,14 @@ async def _robots(request: Request) -> Response:
     return PlainTextResponse(ROBOTS, headers={"cache-control": _SHORTLY})
 
 
-async def _widget(request: Request) -> Response:
-    return _file(request, "widget.js", _SHORTLY)
-
-
-def _file(request: Request, name: str, kept: str) -> Response:
-    headers = {"cache-control": kept, "access-control-allow-origin": "*"}
-    return _unless_known(request, Response(static(name), 200, headers, f"{STATIC[name]}; charset=utf-8"))
-
-
 async def _icon(request: Request) -> Response:
     """For browsers that ask for it where a page names none."""
     return Response(static("icon.svg"), media_type=STATIC["icon.svg"], headers={"cache-control": _SHORTLY})
+
+
+async def _file(request: Request, name: str, kept: str) -> Response:
+    headers = {"cache-control": kept, "access-control-allow-origin": "*"}
+    return _unless_known(request, Response(static(name), 200, headers, f"{STATIC[name]}; charset=utf-8"))
 
 
 def _unless_known(request: Request, answer: Response) -> Response:

@@ -7,7 +7,7 @@ import json
 import logging
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -54,10 +54,7 @@ class Cited:
     url: str
     """Its address on its own site."""
     text: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the event as it is sent to the reader."""
-        return {name: getattr(self, name) for name in ("number", "document", "title", "read", "url")}
+    """What the model reads of it, which is not sent to the reader."""
 
 
 class Asking:
@@ -66,11 +63,29 @@ class Asking:
     def __init__(self, service: SearchService, model: LanguageModel) -> None:
         self._service = service
         self._model = model
+        self.host = urlsplit(model.address).netloc  # where questions go, for whoever asks one
+        self._running = 0  # answers that are being sent
+        self._limiter: anyio.CapacityLimiter | None = None  # it belongs to an event loop
 
-    @property
-    def host(self) -> str:
-        """Where questions go, for whoever asks one."""
-        return urlsplit(self._model.address).netloc
+    def response(self, request: AskRequest, answer: SearchAnswer, access: Access) -> Response:
+        """Return an answer that is sent while it is made. Whoever leaves makes room for the next."""
+        if self._running >= _AT_ONCE:
+            return problem(503, "busy", "too many questions at once", retry_after="5")
+        events = self._sent(self.answer(request, answer, access))
+        return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
+
+    async def _sent(self, events: Iterator[Event]) -> AsyncIterator[bytes]:
+        self._limiter = self._limiter or anyio.CapacityLimiter(_AT_ONCE)
+        self._running += 1
+        try:
+            while event := await run_sync(next, events, None, limiter=self._limiter, abandon_on_cancel=True):
+                name, value = event
+                if name == "error":
+                    log.warning(value["message"])
+                # In ASCII, since texts may hold half of a surrogate pair.
+                yield f"event: {name}\ndata: {json.dumps(value, ensure_ascii=True)}\n\n".encode()
+        finally:
+            self._running -= 1
 
     def answer(self, request: AskRequest, answer: SearchAnswer, access: Access) -> Iterator[Event]:
         """The events of an answer: `refused` alone, or `sections`, then `text` as it comes and `done`; `error` in the
@@ -80,7 +95,8 @@ class Asking:
         if not sections:
             yield "refused", {"message": REFUSAL}
             return
-        yield "sections", {"sections": [each.as_dict() for each in sections]}
+        shown = [{name: value for name, value in asdict(each).items() if name != "text"} for each in sections]
+        yield "sections", {"sections": shown}
         citations = Citations({each.number for each in sections})
         try:
             asked = messages(self._service.title, request.q, sections, before=request.before)
@@ -179,30 +195,3 @@ class Citations:
         known = self._numbers.intersection(numbers)
         self.cited |= known
         return "".join(f"[{each}]" for each in numbers) if known else match[0]
-
-
-class AnswerStreams:
-    """Sends answers while they are made. Whoever leaves makes room for the next."""
-
-    def __init__(self) -> None:
-        self._running = 0
-        self._limiter: anyio.CapacityLimiter | None = None  # it belongs to an event loop
-
-    def response(self, events: Iterator[Event]) -> Response:
-        """Return the events as an answer to a request."""
-        if self._running >= _AT_ONCE:
-            return problem(503, "busy", "too many questions at once", retry_after="5")
-        return StreamingResponse(self._sent(events), media_type="text/event-stream", headers=_HEADERS)
-
-    async def _sent(self, events: Iterator[Event]) -> AsyncIterator[bytes]:
-        self._limiter = self._limiter or anyio.CapacityLimiter(_AT_ONCE)
-        self._running += 1
-        try:
-            while event := await run_sync(next, events, None, limiter=self._limiter, abandon_on_cancel=True):
-                name, value = event
-                if name == "error":
-                    log.warning(value["message"])
-                # In ASCII, since texts may hold half of a surrogate pair.
-                yield f"event: {name}\ndata: {json.dumps(value, ensure_ascii=True)}\n\n".encode()
-        finally:
-            self._running -= 1

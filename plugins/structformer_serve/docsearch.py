@@ -4,8 +4,7 @@ The form is not a published contract; this is what versions 3 to 5 of the box us
 
 import html
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -25,28 +24,17 @@ _OPENING = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """One search of a DocSearch client."""
-
-    index: str
-    query: str
-    hits: int
-    request: SearchRequest | None
-    """The search to run; None if the query has no words, which finds nothing."""
-    tags: tuple[str, str]
-    """Tags put before and after matching words."""
-
-
-def requests_of(body: Any) -> list[Search]:
-    """Return the searches of a request's body. Raises UsageError."""
+def answers(body: Any, base: str, search: Callable[[SearchRequest], SearchAnswer]) -> list[dict[str, Any]]:
+    """Answer the searches of a request's body. base: where this server is, for documents without an address of their
+    own. search: runs one. Raises UsageError.
+    """
     listed = body.get("requests") if isinstance(body, Mapping) else None
     if not isinstance(listed, list) or not 0 < len(listed) <= _MOST:
         raise UsageError(f"the body has `requests`, one to {_MOST} searches")
-    return [_search(each) for each in listed]
+    return [_answer(each, base, search) for each in listed]
 
 
-def _search(value: Any) -> Search:
+def _answer(value: Any, base: str, search: Callable[[SearchRequest], SearchAnswer]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise UsageError("a search is an object with `query`")
     given = value.get("params", {})
@@ -54,47 +42,41 @@ def _search(value: Any) -> Search:
     named = {**{key: each for key, each in value.items() if key != "params"}, **named}
     query = str(named.get("query") or "")[:MAX_QUERY]
     try:
-        hits = max(1, min(100, int(named.get("hitsPerPage", _DEFAULT_HITS))))
+        most = max(1, min(100, int(named.get("hitsPerPage", _DEFAULT_HITS))))
     except (TypeError, ValueError, OverflowError):  # the last for infinity
         raise UsageError("hitsPerPage is a whole number") from None
-    try:
-        # Each section is a hit there, and each keystroke a search: of the first words as beginnings, then of all of it.
-        request = SearchRequest(q=query, k=hits, group=False, typing=len(query.split()) < _WHOLE_WORDS, partial=True)
-    except ValidationError:
-        request = None
     tags = str(named.get("highlightPreTag", _TAGS[0])), str(named.get("highlightPostTag", _TAGS[1]))
     opening = _OPENING.fullmatch(tags[0])
     if opening is None or tags[1] != f"</{opening['element']}>":
         tags = _TAGS  # the box puts them into its page: they are those of an element that only marks words
-    index = str(named.get("indexName", "") or "")
-    return Search(index[:100], query, hits, request, tags)
-
-
-def answer(search: Search, answered: SearchAnswer | None, base: str) -> dict[str, Any]:
-    """An answer in DocSearch's form, None to a search without words. base: where this server is, for documents without
-    an address of their own.
-    """
-    hits = [_hit(each, search, base) for each in answered.hits] if answered else []
+    try:
+        # Each section is a hit there, and each keystroke a search: of the first words as beginnings, then of all of it.
+        request = SearchRequest(q=query, k=most, group=False, typing=len(query.split()) < _WHOLE_WORDS, partial=True)
+    except ValidationError:  # a query without words finds nothing
+        answered = None
+    else:
+        answered = search(request)
+    hits = [_hit(each, tags, base) for each in answered.hits] if answered else []
     return {
         "hits": hits,
         "nbHits": len(hits),
         "page": 0,
         "nbPages": 1,
-        "hitsPerPage": search.hits,
+        "hitsPerPage": most,
         "exhaustiveNbHits": True,
-        "query": search.query,
+        "query": query,
         "params": "",
-        "index": search.index,
+        "index": str(named.get("indexName", "") or "")[:100],
         "processingTimeMS": round(answered.milliseconds) if answered else 0,
     }
 
 
-def _hit(hit: FoundDocument, search: Search, base: str) -> dict[str, Any]:
+def _hit(hit: FoundDocument, tags: tuple[str, str], base: str) -> dict[str, Any]:
     titles = [hit.document_title, *hit.path[1:]][:_LEVELS]
     levels = {f"lvl{level}": titles[level] if level < len(titles) else None for level in range(_LEVELS)}
     kind = f"lvl{len(titles) - 1}" if not hit.snippet else "content"
     url = hit.url or base + hit.read
-    begin, end = search.tags
+    begin, end = tags
     # As HTML: boxes put it into their page as it is.
     marked = set_off(hit.snippet, hit.highlights, html.escape, lambda part: f"{begin}{html.escape(part)}{end}")
     shown = {

@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import anyio
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -14,28 +13,17 @@ class TooLarge(Exception):
     """A body that goes on beyond the limit."""
 
 
-class Gone(Exception):
-    """The client left before its body was whole."""
-
-
-def has_body(headers: Headers) -> bool:
-    """Whether a request says that something follows its headers."""
-    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-
-
-async def read_body(receive: Receive, most: int, seconds: float) -> bytes:
-    """The whole body. Raises TooLarge beyond `most` bytes, TimeoutError after `seconds`, Gone if the client leaves."""
+async def read_body(request: Request, most: int, seconds: float) -> bytes:
+    """The whole body. Raises TooLarge beyond `most` bytes, TimeoutError after `seconds`, ClientDisconnect if the client
+    leaves.
+    """
     body = bytearray()
     with anyio.fail_after(seconds):
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Gone
-            body += message.get("body", b"")
+        async for part in request.stream():
+            body += part
             if len(body) > most:
                 raise TooLarge
-            if not message.get("more_body", False):
-                return bytes(body)
+    return bytes(body)
 
 
 def again(body: bytes, receive: Receive) -> Receive:

@@ -8,20 +8,23 @@ import re
 import time
 from contextlib import ExitStack
 from contextvars import ContextVar
+from http import HTTPStatus
 from typing import Any
 
 import anyio
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structformer.engines import is_loopback
 
+from structformer_serve.assets import page
 from structformer_serve.http.access import EVERYTHING, Access, RateLimit
-from structformer_serve.http.bodies import Gone, TooLarge, again, has_body, read_body
-from structformer_serve.http.error_pages import for_browsers
+from structformer_serve.http.bodies import TooLarge, again, read_body
 from structformer_serve.http.hostnames import client_of
 from structformer_serve.http.options import ServerOptions
+from structformer_serve.language import language
 
 
 class Slots:
@@ -74,6 +77,7 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+_FOR_PROGRAMS = ("/api/", "/1/", "/mcp", "/static/", "/openapi.json", "/metrics", "/healthz", "/readyz", "/widget.js")
 _FOR_ANY_SITE = ("/static/", "/widget.js")
 
 
@@ -111,6 +115,30 @@ def problem(status: int, error: str, message: str, **headers: str) -> Response:
     """Return an error as JSON."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return JSONResponse({"error": error, "message": message}, status, named)
+
+
+def for_browsers(answer: Response, scope: Scope, root: str, code: str = "") -> Response:
+    """Return an error as who asked reads it: the same status, headers and message, in a page for a browser.
+
+    root: what precedes all paths. code: the page's language; "" for the browser's.
+    """
+    path, headers = str(scope["path"]).removeprefix(root), Headers(scope=scope)
+    if path.startswith(_FOR_PROGRAMS) or "text/html" not in headers.get("accept", ""):
+        return answer
+    try:
+        message = str(json.loads(bytes(answer.body))["message"])
+    except (ValueError, KeyError):
+        return answer
+    accepted = (each.partition(";")[0].strip() for each in headers.get("accept-language", "").split(","))
+    t, status = language(code, *accepted), answer.status_code
+    heading = t(name) if (name := f"e{status}") in t.strings else HTTPStatus(status).phrase
+    # What went wrong is said in English alone.
+    message = message[:1].upper() + message[1:] if t.code == "en" else ""
+    kept = {name: value for name, value in answer.headers.items() if name not in ("content-type", "content-length")}
+    if status == HTTPStatus.NOT_FOUND:
+        message = t("gone_page")
+    shown = page("error.html", t=t, heading=heading, message=message, root=root)
+    return Response(shown, status, {**kept, "cache-control": "no-store"}, "text/html; charset=utf-8")
 
 
 class Guard:
@@ -155,8 +183,9 @@ class Guard:
 
         try:
             refused = self._refusal(scope, headers)
-            if refused is None and has_body(headers):
-                refused, receive = await self._with_body(receive)
+            has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+            if refused is None and has_body:
+                refused, receive = await self._with_body(Request(scope, receive))
             if refused is None and not path.startswith(_OPEN):
                 if self._active.full:
                     refused = _busy()
@@ -168,19 +197,19 @@ class Guard:
                 refused = for_browsers(refused, scope, self._options.root)
             with slot:
                 await (refused or self._app)(scope, receive, answer)
-        except Gone:
+        except ClientDisconnect:
             status = _CLIENT_LEFT
         finally:
             self._note(scope, status, time.perf_counter() - begun)
 
-    async def _with_body(self, receive: Receive) -> tuple[Response | None, Receive]:
+    async def _with_body(self, request: Request) -> tuple[Response | None, Receive]:
         """The answer to a request whose body cannot be read, None for one that may go on, which has it in memory."""
+        options, receive = self._options, request.receive
         if self._bodies.full:
             return _busy(), receive
-        options = self._options
         try:
             with self._bodies.take():
-                return None, again(await read_body(receive, options.body_bytes, options.body_seconds), receive)
+                return None, again(await read_body(request, options.body_bytes, options.body_seconds), receive)
         except TooLarge:
             return self._too_large(), receive
         except TimeoutError:

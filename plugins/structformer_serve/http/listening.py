@@ -82,22 +82,12 @@ def listen(host: str, port: int) -> list[socket.socket]:
 
 
 def _listen(family: int, address: tuple[str | int, ...]) -> socket.socket:
+    # `::` is every address of this machine, those of IPv4 too.
+    both = address[0] == _ANY_IPV6 and socket.has_dualstack_ipv6()
+    made = socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=both)
     # With the protocol named: asyncio turns Nagle's algorithm off only then, and with it answers wait 40 ms.
-    one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        if os.name == "posix":  # elsewhere it would share the port with whoever has it
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            # `::` is every address of this machine, those of IPv4 too.
-            both = address[0] == _ANY_IPV6 and socket.has_dualstack_ipv6()
-            one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if both else 1)
-        one.bind(address)
-        # Two programs may bind a port, of which one can listen: only this makes it ours.
-        one.listen(_BACKLOG)
-        one.setblocking(False)
-    except BaseException:
-        one.close()
-        raise
+    one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=made.detach())
+    one.setblocking(False)
     return one
 
 
