@@ -1,8 +1,7 @@
 """The filters beside the results: each with what it finds and the address that sets or removes it."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from glob import escape
 from typing import Any
 from urllib.parse import urlencode
@@ -12,29 +11,22 @@ from structformer.text import version_order
 from structformer_serve.schemas import FacetCounts, SearchAnswer, SearchRequest
 from structformer_serve.shelves import newest_first
 
+Address = Callable[[Sequence[str], Sequence[str]], str]  # by the values of path and where
 _LABELS = {"lang": "language", "versions": "version", "release": "version"}  # names of strings
 _ESCAPED = re.compile(r"\[([*?[])\]")  # a sign of a pattern, taken literally
 _VERSIONS = frozenset({"version", "versions", "release"})
 _FIRST = {"version": 0, "versions": 0, "release": 0, "language": 1, "lang": 1}  # the others as the answer has them
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """The addresses of one query's pages."""
-
-    root: str
-    """The path that a proxy puts in front of all others; "" for none."""
-    query: str
-    kept: Mapping[str, str]
-    """Parameters that all of the addresses have."""
-
-    def __call__(self, path: Sequence[str], where: Sequence[str], *, q: str = "", **others: int) -> str:
-        """q: another query."""
-        pairs = [("q", q or self.query), *(("path", each) for each in path), *(("where", each) for each in where)]
-        return f"{self.root}/?{urlencode([*pairs, *self.kept.items(), *others.items()])}"
+def search_address(
+    root: str, query: str, way: Iterable[tuple[str, str]], path: Sequence[str], where: Sequence[str], **others: int
+) -> str:
+    """Return the address of a query's page. root: what precedes all paths; way: how is searched, as parameters."""
+    pairs = [("q", query), *(("path", each) for each in path), *(("where", each) for each in where), *way]
+    return f"{root}/?{urlencode([*pairs, *others.items()])}"
 
 
-def facet_links(answer: SearchAnswer, request: SearchRequest, address: Addresses) -> list[dict[str, Any]]:
+def facet_links(answer: SearchAnswer, request: SearchRequest, address: Address) -> list[dict[str, Any]]:
     """Return the facets with a link for each value. Versions come first, the newest on top, then languages."""
     links: list[dict[str, Any]] = []
     told: list[list[tuple[str, int]]] = []
@@ -69,7 +61,7 @@ def _in_order(facet: FacetCounts) -> list[tuple[str, int]]:
     return [(name, counts[name]) for name in names]
 
 
-def chips(request: SearchRequest, address: Addresses) -> list[dict[str, str]]:
+def chips(request: SearchRequest, address: Address) -> list[dict[str, str]]:
     """Return the filters that are set, each with the address without it."""
     shown = []
     for setting in request.path:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Annotated, TypeVar
+from functools import wraps
+from itertools import takewhile
+from typing import Annotated, ParamSpec, TypeVar
 from urllib.parse import quote, unquote
 
 import anyio
@@ -46,6 +48,7 @@ Tokens = Annotated[int, Field(ge=_FEWEST_TOKENS, le=MAX_TOKENS, description="The
 Address = Annotated[
     str, Field(min_length=1, max_length=1000, description="An address as search gives it: guide/install.md#s3")
 ]
+P = ParamSpec("P")
 T = TypeVar("T")
 Keep = Callable[[SearchRequest, SearchAnswer], SearchAnswer]
 
@@ -74,7 +77,7 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 
 def mcp_server(service: SearchService, keep: Keep = lambda _, answer: answer) -> MCPServer[None]:
-    """Return the MCP server of a search; what a request may see is in the guard's ACCESS. keep: notes each search."""
+    """Return the MCP server of a search. keep: notes each search."""
     answers = Answers(service, keep)
     server: MCPServer[None] = MCPServer(
         service.title,
@@ -87,47 +90,23 @@ def mcp_server(service: SearchService, keep: Keep = lambda _, answer: answer) ->
         ),
     )
 
-    @server.tool(annotations=_READS)
-    def search(
-        query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="A question, or words.")],
-        k: Annotated[int, Field(ge=1, le=MAX_K, description="Documents at most.")] = 10,
-        path: Annotated[
-            str, Field(max_length=300, description="Only documents whose ids match, for example guide/*")
-        ] = "",
-        language: Annotated[str, Field(max_length=20, description="Only documents in this language: de")] = "",
-        where: Annotated[
-            list[str] | None, Field(max_length=10, description="Only documents whose metadata hold this: version=2.0")
-        ] = None,
-        code: Annotated[bool, Field(description="Only sections that show code.")] = False,
-        max_tokens: Tokens = _SEARCH_TOKENS,
-    ) -> Annotated[CallToolResult, FoundSections]:
-        """Find the sections that answer a question. Where the first one is likely right, it comes whole; in doubt
-        several do. Read the others by their addresses.
-        """
-        asked = [*(where or ()), *([f"language={language}"] if language else ())]
-        text, sections = answers.told(lambda: answers.found(query, k, path, max_tokens, asked, code=code))
-        content = [TextContent(type="text", text=text)]
-        return CallToolResult(content=list(content), structured_content=sections.model_dump(mode="json"))
-
-    @server.tool(annotations=_READS, structured_output=False)
-    def read(
-        address: Address,
-        children: Annotated[bool, Field(description="With the sections below it.")] = True,
-        max_tokens: Tokens = DEFAULT_TOKENS,
-    ) -> str:
-        """Read a section, or a document from its beginning, with the sections below it as far as they fit."""
-        return answers.told(lambda: answers.read(address, children, max_tokens))
-
-    @server.tool(annotations=_READS, structured_output=False)
-    def outline(
-        document: Annotated[str, Field(max_length=1000, description="A document's id; none for all documents.")] = "",
-        path: Annotated[str, Field(max_length=300, description="Only documents whose ids match: guide/*")] = "",
-        max_tokens: Tokens = DEFAULT_TOKENS,
-    ) -> str:
-        """Show the sections of a document with their addresses, or the documents that there are."""
-        return answers.told(lambda: answers.outline(document, path, max_tokens))
-
+    server.tool(annotations=_READS)(_told(answers.search))
+    for tool in (answers.read, answers.outline):
+        server.tool(annotations=_READS, structured_output=False)(_told(tool))
     return server
+
+
+def _told(tool: Callable[P, T]) -> Callable[P, T]:
+    """A tool that tells an assistant why there is no answer."""
+
+    @wraps(tool)
+    def told(*asked: P.args, **named: P.kwargs) -> T:
+        try:
+            return tool(*asked, **named)
+        except StructformerError as error:
+            raise ToolError(str(error)) from error
+
+    return told
 
 
 async def over_stdio(server: MCPServer[None]) -> None:
@@ -163,17 +142,32 @@ def _refusal(error: Exception) -> JSONRPCError:
 
 
 class Answers:
-    """Makes the texts that the tools give."""
+    """The tools. What a request may see is in the guard's ACCESS."""
 
     def __init__(self, service: SearchService, keep: Keep = lambda _, answer: answer) -> None:
         self._service, self._keep = service, keep
 
-    def told(self, answer: Callable[[], T]) -> T:
-        """Return an answer, or why there is none."""
-        try:
-            return answer()
-        except StructformerError as error:
-            raise ToolError(str(error)) from error
+    def search(
+        self,
+        query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="A question, or words.")],
+        k: Annotated[int, Field(ge=1, le=MAX_K, description="Documents at most.")] = 10,
+        path: Annotated[
+            str, Field(max_length=300, description="Only documents whose ids match, for example guide/*")
+        ] = "",
+        language: Annotated[str, Field(max_length=20, description="Only documents in this language: de")] = "",
+        where: Annotated[
+            list[str] | None, Field(max_length=10, description="Only documents whose metadata hold this: version=2.0")
+        ] = None,
+        code: Annotated[bool, Field(description="Only sections that show code.")] = False,
+        max_tokens: Tokens = _SEARCH_TOKENS,
+    ) -> Annotated[CallToolResult, FoundSections]:
+        """Find the sections that answer a question. Where the first one is likely right, it comes whole; in doubt
+        several do. Read the others by their addresses.
+        """
+        asked = [*(where or ()), *([f"language={language}"] if language else ())]
+        text, sections = self.found(query, k, path, max_tokens, asked, code=code)
+        content = [TextContent(type="text", text=text)]
+        return CallToolResult(content=list(content), structured_content=sections.model_dump(mode="json"))
 
     def found(
         self, query: str, k: int, path: str, max_tokens: int, where: Sequence[str] = (), *, code: bool = False
@@ -189,11 +183,11 @@ class Answers:
         answer = self._keep(request, self._service.search(request, access))
         hits = [hit for hit in answer.hits if not code or self._shows_code(hit)][:k]
         result = FoundSections(query=query, confident=answer.confident, likely=answer.likely, sections=[])
-        missing = self._service.help(request, access).missing
-        lacking = f"No page{' within the filter' if path or where else ''} has: {', '.join(missing)}." * bool(missing)
+        given, any_fits = self._service.help(request, access)
+        missing, within = given.missing, " within the filter" if path or where else ""
+        lacking = f"No page{within} has: {', '.join(missing)}." if missing else ""
         if not hits:
-            fits = self._service.any_fits(request, access)
-            why = f"{lacking}\nTry other words, or `outline`." if fits else "No document fits the filter."
+            why = f"{lacking}\nTry other words, or `outline`." if any_fits else "No document fits the filter."
             return _cut(f"Nothing was found for: {query}\n{why.lstrip()}", max_tokens * _BYTES), result
         text = _Text(max_tokens)
         text.add(_doubt(answer, lacking))
@@ -228,8 +222,13 @@ class Answers:
         section = self._service.section(hit.document, ACCESS.get(), section=hit.section, linked=False)
         return any(block.kind == MarkKind.CODE for block in section.blocks)
 
-    def read(self, address: str, children: bool, max_tokens: int) -> str:
-        """Return a section and what is below it."""
+    def read(
+        self,
+        address: Address,
+        children: Annotated[bool, Field(description="With the sections below it.")] = True,
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> str:
+        """Read a section, or a document from its beginning, with the sections below it as far as they fit."""
         root = self._section(address, children)
         text = _Text(max_tokens)
         text.add(
@@ -245,9 +244,10 @@ class Answers:
             whole = section is not root
             if left or text.add_section(head, section.markdown, max_tokens * _BYTES, whole=whole) is None:
                 left.append(section)
-        if left:
-            text.end(f"\n({len(left)} more sections: read [{_address(left[0].document, left[0].section)}] and on)\n")
-        return text.whole()
+        if not left:
+            return text.whole()
+        first = _address(left[0].document, left[0].section)
+        return text.whole(f"\n({len(left)} more sections: read [{first}] and on)\n")
 
     def _section(self, address: str, children: bool) -> SectionAnswer:
         document, place = self._place(address)
@@ -275,8 +275,13 @@ class Answers:
         document, _, place = forms[0].partition("#")
         return document, place
 
-    def outline(self, document: str, path: str, max_tokens: int) -> str:
-        """Return a document's tree, or the documents."""
+    def outline(
+        self,
+        document: Annotated[str, Field(max_length=1000, description="A document's id; none for all documents.")] = "",
+        path: Annotated[str, Field(max_length=300, description="Only documents whose ids match: guide/*")] = "",
+        max_tokens: Tokens = DEFAULT_TOKENS,
+    ) -> str:
+        """Show the sections of a document with their addresses, or the documents that there are."""
         access, text = ACCESS.get(), _Text(max_tokens)
         if document:
             whole = self._service.document(self._place(document)[0], access)
@@ -290,14 +295,8 @@ class Answers:
             documents = self._service.documents(access, path)
             total = len(documents)
             lines = (f"- {unlinked(title or name)} [{_address(name)}]\n" for name, title, _ in documents)
-        shown = 0
-        for line in lines:
-            if not text.add(line):
-                break
-            shown += 1
-        if shown < total:
-            text.end(f"({total - shown} more)\n")
-        return text.whole() or "nothing"
+        shown = sum(1 for _ in takewhile(text.add, lines))
+        return text.whole(f"({total - shown} more)\n" if shown < total else "")
 
 
 class _Text:
@@ -306,7 +305,6 @@ class _Text:
     def __init__(self, most: int) -> None:
         self._left = most * _BYTES - _RESERVED
         self._parts: list[str] = []
-        self._end = ""
 
     def add(self, part: str) -> bool:
         """Add a part if it fits; gives whether it did."""
@@ -328,13 +326,9 @@ class _Text:
         shown = cut_markdown(body, room)
         return shown if self.add(f"{head}{shown}\n\n") else None
 
-    def end(self, part: str) -> None:
-        """Add the last line; there is always room for it."""
-        self._end = part
-
-    def whole(self) -> str:
-        """The text."""
-        return "".join([*self._parts, self._end]).rstrip() + "\n"
+    def whole(self, end: str = "") -> str:
+        """The text. end: its last line, for which there is always room."""
+        return "".join([*self._parts, end]).rstrip() + "\n"
 
 
 def _size(text: str) -> int:
@@ -402,10 +396,8 @@ def _named(section: Found) -> str:
     return f"{path} [{_address(section.document, section.section)}]"
 
 
-def _walk(root: SectionAnswer) -> Iterable[tuple[int, SectionAnswer]]:
-    """Return (how deep it is, a section), of all below one in their order."""
-    stack = [(0, root)]
-    while stack:
-        depth, section = stack.pop()
-        yield depth, section
-        stack += ((depth + 1, child) for child in reversed(section.children))
+def _walk(root: SectionAnswer, depth: int = 0) -> Iterator[tuple[int, SectionAnswer]]:
+    """Yield (how deep it is, a section), of all below one in their order."""
+    yield depth, root
+    for child in root.children:
+        yield from _walk(child, depth + 1)

@@ -17,7 +17,7 @@ from structformer.text import visible
 from structformer_serve.assets import page
 from structformer_serve.blocks_html import section_html
 from structformer_serve.comparison import Listed
-from structformer_serve.filters import Addresses, chips, facet_links
+from structformer_serve.filters import chips, facet_links, search_address
 from structformer_serve.generation import BEST, WORDS
 from structformer_serve.http.access import Access
 from structformer_serve.language import language
@@ -213,7 +213,7 @@ class PageMaker:
         """The page of a search and its answer. comparison: with what the search that it is compared with finds."""
         way = [COMPARE] if comparison else [("pipeline", request.pipeline)] if request.pipeline != BEST else []
         kept = [*(("path", each) for each in request.path), *(("where", each) for each in request.where), *way]
-        address = Addresses(self.root, request.q, dict(way))
+        address = partial(search_address, self.root, request.q, way)
         return self._render(
             "search.html",
             access,
@@ -223,8 +223,8 @@ class PageMaker:
             crumbs=lambda hit: crumbs(hit, folder),
             folder=(folder := partial(self.service.label, access)),
             kept=kept,
-            help=(help_ := self.service.help(request, access)),
-            meant=address([], [], q=help_.meant) if help_.meant else "",
+            help=(help_ := self.service.help(request, access)[0]),
+            meant=search_address(self.root, help_.meant, way, [], []) if help_.meant else "",
             linked=[] if answer.hits else self._entries(self.service.most_linked(access, _LINKED)),
             preview=self._first_preview(access, answer) if comparison is None else None,
             comparison=comparison,
@@ -248,16 +248,16 @@ class PageMaker:
     def _switches(self, request: SearchRequest, answer: SearchAnswer, *, compared: bool) -> list[tuple[str, str]]:
         """Return (name of its label, address) of each other way to search: by words alone or not, one list or two."""
         current = self.service.current
-        ways: list[tuple[str, dict[str, str]]] = []
+        ways: list[tuple[str, list[tuple[str, str]]]] = []
         if current.searches_by_meaning and request.pipeline == WORDS:
-            ways.append(("meaning_too", {}))
+            ways.append(("meaning_too", []))
         elif current.searches_by_meaning and not compared:
-            ways.append(("words_alone", {"pipeline": WORDS}))
+            ways.append(("words_alone", [("pipeline", WORDS)]))
         if compared and answer.hits:
-            ways.append(("one_list", {}))
+            ways.append(("one_list", []))
         elif current.other and answer.hits:
-            ways.append((f"compare_{current.other}", dict([COMPARE])))
-        return [(label, Addresses(self.root, request.q, way)(request.path, request.where)) for label, way in ways]
+            ways.append((f"compare_{current.other}", [COMPARE]))
+        return [(name, search_address(self.root, request.q, way, request.path, request.where)) for name, way in ways]
 
     def api(self, access: Access, described: dict[str, Any]) -> bytes:
         """Return the page of the API. described: as OpenAPI has it."""

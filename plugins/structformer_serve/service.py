@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -32,7 +31,6 @@ from structformer.retrieval import (
     Place,
     Ranking,
     TrainingVerdict,
-    Translation,
     help_with,
     is_confident,
     parse_filter,
@@ -45,7 +43,7 @@ from structformer.workspace import Workspace
 
 from structformer_serve.as_markdown import as_markdown, unlinked
 from structformer_serve.as_you_type import complete, completed, mended
-from structformer_serve.assets import Icon, icon
+from structformer_serve.assets import icon
 from structformer_serve.comparison import COMPARED, Listed, compared
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
 from structformer_serve.http.access import Access
@@ -129,6 +127,7 @@ class SearchService:
         # The index of this moment: whoever answers a request asks for it once, and keeps to it.
         self.current = Generation(self.workspace, pipelines)
         self.title = title or default_title(self.workspace)
+        self.icon = icon(self.workspace)
 
     def refresh(self) -> bool:
         """Open a newer index and return whether there was one; requests go on with the old one until it is open."""
@@ -141,11 +140,6 @@ class SearchService:
                 self.current.hide_deleted(self.workspace)
         return False
 
-    @cached_property
-    def icon(self) -> Icon:
-        """The picture beside the title."""
-        return icon(self.workspace)
-
     def language(self, access: Access) -> Language:
         """Return the language that the page speaks to somebody."""
         return language(self.own_language, self.current.offered(access.where)[1])
@@ -157,8 +151,9 @@ class SearchService:
 
     def status(self, access: Access) -> Status:
         """Return what there is to search."""
-        current = self.current
+        current, t = self.current, self.language(access)
         seen = current.seen(access.where)
+        stage = "" if self.doing is None else str(self.doing) if t is ENGLISH else str(t("improving"))
         return Status(
             title=self.title,
             index=current.id,
@@ -168,14 +163,10 @@ class SearchService:
             trained=not current.learned_alone and trained_encoder(self.workspace, current.pipelines[BEST].encoder),
             learned_alone=current.learned_alone,
             verdict=str(self.verdict(access) or ""),
-            stage=self._stage(access),
+            stage=stage,
             feedback=self.feedback,
             what_was_read=None if access.where else current.what_was_read,
         )
-
-    def _stage(self, access: Access) -> str:
-        t = self.language(access)
-        return "" if self.doing is None else str(self.doing) if t is ENGLISH else str(t("improving"))
 
     def encoding(self, request: SearchRequest) -> list[Future[Any]]:
         """Start on the query's vectors and return the futures that a search will wait for. A server that waits for
@@ -255,15 +246,13 @@ class SearchService:
         )
         return answer, documents
 
-    def help(self, request: SearchRequest, access: Access) -> Help:
-        """Return help for a search that finds little. Raises UsageError on a filter that is none."""
+    def help(self, request: SearchRequest, access: Access) -> tuple[Help, bool]:
+        """Return help for a search that finds little, and whether any document that may be seen fits its filter. Raises
+        UsageError on a filter that is none.
+        """
         current = self.current
-        seen = _fitting(current, request, access)
-        return help_with(current.retriever.opened, request.q, seen)
-
-    def any_fits(self, request: SearchRequest, access: Access) -> bool:
-        """Whether a document that may be seen fits a search's filter. Raises UsageError on a filter that is none."""
-        return bool(len(_fitting(self.current, request, access)))
+        fitting = _fitting(current, request, access)
+        return help_with(current.retriever.opened, request.q, fitting), bool(fitting)
 
     def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, dict[str, DocumentList]]:
         """Return the documents of a folder itself, and those of each of its folders."""
@@ -307,7 +296,12 @@ class SearchService:
             language=_language(current, number, metadata.values(), access),
             sections=[_found(each, why) for each in hit.sections],
             also_at=[_copy(place, hit.document_id) for place in hit.also_at],
-            also_in=[_translation(each) for each in hit.also_in],
+            also_in=[
+                TranslationOut(
+                    **_copy(each).model_dump(), language=each.language, language_name=language_name(each.language)
+                )
+                for each in hit.also_in
+            ],
         )
 
     def document(self, document_id: str, access: Access) -> DocumentAnswer:
@@ -585,11 +579,6 @@ def _newest(current: Generation, number: int, access: Access) -> Copy | None:
     names = (documents[each].id for each in current.retriever.opened.copies.others(number) if each in seen)
     newer = {new: name for name in names if (mark := version_of(name))[0] == family and (new := mark[1]) > order}
     return _copy(Place(newer[max(newer)]), of=documents[number].id) if newer else None
-
-
-def _translation(translation: Translation) -> TranslationOut:
-    name = language_name(translation.language)
-    return TranslationOut(**_copy(translation).model_dump(), language=translation.language, language_name=name)
 
 
 def read_address(document_id: str, section: int) -> str:
