@@ -5,6 +5,7 @@ escaped, and nothing else.
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
 from urllib.parse import quote
 
 from structformer.document import Block, MarkKind, Section
@@ -254,11 +255,8 @@ def _follows_at_once(before: Block, block: Block) -> bool:
 
 
 def _indented(lines: Iterable[str], first: str, others: str) -> list[str]:
-    indented = []
-    for line in lines:
-        indented.append(first + line if line else first.rstrip())
-        first = others
-    return indented
+    signs = chain([first], repeat(others))
+    return [sign + line if line else sign.rstrip() for sign, line in zip(signs, lines, strict=False)]
 
 
 def _joined(groups: Sequence[list[str]], *, loose: bool) -> list[str]:

@@ -16,10 +16,14 @@ from structformer.pages import environment
 from structformer.plugins import load_plugins
 from structformer.workspace import Workspace
 
-from structformer_serve.language import script_languages
+from structformer_serve.language import languages
 
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".json": "application/json", ".svg": "image/svg+xml"}
-SPOKEN = script_languages()
+# The files from which scripts read their strings: one a language, and a list of all.
+SPOKEN = {
+    **{f"language-{code}.json": json.dumps(each.script, ensure_ascii=False) for code, each in languages().items()},
+    "languages.js": f"export const LANGUAGES = {json.dumps([*languages()])};\n",
+}
 _FILES = """page.css box.css page.js search-box.js widget.js box-button.css box-button.js box-places.js language.js
     copying.js ask.css ask.js answer-markdown.js icon.svg"""
 STATIC = {name: _KINDS[PurePath(name).suffix] for name in (*SPOKEN, *_FILES.split())}
@@ -37,7 +41,7 @@ def static(name: str) -> bytes:
     if name == _PLACES:
         return box_places().encode()
     if name in SPOKEN:
-        return SPOKEN[name]
+        return SPOKEN[name].encode()
     return (files("structformer_serve") / "static" / name).read_bytes()
 
 

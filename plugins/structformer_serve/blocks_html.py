@@ -143,10 +143,8 @@ class _Writer:
 
     def _indented(self, start: int) -> int:
         """Return where the white space in front of a paragraph's first line begins: without marks it may be code."""
-        begins = start
-        while begins > 0 and self._text[begins - 1] in " \t":
-            begins -= 1
-        return begins if begins == 0 or self._text[begins - 1] == "\n" else start
+        line = self._text.rfind("\n", 0, start) + 1
+        return start if self._text[line:start].strip(" \t") else line
 
     def _list(self, block: Block) -> None:
         number = int(block.detail) if _NUMBER.fullmatch(block.detail) else 1

@@ -1,7 +1,7 @@
 """Questions that people ask and the documents do not answer, grouped by meaning."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,14 @@ def find_gaps(
     """
     used = retriever.pipeline(pipeline)
     ordered = sorted(asked, key=lambda each: (-each.asked, -each.lost, each.query))
-    unanswered = list(_unanswered(retriever, ordered, used, progress))
+    unanswered: list[tuple[Searches, list[Hit]]] = []
+    for start in range(0, len(ordered), _CHUNK):
+        part = ordered[start : start + _CHUNK]
+        for each, ranking in zip(part, retriever.rank([each.query for each in part], used), strict=True):
+            hits = retriever.hits(ranking, _HITS, group=True, sections=0)
+            if not hits or each.lost or not is_confident(ranking.likely):
+                unanswered.append((each, hits))
+        progress(start + len(part), len(ordered))
     vectors = None
     if used.encoder and unanswered:
         encoder, _, _ = retriever.opened.encoder(used.encoder)
@@ -92,20 +99,6 @@ def find_gaps(
         for members in _groups(questions, vectors, alike)
     ]
     return sorted(gaps, key=lambda gap: (-gap.searches, -gap.not_found, gap.question))
-
-
-def _unanswered(
-    retriever: Retriever, asked: Sequence[Searches], pipeline: Pipeline, progress: Callable[[int, int], None]
-) -> Iterator[tuple[Searches, Sequence[Hit]]]:
-    """Yield the questions that have no answer, each with its first hits."""
-    for start in range(0, len(asked), _CHUNK):
-        part = asked[start : start + _CHUNK]
-        rankings = retriever.rank([each.query for each in part], pipeline)
-        for each, ranking in zip(part, rankings, strict=True):
-            hits = retriever.hits(ranking, _HITS, group=True, sections=0)
-            if not hits or each.lost or not is_confident(ranking.likely):
-                yield each, hits
-        progress(start + len(part), len(asked))
 
 
 def _groups(

@@ -1,6 +1,5 @@
 """Texts of the page, the box and the static site, in the reader's language: a TOML file for each."""
 
-import json
 import tomllib
 import unicodedata
 from collections.abc import Callable, Collection, Mapping
@@ -136,13 +135,3 @@ def checked_language(code: str) -> str:
     if code and language(code).code != code:
         raise UsageError(f"{code!r} is not a language of the page: --language takes {', '.join(languages())}")
     return code
-
-
-def script_languages() -> dict[str, bytes]:
-    """Return the files from which scripts read their strings, by name: one a language, and a list of all."""
-    written = {
-        f"language-{code}.json": json.dumps(each.script, ensure_ascii=False) for code, each in languages().items()
-    }
-    return {name: text.encode() for name, text in written.items()} | {
-        "languages.js": f"export const LANGUAGES = {json.dumps([*languages()])};\n".encode()
-    }

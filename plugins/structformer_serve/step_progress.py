@@ -40,21 +40,19 @@ class StepProgress:
     def told(self, line: str) -> bool:
         """Take in a line that the command has printed; gives whether it was one of progress."""
         if counted := _COUNTED.match(line):
-            self._count(counted["stage"], int(counted["done"]), int(counted["total"]))
+            stage, done, total = counted["stage"], int(counted["done"]), int(counted["total"])
+            if (stage, total) != (self._stage, self._total):
+                self._begin(stage, total)
+            if not done:
+                self._lines.clear()  # what it needed before it began does not count
+            self._lines.append((self._clock(), done))
+            if done >= total:
+                self._begin("", 0)  # what comes next has not said its name yet
         elif begun := _BEGUN.fullmatch(line):
             self._begin(begun["stage"], 0)
         else:
             return False
         return True
-
-    def _count(self, stage: str, done: int, total: int) -> None:
-        if (stage, total) != (self._stage, self._total):
-            self._begin(stage, total)
-        if not done:
-            self._lines.clear()  # what it needed before it began does not count
-        self._lines.append((self._clock(), done))
-        if done >= total:
-            self._begin("", 0)  # what comes next has not said its name yet
 
     def _begin(self, stage: str, total: int) -> None:
         if not {stage, self._stage} & self._stages.keys():

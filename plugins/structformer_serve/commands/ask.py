@@ -6,8 +6,9 @@ from urllib.parse import unquote
 
 import click
 from structformer.cli import Output, common_options, printable
+from structformer.extras import require
 
-from structformer_serve.commands.serve import ask_options, check_packages
+from structformer_serve.commands.serve import PACKAGES, ask_options
 
 
 @click.command("ask")
@@ -19,7 +20,7 @@ def command(question: str, anyway: bool, ask: str, ask_model: str, workspace: Pa
     """Answer QUESTION from the documents with the language model at --ask, citing the sections that it read.
 
     Exit code 1 if the model cannot be reached, or without a sure match: the model is asked then only with --anyway."""
-    check_packages()
+    require("serving", *PACKAGES)
     from pydantic import ValidationError
 
     from structformer_serve.asking import Asking, search_request

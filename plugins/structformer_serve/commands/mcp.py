@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 from structformer.cli import Output, common_options
+from structformer.extras import require
 
-from structformer_serve.commands.serve import check_packages, export_encoder
+from structformer_serve.commands.serve import PACKAGES, export_encoder
 
 
 @click.command("mcp")
@@ -17,7 +18,7 @@ def command(title: str, workspace: Path, out: Output) -> None:
     \b
     {"mcpServers": {"docs": {"command": "structformer", "args": ["mcp", "-w", "/path/to/workspace"]}}}
     """
-    check_packages()
+    require("serving", *PACKAGES)
     import anyio
 
     from structformer_serve.mcp_server import mcp_server, over_stdio

@@ -22,12 +22,13 @@ from structformer.cli import (
     path_option,
     several_option,
 )
+from structformer.extras import require
 
 if TYPE_CHECKING:
     from structformer_serve.http.listening import Listening
     from structformer_serve.http.options import ServerOptions
 
-_PACKAGES = ("starlette", "uvicorn", "mcp", "prometheus_client")
+PACKAGES = ("starlette", "uvicorn", "mcp", "prometheus_client")
 
 
 def ask_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -112,13 +113,6 @@ def server_options(values: dict[str, Any]) -> ServerOptions:
     return ServerOptions(**values)
 
 
-def check_packages() -> None:
-    """Raise MissingPackage where the extra is not installed."""
-    from structformer.extras import require
-
-    require("serving", *_PACKAGES)
-
-
 def log_requests(wanted: bool) -> None:
     """Write a line for each request to standard error, where that is wanted."""
     log = logging.getLogger("structformer.serve")
@@ -165,7 +159,7 @@ def command(
     (/widget.js).
 
     A newer index is taken over while requests go on. On SIGTERM what was asked is still answered."""
-    check_packages()
+    require("serving", *PACKAGES)
     from structformer_serve.service import SearchService, checked_pipelines
 
     title, named = values.pop("title"), checked_pipelines(pipelines)

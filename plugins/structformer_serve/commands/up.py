@@ -15,7 +15,7 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
 
 from structformer_serve.commands.serve import (
-    check_packages,
+    PACKAGES,
     listen,
     log_requests,
     say_who_may_ask,
@@ -80,7 +80,7 @@ def command(
 
     The search begins with words. Meaning learned from the documents alone joins while the page is used; then a
     pretrained encoder, if one is here, and with torch training. What was done before is not done again."""
-    check_packages()
+    require("serving", *PACKAGES)
     from structformer.ingestion import kind_of
     from structformer.workspace import Workspace
 

@@ -3,7 +3,7 @@ them have it as it is written, and which documents others call so.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -150,12 +150,8 @@ def _content(words: list[str], forms: dict[str, str], table: Postings) -> dict[s
     places = {term: place for place, term in enumerate(terms)}
     rows = []
     for term in terms:
-        row: list[int] = []
-        before = 0
-        for number, score in table.of[term]:
-            row += [number - before, score]
-            before = number
-        rows.append(row)
+        numbers, scores = zip(*table.of[term], strict=True)
+        rows.append([*chain.from_iterable(zip(_gaps(numbers), scores, strict=True))])
     telling = [word for word in words if word not in table.unsaid]
     return {
         "forms": {word: places[forms[word]] for word in words},
@@ -169,5 +165,5 @@ def _content(words: list[str], forms: dict[str, str], table: Postings) -> dict[s
     }
 
 
-def _gaps(numbers: list[int]) -> list[int]:
+def _gaps(numbers: Sequence[int]) -> list[int]:
     return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
