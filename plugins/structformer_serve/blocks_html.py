@@ -1,8 +1,7 @@
 """A section's text as HTML: its lists, tables, code and notes as what they are. All that the text says is escaped."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from markupsafe import Markup, escape
@@ -13,11 +12,13 @@ from structformer_serve.language import ENGLISH, Language
 from structformer_serve.notes import opening
 from structformer_serve.spans import Resolve, Span, leaves, spans_of_leaves
 
+_FORMULA = ' class="formula"'
+# The element of each kind of span, and its attributes.
 _SPANS = {
-    MarkKind.EMPHASIS: ("<em>", "</em>"),
-    MarkKind.STRONG: ("<strong>", "</strong>"),
-    MarkKind.CODE_SPAN: ("<code>", "</code>"),
-    MarkKind.FORMULA_SPAN: ('<code class="formula">', "</code>"),
+    MarkKind.EMPHASIS: ("em", ""),
+    MarkKind.STRONG: ("strong", ""),
+    MarkKind.CODE_SPAN: ("code", ""),
+    MarkKind.FORMULA_SPAN: ("code", _FORMULA),
 }
 _NAME = re.compile(r"[a-z0-9][a-z0-9.+#_-]{0,39}")  # of a language
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -33,9 +34,16 @@ def section_html(section: Section, resolve: Resolve | None = None, t: Language =
     first, second, *_ = *(section.text[each.start : each.end] for each in blocks[:2]), "", ""
     if first.count(" ") > 3 and second.startswith(first):  # a description, which the first paragraph repeats
         blocks = blocks[1:]
-    writer = _Writer(section.text, spans_of_leaves(section, blocks, resolve, pictures=True), t)
-    writer.blocks(blocks)
-    return Markup("").join(writer.parts)
+    return _Writer(section.text, spans_of_leaves(section, blocks, resolve, pictures=True), t).blocks(blocks)
+
+
+def _element(name: str, content: Markup, attributes: str = "") -> Markup:
+    """attributes: markup of ours, never of a text."""
+    return Markup(f"<{name}{attributes}>{content}</{name}>")
+
+
+def _joined(parts: Iterable[Markup]) -> Markup:
+    return Markup("").join(parts)
 
 
 class _Writer:
@@ -45,173 +53,146 @@ class _Writer:
         self._t = t
         self._depth = 0
         self._begins: dict[int, int] = {}  # where leaves begin whose first words are said otherwise
-        self.parts: list[Markup] = []
 
-    def _add(self, markup: str) -> None:
-        """Markup of ours, never of a text."""
-        self.parts.append(Markup(markup))
+    def _plain(self, start: int, end: int) -> Markup:
+        return escape(visible(self._text[start:end]))
 
-    @contextmanager
-    def _tag(self, name: str, attributes: str = "") -> Iterator[None]:
-        """Put all that is written within it into an element."""
-        self._add(f"<{name}{attributes}>")
-        yield
-        self._add(f"</{name}>")
-
-    def _plain(self, start: int, end: int) -> None:
-        if start < end:
-            self.parts.append(escape(visible(self._text[start:end])))
-
-    def _within(self, start: int, end: int, spans: Sequence[Span]) -> None:
+    def _within(self, start: int, end: int, spans: Sequence[Span]) -> Markup:
+        parts: list[Markup] = []
         for span in spans:
             if span.end <= start:
                 continue
-            self._plain(start, span.start)
-            if span.kind is None and not span.address:
-                opening, closing = f'<em class="picture">[{self._t("picture")}: ', "]</em>"
-            elif span.kind is None:
-                self.parts.append(Markup('<a href="{}">').format(span.address))
-                opening, closing = "", "</a>"
+            parts.append(self._plain(start, span.start))
+            inner = self._within(max(start, span.start), span.end, span.children)
+            if span.kind is not None:
+                name, attributes = _SPANS[span.kind]
+                parts.append(_element(name, inner, attributes))
+            elif span.address:
+                parts.append(Markup('<a href="{}">{}</a>').format(span.address, inner))
             else:
-                opening, closing = _SPANS[span.kind]
-            self._add(opening)
-            self._within(max(start, span.start), span.end, span.children)
-            self._add(closing)
+                parts.append(Markup('<em class="picture">[{}: {}]</em>').format(self._t("picture"), inner))
             start = span.end
-        self._plain(start, end)
+        return _joined([*parts, self._plain(start, end)])
 
-    def _leaf(self, block: Block) -> None:
+    def _leaf(self, block: Block) -> Markup:
         start = self._begins.get(block.start, block.start)
-        self._within(start, block.end, self._spans.get(block.start, ()))
+        return self._within(start, block.end, self._spans.get(block.start, ()))
 
-    def blocks(self, blocks: Iterable[Block]) -> None:
+    def blocks(self, blocks: Iterable[Block]) -> Markup:
         """Blocks, one after the other; what is too deep in others as if it stood in none."""
         self._depth += 1
-        for block in blocks if self._depth <= _DEEPEST else leaves(blocks):
-            self._block(block)
+        written = _joined(map(self._block, blocks if self._depth <= _DEEPEST else leaves(blocks)))
         self._depth -= 1
+        return written
 
-    def _content(self, block: Block) -> None:
-        """Write the content of a part: a single paragraph as its text alone."""
+    def _content(self, block: Block) -> Markup:
+        """Return the content of a part: of a single paragraph its text alone."""
         if len(block.children) == 1 and block.children[0].kind is MarkKind.PARAGRAPH:
-            self._leaf(block.children[0])
-        else:
-            self.blocks(block.children)
+            return self._leaf(block.children[0])
+        return self.blocks(block.children)
 
-    def _in(self, tag: str, block: Block, attributes: str = "", *, whole: bool = False) -> None:
-        """whole: shows the block itself, not only what it holds."""
-        with self._tag(tag, attributes):
-            self._block(block) if whole else self._content(block)
+    def _captions(self, tag: str, captions: Sequence[Block]) -> Markup:
+        return _element(tag, Markup(" ").join(map(self._content, captions))) if captions else Markup("")
 
-    def _captions(self, tag: str, captions: Sequence[Block]) -> None:
-        if captions:
-            with self._tag(tag):
-                for caption in captions:
-                    self._content(caption)
-                    self._add(" " if caption is not captions[-1] else "")
-
-    def _block(self, block: Block) -> None:
+    def _block(self, block: Block) -> Markup:
         match block.kind:
             case MarkKind.PARAGRAPH:
-                with self._tag("p"):
-                    self._plain(self._indented(block.start), block.start)
-                    self._leaf(block)
+                return _element("p", self._plain(self._indented(block.start), block.start) + self._leaf(block))
             case MarkKind.LIST:
-                self._list(block)
+                return self._list(block)
             case MarkKind.DEFINITIONS:
-                self._definitions(block)
+                return self._definitions(block)
             case MarkKind.TABLE:
-                self._table(block)
+                return self._table(block)
             case MarkKind.CODE | MarkKind.RAW:
-                self._code(block)
+                return self._code(block)
             case MarkKind.FORMULA:
-                with self._tag("pre", ' class="formula"'), self._tag("code", ' class="formula"'):
-                    self._leaf(block)
+                return _element("pre", _element("code", self._leaf(block), _FORMULA), _FORMULA)
             case MarkKind.QUOTE:
-                with self._tag("blockquote"):
-                    self.blocks(block.children)
+                return _element("blockquote", self.blocks(block.children))
             case MarkKind.NOTE:
-                self._note(block)
+                return self._note(block)
             case MarkKind.FIGURE:
-                self._figure(block)
+                return self._figure(block)
             case MarkKind.TITLE if all(child.kind is MarkKind.PARAGRAPH for child in block.children):
-                self._in("p", block, ' class="note-title"')
+                return _element("p", self._content(block), ' class="note-title"')
             case MarkKind.TITLE:
-                self.blocks(block.children)
+                return self.blocks(block.children)
             case _:  # a caption of nothing
-                self._in("div", block)
+                return _element("div", self._content(block))
 
     def _indented(self, start: int) -> int:
         """Return where the white space in front of a paragraph's first line begins: without marks it may be code."""
         line = self._text.rfind("\n", 0, start) + 1
         return start if self._text[line:start].strip(" \t") else line
 
-    def _list(self, block: Block) -> None:
+    def _list(self, block: Block) -> Markup:
+        items: list[Markup] = []
+        for child in block.children:
+            if child.kind is not MarkKind.ITEM:
+                items.append(_element("li", self._block(child), ' class="plain"'))
+            elif task := _TASK.match(self._text, child.start, child.end):
+                self._begins[child.start] = task.end()
+                state = "done" if task[1].strip() else "open"
+                items.append(_element("li", self._content(child), f' class="task {state}"'))
+            else:
+                items.append(_element("li", self._content(child)))
         number = int(block.detail) if _NUMBER.fullmatch(block.detail) else 1
-        with self._tag("ol" if block.detail else "ul", f' start="{number}"' if number != 1 else ""):
-            for child in block.children:
-                if child.kind is not MarkKind.ITEM:
-                    self._in("li", child, ' class="plain"', whole=True)
-                elif task := _TASK.match(self._text, child.start, child.end):
-                    self._begins[child.start] = task.end()
-                    self._in("li", child, f' class="task {"done" if task[1].strip() else "open"}"')
-                else:
-                    self._in("li", child)
+        return _element("ol" if block.detail else "ul", _joined(items), f' start="{number}"' if number != 1 else "")
 
-    def _definitions(self, block: Block) -> None:
-        with self._tag("dl"):
-            for child in block.children:
-                whole = child.kind not in (MarkKind.TERM, MarkKind.DEFINITION)
-                self._in("dt" if child.kind is MarkKind.TERM else "dd", child, whole=whole)
+    def _definitions(self, block: Block) -> Markup:
+        parts: list[Markup] = []
+        for child in block.children:
+            own = child.kind in (MarkKind.TERM, MarkKind.DEFINITION)
+            content = self._content(child) if own else self._block(child)
+            parts.append(_element("dt" if child.kind is MarkKind.TERM else "dd", content))
+        return _element("dl", _joined(parts))
 
-    def _table(self, block: Block) -> None:
+    def _table(self, block: Block) -> Markup:
         captions = [child for child in block.children if child.kind is MarkKind.CAPTION]
         rows = [child for child in block.children if child.kind is not MarkKind.CAPTION]
         heads = list(takewhile(lambda row: row.kind is MarkKind.ROW and row.detail, rows))
-        with self._tag("div", ' class="wide"'), self._tag("table"):
-            self._captions("caption", captions)
-            for tag, some in (("thead", heads), ("tbody", rows[len(heads) :])):
-                if some:
-                    with self._tag(tag):
-                        for row in some:
-                            self._row(row)
+        parts = [self._captions("caption", captions)]
+        for tag, some in (("thead", heads), ("tbody", rows[len(heads) :])):
+            if some:
+                parts.append(_element(tag, _joined(map(self._row, some))))
+        return _element("div", _element("table", _joined(parts)), ' class="wide"')
 
-    def _row(self, row: Block) -> None:
-        with self._tag("tr"):
-            if row.kind is not MarkKind.ROW:
-                self._in("td", row, whole=True)
-            for cell in row.children if row.kind is MarkKind.ROW else ():
-                if row.detail and cell.children:
-                    self._in("th", cell, ' scope="col"')
-                elif cell.kind is MarkKind.CELL:
-                    self._in("td", cell, ' class="long"' if cell.end - cell.start > _LONG else "")
-                else:
-                    self._in("td", cell, whole=True)
+    def _row(self, row: Block) -> Markup:
+        if row.kind is not MarkKind.ROW:
+            return _element("tr", _element("td", self._block(row)))
+        cells: list[Markup] = []
+        for cell in row.children:
+            if row.detail and cell.children:
+                cells.append(_element("th", self._content(cell), ' scope="col"'))
+            elif cell.kind is MarkKind.CELL:
+                long = ' class="long"' if cell.end - cell.start > _LONG else ""
+                cells.append(_element("td", self._content(cell), long))
+            else:
+                cells.append(_element("td", self._block(cell)))
+        return _element("tr", _joined(cells))
 
-    def _code(self, block: Block) -> None:
+    def _code(self, block: Block) -> Markup:
         language = block.detail if _NAME.fullmatch(block.detail) else ""
-        with self._tag("div", ' class="code" dir="ltr"'):
-            with self._tag("pre"), self._tag("code", f' class="language-{language}"' if language else ""):
-                self._leaf(block)
-            if language:
-                self._add(f'<div class="tools"><span>{language}</span></div>')
+        code = _element("code", self._leaf(block), f' class="language-{language}"' if language else "")
+        tools = Markup(f'<div class="tools"><span>{language}</span></div>') if language else ""
+        return _element("div", _element("pre", code) + tools, ' class="code" dir="ltr"')
 
-    def _note(self, block: Block) -> None:
+    def _note(self, block: Block) -> Markup:
         label, title, content, begins = opening(self._text, block)
         if begins:
             self._begins[content[0].start] = begins
         # Of the kinds only those that the page's style knows: others may be its names for something else.
         kind = f" {block.detail}" if block.detail in _COLOURED else ""
-        with self._tag("aside", f' role="note" class="note{kind}"'):
-            if title is not None:
-                self._block(title)
-            elif label:
-                label = self._t(block.detail.lower()) if block.detail.lower() in self._t.notes else label
-                self.parts.append(Markup('<p class="note-title">{}</p>').format(label))
-            self.blocks(content)
+        head = Markup("")
+        if title is not None:
+            head = self._block(title)
+        elif label:
+            label = self._t(block.detail.lower()) if block.detail.lower() in self._t.notes else label
+            head = _element("p", escape(label), ' class="note-title"')
+        return _element("aside", head + self.blocks(content), f' role="note" class="note{kind}"')
 
-    def _figure(self, block: Block) -> None:
+    def _figure(self, block: Block) -> Markup:
         captions = [child for child in block.children if child.kind is MarkKind.CAPTION]
-        with self._tag("figure"):
-            self.blocks(child for child in block.children if child.kind is not MarkKind.CAPTION)
-            self._captions("figcaption", captions)
+        shown = self.blocks(child for child in block.children if child.kind is not MarkKind.CAPTION)
+        return _element("figure", shown + self._captions("figcaption", captions))
