@@ -170,7 +170,10 @@ class Improver(threading.Thread):
             return
         progress = self._service.doing = StepProgress(step, stages=_LEARNING if STRUCTURE in arguments else STAGES)
         self._running = Command(*arguments, "-w", str(self._workspace.path), "-v", polite=True)
-        code, why = follow(self._running, progress, self._show, say)
+        try:
+            code, why = follow(self._running, progress, self._show, say)
+        finally:
+            self._show(None)
         self._running = None
         if code and not self._ended.is_set():
             raise WorkspaceError(f"{step}: {why or 'it failed'}")

@@ -78,13 +78,13 @@ def deleted_documents(before: Corpus, after: Corpus) -> frozenset[int]:
     kept = {
         row["id"] for shard in after.shards if shard.key not in old for row in after.rows(shard, "documents", ["id"])
     }
-    gone: dict[int, str] = {}
-    for shard, start in zip(before.shards, before.starts, strict=False):
-        if shard.key in new:
-            continue
-        for row in before.rows(shard, "documents", ["number", "id", "file"]):
-            if row["id"] not in kept:
-                gone[start + row["number"]] = row["file"]
+    gone = {
+        start + row["number"]: row["file"]
+        for shard, start in zip(before.shards, before.starts, strict=False)
+        if shard.key not in new
+        for row in before.rows(shard, "documents", ["number", "id", "file"])
+        if row["id"] not in kept
+    }
     if not gone:
         return frozenset()
     pieces: dict[str, set[str]] = {file: set() for file in gone.values()}  # a dump is read in several

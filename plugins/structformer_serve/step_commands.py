@@ -129,10 +129,7 @@ def follow(command: Command, progress: StepProgress, show: Show, say: Say) -> tu
             say(line)
 
     show(progress)
-    try:
-        return command.run(told)
-    finally:
-        show(None)
+    return command.run(told)
 
 
 def threads_given(threads: int | None) -> tuple[str, ...]:

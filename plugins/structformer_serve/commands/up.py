@@ -199,11 +199,7 @@ def _run(view: StepsView, workspace: Workspace, progress: StepProgress, *argumen
     """Run a command, showing what it says; its bar stays. Raises UsageError or WorkspaceError where it fails."""
     from structformer_serve.step_commands import Command, follow
 
-    def show(shown: StepProgress | None) -> None:
-        if shown is not None:
-            view(shown)
-
-    code, why = follow(Command(*arguments, "-w", str(workspace.path)), progress, show, view.say)
+    code, why = follow(Command(*arguments, "-w", str(workspace.path)), progress, view, view.say)
     if code:
         kind = UsageError if code == UsageError.exit_code else WorkspaceError
         raise kind(why or f"{progress.step}: it failed")

@@ -6,7 +6,6 @@ import json
 import logging
 import re
 import time
-from contextlib import ExitStack
 from contextvars import ContextVar
 from http import HTTPStatus
 from typing import Any
@@ -25,34 +24,6 @@ from structformer_serve.http.bodies import TooLarge, again, read_body
 from structformer_serve.http.hostnames import client_of
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.language import language
-
-
-class Slots:
-    """A number of slots, all free at first. gauge: shows how many are taken."""
-
-    def __init__(self, most: int, gauge: Gauge) -> None:
-        self._most = most
-        self._gauge = gauge
-        self._taken = 0
-
-    @property
-    def full(self) -> bool:
-        """Whether none is free."""
-        return self._taken >= self._most
-
-    def take(self) -> ExitStack:
-        """Take one, even where none is free: whoever asks looks at `full` first. It is given back once: early by
-        `close`, at the latest at the end of its block.
-        """
-        self._change(1)
-        slot = ExitStack()
-        slot.callback(self._change, -1)
-        return slot
-
-    def _change(self, by: int) -> None:
-        self._taken += by
-        self._gauge.set(self._taken)
-
 
 ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)
 # Whether what is asked counts as feedback: not if another site's page may have had it asked.
@@ -153,14 +124,17 @@ class Guard:
         self._metrics = metrics
         self._rate = RateLimit(0.0 if options.on_loopback and not options.tokens else options.rate)
         self._wrong = RateLimit(1.0, _WRONG_TOKENS)
-        self._active = Slots(options.queued, metrics.active)
-        self._bodies = Slots(options.bodies, metrics.bodies)
+        # Requests that are worked on, and those whose bodies are read, by an object of each.
+        self._active: set[object] = set()
+        self._bodies: set[object] = set()
+        metrics.active.set_function(lambda: len(self._active))
+        metrics.bodies.set_function(lambda: len(self._bodies))
         self.draining = False
 
     @property
     def busy(self) -> bool:
         """Whether a search would be refused at the moment."""
-        return self._active.full
+        return len(self._active) >= self._options.queued
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -171,13 +145,13 @@ class Guard:
         _take_as_a_proxy_may_send_it(scope, headers)
         path = _path(scope)
         status = 500
-        slot = ExitStack()  # none is taken yet
+        slot = object()
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                slot.close()
+                self._active.discard(slot)
                 self._add_headers(MutableHeaders(scope=message), path, headers.get("origin", ""))
             await send(message)
 
@@ -187,35 +161,37 @@ class Guard:
             if refused is None and has_body:
                 refused, receive = await self._with_body(Request(scope, receive))
             if refused is None and not path.startswith(_OPEN):
-                if self._active.full:
+                if self.busy:
                     refused = _busy()
                 else:
-                    slot = self._active.take()
+                    self._active.add(slot)
             if refused is not None:
                 if refused.status_code == _TOO_MANY and self._options.tokens:
                     await anyio.sleep(_GUESS_SECONDS)  # else who guesses tokens would only have to go on
                 refused = for_browsers(refused, scope, self._options.root)
-            with slot:
-                await (refused or self._app)(scope, receive, answer)
+            await (refused or self._app)(scope, receive, answer)
         except ClientDisconnect:
             status = _CLIENT_LEFT
         finally:
+            self._active.discard(slot)
             self._note(scope, status, time.perf_counter() - begun)
 
     async def _with_body(self, request: Request) -> tuple[Response | None, Receive]:
         """The answer to a request whose body cannot be read, None for one that may go on, which has it in memory."""
         options, receive = self._options, request.receive
-        if self._bodies.full:
+        if len(self._bodies) >= options.bodies:
             return _busy(), receive
+        self._bodies.add(request)
         try:
-            with self._bodies.take():
-                return None, again(await read_body(request, options.body_bytes, options.body_seconds), receive)
+            return None, again(await read_body(request, options.body_bytes, options.body_seconds), receive)
         except TooLarge:
             return self._too_large(), receive
         except TimeoutError:
             self._metrics.closed.labels("body").inc()
             message = "the request's body did not come in time"
             return problem(408, "timeout", message, connection="close"), receive
+        finally:
+            self._bodies.discard(request)
 
     def _too_large(self) -> Response:
         return problem(413, "too_large", f"a request has at most {self._options.body_bytes} bytes")
