@@ -6,10 +6,10 @@ import atexit
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -130,8 +130,8 @@ def serve(
     options: see `structformer_serve.ServerOptions`. Raises UsageError where the port is taken, WorkspaceError without
     an index, TypeError on an unknown option."""
     how = _options("serve", host, port, options)
-    with _opened(how) as on:
-        return _serve(workspace, how, on, title, pipelines)
+    named = checked_pipelines(tuple(f"{name}={pipeline}" for name, pipeline in (pipelines or {}).items()))
+    return _served(workspace, how, title, named)
 
 
 @checked_options(path="paths", folder="paths", train="train_seconds", max_time="train_seconds", seconds="train_seconds")
@@ -165,15 +165,14 @@ def up(
         if not improve:
             raise UsageError("watch=True indexes what changes: it goes with improve=True")
     words = [] if improve else [STRUCTURE]
-    how = _options("up", host, port, {})
-    with _opened(how) as on:  # a port that is taken is said before the slow work
-        first_search(
-            place,
-            lambda: ingest(given, place, progress=progress),
-            lambda first: build_index(place, encoders=words if first else None, progress=progress, say=say or print),
-            say or print,
-        )
-        served = _serve(place, how, on, title, None)
+    prepare = partial(
+        first_search,
+        place,
+        lambda: ingest(given, place, progress=progress),
+        lambda first: build_index(place, encoders=words if first else None, progress=progress, say=say or print),
+        say or print,
+    )
+    served = _served(place, _options("up", host, port, {}), title, prepare=prepare)
     if improve:
         train = None if train_seconds is None else f"{train_seconds:g}s"
         served.improve(given, train=train, watch=watch, say=say or (lambda message: None))
@@ -187,24 +186,23 @@ def _options(name: str, host: str, port: int, options: Mapping[str, Any]) -> Ser
     return ServerOptions(**{"threads": os.cpu_count() or 1, **options, "host": host, "port": port})
 
 
-@contextmanager
-def _opened(options: ServerOptions) -> Iterator[Listening]:
-    """The sockets that a server is going to listen on; closed where it does not begin."""
+def _served(
+    workspace: str | Path | Workspace,
+    options: ServerOptions,
+    title: str,
+    pipelines: Mapping[str, str] | None = None,
+    prepare: Callable[[], object] = lambda: None,
+) -> Served:
+    """prepare: is called before there is something to serve, but after the port is opened: one that is taken is said
+    before slow work.
+    """
     on = Listening(tuple(listen(options.host, options.port)))
     try:
-        yield on
+        prepare()
+        service = SearchService(
+            workspace, title, pipelines=pipelines, feedback=options.feedback, language=options.language
+        )
+        return Served(service, options, on)
     except BaseException:
         close(on.sockets)
         raise
-
-
-def _serve(
-    workspace: str | Path | Workspace,
-    options: ServerOptions,
-    on: Listening,
-    title: str,
-    pipelines: Mapping[str, str] | None,
-) -> Served:
-    named = checked_pipelines(tuple(f"{name}={pipeline}" for name, pipeline in (pipelines or {}).items()))
-    service = SearchService(workspace, title, pipelines=named, feedback=options.feedback, language=options.language)
-    return Served(service, options, on)

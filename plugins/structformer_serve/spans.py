@@ -40,7 +40,7 @@ def spans_of_leaves(
     links = _links(section.links, resolve, pictures=pictures) if resolve else []
     spans = [
         *links,
-        *(Span(mark.kind, mark.start, mark.end) for mark in _single(_beside(inline_marks(section.marks), links))),
+        *(Span(mark.kind, mark.start, mark.end) for mark in _single_beside(inline_marks(section.marks), links)),
     ]
     spans.sort(key=lambda span: (span.start, -span.end))  # stable: of two alike, the link is the outer
     by_leaf: dict[int, list[Span]] = {}
@@ -72,9 +72,10 @@ def _links(links: Iterable[Link], resolve: Resolve, *, pictures: bool) -> list[S
     return spans
 
 
-def _beside(marks: Iterable[Mark], links: Sequence[Span]) -> Iterable[Mark]:
-    """Yield the marks that cross no link."""
+def _single_beside(marks: Iterable[Mark], links: Sequence[Span]) -> Iterator[Mark]:
+    """Yield the marks that cross no link, without those that stand in one of their own kind."""
     starts = [link.start for link in links]
+    ends: dict[MarkKind, int] = {}
     for mark in marks:
         before = bisect_left(starts, mark.start) - 1  # the last link that begins before the mark
         within = bisect_left(starts, mark.end) - 1  # the last that begins before its end
@@ -82,13 +83,6 @@ def _beside(marks: Iterable[Mark], links: Sequence[Span]) -> Iterable[Mark]:
             continue
         if within > before and links[within].end > mark.end and links[within].start > mark.start:
             continue
-        yield mark
-
-
-def _single(marks: Iterable[Mark]) -> Iterator[Mark]:
-    """Yield the marks without those that stand in one of their own kind."""
-    ends: dict[MarkKind, int] = {}
-    for mark in marks:
         if mark.end > ends.get(mark.kind, -1):
             ends[mark.kind] = mark.end
             yield mark

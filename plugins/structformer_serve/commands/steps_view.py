@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from structformer.cli import Output, printable
 
+from structformer_serve.step_progress import StepProgress, in_lines
+
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-    from structformer_serve.step_progress import StepProgress
 
 _WIDE = 100  # columns that a bar's stage and time need beside it
 
@@ -21,8 +21,6 @@ class StepsView:
     """
 
     def __init__(self, out: Output, *, bars: bool = True) -> None:
-        from structformer_serve.step_progress import in_lines
-
         self._out = out
         self._lines = None if bars and not out.quiet and sys.stderr.isatty() else in_lines(self.say)
         self._shown: StepProgress | None = None

@@ -7,12 +7,13 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from structformer.cli import BriefCommand, Output, base_url_option, common_options, default_option, seconds
 from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
+from structformer.workspace import Workspace
 
 from structformer_serve.commands.serve import (
     PACKAGES,
@@ -24,11 +25,8 @@ from structformer_serve.commands.serve import (
     serving_options,
 )
 from structformer_serve.commands.steps_view import StepsView
-
-if TYPE_CHECKING:
-    from structformer.workspace import Workspace
-
-    from structformer_serve.step_progress import StepProgress
+from structformer_serve.step_commands import OPENING, Command, first_search, follow, threads_given
+from structformer_serve.step_progress import StepProgress
 
 _KEPT = "what is done is kept, and the same command goes on from there"
 
@@ -82,7 +80,6 @@ def command(
     pretrained encoder, if one is here, and with torch training. What was done before is not done again."""
     require("serving", *PACKAGES)
     from structformer.ingestion import kind_of
-    from structformer.workspace import Workspace
 
     seconds(train_time, "--train")  # a wrong time fails before the work begins
     if watch:
@@ -159,9 +156,6 @@ def _first_index(
     view: StepsView, workspace: Workspace, paths: tuple[str, ...], base_url: str | None, threads: int | None
 ) -> None:
     """Read the files and index their words, with one bar for both; unless there is more already."""
-    from structformer_serve.step_commands import OPENING, first_search, threads_given
-    from structformer_serve.step_progress import StepProgress
-
     was_there = workspace.path.exists()
     progress = StepProgress(f"Reading {', '.join(paths)}", stages=OPENING)
 
@@ -197,8 +191,6 @@ def _is_empty(workspace: Workspace) -> bool:
 
 def _run(view: StepsView, workspace: Workspace, progress: StepProgress, *arguments: str) -> None:
     """Run a command, showing what it says; its bar stays. Raises UsageError or WorkspaceError where it fails."""
-    from structformer_serve.step_commands import Command, follow
-
     code, why = follow(Command(*arguments, "-w", str(workspace.path)), progress, view, view.say)
     if code:
         kind = UsageError if code == UsageError.exit_code else WorkspaceError

@@ -76,7 +76,7 @@ def recorded(monkeypatch) -> list[tuple[str, ...]]:
         def end(self):
             pass
 
-    for module in ("step_commands", "background_steps"):
+    for module in ("commands.up", "background_steps"):
         monkeypatch.setattr(f"structformer_serve.{module}.Command", Recorder)
     return begun
 
