@@ -103,7 +103,7 @@ class Asking:
             for piece in self._model.answer(asked):
                 if text := citations.add(piece):
                     yield "text", {"text": text}
-            if text := citations.end():
+            if text := citations.add("", last=True):
                 yield "text", {"text": text}
         except ModelUnavailable as error:
             failed = "answer broke off" if citations.begun else "language model could not be asked"
@@ -172,21 +172,13 @@ class Citations:
         self.cited: set[int] = set()
         self.begun = False
 
-    def add(self, piece: str) -> str:
-        """Return what of the answer can be shown now: a mark is held back until it is whole."""
+    def add(self, piece: str, *, last: bool = False) -> str:
+        """Return what of the answer can be shown now: a mark is held back until it is whole, or the answer ends."""
         text = self._held + piece
-        begun = _OPEN_MARK.search(text)
+        begun = None if last else _OPEN_MARK.search(text)
         cut = begun.start() if begun else len(text)
         self._held = text[cut:]
-        return self._shown(text[:cut])
-
-    def end(self) -> str:
-        """Return the rest."""
-        held, self._held = self._held, ""
-        return self._shown(held)
-
-    def _shown(self, text: str) -> str:
-        shown = _MARK.sub(self._mark, text)
+        shown = _MARK.sub(self._mark, text[:cut])
         self.begun = self.begun or bool(shown.strip())
         return shown
 

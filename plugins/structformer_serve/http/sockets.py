@@ -32,20 +32,16 @@ def queued(descriptor: int, request: str) -> int:
     return 0
 
 
-def keep_newcomers_out(listening: socket.socket) -> bool:
-    """Drop what begins a connection, so that those begun can be accepted until none waits. Gives whether it works here.
+def keep_newcomers_out(listening: socket.socket) -> None:
+    """Drop what begins a connection, so that those begun can be accepted until none waits, where the system can.
 
     A client sends its first packet again after a second, and learns then that the port is closed. Closing the port
     while connections wait in it would reset them."""
-    if sys.platform != "linux":
-        return False
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in _NO_SYN))
-    program = struct.pack("@HP", len(_NO_SYN), ctypes.addressof(code))
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
-    except OSError:
-        return False
-    return True
+    if sys.platform == "linux":
+        code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in _NO_SYN))
+        program = struct.pack("@HP", len(_NO_SYN), ctypes.addressof(code))
+        with suppress(OSError):
+            listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
 
 
 def someone_waits(listening: Sequence[socket.socket]) -> bool:

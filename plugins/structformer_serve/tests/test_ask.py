@@ -295,7 +295,7 @@ def test_what_a_page_says_stays_inside_its_quotation(indexed, model):
 
 def test_marks_are_read_as_they_come():
     citations = Citations({1, 2})
-    shown = "".join(map(citations.add, ["a[", "1", "]b[x] c[", "0] [1, 2] [", "3"])) + citations.end()
+    shown = "".join(map(citations.add, ["a[", "1", "]b[x] c[", "0] [1, 2] [", "3"])) + citations.add("", last=True)
     assert shown == "a[1]b[x] c[0] [1][2] [3"
     assert citations.cited == {1, 2}
 
