@@ -13,6 +13,7 @@ from structformer.document import Block, MarkKind, Section
 from structformer_serve.notes import opening as note_opening
 from structformer_serve.spans import Resolve, Span, leaves, spans_of_leaves
 
+Kinds = frozenset[MarkKind | None]  # of spans, None for a link
 _DEEPEST = 12  # lists, quotes and notes in each other; what is deeper stands in the last of these
 _ALERTS = frozenset({"note", "tip", "important", "warning", "caution"})  # GitHub's
 _STARS = {MarkKind.EMPHASIS: "*", MarkKind.STRONG: "**"}
@@ -66,6 +67,7 @@ class _Writer:
         self._spans = spans
         self._depth = 0
         self._begins: dict[int, int] = {}  # where leaves begin whose first words are said otherwise
+        self._escapes: list[int] = []  # where a backslash is needed in the leaf that is written
 
     def lines(self, blocks: Iterable[Block], *, tight: bool = False) -> list[str]:
         """Return the lines of blocks that follow each other. tight: with no blank line where it is not needed."""
@@ -185,20 +187,11 @@ class _Writer:
         """Return a paragraph; its line ends are hard breaks."""
         spans = self._spans.get(leaf.start, [])
         start = self._begins.get(leaf.start, leaf.start)
-        escapes = sorted(_escapes(self._text, start, leaf.end, spans, starts_line=starts_line))
-        written = self._spanned(start, leaf.end, spans, escapes, frozenset(), "")
-        written = written.strip()
+        self._escapes = sorted(_escapes(self._text, start, leaf.end, spans, starts_line=starts_line))
+        written = self._spanned(start, leaf.end, spans, frozenset(), "").strip()
         return _LINE_BREAK.sub("  \n", written) if "\n" in written else written
 
-    def _spanned(
-        self,
-        start: int,
-        end: int,
-        spans: Sequence[Span],
-        escapes: Sequence[int],
-        around: frozenset[MarkKind | None],
-        before: str,
-    ) -> str:
+    def _spanned(self, start: int, end: int, spans: Sequence[Span], around: Kinds, before: str) -> str:
         """before: the character that was written last."""
         written = before
         parts: list[str] = []
@@ -206,25 +199,23 @@ class _Writer:
             begin = max(span.start, start)
             if begin >= span.end:
                 continue
-            written = self._plain(start, begin, escapes) or written
+            written = self._plain(start, begin) or written
             parts.append(written if begin > start else "")
-            written = self._span(span, begin, escapes, around, written[-1:])
+            written = self._span(span, begin, around, written[-1:])
             parts.append(written)
             start = span.end
-        parts.append(self._plain(start, end, escapes))
+        parts.append(self._plain(start, end))
         return "".join(parts)
 
-    def _span(
-        self, span: Span, start: int, escapes: Sequence[int], around: frozenset[MarkKind | None], before: str
-    ) -> str:
+    def _span(self, span: Span, start: int, around: Kinds, before: str) -> str:
         own = self._text[start : span.end]
         if span.kind is MarkKind.CODE_SPAN:
             return _code_span(own)
         if span.kind is MarkKind.FORMULA_SPAN:
             return _formula_span(own)
         if span.kind in around or (span.kind is not None and before == "*"):  # signs would be taken for others
-            return self._spanned(start, span.end, span.children, escapes, around, before)
-        inner = self._spanned(start, span.end, span.children, escapes, around | {span.kind}, "")
+            return self._spanned(start, span.end, span.children, around, before)
+        inner = self._spanned(start, span.end, span.children, around | {span.kind}, "")
         core = inner.strip()
         if not core:
             return inner
@@ -235,12 +226,12 @@ class _Writer:
         sign_before = lead[-1:] or before
         after = trail[:1] or self._text[span.end : span.end + 1]
         if not _flanks(sign_before, core[0])[0] or not _flanks(core[-1], after)[1]:  # signs would mean nothing
-            return self._spanned(start, span.end, span.children, escapes, around, before)
+            return self._spanned(start, span.end, span.children, around, before)
         return f"{lead}{_STARS[span.kind]}{core}{_STARS[span.kind]}{trail}"
 
-    def _plain(self, start: int, end: int, escapes: Sequence[int]) -> str:
+    def _plain(self, start: int, end: int) -> str:
         parts: list[str] = []
-        for place in escapes[bisect_left(escapes, start) : bisect_left(escapes, end)]:
+        for place in self._escapes[bisect_left(self._escapes, start) : bisect_left(self._escapes, end)]:
             parts += (self._text[start:place], "\\")
             start = place
         parts.append(self._text[start:end])
