@@ -5,7 +5,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar, TypeVarTuple
 from urllib.parse import parse_qsl, quote
@@ -139,9 +139,7 @@ class Application:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         self._limiter = anyio.CapacityLimiter(self.options.threads)
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._mcp.session_manager.run())
-            group = await stack.enter_async_context(anyio.create_task_group())
+        async with self._mcp.session_manager.run(), anyio.create_task_group() as group:
             if self._watch:
                 group.start_soon(self._look_for_newer)
             yield
@@ -260,14 +258,13 @@ class Application:
         root = self.options.root
         search = f"Search: {root}/api/search?q=WORDS. MCP: {root}/mcp"
         lines = [f"# {self.service.title}", "", search, "", "## Documents", ""]
-        listed = self.service.documents(access)[start : start + _LISTED + 1]
-        for number, (name, title, url) in enumerate(listed):
-            if number == _LISTED:
-                lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
-                break
+        documents = self.service.documents(access)[start:]
+        for name, title, url in documents[:_LISTED]:
             target = quote(url, safe=_URL_SIGNS) if url else root + read_address(name, 0)
             about = self.service.description(name)
             lines.append(f"- [{unlinked(title or name)}]({target})" + (f": {unlinked(about)}" if about else ""))
+        if len(documents) > _LISTED:
+            lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
         return "\n".join(lines) + "\n"
 
     def _whole(self, access: Access, start: int) -> str:
