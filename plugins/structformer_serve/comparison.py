@@ -24,15 +24,15 @@ _OTHER = {ENCODER: UNTRAINED, UNTRAINED: ENCODER}
 Moved = Literal["same", "up", "down", "new", "gone"]
 
 
-def other_search(opened: OpenedIndex, used: Pipeline) -> tuple[str, Pipeline] | None:
-    """The untrained search beside the trained one, or the other way round, with its name; None where the index has the
+def other_search(opened: OpenedIndex, used: Pipeline) -> dict[str, Pipeline]:
+    """The untrained search beside the trained one, or the other way round, by its name; none where the index has the
     vectors of one of them alone, or what encodes the other's queries is not at hand.
     """
     other = _OTHER.get(used.encoder)
-    if other is None:
-        return None
+    if other is None or not opened.index.has_vectors(other):
+        return {}
     at_hand = are_installed(*TORCH) or searches_without_torch(opened.workspace, other)
-    return (_NAMES[other], as_pipeline(hybrid(other))) if at_hand and opened.index.has_vectors(other) else None
+    return {_NAMES[other]: as_pipeline(hybrid(other))} if at_hand else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,10 +136,9 @@ class Generation:
         self.links = LinkTable(ReferenceGraph.open(workspace, self.corpus))
         own = {name: self.retriever.pipeline(text) for name, text in (pipelines or {}).items()}
         best = own.get(BEST) or self.retriever.default_pipeline()
-        other = other_search(self.retriever.opened, best) if BEST not in own else None
+        compared = other_search(self.retriever.opened, best) if BEST not in own else {}
         # A pipeline of the server's own goes before one that is here to be compared with.
-        self.other = other[0] if other and other[0] not in own else ""
-        compared = {self.other: other[1]} if other and self.other else {}
+        self.other = next((name for name in compared if name not in own), "")
         self.pipelines: dict[str, Pipeline] = {BEST: best, WORDS: as_pipeline("lexical"), **compared, **own}
         self.verdict = training_verdict(workspace)
         self.what_was_read = what_was_read(workspace)
