@@ -106,13 +106,10 @@ def in_lines(say: Say, clock: Callable[[], float] = time.monotonic) -> Show:
 
     def show(progress: StepProgress | None) -> None:
         nonlocal shown, last_said
-        now = clock()
-        if progress is not None and progress is not shown:
+        now, begins = clock(), progress is not shown
+        if progress is not None and (begins or now - last_said >= _SAID_SECONDS):
             last_said = now
-            say(progress.step)
-        elif progress is not None and now - last_said >= _SAID_SECONDS:
-            last_said = now
-            say(str(progress))
+            say(progress.step if begins else str(progress))
         shown = progress
 
     return show

@@ -3,7 +3,6 @@
 import base64
 import binascii
 import hmac
-import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -98,25 +97,23 @@ def _token(table: Any, where: str) -> tuple[str, Access]:
 
 
 class RateLimit:
-    """A bucket of requests for each client, which fills again with time."""
+    """A bucket of requests for each client, which fills again with time. One thread asks it, the event loop's."""
 
     def __init__(self, per_second: float, burst: float | None = None) -> None:
         """per_second: 0 for no limit; burst: how many may come at once."""
         self._rate = per_second
         self._burst = burst or max(1.0, 5 * per_second)
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._lock = threading.Lock()
 
     def wait(self, client: str) -> float:
         """Return seconds until the client may ask, 0 when it may now, which then counts."""
         if not self._rate:
             return 0.0
         now = time.monotonic()
-        with self._lock:
-            left, since = self._left.pop(client, (self._burst, now))
-            left = min(self._burst, left + (now - since) * self._rate)
-            allowed = left >= 1
-            self._left[client] = (left - 1 if allowed else left, now)
-            while len(self._left) > _MOST_CLIENTS:
-                self._left.popitem(last=False)
+        left, since = self._left.pop(client, (self._burst, now))
+        left = min(self._burst, left + (now - since) * self._rate)
+        allowed = left >= 1
+        self._left[client] = (left - 1 if allowed else left, now)
+        if len(self._left) > _MOST_CLIENTS:
+            self._left.popitem(last=False)
         return 0.0 if allowed else (1 - left) / self._rate
