@@ -506,7 +506,12 @@ class _Reader:
             options, argument = {**options, "name": argument}, ""
         self._label(directives.labels(options))
         if name == "toctree":
-            self._contents(content.split("\n"))
+            with self._builder.marked(MarkKind.LIST):
+                for entry in filter(None, (_ENTRY.fullmatch(line.strip()) for line in content.split("\n"))):
+                    self._builder.line()
+                    with self._builder.marked(MarkKind.ITEM):
+                        page = entry[2] or entry[0]  # with a title before those that have one of their own there
+                        self._builder.link_text(page, entry[1] or self._title(page) or page)
             return True
         argument, content = directives.printed(name, argument, content)
         note, has_title = directives.note_kind(name, options)
@@ -598,15 +603,6 @@ class _Reader:
         for name in (*self._anchors, *names):
             self._builder.add_anchor(name)
         self._anchors.clear()
-
-    def _contents(self, lines: list[str]) -> None:
-        """The entries of a table of contents: pages, with a title before those that have one of their own there."""
-        with self._builder.marked(MarkKind.LIST):
-            for entry in filter(None, (_ENTRY.fullmatch(line.strip()) for line in lines)):
-                self._builder.line()
-                with self._builder.marked(MarkKind.ITEM):
-                    page = entry[2] or entry[0]
-                    self._builder.link_text(page, entry[1] or self._title(page) or page)
 
     def _role(self, name: str, content: str) -> None:
         """A MyST role: a reference is a link, any other is its text."""
