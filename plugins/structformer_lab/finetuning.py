@@ -158,7 +158,7 @@ def _of_passages(workspace: Workspace, corpus: Corpus, judged: _Judged) -> Devel
     """Publish Examples of passages. Returns what judges the training."""
     cut = passages_of(corpus, {document for relevant in judged.relevant.values() for document in relevant}, judged.seed)
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
-        passages = built.folder / "passages"
+        passages = built / "passages"
         write_passages(corpus, passages, seed=judged.seed, held_out=0.0)
         graph = ReferenceGraph.open(workspace, corpus)
         table = PassageTable(passages, graph, SamplingOptions(negatives_from="lexical"))
@@ -177,7 +177,7 @@ def _of_documents(workspace: Workspace, corpus: Corpus, judged: _Judged, run: Ru
     wanted |= {number for name in held for number in candidates[name]}
     with workspace.publishing("structformer finetune") as publication, building_folder(workspace.cache) as built:
         digest = hashlib.sha256(json.dumps([judged.digest(), groups]).encode())
-        with DocumentTexts(corpus, wanted, built.folder / "texts") as texts:
+        with DocumentTexts(corpus, wanted, built / "texts") as texts:
             _write(publication, corpus, _of_groups(groups, texts), judged.seed, digest.hexdigest())
             return judged_candidates(held, judged.relevant, judged.numbers, candidates, texts) if held else None
 

@@ -20,14 +20,12 @@ from structformer.corpus.shards import TABLES, ShardInfo, is_shard_name, read_ro
 from structformer.corpus.site import Navigation, Site, read_site
 from structformer.document import Document
 from structformer.errors import WorkspaceError
-from structformer.storage.digests import sha256_of
-from structformer.storage.files import write_bytes
+from structformer.storage.files import sha256_of, write_bytes
 from structformer.storage.seal import Sealed, Stamps, compared
 from structformer.workspace import Hold, Workspace
 
 FORMAT_VERSION = 3
 
-__all__ = ["FORMAT_VERSION", "Corpus", "manifest_value", "write_other_files"]
 _AGAIN, _FRESH = "run `structformer ingest` again", "run `structformer ingest --fresh` again"
 _OTHER_FILES = "other-files.txt"
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from structformer.corpus.rows import DOCUMENTS, SECTIONS, SOURCES, Row
-from structformer.storage.digests import sha256_of
-from structformer.storage.files import read_errors
+from structformer.storage.files import read_errors, sha256_of
 from structformer.storage.parquet import parquet_writer
 
 TABLES = ("sections", "documents", "sources")

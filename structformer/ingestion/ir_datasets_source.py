@@ -1,7 +1,6 @@
 """Documents of an ir_datasets id, as a file of records that an ingest reads like any other."""
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ import zstandard
 
 from structformer.errors import UsageError
 from structformer.extras import needed_for
-from structformer.storage.files import temporary_name, writing_errors
+from structformer.storage.files import replacing_file, writing_errors
 
 
 def dataset_documents(name: str, folder: Path, *, progress: Callable[[int, int], None] | None = None) -> Path:
@@ -28,18 +27,16 @@ def dataset_documents(name: str, folder: Path, *, progress: Callable[[int, int],
         except KeyError as error:
             raise UsageError(f"ir_datasets has no data set {name!r}") from error
         total = int(dataset.docs_count() or 0)
-    folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / temporary_name(path.name)
-    with writing_errors(path):
-        try:
-            with unfinished.open("wb") as file, zstandard.ZstdCompressor(level=3).stream_writer(file) as packed:
-                for number, record in enumerate(_records(dataset, name), 1):
-                    packed.write(json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-                    if progress and number % 1000 == 0:
-                        progress(number, total)
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+    with (
+        writing_errors(path),
+        replacing_file(path) as temporary,
+        temporary.open("wb") as file,
+        zstandard.ZstdCompressor(level=3).stream_writer(file) as packed,
+    ):
+        for number, record in enumerate(_records(dataset, name), 1):
+            packed.write(json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            if progress and number % 1000 == 0:
+                progress(number, total)
     return path
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from structformer.errors import ModelError
 from structformer.extras import are_installed, needs
 from structformer.models.kinds import ranker_kind
-from structformer.storage.digests import sha256_of
+from structformer.storage.files import sha256_of
 
 BERT_BASE = "google-bert/bert-base-uncased"
 MINILM_HUB = "sentence-transformers/all-MiniLM-L6-v2"

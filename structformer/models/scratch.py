@@ -8,7 +8,7 @@ from pathlib import Path
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import ModelError
 from structformer.models.loading import quiet_transformers
-from structformer.storage.digests import sha256_of
+from structformer.storage.files import sha256_of
 
 # (layers, width, heads) of Turc et al. 2019, "Well-Read Students Learn Better", table 1, and BERT-base.
 SIZES = {"tiny": (2, 128, 2), "mini": (4, 256, 4), "small": (4, 512, 8), "base": (12, 768, 12)}

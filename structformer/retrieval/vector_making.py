@@ -106,7 +106,7 @@ def make_vectors(
     own = own_outlines(units) if pretrained else 1.0
     look = own if made is None and kind.gives_tokens and is_read and 0 < len(units) <= MOST_UNITS else 0.0
     with journal, building_folder(folder) as building:
-        path = building.folder / f"{place.vectors}.npy"
+        path = building / f"{place.vectors}.npy"
         kept = _axes_before(earlier, len(units)) if look else None
         axes = principal_axes(units, model) if look and kept is None else kept
         tokens = TokenWriter(path, axes, earlier, journals(workspace) / place.vectors) if axes is not None else None
@@ -148,7 +148,7 @@ def make_vectors(
                 share = reading_share(units, table, model.encode_queries, lexical, learned=is_read)
                 known = {"reads": share, "of": len(units), "learned": is_read}
             facts |= {**known, "own_outlines": own}
-        write_json(building.folder / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
+        write_json(building / f"{place.vectors}.made.json", {**facts, "tool_version": __version__})
         wanted = manifest.get("nearest", AUTO)
         enough = len(units) >= (FEWEST if wanted == APPROXIMATE else APPROXIMATE_FROM)
         if enough and wanted != EXACT and has_faiss():
@@ -160,10 +160,10 @@ def make_vectors(
                 fusion_weights(pretrained=pretrained).overview_share,
                 (lambda done, _: progress("nearest vectors", done, len(units))) if progress else None,
             )
-        fsync_tree(building.folder)
+        fsync_tree(building)
         (folder / "dense").mkdir(exist_ok=True)
         # The vectors' own file last: `has_vectors` looks for it.
-        for made in sorted(building.folder.iterdir(), key=lambda each: each == path):
+        for made in sorted(building.iterdir(), key=lambda each: each == path):
             os.replace(made, folder / "dense" / made.name)
     fsync_folder(folder / "dense")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from structformer.corpus import Corpus
 from structformer.engines import Engine
 from structformer.errors import WorkspaceError
-from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.builder import without_garbage_collection
 from structformer.graph import ReferenceGraph
 from structformer.sampling.example import Census
 from structformer.sampling.held_out import is_held_out
@@ -37,7 +37,7 @@ from structformer.sampling.shard_drawing import (
 from structformer.sampling.store import PartWriter
 from structformer.sampling.task import Need
 from structformer.sampling.tasks import chosen_tasks
-from structformer.storage.files import building_folder, read_json, temporary_name, write_json
+from structformer.storage.files import become, building_folder, read_json, temporary_name, write_json
 from structformer.text.query_like import plain
 
 _AT_ONCE = 64  # documents whose attention is computed together
@@ -73,8 +73,8 @@ def weigh_shard(task: DrawTask, started: Callable[[str], None]) -> int:
             yield [(pages.abstract(number), 0, 0) for number in some]
 
     with building_folder(task.output.parent) as building:
-        write_json(building.folder / _FILE, kept(weights, groups, started).name)
-        building.become(task.output.name)
+        write_json(building / _FILE, kept(weights, groups, started).name)
+        become(building, task.output.name)
     return weights.computed - before
 
 
@@ -110,8 +110,8 @@ def draw_shard_by_attention(task: DrawTask, started: Callable[[str], None]) -> t
     assert task.weights is not None
     weights, before = task.weights, task.weights.computed
     with without_garbage_collection(), building_folder(task.output.parent) as building:
-        name = _draw(task, weights, building.folder, started)
-        building.become(task.output.name)
+        name = _draw(task, weights, building, started)
+        become(building, task.output.name)
     return weights.computed - before, name
 
 

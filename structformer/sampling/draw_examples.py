@@ -12,7 +12,7 @@ from structformer.did_you_mean import checked_options
 from structformer.engines import Engine
 from structformer.engines.job_parts import Part
 from structformer.errors import UsageError, WorkspaceError
-from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.builder import without_garbage_collection
 from structformer.graph import ReferenceGraph
 from structformer.sampling.by_attention import draw_by_attention, weigh_pages
 from structformer.sampling.collection import CollectionCounts, left_out, with_stop_words, write_collection
@@ -37,7 +37,7 @@ from structformer.sampling.shard_drawing import (
 from structformer.sampling.store import PartWriter, Samples
 from structformer.sampling.task import Ground, Need, Task
 from structformer.sampling.tasks import chosen_tasks, default_tasks
-from structformer.storage.files import building_folder, read_json, remove, write_json
+from structformer.storage.files import become, building_folder, read_json, remove, write_json
 from structformer.workspace import Workspace
 
 _SURVEYS = "surveys"
@@ -142,8 +142,8 @@ def draw(
         _survey(base, corpus, chosen, weights)
     if options.negatives_from in FROM_PASSAGES and not (folder / "passages").exists():
         with building_folder(folder) as building:
-            write_passages(corpus, building.folder, seed=seed, held_out=share)
-            building.become("passages")
+            write_passages(corpus, building, seed=seed, held_out=share)
+            become(building, "passages")
     if plain:
         run_tasks(_SHARD, own, engine, count, steps)
     if by_attention:
@@ -201,8 +201,8 @@ def _survey(base: DrawTask, corpus: Corpus, tasks: Sequence[Task], weights: Word
         pages = PageTable(corpus, page_folders(folder, len(corpus.shards)))
         ground = Ground(pages, base.options, base.seed, weights, _collection(folder), base.workspace)
         with building_folder(folder / _SURVEYS) as building:
-            task.survey.write(ground, building.folder)
-            building.become(task.survey.name)
+            task.survey.write(ground, building)
+            become(building, task.survey.name)
 
 
 def _collection(folder: Path) -> CollectionCounts | None:
@@ -217,7 +217,7 @@ def draw_shard(task: DrawTask, started: Callable[[str], None]) -> None:
             write_pages(
                 corpus,
                 task.shard,
-                building.folder,
+                building,
                 seed=task.seed,
                 held_out=task.held_out,
                 options=task.options,
@@ -226,8 +226,8 @@ def draw_shard(task: DrawTask, started: Callable[[str], None]) -> None:
                 else None,
             )
         else:
-            _draw(task, corpus, building.folder, started)
-        building.become(task.output.name)
+            _draw(task, corpus, building, started)
+        become(building, task.output.name)
 
 
 def _draw(task: DrawTask, corpus: Corpus, output: Path, started: Callable[[str], None]) -> None:

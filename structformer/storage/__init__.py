@@ -3,15 +3,16 @@
 from typing import TYPE_CHECKING
 
 from structformer.lazy_names import lazy_names
-from structformer.storage.digests import bytes_digest, sha256_of
 from structformer.storage.files import (
     building_folder,
+    bytes_digest,
     fsync_folder,
     read_errors,
     read_json,
     read_only,
     read_toml,
     replacing_folder,
+    sha256_of,
     temporary_name,
     write_bytes,
     write_json,

@@ -1,8 +1,11 @@
-"""Writing so that a reader never sees half a version: temporary name, fsync, rename, fsync of the folder."""
+"""Writing so that a reader never sees half a version: temporary name, fsync, rename, fsync of the folder. And digests:
+sha256 where a name is made of one, XXH3 where a file is compared with what was written.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import secrets
@@ -15,8 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import xxhash
+
 from structformer.errors import StructformerError, UsageError, WorkspaceError
-from structformer.storage.digests import bytes_digest
 
 _DIGEST = "digest"
 _TEMPORARY = ".structformer-tmp-"
@@ -25,6 +29,23 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _KILLED = "index writer was killed"  # by an error of files that tantivy does not tell
 _ADVICE = "; if few files may be open, or memory is short, allow more (ulimit -n)"
 _OF_FILES = ("Read-only file system", "os error", "Too many open files", "acquire Lockfile", _KILLED)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file's content, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fast_digest(path: Path) -> str:
+    """Return the XXH3 digest (128 bits) of a file: it tells damage, at the speed of memory, but resists no attacker."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+
+
+def bytes_digest(data: bytes) -> str:
+    """Return the XXH3 digest (128 bits) of bytes."""
+    return xxhash.xxh3_128_hexdigest(data)
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -128,21 +149,25 @@ def fsync_tree(folder: Path) -> None:
                 os.fsync(file.fileno())
 
 
+@contextmanager
+def replacing_file(path: Path) -> Iterator[Path]:
+    """A temporary path beside a file's, which takes its place when the block ends well."""
+    temporary = path.with_name(temporary_name())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    fsync_folder(path.parent)
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Replace a file at once with `data`. Raises WorkspaceError when it cannot be written."""
-    temporary = path.with_name(temporary_name())
-    with writing_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        fsync_folder(path.parent)
+    with writing_errors(path), replacing_file(path) as temporary, temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_json(path: Path, value: Any, *, digest: bool = False) -> None:
@@ -206,46 +231,40 @@ def replacing_folder(final: Path, *, earlier: Path | None = None) -> Iterator[Pa
     for folders that are known to be ours.
     """
     with building_folder(final.parent, target=final) as building:
-        yield building.folder
-        fsync_tree(building.folder)
+        yield building
+        fsync_tree(building)
         old = earlier or final.with_name(temporary_name())
         if final.exists():
             old.parent.mkdir(parents=True, exist_ok=True)
             os.replace(final, old)
-        os.replace(building.folder, final)
+        os.replace(building, final)
         if earlier is None and old.exists():
             remove(old)
         fsync_folder(final.parent)
 
 
 @contextmanager
-def building_folder(parent: Path, *, target: Path | None = None) -> Iterator[FolderBuilder]:
+def building_folder(parent: Path, *, target: Path | None = None) -> Iterator[Path]:
     """A temporary folder in `parent` that `become` keeps. target: the path errors name, if not the parent's."""
     with writing_errors(target or parent):
         parent.mkdir(parents=True, exist_ok=True)
         temporary = parent / temporary_name()
         temporary.mkdir()
         try:
-            yield FolderBuilder(temporary)
+            yield temporary
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-class FolderBuilder:
-    """A folder that is being written and gets its name at the end, from what was written."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def become(self, name: str, *, replace: bool = False) -> Path:
-        """Give the folder its name. One of that name is kept as of that content, or written over with `replace`."""
-        fsync_tree(self.folder)
-        final = self.folder.with_name(name)
-        if not final.exists():
-            os.replace(self.folder, final)
-            fsync_folder(final.parent)
-        elif replace:
-            for path in sorted(self.folder.iterdir()):
-                os.replace(path, final / path.name)
-            fsync_folder(final)
-        return final
+def become(folder: Path, name: str, *, replace: bool = False) -> Path:
+    """Give a temporary folder its name. One of that name is kept as of that content, or written over with `replace`."""
+    fsync_tree(folder)
+    final = folder.with_name(name)
+    if not final.exists():
+        os.replace(folder, final)
+        fsync_folder(final.parent)
+    elif replace:
+        for path in sorted(folder.iterdir()):
+            os.replace(path, final / path.name)
+        fsync_folder(final)
+    return final

@@ -23,8 +23,16 @@ import pyarrow as pa
 from pyarrow import fs
 
 from structformer.errors import UsageError, WorkspaceError
-from structformer.storage.digests import sha256_of
-from structformer.storage.files import inside, is_temporary, read_json, remove, temporary_name, write_json
+from structformer.storage.files import (
+    inside,
+    is_temporary,
+    read_json,
+    remove,
+    replacing_file,
+    sha256_of,
+    temporary_name,
+    write_json,
+)
 
 _RECORD = ".remote.json"  # what the copy has of the store, beside the copy
 _OURS = ("holds/", "logs/", "structformer.lock", "cache/")  # of this machine alone
@@ -37,7 +45,9 @@ class RemoteFolder:
 
     def __init__(self, url: str, local: Path) -> None:
         """Raises UsageError on an address that no file system takes."""
-        self.name = shown(url)
+        parts = urlsplit(url)
+        # Without what may be secret in it.
+        self.name = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self.local = local
         try:
             self._store, self._root = fs.FileSystem.from_uri(url)
@@ -102,18 +112,12 @@ class RemoteFolder:
         return {path: digest for path, digest in state.items() if digest is not None}, names
 
     def _fetch(self, path: str, digest: str) -> None:
-        final = inside(self.local, path)
-        final.parent.mkdir(parents=True, exist_ok=True)
-        temporary = final.with_name(temporary_name())
-        try:
+        with replacing_file(inside(self.local, path)) as temporary:
             key = f"{self._root}/objects/{digest}"
             with self._store.open_input_stream(key) as source, temporary.open("wb") as file:
                 shutil.copyfileobj(source, file, _BLOCK)
             if sha256_of(temporary) != digest:
                 raise WorkspaceError(f"{self.name}: {path} is not what was uploaded")
-            os.replace(temporary, final)
-        finally:
-            temporary.unlink(missing_ok=True)
 
     def _store_file(self, path: Path, key: str) -> None:
         there = self._store.get_file_info(key)
@@ -181,9 +185,3 @@ class RemoteFolder:
 
 def _reason(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def shown(url: str) -> str:
-    """Return an address without what may be secret in it."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

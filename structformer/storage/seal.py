@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import WorkspaceError
-from structformer.storage.digests import fast_digest
-from structformer.storage.files import inside, is_temporary, read_json, write_bytes, write_json
+from structformer.storage.files import fast_digest, inside, is_temporary, read_json, write_bytes, write_json
 
 SEAL = "seal.json"
 COMMAND = "command.json"  # how a folder was made, which is written last

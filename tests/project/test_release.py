@@ -19,8 +19,7 @@ from types import ModuleType
 import pytest
 import yaml
 from structformer._version import __version__
-from structformer.storage.digests import fast_digest
-from structformer.storage.files import read_json, write_json
+from structformer.storage.files import fast_digest, read_json, write_json
 from structformer.storage.seal import SEAL
 
 from conftest import write_pages

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from structformer.errors import UsageError, WorkspaceError
-from structformer.storage.digests import sha256_of
+from structformer.storage.files import sha256_of
 from structformer.storage.remote import RemoteFolder
 
 from conftest import write_pages

@@ -27,8 +27,7 @@ import pyarrow as pa
 from structformer.retrieval.documents.corpus_languages import LANGUAGE, language_names
 from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.documents.units import IndexedDocument, IndexedDocuments
-from structformer.storage.digests import bytes_digest
-from structformer.storage.files import read_errors, read_only
+from structformer.storage.files import bytes_digest, read_errors, read_only
 from structformer.storage.parquet import numbers
 
 TABLE, FACETS = "documents.sqlite", "facets.npy"

@@ -215,8 +215,8 @@ def _of_tasks(
     numbers = {document.id: number for number, document in enumerate(documents)}
     with building_folder(workspace.cache) as building:
         request = SampleRequest(tuple(names), SamplingOptions(negatives=1), seed, held_out=0.0, weights=weights)
-        draw(request, workspace, building.folder)
-        samples = Samples.at(building.folder)
+        draw(request, workspace, building)
+        samples = Samples.at(building)
         for task, count in samples.counts.items():
             step = max(1, -(-count // _MOST_EXAMPLES))
             for number in range(0, count, step):

@@ -25,8 +25,8 @@ from torch.distributed.checkpoint.state_dict import (
 )
 
 from structformer.errors import ModelError, WorkspaceError
-from structformer.storage.digests import fast_digest
 from structformer.storage.files import (
+    fast_digest,
     fsync_folder,
     fsync_tree,
     is_full,
