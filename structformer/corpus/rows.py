@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import sys
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from structformer.document import Document, Link, LinkKind, Mark, MarkKind, Section, Source
@@ -18,7 +17,6 @@ from structformer.document import Document, Link, LinkKind, Mark, MarkKind, Sect
 KINDS = tuple(MarkKind)
 _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 _HAS_DETAIL = 64
-_CODES = {array(code).itemsize: code for code in "bhiq"}  # signed, by bytes
 _HEADER = 4
 _MOST_DEPTH, _MOST_BITS = 50, 63  # of a metadata value: what recursion, floats and tables of every step can take
 
@@ -212,9 +210,9 @@ def packed_marks(marks: Sequence[Mark]) -> tuple[bytes, list[str]]:
         [start - before for before, start in zip([0, *starts], starts, strict=False)],
         [mark.end - mark.start for mark in marks],
     )
-    arrays = [_narrow(column) for column in columns]
+    arrays = [np.array(column, f"<i{_width(column)}") for column in columns]
     header = bytes(each.itemsize for each in arrays)
-    return header + b"".join(map(_bytes, arrays)), [mark.detail for mark in marks if mark.detail]
+    return header + b"".join(each.tobytes() for each in arrays), [mark.detail for mark in marks if mark.detail]
 
 
 def unpacked_marks(data: bytes, details: Iterable[str]) -> list[Mark]:
@@ -226,10 +224,7 @@ def unpacked_marks(data: bytes, details: Iterable[str]) -> list[Mark]:
     columns = []
     place = _HEADER
     for width in widths:
-        column = array(_CODES[width], data[place : place + width * count])
-        if sys.byteorder == "big":
-            column.byteswap()
-        columns.append(column)
+        columns.append(np.frombuffer(data, f"<i{width}", count, place).tolist())
         place += width * count
     marks: list[Mark] = []
     remaining_details = iter(details)
@@ -241,12 +236,6 @@ def unpacked_marks(data: bytes, details: Iterable[str]) -> list[Mark]:
     return marks
 
 
-def _narrow(numbers: list[int]) -> array[int]:
+def _width(numbers: list[int]) -> int:
     most = max(max(numbers), -min(numbers))
-    return array("b" if most < 1 << 7 else "h" if most < 1 << 15 else "i" if most < 1 << 31 else "q", numbers)
-
-
-def _bytes(numbers: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers.tobytes()
+    return 1 if most < 1 << 7 else 2 if most < 1 << 15 else 4 if most < 1 << 31 else 8

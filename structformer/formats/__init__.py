@@ -1,8 +1,7 @@
 """Names that format plugins import: the protocol, the source, the tree builder; and the check of a format."""
 
-from structformer.formats.builder import TreeBuilder, promote_to_root, stem_title
+from structformer.formats.builder import TreeBuilder, promote_to_root, stem_title, without_garbage_collection
 from structformer.formats.encoding import BOMS, as_utf8, decoded, shown_encoding
-from structformer.formats.gc_pause import without_garbage_collection
 from structformer.formats.generators import (
     BARE,
     FILE,
