@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from structformer.corpus.shards import ShardInfo, read_table
 from structformer.corpus.site import Site
 from structformer.document import Document, Link, LinkKind
 from structformer.errors import UsageError, WorkspaceError
-from structformer.formats.gc_pause import without_garbage_collection
+from structformer.formats.builder import without_garbage_collection
 from structformer.formats.link_names import is_external, normalize, path_candidates
 from structformer.formats.protocol import Format
 from structformer.graph.incoming import EDGES, NOWHERE, gather
@@ -46,30 +46,26 @@ class Resolution:
     file (there, but no document: an image, a folder), unresolved, ambiguous; with a few examples of each failure as
     (document id, target)."""
 
-    counts: dict[str, Counter[str]] = field(default_factory=dict)
-    examples: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    examples: defaultdict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
 
     def count(self, kind: str, outcome: str, document_id: str, target: str) -> None:
         """Count one link's outcome and keep it as an example while there are few."""
-        counts = self.counts.get(kind) or self.counts.setdefault(kind, Counter())
-        counts[outcome] += 1
-        if outcome in FAILURES:
-            examples = self.examples.setdefault(outcome, [])
-            if len(examples) < _EXAMPLES:
-                examples.append((document_id, target))
+        self.counts[kind, outcome] += 1
+        if outcome in FAILURES and len(self.examples[outcome]) < _EXAMPLES:
+            self.examples[outcome].append((document_id, target))
 
     def add(self, other: Resolution) -> None:
         """Merge another part's counts and examples."""
-        for kind, counts in other.counts.items():
-            self.counts.setdefault(kind, Counter()).update(counts)
+        self.counts.update(other.counts)
         for outcome, examples in other.examples.items():
-            mine = self.examples.setdefault(outcome, [])
-            mine += examples[: _EXAMPLES - len(mine)]
+            self.examples[outcome] += examples[: _EXAMPLES - len(self.examples[outcome])]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts and examples as JSON types."""
-        links = {kind: {each: counts[each] for each in _OUTCOMES} for kind, counts in sorted(self.counts.items())}
-        return {"links": links, "examples": {each: [*map(list, self.examples.get(each, []))] for each in FAILURES}}
+        kinds = sorted({kind for kind, _ in self.counts})
+        links = {kind: {each: self.counts[kind, each] for each in _OUTCOMES} for kind in kinds}
+        return {"links": links, "examples": {each: [*map(list, self.examples[each])] for each in FAILURES}}
 
 
 @dataclass(frozen=True, slots=True)
