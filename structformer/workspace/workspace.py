@@ -125,8 +125,11 @@ def _wrong_state(value: Mapping[str, Any]) -> str | None:
 class Hold:
     """Keeps a generation from being deleted for as long as this object lives, or its process."""
 
-    def __init__(self, lock: BaseFileLock | None) -> None:
-        if lock is not None:
+    def __init__(self, path: Path) -> None:
+        lock = FileLock(path, timeout=0, thread_local=False)
+        with suppress(OSError, Timeout):  # a workspace that may only be read is not written by us either
+            path.parent.mkdir(exist_ok=True)
+            lock.acquire()
             weakref.finalize(self, _release, lock)
 
 
@@ -344,17 +347,9 @@ class Workspace:
     def _held(self, part: str, generation: str) -> Hold:
         key = (self.path.resolve(), part, generation)
         with _guard:
-            hold = _holds.get(key)
-            if hold is None:
-                path = self.path / "holds" / f"{part}-{generation}-{secrets.token_hex(6)}.lock"
-                lock: BaseFileLock | None = FileLock(path, timeout=0, thread_local=False)
-                try:
-                    path.parent.mkdir(exist_ok=True)
-                    assert lock is not None
-                    lock.acquire()
-                except (OSError, Timeout):  # a workspace that may only be read is not written by us either
-                    lock = None
-                hold = _holds[key] = Hold(lock)
+            if (hold := _holds.get(key)) is None:
+                name = f"{part}-{generation}-{secrets.token_hex(6)}.lock"
+                hold = _holds[key] = Hold(self.path / "holds" / name)
             return hold
 
     def sealed(self, part: str, generation: str | None = None) -> tuple[Sealed, Hold]:
