@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,7 +53,7 @@ def checked_fields(**meant: str) -> Callable[[C], C]:
 
 def _checked(function: Callable[P, R], name: str, meant: dict[str, str]) -> Callable[P, R]:
     """Return the function, which says under that name what options it has where it is given another one."""
-    names = _names(function)
+    names = [each for each in inspect.signature(function).parameters if each != "self"]
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -62,14 +62,6 @@ def _checked(function: Callable[P, R], name: str, meant: dict[str, str]) -> Call
         return function(*args, **kwargs)
 
     return called
-
-
-def _names(function: Callable[..., Any]) -> list[str]:
-    """Return the options that may be given by name. Raises TypeError on a function that takes any."""
-    parameters = inspect.signature(function).parameters.values()
-    if any(each.kind is each.VAR_KEYWORD for each in parameters):
-        raise TypeError(f"{function.__name__} takes any option")
-    return [each.name for each in parameters if each.name != "self"]
 
 
 def wrong_option(name: str, wrong: str, names: list[str], meant: dict[str, str] | None = None) -> str:

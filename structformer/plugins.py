@@ -15,7 +15,7 @@ from structformer.formats.file_names import may_be_document
 from structformer.formats.generators import SiteGenerator
 from structformer.formats.link_names import add_page_suffixes, without_template
 from structformer.formats.protocol import Format, StreamFormat, format_options
-from structformer.text.language_marks import Origins, origins_of_translations
+from structformer.text.language_marks import origins_of_translations
 from structformer.text.version_marks import released_folders
 
 GROUP = "structformer"
@@ -303,15 +303,9 @@ def load_plugins() -> Plugins:
     return Plugins()
 
 
-@cache
-def _released_folders() -> tuple[str, ...]:
-    return tuple(each.versions for each in load_plugins().site_generators.values() if each.versions)
-
-
-@cache
-def _origins() -> tuple[Origins, ...]:
-    return tuple(each.languages for each in load_plugins().site_generators.values() if each.languages is not None)
-
-
-released_folders(_released_folders)
-origins_of_translations(_origins)
+released_folders(
+    cache(lambda: tuple(each.versions for each in load_plugins().site_generators.values() if each.versions))
+)
+origins_of_translations(
+    cache(lambda: tuple(filter(None, (each.languages for each in load_plugins().site_generators.values()))))
+)

@@ -91,14 +91,11 @@ class PartsFolder:
         """Mark a part as done."""
         write_json(self._mark(part.number), {"part": str(part)})
 
-    def missing(self) -> list[int]:
-        """Return the numbers of the parts that have not ended. Raises WorkspaceError."""
-        return [number for number in range(1, self.plan()["parts"] + 1) if not self._mark(number).exists()]
-
     def to_merge(self, *, rest: bool) -> dict[str, Any]:
         """Return what the parts were asked for, if all have ended or with `rest`. Raises WorkspaceError."""
         plan = self.plan()
-        if not rest and (missing := self.missing()):
+        missing = [number for number in range(1, plan["parts"] + 1) if not self._mark(number).exists()]
+        if missing and not rest:
             listed = ", ".join(map(str, missing[:20])) + (", ..." if len(missing) > 20 else "")
             raise WorkspaceError(
                 f"of {plan['parts']} parts of `structformer {self.command}` these have not ended: {listed}; "

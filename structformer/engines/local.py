@@ -45,7 +45,20 @@ class LocalEngine:
         for thread in threads:
             thread.start()
         try:
-            yield from _in_order(results, len(threads), slots)
+            waiting: dict[int, Any] = {}
+            expected, serving = 0, len(threads)
+            while serving:
+                index, value, error = results.get()
+                if error is not None:
+                    raise error
+                if index < 0:
+                    serving -= 1
+                    continue
+                waiting[index] = value
+                while expected in waiting:
+                    yield waiting.pop(expected)
+                    expected += 1
+                    slots.release()
         finally:
             crew.stop()
             for _ in threads:
@@ -53,25 +66,6 @@ class LocalEngine:
             for thread in threads:
                 thread.join()
             crew.close()
-
-
-def _in_order(
-    results: queue.Queue[tuple[int, Any, BaseException | None]], servers: int, slots: threading.Semaphore
-) -> Iterator[Any]:
-    waiting: dict[int, Any] = {}
-    expected = 0
-    while servers:
-        index, value, error = results.get()
-        if error is not None:
-            raise error
-        if index < 0:
-            servers -= 1
-            continue
-        waiting[index] = value
-        while expected in waiting:
-            yield waiting.pop(expected)
-            expected += 1
-            slots.release()
 
 
 def get_engine(engine: str | Engine = "local") -> Engine:

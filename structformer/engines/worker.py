@@ -25,14 +25,6 @@ def limit_time(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
-def limit_memory(memory_bytes: int) -> None:
-    """The system refuses this process more data than that."""
-    with suppress(ImportError, OSError, ValueError):  # no such limit on this platform; the time limit still holds
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
-
-
 def main() -> None:
     """Serve tasks until standard input closes."""
     incoming = sys.stdin.buffer
@@ -46,7 +38,10 @@ def main() -> None:
     parent, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
     _end_with(parent)
     _hide_pandas_from_pyarrow()
-    limit_memory(memory_bytes)
+    with suppress(ImportError, OSError, ValueError):  # no such limit on this platform; the time limit still holds
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
 
     def begin(item: Any) -> None:
         limit_time(seconds)
