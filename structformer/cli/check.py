@@ -1,5 +1,6 @@
 """`structformer check`."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -17,6 +18,8 @@ def command(workspace: Path, out: Output) -> int:
     """
     from structformer.corpus import Corpus
     from structformer.corpus.checking import check_workspace
+    from structformer.retrieval.index import Index
+    from structformer.workspace import Workspace
 
     problems = check_workspace(workspace)
     try:
@@ -26,7 +29,9 @@ def command(workspace: Path, out: Output) -> int:
             raise
         corpus = None
     counts = {"documents": corpus.document_count, "sections": corpus.section_count} if corpus else {}
-    bases = _bases(workspace)
+    bases: dict[str, str] = {}
+    with suppress(StructformerError):  # of an index that cannot be opened nothing is said here
+        bases = Index(Workspace(workspace)).bases()
     out.json(
         {**counts, "vectors": bases, "problems": [{"problem": each.text, "advice": each.advice} for each in problems]}
     )
@@ -43,14 +48,3 @@ def command(workspace: Path, out: Output) -> int:
     for base in dict.fromkeys(bases.values()):
         out.result(f"the index has vectors by {base}")
     return 0
-
-
-def _bases(workspace: Path) -> dict[str, str]:
-    """Describe the encoders of the index's vectors; nothing if it cannot be opened."""
-    from structformer.retrieval.index import Index
-    from structformer.workspace import Workspace
-
-    try:
-        return Index(Workspace(workspace)).bases()
-    except StructformerError:
-        return {}

@@ -5,17 +5,17 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
 from structformer.cli.log_file import log
-from structformer.cli.progress import Report, StageReport, lines_of_stages, progress_bar, progress_of_stages
+from structformer.cli.progress import Report, StageReport, progress_lines
 from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError
 from structformer.storage.files import descriptors
@@ -78,17 +78,38 @@ class Output:
         if self.as_json:
             click.echo(safe_json(value))
 
-    def progress(self, what: str) -> AbstractContextManager[Report]:
-        """Return a progress bar on a terminal; elsewhere a line every tenth of the way."""
-        return progress_bar(what, quiet=self.quiet, verbose=self.verbose)
+    @contextmanager
+    def progress(self, what: str) -> Iterator[Report]:
+        """A progress bar on a terminal; elsewhere a line every tenth of the way."""
+        if self.quiet or not sys.stderr.isatty():
+            yield progress_lines(what, self.quiet, self.verbose)
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def stages(self) -> AbstractContextManager[StageReport]:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+
+    @contextmanager
+    def stages(self) -> Iterator[StageReport]:
         """Report progress of successive stages; called with the stage's name, what is done, and the total."""
-        return progress_of_stages(quiet=self.quiet, verbose=self.verbose)
+        with ExitStack() as stack:
+            bars: dict[str, Report] = {}
+
+            def report(stage: str, done: int, total: int) -> None:
+                if stage not in bars:
+                    stack.close()
+                    bars[stage] = stack.enter_context(self.progress(stage))
+                bars[stage](done, total)
+
+            yield report
 
     def lines(self) -> StageReport:
         """Progress of work in stages as lines, for where a bar cannot be drawn."""
-        return lines_of_stages(quiet=self.quiet, verbose=self.verbose)
+        lines = cache(lambda stage: progress_lines(stage, self.quiet, self.verbose))
+        return lambda stage, done, total: lines(stage)(done, total)
 
 
 class WorkspacePath(click.Path):
@@ -115,12 +136,6 @@ class WorkspacePath(click.Path):
         if ctx is not None:
             ctx.meta.setdefault(REMOTE, []).append(remote)
         return remote.local
-
-
-def upload(ctx: click.Context) -> None:
-    """Upload what a command has changed in the copies of workspaces that are kept elsewhere. Raises WorkspaceError."""
-    for remote in ctx.meta.get(REMOTE, []):
-        remote.push()
 
 
 class OutputPath(click.Path):
@@ -209,36 +224,34 @@ class Number(click.FloatRange):
         return number
 
 
-def engine_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--engine, as the commands have it whose work may run elsewhere."""
-    help = "Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's."
-    return default_option("--engine", "local", help)(function)
-
-
-def part_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--part, as the commands have it that are done in parts."""
-    return click.option(
-        "--part",
-        metavar="I/N",
-        help="Do only part I of N, as each job of an array does; structformer merge joins the parts.",
-    )(function)
-
-
-def threads_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--threads of a command that computes for long."""
-    return click.option(
-        "--threads",
-        type=click.IntRange(1),
-        expose_value=False,
-        callback=_use_threads,
-        help="Cores to use.  [default: all] Two commands that each take all run faster one after the other.",
-    )(function)
+# Of commands whose work may run elsewhere.
+engine_option = default_option(
+    "--engine",
+    "local",
+    "Execution engine: local, dask (STRUCTFORMER_DASK's scheduler), ray (RAY_ADDRESS's cluster), a plugin's.",
+)
+# Of commands that are done in parts.
+part_option = click.option(
+    "--part",
+    metavar="I/N",
+    help="Do only part I of N, as each job of an array does; structformer merge joins the parts.",
+)
 
 
 def _use_threads(ctx: click.Context, param: click.Parameter, threads: int | None) -> None:
     """Tell the libraries that compute before they are loaded, and the processes that this one starts."""
     if threads is not None:
         os.environ.update(dict.fromkeys(_THREADS, str(threads)))
+
+
+# Of commands that compute for long.
+threads_option = click.option(
+    "--threads",
+    type=click.IntRange(1),
+    expose_value=False,
+    callback=_use_threads,
+    help="Cores to use.  [default: all] Two commands that each take all run faster one after the other.",
+)
 
 
 def say_part(out: Output, part: object, done: str, workspace: Path, *, again: bool = False) -> int:
@@ -315,11 +328,6 @@ def _why_not_found(name: str, value: Any) -> str:
     """Return why a file that was only found in a folder may not set an option, "" when it may."""
     if name in _DOORS:
         return "the folder would say who may ask the server, and what is kept"
-    return "keys, questions or texts would go where the folder says" if _leads_out(name, value) else ""
-
-
-def _leads_out(name: str, value: Any) -> bool:
-    """Whether an option may send what is the user's to an address that the value names."""
     texts = [str(each) for each in value] if isinstance(value, list) else [str(value)]
     if name == "recipe" and os.path.isfile(value):  # its options are the folder's too
         from structformer.storage import read_toml
@@ -327,9 +335,10 @@ def _leads_out(name: str, value: Any) -> bool:
         texts += re.findall(r"\w+", str(read_toml(Path(value)).get("train")))
     # Of an engine every NAME:PLACE: PostgreSQL's clients take addresses in more forms than one.
     sign = ":" if name == "engine" else "://"
-    return name in _SENDING or any(
+    leads_out = name in _SENDING or any(
         (sign in text and name not in _SENT_NOTHING) or text.partition("=")[0].strip() in _SENDING for text in texts
     )
+    return "keys, questions or texts would go where the folder says" if leads_out else ""
 
 
 def _check_config(ctx: click.Context, settings: dict[str, Any], where: str) -> None:

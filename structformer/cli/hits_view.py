@@ -10,6 +10,7 @@ import click
 from structformer.cli.common import Output, printable
 from structformer.notebook import set_off
 from structformer.text.languages import language_name
+from structformer.text.visible_text import listed
 
 if TYPE_CHECKING:
     from structformer.retrieval import Hit, Pipeline, Retriever
@@ -128,16 +129,11 @@ def show_hits(
             if remark is not None and (sentence := remark(hit)):
                 out.result(f"    {printable(sentence)}")
         if hit.also_at:
-            out.result(f"    also at {printable(_some([place.address for place in hit.also_at]))}")
+            out.result(f"    also at {printable(listed((place.address for place in hit.also_at), _ALSO_AT))}")
         if hit.also_in:
-            also_in = [f"{language_name(each.language)}: {each.address}" for each in hit.also_in]
-            out.result(f"    also in {printable(_some(also_in))}")
+            also_in = (f"{language_name(each.language)}: {each.address}" for each in hit.also_in)
+            out.result(f"    also in {printable(listed(also_in, _ALSO_AT))}")
         for section in hit.sections[:5]:
             out.result(f"      also {printable(section.breadcrumb)}  {printable(section.address)}")
     if not hits:
         out.result(f"no hits: {printable(none)}" if none else "no hits")
-
-
-def _some(places: Sequence[str]) -> str:
-    more = len(places) - _ALSO_AT
-    return ", ".join(places[:_ALSO_AT]) + (f" and {more} more" if more > 0 else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -189,7 +190,11 @@ def command(
     folders = {path: kind.folder(path, place) for path, kind in kinds.items()}
     read = tuple(folders.get(path) or Path(path) for path in paths)
     if dataset:
-        read = (*read, _fetched(out, dataset, place))
+        from structformer.ingestion.ir_datasets_source import dataset_documents
+
+        with place.writing("structformer ingest"), out.stages() as progress:
+            fetching = partial(progress, "fetching")
+            read = (*read, dataset_documents(dataset, place.datasets, progress=fetching))
     chosen = Part.parse(part) if part is not None else None
     request = IngestRequest(
         read,
@@ -377,7 +382,7 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     out.result(f"{len(read)} files would be read ({listed or 'none'}), {size / 1e6:.1f} MB; {ignored.count} would not")
     out.result(f"files: {account}")
     _name(out, account, {file.path for file in files})
-    site = site_of(request, workspace, sources)
+    site, _ = site_of(request, workspace, sources)
     _say_site(out, site.site, site.above)
     out.json(
         {
@@ -390,16 +395,6 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
         }
     )
     return 0 if read else 1
-
-
-def _fetched(out: Output, dataset: str, workspace: Workspace) -> Path:
-    """Return the file that the documents of a data set are in."""
-    from structformer.ingestion.ir_datasets_source import dataset_documents
-
-    with workspace.writing("structformer ingest"), out.stages() as progress:
-        return dataset_documents(
-            dataset, workspace.datasets, progress=lambda done, total: progress("fetching", done, total)
-        )
 
 
 def _fetch(out: Output, kind: SourceKind, address: str, workspace: Workspace, values: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import click
 
 from structformer._version import __version__
+from structformer.cli.brief import meant_option, show_all, shows_all
 from structformer.cli.log_file import close_log, log, open_log
 from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError, is_out_of_memory
@@ -88,8 +89,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, then upload what it changed in a workspace that is kept elsewhere."""
-        from structformer.cli.brief import meant_option
-        from structformer.cli.common import upload
+        from structformer.cli.common import REMOTE
 
         try:
             result = super().invoke(ctx)
@@ -98,7 +98,8 @@ class LazyGroup(click.Group):
                 message = f"No such option {error.option_name!r}. Did you mean {meant!r}?"
                 raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from error
             raise
-        upload(ctx)
+        for remote in ctx.meta.get(REMOTE, []):
+            remote.push()
         return result
 
     def resolve_command(
@@ -112,14 +113,10 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"{error.message} Did you mean {near!r}?", ctx) from error
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        from structformer.cli.brief import show_all
-
         return super().parse_args(ctx, show_all(ctx, args))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands below their headings, without blank lines, so that they fit a screen."""
-        from structformer.cli.brief import shows_all
-
         self._add_plugin_commands()
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in _SECTIONS}
         for name, command in self._lazy.items():

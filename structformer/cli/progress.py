@@ -1,11 +1,8 @@
-"""How far a command is: bars on a terminal, lines elsewhere."""
+"""How far a command is, in lines; on a terminal, `Output` draws bars."""
 
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache
+from collections.abc import Callable
 
 import click
 
@@ -17,43 +14,7 @@ Report = Callable[[int, int], None]  # called with what is done, and the total
 StageReport = Callable[[str, int, int], None]  # called with the stage's name too
 
 
-@contextmanager
-def progress_bar(what: str, *, quiet: bool, verbose: bool) -> Iterator[Report]:
-    """A bar on a terminal; elsewhere a line every tenth of the way."""
-    if quiet or not sys.stderr.isatty():
-        yield _lines(what, quiet, verbose)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-@contextmanager
-def progress_of_stages(*, quiet: bool, verbose: bool) -> Iterator[StageReport]:
-    """A bar for each stage, one after the other."""
-    with ExitStack() as stack:
-        bars: dict[str, Report] = {}
-
-        def report(stage: str, done: int, total: int) -> None:
-            if stage not in bars:
-                stack.close()
-                bars[stage] = stack.enter_context(progress_bar(stage, quiet=quiet, verbose=verbose))
-            bars[stage](done, total)
-
-        yield report
-
-
-def lines_of_stages(*, quiet: bool, verbose: bool) -> StageReport:
-    """Return lines for each stage."""
-    lines = cache(lambda stage: _lines(stage, quiet, verbose))
-    return lambda stage, done, total: lines(stage)(done, total)
-
-
-def _lines(what: str, quiet: bool, verbose: bool) -> Report:
+def progress_lines(what: str, quiet: bool, verbose: bool) -> Report:
     """A line every tenth of the way, without `verbose` only if it takes long; time left as from the first report."""
     begun = last = time.monotonic()
     shown, before = 0, -1

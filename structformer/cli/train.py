@@ -26,8 +26,7 @@ from structformer.models.kinds import RankerKind, imported, ranker_kind, ranker_
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
-    from structformer.training.judged.judging import Judge
-    from structformer.training.options import TrainingOptions
+    pass
 
 
 class RankersOption(click.Option):
@@ -219,6 +218,7 @@ def command(
         _train_static(ctx, out, imported(trainer), ranker, asked, task_mix, workspace, force=flags["force"])
         return
     check_corpus(workspace, settings, recipe=recipe, resume=resume)
+    from structformer.evaluation.development_queries import named_development, said_of
     from structformer.query_side import train
     from structformer.sampling.request import parse_mix
     from structformer.training.recipes import training_options
@@ -229,6 +229,9 @@ def command(
     given = {key for key, value in chosen.items() if value is not None}
     if resume and not (recipe or settings or given - {"name", "max_seconds", "threads"}):
         options = unfinished_options(workspace, options, given & {"max_seconds", "threads"})
+    development = named_development(workspace, options)
+    if development is not None and of_first_process():
+        out.note(said_of(development))
     with watched(out, out.verbose) as listener:
         result = train(
             workspace,
@@ -236,7 +239,7 @@ def command(
             dry_run=dry_run,
             resume=resume,
             force=flags["force"],
-            development=_development(out, workspace, options),
+            development=development,
             listener=listener,
             progress=out.lines(),
         )
@@ -294,13 +297,3 @@ def _train_static(
 
 # Flags of training that a static encoder has too, with their names in LearningOptions.
 _STATIC_FLAGS = {"max_epochs": "epochs", "learning_rate": "learning_rate", "groups": "batch", "seed": "seed"}
-
-
-def _development(out: Output, workspace: Path, options: TrainingOptions) -> Judge | None:
-    """Return the judged queries that the options name."""
-    from structformer.evaluation.development_queries import named_development, said_of
-
-    development = named_development(workspace, options)
-    if development is not None and of_first_process():
-        out.note(said_of(development))
-    return development

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 _LINES = 10  # that a whole run prints where there is no terminal
 _SMOOTHING = 0.9
-_REFRESH_SECONDS = 0.25
 
 
 def of_first_process() -> bool:
@@ -35,11 +33,10 @@ def watched(out: Output, verbose: bool) -> Iterator[Listener]:
 
     from structformer.training import Listener
 
-    measure = ""
+    view = _View()
 
     def planned(plan: TrainingPlan) -> None:
-        nonlocal measure
-        measure = plan.measure
+        view.measure = plan.measure
         print_plan(out, plan)
 
     if out.quiet or not of_first_process():
@@ -48,7 +45,7 @@ def watched(out: Output, verbose: bool) -> Iterator[Listener]:
 
         def stepped(step: TrainingStep) -> None:
             if verbose or step.step % max(1, step.steps // _LINES) == 0 or step.development is not None:
-                out.note(_line(step, measure))
+                out.note(_line(step, view.measure))
 
         yield Listener(plan=planned, step=stepped, note=out.note)
     else:
@@ -56,15 +53,9 @@ def watched(out: Output, verbose: bool) -> Iterator[Listener]:
         from rich.live import Live
 
         console = Console(stderr=True)
-        with Live(console=console, refresh_per_second=4, transient=True) as live:
-            view = _View()
-
-            def shown(step: TrainingStep) -> None:
-                if view.add(step):
-                    live.update(view.render(measure))
-
+        with Live(view, console=console, refresh_per_second=4, transient=True):
             yield Listener(
-                plan=planned, step=shown, note=lambda text: console.print(text, markup=False, highlight=False)
+                plan=planned, step=view.add, note=lambda text: console.print(text, markup=False, highlight=False)
             )
 
 
@@ -72,43 +63,39 @@ class _View:
     """The live view: losses by task, smoothed; speed; the held-out score; the time left."""
 
     def __init__(self) -> None:
+        self.measure = ""  # of the held-out score
         self._losses: dict[str, float] = {}
         self._first: dict[str, float] = {}
         self._score: float | None = None
         self._last: TrainingStep | None = None
-        self._shown = 0.0
 
-    def add(self, step: TrainingStep) -> bool:
-        """Take a step in; whether it is time to draw again."""
+    def add(self, step: TrainingStep) -> None:
+        """Take a step in."""
         for name, value in step.losses.items():
             self._first.setdefault(name, value)
             self._losses[name] = _SMOOTHING * self._losses.get(name, value) + (1 - _SMOOTHING) * value
         self._score = step.development if step.development is not None else self._score
         self._last = step
-        due = time.monotonic() - self._shown > _REFRESH_SECONDS or step.step == step.steps
-        self._shown = time.monotonic() if due else self._shown
-        return due
 
-    def render(self, measure: str) -> Any:
-        """Take the measure of the held-out score."""
+    def __rich__(self) -> Any:
         from rich.console import Group
         from rich.padding import Padding
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
-        step = self._last
-        assert step is not None
+        if (step := self._last) is None:
+            return ""
         losses = Table(box=None, padding=(0, 2, 0, 0))
         for title, right in (("task", False), ("loss", True), ("at first", True)):
             losses.add_column(title, justify="right" if right else "left", style=None if title == "loss" else "dim")
-        for name, value in self._losses.items():
+        for name, value in list(self._losses.items()):  # a step may come meanwhile
             losses.add_row(name, f"{value:.3f}", f"{self._first[name]:.3f}")
         speed = (
             f"{step.pairs_per_second:,.1f} pairs/s   {step.tokens_per_second:,.0f} tokens/s   "
             f"waiting for input {step.idle:.1%}"
         )
-        score = "" if self._score is None else f"   held-out {measure} {self._score:.3f}"
+        score = "" if self._score is None else f"   held-out {self.measure} {self._score:.3f}"
         head = (
             f"step {step.step}/{step.steps}   {duration(step.seconds_left)} left   learning "
             f"rate {step.learning_rate:.2e}{score}"

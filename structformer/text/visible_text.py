@@ -4,6 +4,7 @@ HTML; and texts that hold no control characters in the first place.
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 from unicodedata import category
 
@@ -38,3 +39,9 @@ def safe_json(value: Any, *, indent: int | None = 1) -> str:
     if text.isprintable():
         return text
     return "".join(c if c == "\n" or c in _JOINERS or category(c) not in _UNSAFE else json.dumps(c)[1:-1] for c in text)
+
+
+def listed(names: Iterable[str], most: int = 3) -> str:
+    """Return the first of some names, and how many others there are."""
+    named = list(names)
+    return ", ".join(named[:most]) + (f" and {len(named) - most} more" if len(named) > most else "")
