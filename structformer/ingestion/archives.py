@@ -18,7 +18,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -178,7 +178,7 @@ class Archive:
     def _zip(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
         with zipfile.ZipFile(self._data) as archive:
             infos: dict[str, zipfile.ZipInfo] = {}
-            members: list[tuple[str, zipfile.ZipInfo | None, str]] = []
+            members: list[Member] = []
             listed = archive.infolist()
             overlapping = _overlapping(listed)
             for info in listed:
@@ -192,46 +192,37 @@ class Archive:
                     (info.header_offset in overlapping, "overlaps another member: skipped"),
                     (name in infos, _SECOND),
                 )
-                members.append((name, None if problem else info, problem))
+                members.append(Member(name, problem=problem))
                 if not problem:
                     infos[name] = info
-            aside: set[str] = set()
-            if self._kind == "epub":
-                members, aside = _in_reading_order(
-                    members, lambda name: self._read_zip(archive, infos[name]).data if name in infos else None
-                )
+
+            def read(name: str) -> Member:
+                try:
+                    with archive.open(infos[name]) as stream:
+                        data = stream.read(self._limits.file_bytes + 1)
+                except _BROKEN as error:
+                    return Member(name, problem=f"damaged ({_reason(error)}): skipped")
+                if len(data) > self._limits.file_bytes:
+                    return Member(name, problem=f"over {self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped")
+                return Member(name, data)
 
             def get(name: str) -> bytes | None:
                 self.budget.check()  # a member may be asked for any number of times
-                member = self._read_zip(archive, infos[name])
+                member = read(name)
                 return None if member.problem else member.data
 
             def walk() -> Iterator[Member]:
-                for name, info, problem in members:
-                    self.budget.check(name)
+                for member in members:
+                    self.budget.check(member.name)
                     self.budget.spend(members=1)
-                    if info is None:
-                        yield Member(name, problem=problem)
-                        continue
-                    if name in aside:
-                        yield Member(name, aside="of the book's package, no page")
-                        continue
-                    member = self._read_zip(archive, info, name)
-                    self.budget.spend(len(member.data))
+                    if not member.problem and not member.aside:
+                        member = read(member.name)
+                        self.budget.spend(len(member.data))
                     yield member
 
+            if self._kind == "epub":
+                members = _in_reading_order(members, lambda name: read(name).data if name in infos else None)
             yield walk(), ArchiveFiles(self.path, get, sorted(infos))
-
-    def _read_zip(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str = "") -> Member:
-        name = name or info.filename
-        try:
-            with archive.open(info) as stream:
-                data = stream.read(self._limits.file_bytes + 1)
-        except _BROKEN as error:
-            return Member(name, problem=f"damaged ({_reason(error)}): skipped")
-        if len(data) > self._limits.file_bytes:
-            return Member(name, problem=f"over {self._limits.file_bytes / 1e6:.1f} MB (--max-file-mb): skipped")
-        return Member(name, data)
 
     @contextmanager
     def _stream(self) -> Iterator[tuple[Iterator[Member], ArchiveFiles]]:
@@ -342,11 +333,10 @@ def _clean(name: str) -> tuple[str, str]:
     return (clean, "") if clean not in (".", "") else (shown, "no name: skipped")
 
 
-def _in_reading_order(
-    members: list[tuple[str, zipfile.ZipInfo | None, str]], get: Callable[[str], bytes | None]
-) -> tuple[list[tuple[str, zipfile.ZipInfo | None, str]], set[str]]:
-    """(an EPUB's pages in spine order, then other members; names of its navigation and package). Source: EPUB 3.3,
-    sections 4.2.6.3.1 (container.xml) and 5.7 (spine).
+def _in_reading_order(members: list[Member], get: Callable[[str], bytes | None]) -> list[Member]:
+    """Return an EPUB's pages in spine order, then other members, its navigation and package set aside.
+
+    Source: EPUB 3.3, sections 4.2.6.3.1 (container.xml) and 5.7 (spine).
     """
     from lxml import etree
 
@@ -364,7 +354,7 @@ def _in_reading_order(
     package_path = rootfile.get("full-path") if rootfile is not None else None
     package = parse(get(package_path)) if package_path else None
     if package is None:
-        return members, set()
+        return members
     folder = posixpath.dirname(str(package_path))
     items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
     order: list[str] = []
@@ -379,5 +369,7 @@ def _in_reading_order(
     }
     places = {name: number for number, name in enumerate(order)}
     described = navigation | {posixpath.normpath(str(package_path)), "mimetype"}
-    described |= {name for name, _, _ in members if name.startswith("META-INF/")}
-    return sorted(members, key=lambda member: places.get(member[0], len(places))), described
+    for number, member in enumerate(members):
+        if member.name in described or member.name.startswith("META-INF/"):
+            members[number] = replace(member, aside="of the book's package, no page")
+    return sorted(members, key=lambda member: places.get(member.name, len(places)))

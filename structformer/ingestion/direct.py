@@ -17,7 +17,7 @@ from structformer.formats.builder import stem_title
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import SourceFile
-from structformer.ingestion.looking import SurveyedFile
+from structformer.ingestion.looking import LookTask, SurveyedFile
 from structformer.ingestion.ranges import pieces
 from structformer.ingestion.reading import Reader, Started, Status
 from structformer.ingestion.site_finding import found_site
@@ -25,7 +25,7 @@ from structformer.ingestion.site_navigation import with_navigation
 from structformer.ingestion.source_files import SourceFiles
 from structformer.ingestion.survey import survey
 from structformer.ingestion.unpacking_limits import Clock
-from structformer.plugins import Plugins, load_plugins
+from structformer.plugins import load_plugins
 from structformer.workspace import Source
 
 _WEBSITE = re.compile(r"(https?):/{1,2}", re.IGNORECASE)  # as it was written, or as a Path has it
@@ -106,11 +106,9 @@ def _documents(task: ReadTask, clock: Clock, started: Started = lambda path: Non
     limits = Limits()
     sources = (Source("", str(root.resolve() if root.is_dir() else root)),)
     neighbours = SourceFiles(sources, limits)
-    reader = Reader(plugins, options, limits, neighbours, started, dict(task.lost), now=clock.seconds)
-    looking: Any = {"workers": 0, "started": started, "lost": task.lost}
-    files: Iterable[SurveyedFile] = survey(
-        sources, plugins, limits, format=format, options=options, follow=True, **looking
-    )
+    reader = Reader(options, limits, neighbours, started, dict(task.lost), now=clock.seconds)
+    looking = LookTask(sources, limits, format=format, options=task.options, lost=task.lost)
+    files: Iterable[SurveyedFile] = survey(looking, follow=True, workers=0, started=started)
     navigation, site = Navigation(), found_site(sources) if root.is_dir() else None
     if site is not None and site.settings:
         files = list(files)
@@ -123,7 +121,11 @@ def _documents(task: ReadTask, clock: Clock, started: Started = lambda path: Non
         started(file.path)
         if file.stream:
             try:
-                yield from _read_stream(file, plugins, reader, limits, clock)
+                read_by = plugins.format(file.format)
+                assert isinstance(read_by, StreamFormat)
+                for piece, _ in pieces(Path(file.location), read_by, limits, workers=1, now=clock.seconds):
+                    if isinstance(piece, bytes):
+                        yield from reader.piece(file.path, piece, read_by)
             except ReadError:
                 if root.is_file():
                     raise
@@ -139,16 +141,6 @@ def _documents(task: ReadTask, clock: Clock, started: Started = lambda path: Non
             if own.status is Status.SKIPPED:
                 raise UsageError(f"{root}: {message}; name one of {', '.join(plugins.formats)}")
             raise ReadError(message)
-
-
-def _read_stream(
-    file: SurveyedFile, plugins: Plugins, reader: Reader, limits: Limits, clock: Clock
-) -> Iterator[Document]:
-    format = plugins.format(file.format)
-    assert isinstance(format, StreamFormat)
-    for piece, _ in pieces(Path(file.location), format, limits, workers=1, now=clock.seconds):
-        if isinstance(piece, bytes):
-            yield from reader.piece(file.path, piece, format)
 
 
 def refuse_websites(paths: Iterable[str | Path]) -> None:

@@ -5,7 +5,7 @@ They are spread over shards by their ids, so that a change writes one small shar
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from structformer.ingestion.looking import SurveyedFile
 from structformer.ingestion.reading import Outcome
 from structformer.ingestion.shard import source_row
 from structformer.plugins import load_plugins
-from structformer.storage.files import building_folder, write_json
+from structformer.storage.files import become, building_folder, write_json
 from structformer.workspace import Workspace
 
 _WHY = "given by a program"
@@ -101,7 +101,11 @@ def change_given(workspace: Workspace, new: Mapping[str, Rows], ids: Sequence[st
     """Change and remove documents in corpus and graph, all or nothing. Raises UsageError on an id that a file has."""
     with workspace.writing("structformer upsert" if new else "structformer delete"):
         files, given = _parted(workspace)
-        there = {row["id"]: (row, sections) for row, sections in _kept_rows(given)}
+        there: dict[str, Rows] = {}
+        for folder, shard in ((given.shard_folder(each), each) for each in given.shards):
+            if describe_shard(folder) != shard:
+                raise WorkspaceError(f"{folder} has changed since it was written: use a new workspace")
+            there |= {row["id"]: (row, sections) for row, sections in read_shard(folder)}
         _check_not_of_files(files, {*new, *ids} - there.keys())
         same = {each for each in new.keys() & there.keys() if _digest([new[each]]) == _digest([there[each]])}
         changed = Changed(
@@ -124,13 +128,6 @@ def _parted(workspace: Workspace) -> tuple[Corpus, Corpus]:
     shards = Corpus.open(workspace).shards if workspace.has("corpus") else []
     files = [shard for shard in shards if shard.key not in keys]
     return Corpus(workspace.shards, workspace.shards, files), Corpus(workspace.shards, workspace.shards, given)
-
-
-def _kept_rows(given: Corpus) -> Iterator[Rows]:
-    for shard in given.shards:
-        if describe_shard(given.shard_folder(shard)) != shard:
-            raise WorkspaceError(f"{given.shard_folder(shard)} has changed since it was written: use a new workspace")
-        yield from read_shard(given.shard_folder(shard))
 
 
 def _check_not_of_files(files: Corpus, ids: set[str]) -> None:
@@ -164,11 +161,11 @@ def _written(folder: Path, documents: dict[str, Rows]) -> list[ShardInfo]:
         name = f"{_PREFIX}{_digest(rows)[:20]}-0"
         if not (folder / name).exists():
             with building_folder(folder) as building:
-                with shard_writer(building.folder) as writer:
+                with shard_writer(building) as writer:
                     for row, sections in rows:
                         writer.add_document(row, sections)
                         writer.add_source(_source_row(row, sections))
-                building.become(name, replace=True)
+                become(building, name, replace=True)
         shards.append(describe_shard(folder / name))
     return shards
 

@@ -9,6 +9,7 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -30,7 +31,8 @@ from structformer.ingestion.given_documents import given_shards
 from structformer.ingestion.looking import SiteTask, SurveyedFile, look_for_site
 from structformer.ingestion.page import write_ingest_page
 from structformer.ingestion.ranges import pieces, ranges
-from structformer.ingestion.report import IngestReport, complete, report_lines, without_document
+from structformer.ingestion.reading import Status
+from structformer.ingestion.report import IngestReport, complete, report_lines
 from structformer.ingestion.request import Execution, IngestRequest, Progress
 from structformer.ingestion.shard import ShardResult, ShardTask
 from structformer.ingestion.site_finding import Found
@@ -39,7 +41,7 @@ from structformer.ingestion.sources import folder_of
 from structformer.ingestion.survey import Ignored, cut
 from structformer.ingestion.walk import FileFilter
 from structformer.notebook import notebook_progress
-from structformer.plugins import Plugins, load_plugins
+from structformer.plugins import load_plugins
 from structformer.storage.files import remove, write_bytes, write_json
 from structformer.workspace import Source, Workspace
 
@@ -118,10 +120,11 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
             folder = publication.folder("corpus")
             write_json(folder / "manifest.json", manifest_value(shards, __version__))
             corpus = Corpus(folder, workspace.shards, shards)
-            site, navigation = _site(request, workspace, sources, corpus)
+            site, navigation = site_of(request, workspace, sources, corpus)
             write_site(folder, site.site, navigation)
             report.site, report.settings_above = site.site, list(site.above)
-            write_other_files(folder, chain(ignored.paths, without_document(corpus)))
+            empty = (row["path"] for row in corpus.sources() if row["status"] in (Status.EMPTY, Status.OTHER))
+            write_other_files(folder, chain(ignored.paths, empty))
             resolving = (lambda done, total: progress("resolving links", done, total)) if progress else None
             graph = write_graph(
                 corpus,
@@ -131,7 +134,7 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
                 progress=resolving,
             )
             _write_report(workspace, report, corpus, graph, sources, ignored)
-        _remove_shards(workspace, keep={shard.key for shard in shards} | _held_shards(workspace))
+        _remove_shards(workspace, {shard.key for shard in shards})
     report.seconds = time.monotonic() - began
     return report
 
@@ -177,15 +180,13 @@ def made_shards(
     taken: defaultdict[str, float] = defaultdict(float)
     with noticing(workspace.cache, execution.slow) as notes:
         base = replace(base, notes=notes)
-        tasks = part.of_tasks(
-            _tasks(files, base, _known_shards(workspace) if known is None else known, load_plugins(), count, taken)
-        )
+        tasks = part.of_tasks(_tasks(files, base, _known_shards(workspace) if known is None else known, count, taken))
         results: Iterator[ShardResult] = get_engine(execution.engine).map(work, tasks)
         for result in results:
             shards.append(result.info)
             taken[result.path] += result.seconds
             report.parsed += result.parsed
-            report.unchanged += result.copied + result.kept
+            report.unchanged += result.unchanged
             done += result.bytes
             if execution.progress:
                 execution.progress("reading", min(done, total), total)
@@ -232,22 +233,21 @@ def _tasks(
     files: list[SurveyedFile],
     base: ShardTask,
     known: list[ShardInfo],
-    plugins: Plugins,
     workers: int,
     taken: Mapping[str, float],
 ) -> Iterator[ShardTask]:
     for group in cut(files):
         if group[0].stream:
-            yield from _stream_tasks(group[0], base, plugins, workers, taken)
+            yield from _stream_tasks(group[0], base, workers, taken)
         else:
-            yield replace(base, files=tuple(group), known=_overlapping(group, known))
+            first, last = path_order(group[0].path), path_order(group[-1].path)
+            near = (each for each in known if path_order(each.first) <= last and first <= path_order(each.last))
+            yield replace(base, files=tuple(group), known=tuple(shard.key for shard in near))
 
 
-def _stream_tasks(
-    file: SurveyedFile, base: ShardTask, plugins: Plugins, workers: int, taken: Mapping[str, float]
-) -> Iterator[ShardTask]:
+def _stream_tasks(file: SurveyedFile, base: ShardTask, workers: int, taken: Mapping[str, float]) -> Iterator[ShardTask]:
     """taken: processor time that the readers of each file's pieces have taken so far."""
-    format = plugins.format(file.format)
+    format = load_plugins().format(file.format)
     assert isinstance(format, StreamFormat)
     parts = ranges(Path(file.location), format)
     for number, part in enumerate(parts):
@@ -269,17 +269,13 @@ def _stream_tasks(
         yield replace(base, files=(rest,))
 
 
-def site_of(request: IngestRequest, workspace: Workspace, sources: tuple[Source, ...]) -> Found:
-    """Return where the pages are read: as it is given, or was given to an earlier ingest of these sources, or is found.
-    Of one that is given, the generator is looked for in the given folders alone.
-    """
-    return _site(request, workspace, sources, None)[0]
-
-
-def _site(
-    request: IngestRequest, workspace: Workspace, sources: tuple[Source, ...], corpus: Corpus | None
+def site_of(
+    request: IngestRequest, workspace: Workspace, sources: tuple[Source, ...], corpus: Corpus | None = None
 ) -> tuple[Found, Navigation]:
-    """Return the site, and what its generator says of the order of a corpus's pages."""
+    """Return where the pages are read: as it is given, or was given to an earlier ingest of these sources, or is found;
+    and what the site's generator says of the order of a corpus's pages. Of a site that is given, the generator is
+    looked for in the given folders alone.
+    """
     given = replace(request.site, said_by=GIVEN) if request.site is not None else None
     if given is None and workspace.has("corpus") and not request.replace_sources:
         known, _ = read_site(workspace.folder("corpus"), damaged=True)
@@ -295,24 +291,11 @@ def _known_shards(workspace: Workspace) -> list[ShardInfo]:
         return []
 
 
-def _overlapping(files: list[SurveyedFile], known: list[ShardInfo]) -> tuple[str, ...]:
-    first, last = path_order(files[0].path), path_order(files[-1].path)
-    return tuple(shard.key for shard in known if path_order(shard.first) <= last and first <= path_order(shard.last))
-
-
-def _held_shards(workspace: Workspace) -> set[str]:
-    """Shards of earlier generations that readers still hold."""
-    keys: set[str] = set()
+def _remove_shards(workspace: Workspace, keep: set[str]) -> None:
+    """Delete the shards that no corpus has any more: neither the current one nor one that readers still hold."""
     for folder in workspace.kept("corpus"):
-        try:
-            keys |= {shard.key for shard in Corpus.at(workspace, folder).shards}
-        except WorkspaceError:
-            continue
-    return keys
-
-
-def _remove_shards(workspace: Workspace, *, keep: set[str]) -> None:
-    """Delete the shards that no corpus has any more."""
+        with suppress(WorkspaceError):
+            keep |= {shard.key for shard in Corpus.at(workspace, folder).shards}
     for entry in list(workspace.shards.iterdir()) if workspace.shards.is_dir() else []:
         if is_shard_name(entry.name) and entry.name not in keep:
             remove(entry)

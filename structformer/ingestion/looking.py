@@ -3,8 +3,9 @@ worker processes with the limits of readers, since a stranger's bytes may hold u
 """
 
 import os
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from structformer.engines import Work, get_engine, passing_over
 from structformer.engines.pool import perform
 from structformer.formats.file_names import holds_queries
 from structformer.formats.limits import Limits
-from structformer.formats.protocol import CompositeFormat
 from structformer.formats.source import SourceFile
 from structformer.ingestion.archives import archive_kind, split_compression
 from structformer.ingestion.included_files import Takes, place, what_it_takes
@@ -24,9 +24,9 @@ from structformer.ingestion.reading import ARCHIVE, Started, head_of
 from structformer.ingestion.site_finding import Found as FoundSite
 from structformer.ingestion.site_finding import found_site
 from structformer.ingestion.site_navigation import rows_of_pages, with_navigation
-from structformer.ingestion.source_files import SourceFiles, neighbours_in
+from structformer.ingestion.source_files import neighbours_in
 from structformer.ingestion.walk import FileFilter, Found
-from structformer.plugins import Plugins, load_plugins
+from structformer.plugins import load_plugins
 from structformer.workspace import Source
 
 FOLDER = "a folder"  # why an entry of the survey is no file
@@ -70,17 +70,19 @@ Looked = tuple[Found, SurveyedFile | str, Takes | None]  # a file, how it is rea
 
 @dataclass(frozen=True, slots=True)
 class LookTask:
-    """One worker's task: look at these files."""
+    """One worker's task: look at these files; without any, what is asked of all files of some sources."""
 
-    files: tuple[tuple[Found, bool], ...]
-    """Each with whether it is itself a source."""
     sources: tuple[Source, ...]
     limits: Limits
-    wanted: FileFilter
-    format: str | None
-    options: tuple[tuple[str, Any], ...]
-    survey: str
+    wanted: FileFilter = field(default_factory=FileFilter)
+    format: str | None = None
+    """The only one to read."""
+    options: tuple[tuple[str, Any], ...] = ()
+    """Options of the formats, which may say that a file is one of theirs."""
+    survey: str = field(default_factory=secrets.token_hex)
     """Which survey it is of: a worker outlives it, and files change."""
+    files: tuple[tuple[Found, bool], ...] = ()
+    """Each with whether it is itself a source."""
     alone: bool = False
     """Whether there is no other file that it could take from."""
     lost: tuple[tuple[str, str], ...] = ()
@@ -116,8 +118,8 @@ def looked_at(
 
 def look(task: LookTask, started: Started) -> list[Looked]:
     """Do a worker's job: look at a task's files."""
-    plugins, neighbours = load_plugins(), neighbours_in(task.survey, task.sources, task.limits, task.wanted)
-    lost, options = dict(task.lost), dict(task.options)
+    neighbours = neighbours_in(task.survey, task.sources, task.limits, task.wanted)
+    lost, options, most = dict(task.lost), dict(task.options), task.limits.file_bytes
     looked: list[Looked] = []
     if task.together:
         started("several files")
@@ -130,21 +132,17 @@ def look(task: LookTask, started: Started) -> list[Looked]:
             continue
         if not task.together:
             started(entry.path)
-        file = _surveyed(entry, task.format, plugins, options)
+        file = _surveyed(entry, task.format, options)
         # A file that is named with its format, or alone, is believed.
         if isinstance(file, str) and is_source and (task.format or len(task.sources) == 1):
             why = "asked for" if task.format else ""
             file = SurveyedFile(entry.path, location, task.format or "", entry.size, why)
-        takes = None if task.alone or isinstance(file, str) else _takes(file, neighbours, plugins, task.limits)
+        takes = None
+        if not (task.alone or isinstance(file, str) or file.problem or file.stream or file.size > most):
+            source = SourceFile(file.path, location=Path(file.location), neighbours=neighbours)
+            takes = what_it_takes(load_plugins().formats.get(file.format), source)
         looked.append((entry, file, takes))
     return looked
-
-
-def _takes(file: SurveyedFile, neighbours: SourceFiles, plugins: Plugins, limits: Limits) -> Takes | None:
-    format = plugins.formats.get(file.format)
-    if not isinstance(format, CompositeFormat) or file.problem or file.stream or file.size > limits.file_bytes:
-        return None
-    return what_it_takes(format, SourceFile(file.path, location=Path(file.location), neighbours=neighbours))
 
 
 def _without_lost(task: LookTask, path: Any, reason: str) -> LookTask:
@@ -191,9 +189,9 @@ def site_of_sources(task: SiteTask, started: Started) -> tuple[FoundSite, Naviga
     return replace(site, generator=None), navigation  # its functions cannot cross to another process
 
 
-def _surveyed(file: Found, format: str | None, plugins: Plugins, options: Mapping[str, Any]) -> SurveyedFile | str:
+def _surveyed(file: Found, format: str | None, options: Mapping[str, Any]) -> SurveyedFile | str:
     """Return how a file is to be read; why not, for one that is not a document."""
-    location = str(file.location)
+    plugins, location = load_plugins(), str(file.location)
     if file.note:
         return SurveyedFile(file.path, location, "", why=FOLDER, problem=file.note)
     if file.problem:

@@ -15,9 +15,9 @@ from structformer.corpus import Corpus
 from structformer.corpus.shards import ShardInfo
 from structformer.graph import ReferenceGraph
 from structformer.ingestion.report import IngestReport
-from structformer.ingestion.sources import listed
 from structformer.pages import histogram, render
 from structformer.storage.files import write_bytes
+from structformer.text.visible_text import listed
 from structformer.workspace import Source
 
 _MAX_DEPTHS = 12

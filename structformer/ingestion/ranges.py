@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from structformer.errors import ReadError
 from structformer.formats.limits import Limits
@@ -78,14 +78,19 @@ def _begins_with(file: BinaryIO, start: int, record: bytes) -> bool:
 
 def range_pieces(location: Path, part: Range, format: StreamFormat, limit: int) -> Iterator[bytes | str]:
     """Yield a range's pieces, or what is wrong with it."""
-    with open_file(location) as packed:
-        content = _Framed(bz2.BZ2File(io.BufferedReader(_Window(packed, part))), part)
-        try:
-            yield from format.pieces(content, limit)  # type: ignore[arg-type]
-        except ReadError as error:
-            yield str(error)
-        except Exception as error:
-            yield _damaged(error)
+    # What makes it a dump of its own: two more streams around its own.
+    head = b"" if part.start == 0 else bz2.compress(part.frame.head)
+    tail = b"" if part.last else bz2.compress(part.frame.tail)
+    try:
+        with open_file(location) as packed:
+            packed.seek(part.start)
+            content = io.BytesIO(head + packed.read(part.end - part.start) + tail)
+        with decompressed(content, "bzip2") as stream:
+            yield from format.pieces(stream, limit)
+    except ReadError as error:
+        yield str(error)
+    except Exception as error:
+        yield _damaged(error)
 
 
 def pieces(
@@ -110,40 +115,3 @@ def pieces(
 def _damaged(error: Exception) -> str:
     """Return the message for whatever a decompressor says of damaged data."""
     return f"damaged ({error or type(error).__name__}): what precedes the damage is kept"
-
-
-class _Window(io.RawIOBase):
-    """The bytes of a range as a file of their own."""
-
-    def __init__(self, file: BinaryIO, part: Range) -> None:
-        file.seek(part.start)
-        self._file = file
-        self._left = part.end - part.start
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(min(len(buffer), self._left))
-        self._left -= len(data)
-        buffer[: len(data)] = data
-        return len(data)
-
-    def readable(self) -> bool:
-        return True
-
-
-class _Framed:
-    """A range's content between the head and the end that make it a dump of its own."""
-
-    def __init__(self, content: bz2.BZ2File, part: Range) -> None:
-        self._before = part.frame.head if part.start else b""
-        self._content = content
-        self._after = b"" if part.last else part.frame.tail
-
-    def read(self, size: int) -> bytes:
-        """Return up to so many bytes, but a head or an end by itself."""
-        if self._before:
-            data, self._before = self._before, b""
-            return data
-        if data := self._content.read(size):
-            return data
-        data, self._after = self._after, b""
-        return data

@@ -26,10 +26,10 @@ from structformer.ingestion.archives import (
     split_compression,
     unpack,
 )
-from structformer.ingestion.included_files import Taken, place, what_it_takes
+from structformer.ingestion.included_files import Takes, place, takers, what_it_takes
 from structformer.ingestion.losses import find_losses, text_of
 from structformer.ingestion.unpacking_limits import Budget
-from structformer.plugins import Plugins
+from structformer.plugins import load_plugins
 
 ARCHIVE = "archive"
 _EMPTY = "empty: no document"
@@ -82,7 +82,6 @@ class Reader:
 
     def __init__(
         self,
-        plugins: Plugins,
         options: Mapping[str, Any],
         limits: Limits,
         neighbours: Neighbours | None = None,
@@ -90,7 +89,7 @@ class Reader:
         lost: Mapping[str, str] | None = None,
         now: Callable[[], float] = time.process_time,
     ) -> None:
-        self._plugins = plugins
+        self._plugins = load_plugins()
         self._options = options
         self._limits = limits
         self._neighbours = neighbours
@@ -100,15 +99,14 @@ class Reader:
 
     def file(self, path: str, location: Path, format_name: str = "") -> Reading:
         """Read a file; its format is detected when none is named."""
-        own = Outcome(path, format_name)
-        return Reading([own], lambda outcomes: self._file(own, location, outcomes))
+        outcomes = [Outcome(path, format_name)]
+        return Reading(outcomes, self._file(outcomes[0], location, outcomes))
 
     def piece(self, path: str, data: bytes, format: Format, why: str = "") -> Reading:
         """Read a piece of a stream of documents."""
         own = Outcome(path, format.name, why)
-        return Reading(
-            [own], lambda _: self._consume(SourceFile(split_compression(path)[0], data), own, format, compared=False)
-        )
+        source = SourceFile(split_compression(path)[0], data)
+        return Reading([own], self._consume(source, own, format, compared=False))
 
     def _file(self, own: Outcome, location: Path, outcomes: list[Outcome]) -> Iterator[Document]:
         path, format_name = own.path, own.format
@@ -128,15 +126,15 @@ class Reader:
             else:
                 source = SourceFile(path, location=location, neighbours=self._neighbours)
             yield from self._source(source, own, format_name)
-        except ReadError as error:
+        except (ReadError, OSError, MemoryError) as error:
             own.status = Status.FAILED
-            own.messages.append(str(error))
-        except OSError as error:
-            own.status = Status.FAILED
-            own.messages.append(f"cannot be read ({error.strerror or error})")
-        except MemoryError:
-            own.status = Status.FAILED
-            own.messages.append(f"needs more than {self._limits.memory_bytes >> 20} MB of memory: skipped")
+            own.messages.append(self._said(error, f"cannot be read ({getattr(error, 'strerror', None) or error})"))
+
+    def _said(self, error: Exception, other: str) -> str:
+        """Return what a file's message says of an error. other: of one that is neither of the file nor of memory."""
+        if isinstance(error, MemoryError):
+            return f"needs more than {self._limits.memory_bytes >> 20} MB of memory: skipped"
+        return str(error) if isinstance(error, ReadError) else other
 
     def _source(self, source: SourceFile, outcome: Outcome, format_name: str) -> Iterator[Document]:
         data = source.read()
@@ -165,18 +163,10 @@ class Reader:
                 yield document
         except UsageError:  # a wrong option is the request's fault, not the file's
             raise
-        except BinaryContent as error:
-            outcome.status = Status.OTHER
-            source.warn(str(error))
-        except ReadError as error:
-            outcome.status = Status.FAILED
-            source.warn(str(error))
-        except MemoryError:
-            outcome.status = Status.FAILED
-            source.warn("needs more memory than it may have: skipped")
         except Exception as error:  # a plugin's mistake must cost this file only
-            outcome.status = Status.FAILED
-            source.warn(f"the {format.name} plugin failed ({type(error).__name__}: {error}): skipped")
+            outcome.status = Status.OTHER if isinstance(error, BinaryContent) else Status.FAILED
+            mistake = f"the {format.name} plugin failed ({type(error).__name__}: {error}): skipped"
+            source.warn(self._said(error, mistake))
         if outcome.status is Status.READ and source.is_damaged and outcome.documents:
             outcome.status = Status.DAMAGED
         if outcome.status is Status.READ and not outcome.documents and not source.aliases:
@@ -190,8 +180,7 @@ class Reader:
 
     def _archive(self, archive: Archive, own: Outcome, outcomes: list[Outcome]) -> Iterator[Document]:
         with archive.opened() as (members, neighbours):
-            taken = self._taken(archive, neighbours)
-            parts, fragments = taken.parts(), taken.fragments()
+            parts, fragments = takers(self._taking(archive, neighbours))
             waiting: list[tuple[Member, Outcome]] = []  # parts, until it is known whether a document takes them in
             own_members: list[Outcome] = []
             for member in members:
@@ -278,9 +267,8 @@ class Reader:
             outcomes.append(Outcome(path, ARCHIVE, str(error), Status.FAILED))
         own.messages[before:] = [f"{name}: {message}" for message in own.messages[before:]]
 
-    def _taken(self, archive: Archive, neighbours: ArchiveFiles) -> Taken:
-        """Return what members take from each other, within half of the archive's time: the rest is for reading them."""
-        taken = Taken()
+    def _taking(self, archive: Archive, neighbours: ArchiveFiles) -> Iterator[Takes]:
+        """Yield what members take from each other, within half of the archive's time: the rest is for reading them."""
         for path in neighbours.find(""):
             if archive_kind(path) or split_compression(path)[1]:
                 continue
@@ -291,23 +279,23 @@ class Reader:
                 continue
             self._started(archive.path)
             if archive.budget.is_half_spent():
-                return taken
-            data = neighbours.get(path)
-            format = None if data is None else self._plugins.detect(path, data[:HEAD_BYTES])[0]
-            if data is not None and isinstance(format, CompositeFormat):
-                taken.add(what_it_takes(format, SourceFile(path, data, neighbours=neighbours)))
-        return taken
+                return
+            if (data := neighbours.get(path)) is None:
+                continue
+            format, _ = self._plugins.detect(path, data[:HEAD_BYTES])
+            if takes := what_it_takes(format, SourceFile(path, data, neighbours=neighbours)):
+                yield takes
 
 
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One file's Documents, read as asked for. outcomes: the file's first; errors too, but for UsageError."""
 
-    def __init__(self, outcomes: list[Outcome], documents: Callable[[list[Outcome]], Iterator[Document]]) -> None:
-        self.outcomes = outcomes
-        self._documents = documents(outcomes)
+    outcomes: list[Outcome]
+    documents: Iterator[Document]
 
     def __iter__(self) -> Iterator[Document]:
-        return self._documents
+        return self.documents
 
     @property
     def own(self) -> Outcome:

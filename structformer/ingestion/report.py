@@ -86,13 +86,6 @@ def report_lines(corpus: Corpus, ignored: Ignored) -> Iterator[dict[str, str]]:
         yield {"folder": path, "message": f"not opened: {why}"}
 
 
-def without_document(corpus: Corpus) -> Iterator[str]:
-    """Yield paths of sources that hold no document: empty ones, and members of archives that no format reads."""
-    for row in corpus.sources():
-        if row["status"] in (Status.EMPTY, Status.OTHER):
-            yield row["path"]
-
-
 def complete(report: IngestReport, corpus: Corpus, ignored: Ignored) -> None:
     """Fill in what the finished corpus says, and what was not read."""
     report.documents, report.sections, report.files = corpus.document_count, corpus.section_count, 0

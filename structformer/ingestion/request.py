@@ -12,12 +12,13 @@ from structformer.corpus.site import Site
 from structformer.engines import Engine
 from structformer.errors import UsageError
 from structformer.formats.limits import Limits
-from structformer.ingestion.looking import SurveyedFile
+from structformer.ingestion.looking import LookTask, SurveyedFile
 from structformer.ingestion.slow_files import Slow
-from structformer.ingestion.sources import added_sources, listed, place_of, places_of, sources_of
+from structformer.ingestion.sources import added_sources, place_of, places_of, sources_of
 from structformer.ingestion.survey import Ignored, survey
 from structformer.ingestion.walk import FileFilter
 from structformer.plugins import load_plugins
+from structformer.text.visible_text import listed
 from structformer.workspace import Source, Workspace, is_workspace
 
 Progress = Callable[[str, int, int], None]
@@ -114,18 +115,8 @@ class IngestRequest:
         self, sources: tuple[Source, ...], ignored: Ignored | None = None, workers: int | None = None
     ) -> list[SurveyedFile]:
         """Files to read, and those passed over with a reason; `ignored` counts others. workers: None for all cores."""
-        return list(
-            survey(
-                sources,
-                load_plugins(),
-                self.limits,
-                format=self.format,
-                wanted=self.wanted,
-                ignored=ignored,
-                options=self.options,
-                workers=workers,
-            )
-        )
+        task = LookTask(sources, self.limits, self.wanted, self.format, tuple(self.options.items()))
+        return list(survey(task, ignored, workers=workers))
 
 
 @dataclass(frozen=True, slots=True)

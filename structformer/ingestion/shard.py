@@ -25,12 +25,13 @@ from structformer.ingestion.reading import ARCHIVE, Outcome, Reader, Reading, St
 from structformer.ingestion.slow_files import noting
 from structformer.ingestion.source_files import SourceFiles, neighbours_in
 from structformer.ingestion.walk import FileFilter
-from structformer.plugins import Plugins, load_plugins
-from structformer.storage.files import building_folder
+from structformer.plugins import load_plugins
+from structformer.storage.files import become, building_folder
 from structformer.storage.seal import Sealed
 from structformer.workspace import Source
 
 Document = tuple[Row, list[Row]]  # a document's row with its sections' rows
+Earlier = tuple[list[Row], list[Document]]  # of a file in an earlier shard: rows of sources, and documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +57,16 @@ class ShardTask:
 
 @dataclass(frozen=True, slots=True)
 class ShardResult:
-    """The result of a task: the shard, and how many of its files were parsed, copied from before, or found finished."""
+    """The result of a task: the shard, and how many of its files were parsed, or were there, finished or to copy."""
 
     info: ShardInfo
     parsed: int
-    copied: int
-    kept: int
+    unchanged: int
     bytes: int
     path: str
     """The shard's first file."""
     seconds: float
     """Processor time that the shard took, with that of the workers that it cost."""
-
-
-@dataclass(slots=True)
-class _Earlier:
-    """A file's rows in an earlier shard."""
-
-    sources: list[Row]
-    documents: list[Document]
 
 
 def make_shard(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
@@ -106,13 +98,13 @@ def _made(task: ShardTask, started: Callable[[str], None]) -> ShardResult:
     into = Path(task.into) if task.into else shards
     for folder in sorted({*shards.glob(f"{key}-*"), *into.glob(f"{key}-*")}):
         if not task.fresh and _is_whole(folder, task) and _dependencies_hold(folder, neighbours):
-            return ShardResult(describe_shard(folder), 0, 0, len(task.files), size, first, 0.0)
+            return ShardResult(describe_shard(folder), 0, len(task.files), size, first, 0.0)
     with building_folder(into) as building:
-        parsed, copied, dependencies = _write_shard(building.folder, task, digests, problems, neighbours, started)
+        parsed, copied, dependencies = _write_shard(building, task, digests, problems, neighbours, started)
         digest = hashlib.sha256("\n".join(sorted(dependencies)).encode("utf-8", "surrogateescape")).hexdigest()[:10]
-        folder = building.become(f"{key}-{digest if dependencies else '0'}", replace=True)
+        folder = become(building, f"{key}-{digest if dependencies else '0'}", replace=True)
     seconds = time.process_time() - began + len(lost) * task.limits.seconds
-    return ShardResult(describe_shard(folder), parsed, copied, 0, size, first, seconds)
+    return ShardResult(describe_shard(folder), parsed, copied, size, first, seconds)
 
 
 def _is_whole(folder: Path, task: ShardTask) -> bool:
@@ -160,8 +152,7 @@ def _write_shard(
     started: Callable[[str], None],
 ) -> tuple[int, int, set[str]]:
     """Return (files parsed, files copied, what they took from other files)."""
-    plugins = load_plugins()
-    reader = Reader(plugins, dict(task.options), task.limits, neighbours, started, dict(task.lost))
+    reader = Reader(dict(task.options), task.limits, neighbours, started, dict(task.lost))
     whole = task.data is None and task.part is None
     earlier = _earlier(task, digests, neighbours) if whole else {}
     parsed = copied = 0
@@ -173,25 +164,25 @@ def _write_shard(
             own: Row = {"sha256": digest, "size": size}
             if file.path in problems:
                 passed_over = file.problem and not file.unreadable
-                outcome = Outcome(file.path, file.format, file.why, Status.SKIPPED if passed_over else Status.FAILED)
-                outcome.messages.append(problems[file.path])
+                status = Status.SKIPPED if passed_over else Status.FAILED
+                outcome = Outcome(file.path, file.format, file.why, status, messages=[problems[file.path]])
                 writer.add_source(source_row(outcome, file, own))
                 continue
             if file.place:
                 status = Status.PART if file.part_of else Status.OTHER
                 writer.add_source(source_row(Outcome(file.path, file.format, file.place, status), file, own))
                 continue
-            known = earlier.get((file.path, file.format, digest))
-            if known is not None:
+            if (file.path, file.format, digest) in earlier:
                 copied += 1
-                for document_row, section_rows in known.documents:
+                sources, documents = earlier[file.path, file.format, digest]
+                for document_row, section_rows in documents:
                     writer.add_document(document_row, section_rows)
-                for row in known.sources:
+                for row in sources:
                     dependencies.update(row["dependencies"])
                     writer.add_source(row)
                 continue
             parsed += 1
-            for reading in _readings(task, file, reader, plugins):
+            for reading in _readings(task, file, reader):
                 for document in reading:
                     say = partial(_say, reading.own, document.id)
                     try:
@@ -215,12 +206,12 @@ def _say(outcome: Outcome, document_id: str, problem: str) -> None:
     outcome.messages.append(problem if document_id == outcome.path else f"{document_id}: {problem}")
 
 
-def _readings(task: ShardTask, file: SurveyedFile, reader: Reader, plugins: Plugins) -> Iterator[Reading]:
+def _readings(task: ShardTask, file: SurveyedFile, reader: Reader) -> Iterator[Reading]:
     """Yield a file's one reading; of a dump's range one for each piece, or for what is wrong with it."""
     if task.data is None and task.part is None:
         yield reader.file(file.path, Path(file.location), file.format)
         return
-    format = plugins.format(file.format)
+    format = load_plugins().format(file.format)
     if task.data is not None:
         yield reader.piece(file.path, task.data, format, file.why)
     if task.part is not None:
@@ -229,9 +220,8 @@ def _readings(task: ShardTask, file: SurveyedFile, reader: Reader, plugins: Plug
             if isinstance(piece, bytes):
                 yield reader.piece(file.path, piece, format, file.why)
             else:
-                outcome = Outcome(file.path, file.format, file.why, Status.SKIPPED)
-                outcome.messages.append(piece)
-                yield Reading([outcome], lambda _: iter(()))
+                outcome = Outcome(file.path, file.format, file.why, Status.SKIPPED, messages=[piece])
+                yield Reading([outcome], iter(()))
 
 
 def source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
@@ -255,9 +245,9 @@ def source_row(outcome: Outcome, file: SurveyedFile, digest: Row) -> Row:
 
 def _earlier(
     task: ShardTask, digests: Mapping[str, tuple[str, int]], neighbours: SourceFiles
-) -> dict[tuple[str, str, str], _Earlier]:
+) -> dict[tuple[str, str, str], Earlier]:
     """Return rows of unchanged files from earlier shards, by (path, format asked for, digest)."""
-    earlier: dict[tuple[str, str, str], _Earlier] = {}
+    earlier: dict[tuple[str, str, str], Earlier] = {}
     wanted = {(file.path, digests[file.path][0]): file for file in task.files if file.path in digests and file.is_read}
     signature = _signature(task)
     for key in task.known:
@@ -265,20 +255,20 @@ def _earlier(
         if task.fresh or not key.startswith(signature) or not _is_whole(folder, task):
             continue
         try:
-            kept: dict[str, _Earlier] = {}
+            kept: dict[str, Earlier] = {}
             dropped: set[str] = set()
             for row in read_rows(folder / "sources.parquet"):
                 if row["path"] == row["file"]:
                     file = wanted.get((row["path"], row["sha256"]))
                     if file is not None and row["status"] in (Status.READ, Status.EMPTY):
-                        kept[row["file"]] = earlier[file.path, file.format, row["sha256"]] = _Earlier([], [])
+                        kept[row["file"]] = earlier[file.path, file.format, row["sha256"]] = ([], [])
                 if row["file"] in kept:
-                    kept[row["file"]].sources.append(row)
+                    kept[row["file"]][0].append(row)
                     if not _row_holds(row, neighbours):
                         dropped.add(row["file"])
             for document_row, section_rows in read_shard(folder):
                 if document_row["file"] in kept:
-                    kept[document_row["file"]].documents.append((document_row, section_rows))
+                    kept[document_row["file"]][1].append((document_row, section_rows))
             earlier = {identity: rows for identity, rows in earlier.items() if identity[0] not in dropped}
         except WorkspaceError:
             continue  # a broken earlier shard is simply not reused

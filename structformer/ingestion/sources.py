@@ -5,7 +5,7 @@ lists them, all are named from the folder that holds them, so that links between
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
 
@@ -50,7 +50,9 @@ def added_sources(there: Sequence[Source], places: Sequence[Path]) -> tuple[Sour
         for place in new
         if base is not None and (base in folder_of(place).parents or (place.parent == base and not _is_folder(place)))
     ]
-    taken = {source.label.partition("/")[0] for source in there} | _top_names(there)
+    unlabelled = {folder_of(source.path) for source in there if not source.label}
+    top_names = {entry.name for folder in unlabelled if folder.is_dir() for entry in folder.iterdir()}
+    taken = {source.label.partition("/")[0] for source in there} | top_names
     named = [Source(_below(base, folder_of(place)), str(place)) for place in within if base is not None]
     return (*named, *_named_by_folder([place for place in new if place not in within], taken))
 
@@ -68,12 +70,6 @@ def base_of(source: Source) -> Path | None:
 def folder_of(path: str | Path) -> Path:
     """Return the folder that a source is, or is a file of."""
     return Path(path) if _is_folder(Path(path)) else Path(path).parent
-
-
-def listed(sources: Iterable[str], most: int = 3) -> str:
-    """Return the first of some paths, and how many others there are."""
-    paths = list(sources)
-    return ", ".join(paths[:most]) + (f" and {len(paths) - most} more" if len(paths) > most else "")
 
 
 def _is_folder(place: Path) -> bool:
@@ -108,9 +104,3 @@ def _named_by_folder(places: Sequence[Path], taken: set[str]) -> tuple[Source, .
         used.add(label)
         labels[folder] = label
     return tuple(Source(labels[folder_of(place)], str(place)) for place in places)
-
-
-def _top_names(sources: Sequence[Source]) -> set[str]:
-    """Return names at the top of a source without a label, which a label would collide with."""
-    folders = {folder_of(source.path) for source in sources if not source.label}
-    return {entry.name for folder in folders for entry in (folder.iterdir() if folder.is_dir() else ())}

@@ -3,22 +3,19 @@
 import hashlib
 import heapq
 import os
-import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from structformer.corpus.shards import path_order
 from structformer.formats.file_names import may_be_document
-from structformer.formats.limits import Limits
-from structformer.ingestion.included_files import Taken
+from structformer.ingestion.included_files import Takes, takers
 from structformer.ingestion.looking import LookTask, SurveyedFile, looked_at
 from structformer.ingestion.reading import Started
 from structformer.ingestion.source_files import labelled
 from structformer.ingestion.walk import FileFilter, Found, display_path, link_problem, walk
-from structformer.plugins import Plugins
+from structformer.plugins import load_plugins
 from structformer.workspace import Source
 
 _BIG_FILE = 8 * 1024 * 1024
@@ -44,48 +41,37 @@ class Ignored:
 
 
 def survey(
-    sources: tuple[Source, ...],
-    plugins: Plugins,
-    limits: Limits,
-    *,
-    format: str | None = None,
-    wanted: FileFilter | None = None,
+    task: LookTask,
     ignored: Ignored | None = None,
-    options: Mapping[str, Any] | None = None,
+    *,
     follow: bool = False,
     workers: int | None = None,
     started: Started = lambda path: None,
-    lost: tuple[tuple[str, str], ...] = (),
 ) -> Iterator[SurveyedFile]:
     """Return the files to read, in the order of their paths; those that others take in are marked.
 
-    format: the only one to read. options: of the formats, which may say that a file is one of theirs. follow: read a
-    source that is a symbolic link. workers: processes that look at the files, with the limits of readers; None for one
-    a core, 0 to look at them in this process, which calls `started` with each path. lost: files that ended a process
-    before, and how.
+    follow: read a source that is a symbolic link. workers: processes that look at the files, with the limits of
+    readers; None for one a core, 0 to look at them in this process, which calls `started` with each path.
     """
-    wanted = wanted or FileFilter()
     ignored = ignored if ignored is not None else Ignored()
     files: list[SurveyedFile] = []
-    taken = Taken()
-    walks = (_walk(source, wanted, ignored, follow) for source in sources)
-    walked = heapq.merge(*walks, key=lambda item: path_order(item[0].path)) if len(sources) > 1 else next(walks)
-    task = LookTask(
-        (), sources, limits, wanted, format, tuple((options or {}).items()), secrets.token_hex(8), lost=lost
-    )
+    taking: list[Takes] = []
+    walks = (_walk(source, task.wanted, ignored, follow) for source in task.sources)
+    walked = heapq.merge(*walks, key=lambda item: path_order(item[0].path))
     for found, file, takes in looked_at(walked, task, workers, started):
-        taken.add(takes)
+        if takes is not None:
+            taking.append(takes)
         if isinstance(file, str):
             ignored.count += 1
             ignored.paths.append(found.path)
             ignored.suffixes[found.location.suffix.lower() or "(none)"] += 1
             ignored.files.append((found.path, file))
-        elif not file.problem or not os.path.islink(found.location) or _should_report(file, plugins):
+        elif not file.problem or not os.path.islink(found.location) or _should_report(file):
             files.append(file)
         else:
             ignored.files.append((found.path, file.problem))
     ignored.files.sort(key=lambda item: path_order(item[0]))
-    parts, fragments = taken.parts(), taken.fragments()
+    parts, fragments = takers(taking)
     for file in files:
         if file.path in parts or file.path in fragments:
             file = replace(file, part_of=parts.get(file.path, ()), pieces_in=fragments.get(file.path, ()))
@@ -107,11 +93,10 @@ def _walk(source: Source, wanted: FileFilter, ignored: Ignored, follow: bool) ->
         yield (replace(file, path=labelled(source.label, file.path)) if source.label else file), single
 
 
-def _should_report(file: SurveyedFile, plugins: Plugins) -> bool:
+def _should_report(file: SurveyedFile) -> bool:
     """Whether a passed-over symbolic link would have been a document, or may hold some and leads nowhere good."""
-    if plugins.claiming(file.path):
-        return True
-    return "its target is read" not in file.problem and may_be_document(file.path, b"")
+    is_nowhere = "its target is read" not in file.problem
+    return bool(load_plugins().claiming(file.path)) or (is_nowhere and may_be_document(file.path, b""))
 
 
 def cut(files: list[SurveyedFile]) -> Iterator[list[SurveyedFile]]:

@@ -64,7 +64,7 @@ def test_an_archives_ratio_counts_over_all_its_members_and_what_is_nested(nested
     members = {f"{n}.md": b"# A\n\n" + b" " * 400_000 for n in range(8)}
     data = zipped({"inner.zip": zipped(members), "other.zip": zipped(members)}) if nested else zipped(members)
     (tmp_path / "bomb.zip").write_bytes(data)
-    reading = Reader(load_plugins(), {}, Limits()).file("bomb.zip", tmp_path / "bomb.zip")
+    reading = Reader({}, Limits()).file("bomb.zip", tmp_path / "bomb.zip")
     assert len(list(reading)) < 8
     assert "unpacks to over 500 times its size" in "\n".join(reading.own.messages)
 
@@ -127,7 +127,7 @@ PAGES = {f"p{number:02}.md": b"# Page\n\ntext\n" for number in range(40)}
 def test_an_archive_ends_where_its_time_does_and_keeps_what_was_read(name, data, tmp_path):
     (tmp_path / name).write_bytes(data)
     ticks = itertools.count()  # each look at the clock is a second later
-    reading = Reader(load_plugins(), {}, Limits(seconds=30), now=lambda: float(next(ticks))).file(name, tmp_path / name)
+    reading = Reader({}, Limits(seconds=30), now=lambda: float(next(ticks))).file(name, tmp_path / name)
     assert 5 < len(list(reading)) < 40
     assert len(reading.own.messages) <= 2
     assert "took over 30 s of processor time in all, for 0.0" in reading.own.messages[0]
