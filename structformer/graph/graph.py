@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,6 @@ class ReferenceGraph:
         self.statistics = manifest
         self._sealed = sealed
         self._hold = hold
-        self._see_also: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None
-        self._see_also_back: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] | None = None
 
     @classmethod
     def open(cls, workspace: str | Path | Workspace, corpus: Corpus | None = None) -> ReferenceGraph:
@@ -164,24 +163,16 @@ class ReferenceGraph:
 
     def see_also_of(self, document: int) -> list[int]:
         """Return documents whose see-also lists name a document, ascending."""
-        if self._see_also_back is None:
-            starts, targets = self._see_also_arrays()
-            sources = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
-            order = np.lexsort((sources, targets))
-            counts = np.bincount(targets, minlength=self.corpus.document_count)
-            self._see_also_back = np.concatenate([[0], np.cumsum(counts)]), sources[order]
-        starts, sources = self._see_also_back
-        return [int(source) for source in sources[starts[document] : starts[document + 1]]]
+        return _other_ends(self._see_also[1], document)
 
     def see_also(self, document: int) -> list[int]:
         """Documents that a document names in its see-also lists: its neighbours in the see-also graph, ascending."""
-        starts, targets = self._see_also_arrays()
-        return [int(target) for target in targets[starts[document] : starts[document + 1]]]
+        return _other_ends(self._see_also[0], document)
 
     @property
     def see_also_edges(self) -> int:
         """Number of directed see-also edges between distinct documents."""
-        return len(self._see_also_arrays()[1])
+        return len(self._see_also[0][0])
 
     def incoming(self, shard: int) -> pa.Table:
         """The edges from other documents to those of a shard, as rows of EDGES in the order of their targets, then
@@ -199,18 +190,22 @@ class ReferenceGraph:
         shards = range(len(self.corpus.shards)) if shard is None else [shard]
         return {key: texts for each in shards for key, texts in incoming_texts(self.incoming(each)).items()}
 
-    def _see_also_arrays(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        if self._see_also is None:
-            import pyarrow.compute as pc  # takes 40 ms, which no search need wait for
+    @cached_property
+    def _see_also(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The see-also edges as sources above their targets, in order, and as targets above their sources."""
+        import pyarrow.compute as pc  # takes 40 ms, which no search need wait for
 
-            pairs = [np.empty((0, 2), np.int32)]
-            ends = ["source_document", "target_document"]
-            for path in [self._file(f"edges/{shard:05}.parquet") for shard in range(len(self.corpus.shards))]:
-                table = pq.read_table(path, columns=[*ends, "kind"])
-                table = table.filter(pc.equal(table["kind"], LinkKind.SEE_ALSO.value))
-                pairs.append(np.stack([table[end].to_numpy() for end in ends], axis=1))
-            edges = np.concatenate(pairs)
-            edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
-            counts = np.bincount(edges[:, 0], minlength=self.corpus.document_count)
-            self._see_also = np.concatenate([[0], np.cumsum(counts)]), edges[:, 1]
-        return self._see_also
+        pairs = [np.empty((0, 2), np.int32)]
+        ends = ["source_document", "target_document"]
+        for path in [self._file(f"edges/{shard:05}.parquet") for shard in range(len(self.corpus.shards))]:
+            table = pq.read_table(path, columns=[*ends, "kind"])
+            table = table.filter(pc.equal(table["kind"], LinkKind.SEE_ALSO.value))
+            pairs.append(np.stack([table[end].to_numpy() for end in ends], axis=1))
+        edges = np.concatenate(pairs)
+        edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0).T
+        return np.ascontiguousarray(edges), np.ascontiguousarray(edges[::-1, np.lexsort(edges)])
+
+
+def _other_ends(edges: npt.NDArray[np.int32], document: int) -> list[int]:
+    start, end = np.searchsorted(edges[0], (document, document + 1))
+    return [int(other) for other in edges[1, start:end]]
