@@ -3,7 +3,6 @@
 Sources are cut into shards at places that depend on paths alone. Corpus and graph become current together.
 """
 
-import json
 import os
 import secrets
 import time
@@ -25,24 +24,24 @@ from structformer.engines.job_parts import WHOLE, Part
 from structformer.errors import ReadError, WorkspaceError
 from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
-from structformer.graph import ReferenceGraph, write_graph
+from structformer.graph import write_graph
 from structformer.ingestion.direct import refuse_websites
 from structformer.ingestion.given_documents import given_shards
 from structformer.ingestion.looking import SiteTask, SurveyedFile, look_for_site
-from structformer.ingestion.page import write_ingest_page
+from structformer.ingestion.page import write_reports
 from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.reading import Status
-from structformer.ingestion.report import IngestReport, complete, report_lines
+from structformer.ingestion.report import IngestReport
 from structformer.ingestion.request import Execution, IngestRequest, Progress
 from structformer.ingestion.shard import ShardResult, ShardTask
-from structformer.ingestion.site_finding import Found
+from structformer.ingestion.site_finding import FoundSite
 from structformer.ingestion.slow_files import Slow, noticing
 from structformer.ingestion.sources import folder_of
 from structformer.ingestion.survey import Ignored, cut
 from structformer.ingestion.walk import FileFilter
 from structformer.notebook import notebook_progress
 from structformer.plugins import load_plugins
-from structformer.storage.files import remove, write_bytes, write_json
+from structformer.storage.files import remove, write_json
 from structformer.workspace import Source, Workspace
 
 
@@ -133,7 +132,7 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
                 workers=execution.workers,
                 progress=resolving,
             )
-            _write_report(workspace, report, corpus, graph, sources, ignored)
+            write_reports(workspace.reports, report, corpus, graph, sources, ignored)
         _remove_shards(workspace, {shard.key for shard in shards})
     report.seconds = time.monotonic() - began
     return report
@@ -206,29 +205,6 @@ def _missed_parts(corpus: Corpus, files: list[SurveyedFile]) -> set[str]:
     return {path for path, of in parts.items() if not any((taker, path) in taken for taker in of)}
 
 
-def _write_report(
-    workspace: Workspace,
-    report: IngestReport,
-    corpus: Corpus,
-    graph: ReferenceGraph,
-    sources: Sequence[Source],
-    ignored: Ignored,
-) -> None:
-    complete(report, corpus, ignored)
-    report.links, report.see_also_edges = graph.statistics["links"], graph.see_also_edges
-    lines = (json.dumps(line, ensure_ascii=False) for line in report_lines(corpus, ignored))
-    write_bytes(
-        workspace.reports / "report.jsonl", "".join(line + "\n" for line in lines).encode("utf-8", "backslashreplace")
-    )
-    # How the corpus came about (what was read and what copied) is not part of it, so that equal corpora are equal
-    # bytes.
-    passing = ("parsed", "unchanged", "ignored", "ignored_suffixes")
-    write_json(
-        workspace.reports / "report.json", {key: value for key, value in report.as_dict().items() if key not in passing}
-    )
-    write_ingest_page(workspace.reports, report, corpus, graph, sources)
-
-
 def _tasks(
     files: list[SurveyedFile],
     base: ShardTask,
@@ -271,7 +247,7 @@ def _stream_tasks(file: SurveyedFile, base: ShardTask, workers: int, taken: Mapp
 
 def site_of(
     request: IngestRequest, workspace: Workspace, sources: tuple[Source, ...], corpus: Corpus | None = None
-) -> tuple[Found, Navigation]:
+) -> tuple[FoundSite, Navigation]:
     """Return where the pages are read: as it is given, or was given to an earlier ingest of these sources, or is found;
     and what the site's generator says of the order of a corpus's pages. Of a site that is given, the generator is
     looked for in the given folders alone.

@@ -21,8 +21,7 @@ from structformer.formats.source import SourceFile
 from structformer.ingestion.archives import archive_kind, split_compression
 from structformer.ingestion.included_files import Takes, place, what_it_takes
 from structformer.ingestion.reading import ARCHIVE, Started, head_of
-from structformer.ingestion.site_finding import Found as FoundSite
-from structformer.ingestion.site_finding import found_site
+from structformer.ingestion.site_finding import FoundSite, found_site
 from structformer.ingestion.site_navigation import rows_of_pages, with_navigation
 from structformer.ingestion.source_files import neighbours_in
 from structformer.ingestion.walk import FileFilter, Found

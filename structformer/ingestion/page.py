@@ -1,5 +1,6 @@
-"""The ingest report as one self-contained page: what was read and why, depths, links, what went wrong."""
+"""The ingest report in files; one is a self-contained page: what was read and why, depths, links, what went wrong."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,24 +15,38 @@ import pyarrow.compute as pc
 from structformer.corpus import Corpus
 from structformer.corpus.shards import ShardInfo
 from structformer.graph import ReferenceGraph
-from structformer.ingestion.report import IngestReport
+from structformer.ingestion.report import IngestReport, complete
+from structformer.ingestion.survey import Ignored
 from structformer.pages import histogram, render
-from structformer.storage.files import write_bytes
+from structformer.storage.files import write_bytes, write_json
 from structformer.text.visible_text import listed
 from structformer.workspace import Source
 
-_MAX_DEPTHS = 12
+_MOST_DEPTH = 12  # what is deeper is counted there
 _SHARDS_AT_ONCE = 4  # whose texts are held
 
 
-def write_ingest_page(
-    folder: Path, report: IngestReport, corpus: Corpus, graph: ReferenceGraph, sources: Sequence[Source]
-) -> Path:
-    """Write report.html into a folder."""
+def write_reports(
+    folder: Path,
+    report: IngestReport,
+    corpus: Corpus,
+    graph: ReferenceGraph,
+    sources: Sequence[Source],
+    ignored: Ignored,
+) -> None:
+    """Complete the report, and write it into a folder as report.json, report.html, and report.jsonl with every file."""
+    lines = complete(report, corpus, ignored)
+    report.links, report.see_also_edges = graph.statistics["links"], graph.see_also_edges
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    write_bytes(folder / "report.jsonl", text.encode("utf-8", "backslashreplace"))
+    # How the corpus came about (what was read and what copied) is not part of it, so that equal corpora are equal
+    # bytes.
+    passing = ("parsed", "unchanged", "ignored", "ignored_suffixes")
+    write_json(folder / "report.json", {key: value for key, value in report.as_dict().items() if key not in passing})
+    labels = {0: "abstract", _MOST_DEPTH: f"{_MOST_DEPTH}+"}
     depths, lengths = _shape(corpus)
     share = report.characters / report.bytes if report.bytes else 0.0
     names = listed(dict.fromkeys(Path(source.path).name for source in sources))
-    messages = [{"file": path, "message": message} for path, message in report.messages]
     reasons = [
         (*name.split(": ", 1), count)
         for name, count in sorted(report.reasons.items(), key=lambda item: (-item[1], item[0]))
@@ -52,7 +67,9 @@ def write_ingest_page(
         reasons=reasons,
         documents=", ".join(f"{count:,} {name}" for name, count in Counter(report.formats).most_common()),
         files=str(report.account),
-        depths=histogram(_by_depth(depths), "depth", "sections"),
+        depths=histogram(
+            [(labels.get(depth, str(depth)), count) for depth, count in sorted(depths.items())], "depth", "sections"
+        ),
         lengths=histogram(lengths, "words of their own", "sections"),
         links=[_link(kind, counts) for kind, counts in graph.statistics["links"].items()],
         examples=[
@@ -60,13 +77,12 @@ def write_ingest_page(
             for outcome, listed in graph.statistics["examples"].items()
             for document, target in listed
         ],
-        messages=messages,
+        messages=report.as_dict()["messages"],
         lossy=report.lossy,
         lossy_files=report.lossy_files,
-        more=max(0, report.message_count - len(messages)),
+        more=max(0, report.message_count - len(report.messages)),
     )
     write_bytes(folder / "report.html", page)
-    return folder / "report.html"
 
 
 def _link(kind: str, counts: Mapping[str, int]) -> dict[str, Any]:
@@ -79,16 +95,6 @@ def _link(kind: str, counts: Mapping[str, int]) -> dict[str, Any]:
         "shares": [(name, f"{100 * value / total:.2f}") for name, value in parts],
         "counts": [counts[name] for name in ("resolved", "external", "file", "unresolved", "ambiguous", "dead_anchor")],
     }
-
-
-def _by_depth(depths: Counter[int]) -> list[tuple[str, int]]:
-    rows = [
-        ("abstract" if depth == 0 else str(depth), count)
-        for depth, count in sorted(depths.items())
-        if depth < _MAX_DEPTHS
-    ]
-    deeper = sum(count for depth, count in depths.items() if depth >= _MAX_DEPTHS)
-    return [*rows, (f"{_MAX_DEPTHS}+", deeper)] if deeper else rows
 
 
 _STEPS = (0, 1, 10, 20, 50, 100, 200, 500, 1000)
@@ -120,4 +126,4 @@ def _shape_of(corpus: Corpus, shard: ShardInfo) -> tuple[npt.NDArray[np.int64], 
     while (place >= 0).any():
         depths += place >= 0
         place = np.where(place >= 0, above[place], -1)
-    return np.bincount(depths), of_length
+    return np.bincount(np.minimum(depths, _MOST_DEPTH)), of_length

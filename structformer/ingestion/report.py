@@ -1,7 +1,6 @@
 """The ingest report: counts, and one line for every file with something to say."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -69,36 +68,33 @@ class IngestReport:
         }
 
 
-def report_lines(corpus: Corpus, ignored: Ignored) -> Iterator[dict[str, str]]:
-    """A line for every message about a file, for each file that is not a document, and for each unopened folder."""
+def complete(report: IngestReport, corpus: Corpus, ignored: Ignored) -> list[dict[str, str]]:
+    """Fill in what the finished corpus says, and what was not read. Return a line for every message about a file, for
+    each file that is not a document, and for each unopened folder.
+    """
+    report.documents, report.sections, report.files = corpus.document_count, corpus.section_count, 0
+    report.ignored, report.ignored_suffixes = ignored.count, ignored.suffixes
+    report.account = Account(closed=[path for path, _ in ignored.folders])
+    lines: list[dict[str, str]] = []
     silent: list[Accounted] = []
     for rows in by_file(corpus.sources()):
         files = list(of_file(rows))
         fates = {each.path: {"became": each.fate.value} for each in files}
         with_messages = {row["path"] for row in rows if row["messages"]}
         for row in rows:
-            for message in row["messages"]:
-                yield {"file": row["path"], **fates.get(row["path"], {}), "message": message}
-        silent += (each for each in files if each.fate is not Fate.DOCUMENT and each.path not in with_messages)
-    for each in sorted([*silent, *of_ignored(ignored)], key=lambda each: path_order(each.path)):
-        yield {"file": each.path, "became": each.fate.value, "message": each.why}
-    for path, why in ignored.folders:
-        yield {"folder": path, "message": f"not opened: {why}"}
-
-
-def complete(report: IngestReport, corpus: Corpus, ignored: Ignored) -> None:
-    """Fill in what the finished corpus says, and what was not read."""
-    report.documents, report.sections, report.files = corpus.document_count, corpus.section_count, 0
-    report.ignored, report.ignored_suffixes = ignored.count, ignored.suffixes
-    report.account = Account(closed=[path for path, _ in ignored.folders])
-    for rows in by_file(corpus.sources()):
-        for row in rows:
             _count(report, row)
-        for each in of_file(rows):
+            fields_of_file = {"file": row["path"], **fates.get(row["path"], {})}
+            lines += [{**fields_of_file, "message": message} for message in row["messages"]]
+        for each in files:
             report.account.add(each)
+        silent += (each for each in files if each.fate is not Fate.DOCUMENT and each.path not in with_messages)
     for each in of_ignored(ignored):
         report.account.add(each)
+        silent.append(each)
     report.formats = Counter({name: count for name, count in report.formats.items() if count})
+    silent.sort(key=lambda each: path_order(each.path))
+    lines += [{"file": each.path, "became": each.fate.value, "message": each.why} for each in silent]
+    return lines + [{"folder": path, "message": f"not opened: {why}"} for path, why in ignored.folders]
 
 
 def _count(report: IngestReport, row: Row) -> None:

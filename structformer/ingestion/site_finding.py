@@ -34,7 +34,7 @@ _BY_NAME = "the folder's name"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSite:
     """A site, what it was recognised by, and the files outside of the given folders that were read to find it."""
 
     site: Site
@@ -57,14 +57,14 @@ class Found:
     """Text of that file, with the settings that it builds on."""
 
 
-def found_site(sources: Sequence[Source], theme: str = "", *, above: bool = True) -> Found:
+def found_site(sources: Sequence[Source], theme: str = "", *, above: bool = True) -> FoundSite:
     """Return the site of the first source that tells: by a generator's settings at its top, a sitemap, that it is a
     mirror with folders called after hosts, or by settings above it.
 
     theme: a user's own, in TOML, which is asked first. above: whether to look above the given folders."""
     read: list[str] = []
     seen: set[Path] = set()
-    best: Found | None = None
+    best: FoundSite | None = None
     for source in sources:
         given = folder_of(source.path)
         if given in seen:
@@ -91,11 +91,11 @@ def found_site(sources: Sequence[Source], theme: str = "", *, above: bool = True
                     site = replace(placed.site, said_by=way + name, name=best.site.name or placed.site.name)
                     return replace(best, site=site, above=tuple(dict.fromkeys(read)))
             if not outside and (site := _told_by_pages(given, source.label)).is_known:
-                best = best or Found(site, (), None, given, given)
+                best = best or FoundSite(site, (), None, given, given)
                 return replace(best, site=replace(site, name=best.site.name), above=tuple(read))
     if best is None:
         given = folder_of(sources[0].path) if len(sources) == 1 else Path()
-        best = Found(Site(), (), None, given, given)
+        best = FoundSite(Site(), (), None, given, given)
     return replace(best, above=tuple(dict.fromkeys(read)))
 
 
@@ -156,7 +156,7 @@ def text_of(folder: Path, name: str, limit: int) -> str | None:
 
 def _placed(
     facts: SiteFacts, folder: Path, given: Path, source: Source, generator: SiteGenerator, name: str = ""
-) -> Found | None:
+) -> FoundSite | None:
     """Return the site with its place among the documents; None if the given folder has none of its pages."""
     candidates = [Path(os.path.normpath(folder / each.strip("/"))) for each in facts.pages]
     pages = next((each for each in candidates if os.path.isdir(each)), None)
@@ -177,7 +177,7 @@ def _placed(
     elsewhere = tuple((top + each, there) for each, there in facts.elsewhere if folder.is_relative_to(base))
     known = (facts.name, generator.name, facts.outside, facts.lower, elsewhere)
     site = Site(base_url, facts.rule, root, within + below, "", *known)
-    return Found(site, (), generator, given, pages, root, below, folder, name)
+    return FoundSite(site, (), generator, given, pages, root, below, folder, name)
 
 
 def _inside(folder: Path, other: Path) -> tuple[str, ...]:

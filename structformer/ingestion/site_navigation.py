@@ -12,7 +12,7 @@ from structformer.corpus import Corpus
 from structformer.corpus.site import Navigation
 from structformer.formats.generators import SiteFiles, SiteGenerator, SitePage
 from structformer.formats.link_names import without_suffix
-from structformer.ingestion.site_finding import Found, file_reader
+from structformer.ingestion.site_finding import FoundSite, file_reader
 from structformer.plugins import load_plugins
 
 _MOST_PAGES = 200_000  # of a corpus whose pages are asked for their place
@@ -32,7 +32,7 @@ def rows_of_pages(corpus: Corpus) -> Iterator[tuple[str, str, Any]]:
                 yield row["id"], row["title"], json.loads(row["metadata"])
 
 
-def with_navigation(site: Found, rows: Iterable[tuple[str, str, Any]]) -> tuple[Found, Navigation]:
+def with_navigation(site: FoundSite, rows: Iterable[tuple[str, str, Any]]) -> tuple[FoundSite, Navigation]:
     """Return the site with its generator, and the navigation; an empty one if no generator is recognised by its
     settings, by keys of front matter that order pages, or by files that it alone has. rows: as of `rows_of_pages`.
     """
