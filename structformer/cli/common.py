@@ -1,5 +1,6 @@
 """Shared by the commands: the common options, the configuration file, printing, progress."""
 
+import hashlib
 import json
 import math
 import os
@@ -18,7 +19,7 @@ from structformer.cli.log_file import log
 from structformer.cli.progress import Report, StageReport, progress_lines
 from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError
-from structformer.storage.files import descriptors
+from structformer.storage.files import descriptors, read_toml, write_json
 from structformer.text.visible_text import safe_json, visible
 
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -122,8 +123,6 @@ class WorkspacePath(click.Path):
         """Return the folder, of an address that of the copy."""
         if not _ADDRESS.match(str(value)):
             return super().convert(value, param, ctx)
-        import hashlib
-
         from structformer.storage.remote import RemoteFolder
 
         url = str(value).rstrip("/")
@@ -270,7 +269,6 @@ def _load_config(ctx: click.Context, parameter: click.Parameter, value: Path | N
     """Make the file's settings the defaults: those outside any table for every command, and the command's own table."""
     if value is None and not Path(DEFAULT_CONFIG).is_file():
         return None
-    from structformer.storage import read_toml
     from structformer.workspace import is_workspace
 
     if value is None and is_workspace(Path()):
@@ -330,8 +328,6 @@ def _why_not_found(name: str, value: Any) -> str:
         return "the folder would say who may ask the server, and what is kept"
     texts = [str(each) for each in value] if isinstance(value, list) else [str(value)]
     if name == "recipe" and os.path.isfile(value):  # its options are the folder's too
-        from structformer.storage import read_toml
-
         texts += re.findall(r"\w+", str(read_toml(Path(value)).get("train")))
     # Of an engine every NAME:PLACE: PostgreSQL's clients take addresses in more forms than one.
     sign = ":" if name == "engine" else "://"
@@ -370,8 +366,6 @@ def _meant(word: str, words: list[str]) -> str:
 
 def save_config(ctx: click.Context, folder: Path) -> None:
     """Store the command's resolved options beside what it made."""
-    from structformer.storage.files import write_json
-
     values = {name: value for name, value in ctx.params.items() if name not in ("quiet", "verbose", "as_json")}
     write_json(
         folder / "command.json", {"command": ctx.info_name, "options": json.loads(json.dumps(values, default=str))}

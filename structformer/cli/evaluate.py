@@ -24,13 +24,13 @@ from structformer.cli.common import (
     with_options,
 )
 from structformer.cli.searching import fresh_index, stale_option
+from structformer.workspace import Workspace, check_folder
 
 if TYPE_CHECKING:
     from structformer.evaluation.comparison import Evaluation
     from structformer.evaluation.difference import Difference
     from structformer.evaluation.judgements import Judgements
     from structformer.evaluation.reports import Report
-    from structformer.workspace import Workspace
 
 _LISTED = 10
 _MEASURES, _OF_BEIR = "nDCG@10,RR@10,Success@1", "nDCG@10,R@100"
@@ -138,7 +138,6 @@ def command(
     --at-least and --no-worse-than check the first --pipeline, without one the pipeline that `search` uses, and exit
     with 1 where it fails."""
     from structformer.evaluation.reports import ReportRequest, report
-    from structformer.workspace import Workspace, check_folder
 
     if name is not None and folder is not None:
         raise click.UsageError("--name and --output exclude each other")

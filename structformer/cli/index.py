@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,9 +19,7 @@ from structformer.cli.common import (
     threads_option,
 )
 from structformer.cli.progress import PROGRESS_LINES
-
-if TYPE_CHECKING:
-    from structformer.workspace import Workspace
+from structformer.workspace import Workspace
 
 
 @click.command("index")
@@ -72,7 +70,6 @@ def command(
     from structformer.retrieval.curated import curated_file, read_curated
     from structformer.retrieval.indexing import build_index
     from structformer.retrieval.job_parts import index_part
-    from structformer.workspace import Workspace
 
     read_curated(curated_file(Workspace(workspace)))  # a mistake in it is said before the work
     request["encoders"] = [encoder for encoder in encoders if encoder != "none"] if encoders else None
@@ -109,7 +106,6 @@ def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], worksp
     from structformer.models.base import pretrained_offer
     from structformer.retrieval.curated import FILE, curated_file, read_curated, unused_files
     from structformer.retrieval.vectors.encoder_names import STRUCTURE
-    from structformer.workspace import Workspace
 
     save_config(ctx, Workspace(workspace).folder("index"))
     out.json(manifest)

@@ -29,14 +29,16 @@ from structformer.cli.common import (
     several_option,
 )
 from structformer.errors import UsageError
+from structformer.formats.file_names import fields_hint, unread_hint
+from structformer.ingestion.source_kinds import SourceKind, kind_of, source_kinds
+from structformer.plugins import load_plugins
+from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     from structformer.corpus.site import Site
     from structformer.ingestion.accounting import Account
     from structformer.ingestion.report import IngestReport
     from structformer.ingestion.request import IngestRequest
-    from structformer.ingestion.source_kinds import SourceKind
-    from structformer.workspace import Workspace
 
 base_url_option = click.option(
     "--base-url",
@@ -52,8 +54,6 @@ _NAMED = 5  # of each kind of file that is not a document
 
 def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the options of the kinds of sources that plugins supply."""
-    from structformer.ingestion.source_kinds import source_kinds
-
     for kind in source_kinds().values():
         function.__click_params__ = [*getattr(function, "__click_params__", []), *reversed(kind.options)]  # type: ignore[attr-defined]
     return function
@@ -157,10 +157,8 @@ def command(
     from structformer.ingestion.ingesting import build_corpus
     from structformer.ingestion.job_parts import ingest_part
     from structformer.ingestion.request import Execution, IngestRequest
-    from structformer.ingestion.source_kinds import kind_of
     from structformer.ingestion.walk import FileFilter
     from structformer.storage.files import writing_errors
-    from structformer.workspace import Workspace
 
     if add + replace_sources + remove > 1:
         raise click.UsageError("--add, --replace and --remove exclude each other")
@@ -235,7 +233,6 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     """Say what an ingest has read. only: the one format that was asked for."""
     from structformer.graph import internal_links
     from structformer.ingestion.report import OUTSIDE
-    from structformer.workspace import Workspace
 
     reports = Workspace(workspace).reports
     save_config(ctx, reports)
@@ -304,8 +301,6 @@ def _say_outside(out: Output, report: IngestReport, workspace: Workspace) -> Non
 
 def _hint(out: Output, report: IngestReport, only: str | None) -> None:
     """Say what would read files that were not read."""
-    from structformer.formats.file_names import fields_hint, unread_hint
-
     for suffix, count in report.ignored_suffixes.most_common() if only is None else ():
         if hint := unread_hint(suffix) or (fields_hint(suffix) if count > report.documents else ""):
             out.note(f"{count} {suffix} not read: {hint}")
@@ -313,8 +308,6 @@ def _hint(out: Output, report: IngestReport, only: str | None) -> None:
 
 def _nothing(out: Output, report: IngestReport, reported: Collection[str], reports: Path, *, only: str | None) -> int:
     """Say that no document was found, why, and what was looked for. reported: files already named."""
-    from structformer.plugins import load_plugins
-
     _name(out, report.account, reported)
     _hint(out, report, only)
     formats = load_plugins().formats
@@ -341,7 +334,6 @@ def _name(out: Output, account: Account, reported: Collection[str] = ()) -> None
 def _say_site(out: Output, site: Site, above: Sequence[str]) -> None:
     """Say where the pages are read and what says so, and name what else was read above the PATHs to find that out."""
     from structformer.corpus.site import GIVEN
-    from structformer.plugins import load_plugins
 
     if (known := load_plugins().site_generators.get(site.generator)) is not None:
         out.note(f"site generator: {known.title or known.name}")
@@ -353,7 +345,6 @@ def _say_site(out: Output, site: Site, above: Sequence[str]) -> None:
 
 def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     """Show what an ingest would read."""
-    from structformer.formats.file_names import unread_hint
     from structformer.ingestion.accounting import Account, of_ignored, of_surveyed
     from structformer.ingestion.ingesting import site_of
     from structformer.ingestion.survey import Ignored
@@ -413,8 +404,6 @@ def _fetch(out: Output, kind: SourceKind, address: str, workspace: Workspace, va
 
 def _options(given: tuple[str, ...], **files: Path | None) -> dict[str, str]:
     """Return the options of formats: those given as KEY=VALUE, and those whose text is a file's. Raises UsageError."""
-    from structformer.plugins import load_plugins
-
     options: dict[str, str] = {}
     for each in given:
         key, equals, value = each.partition("=")

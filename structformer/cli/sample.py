@@ -165,8 +165,7 @@ def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: P
     ]
     out.json({**census, "held_out": samples.manifest["held_out"], "shown": [asdict(example) for example in examples]})
     shown = table(["task", "Examples"], [[*map(str, row)] for row in census["examples"].items()])
-    head, line, *rows = shown.split("\n")
-    for row, task in zip((head, line, *rows), ("", "", *census["examples"]), strict=True):
+    for row, task in zip(shown.split("\n"), ("", "", *census["examples"]), strict=True):
         reasons = ", ".join(f"{number} {reason}" for reason, number in census["dropped"].get(task, {}).items())
         out.result(f"{row}  dropped: {reasons}" if reasons else row)
     for example in examples:

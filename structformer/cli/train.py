@@ -22,8 +22,10 @@ from structformer.cli.common import (
 )
 from structformer.cli.sample import listed_tasks, task_names
 from structformer.cli.training_view import of_first_process, print_result, watched
+from structformer.errors import UsageError
 from structformer.models.kinds import RankerKind, imported, ranker_kind, ranker_kinds
 from structformer.text.field_docs import field_docs
+from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     pass
@@ -107,8 +109,6 @@ def check_corpus(workspace: Path, settings: Sequence[str], *, recipe: str | None
     elsewhere = any(each.partition("=")[0].strip().replace("-", "_") == "train_from" for each in settings)
     if resume or elsewhere or (recipe and Path(recipe).is_file()):
         return
-    from structformer.workspace import Workspace
-
     Workspace(workspace).folder("corpus")
 
 
@@ -260,13 +260,11 @@ def _train_static(
     force: bool,
 ) -> None:
     """Train a static encoder and say what it was learned from. Raises UsageError on a flag that means nothing to it."""
-    from structformer.errors import UsageError
     from structformer.retrieval.learning.structure import StructureOptions
     from structformer.retrieval.vectors.encoder_names import STRUCTURE
     from structformer.sampling import needs_attention
     from structformer.sampling.request import parse_mix
     from structformer.static_encoder.contrastive import LearningOptions
-    from structformer.workspace import Workspace
 
     learning = {key: value for key in _STATIC_FLAGS if (value := asked.pop(key)) is not None}
     name = asked.pop("name") or STRUCTURE
