@@ -76,10 +76,6 @@ class PartsFolder:
     def plan(self) -> dict[str, Any]:
         """Return what the parts were asked for. Raises WorkspaceError."""
         plan: dict[str, Any] = read_json(self.folder / _PLAN)
-        if "parts" not in plan:
-            raise WorkspaceError(
-                f"the parts in {self.folder} were begun by another version: `structformer merge --drop` deletes them"
-            )
         return plan
 
     @property
