@@ -7,6 +7,7 @@ from structformer.lazy_names import lazy_names
 if TYPE_CHECKING:
     from structformer.cli.brief import BriefCommand, completed
     from structformer.cli.common import (
+        PROGRESS_LINES,
         Number,
         Output,
         OutputPath,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from structformer.cli.hits_view import show_hits, show_search
     from structformer.cli.ingest import base_url_option
     from structformer.cli.log_file import log, log_files
-    from structformer.cli.progress import PROGRESS_LINES
     from structformer.cli.search import as_text
     from structformer.cli.searching import fresh_index, opened, search_options, stale_option
     from structformer.cli.train import check_corpus, chosen_options, training_flags

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from structformer.cli.common import (
+    PROGRESS_LINES,
     Output,
     common_options,
     default_option,
@@ -18,7 +19,6 @@ from structformer.cli.common import (
     several_option,
     threads_option,
 )
-from structformer.cli.progress import PROGRESS_LINES
 from structformer.workspace import Workspace
 
 

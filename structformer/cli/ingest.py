@@ -153,7 +153,7 @@ def command(
     from structformer.corpus.site import Site
     from structformer.engines.job_parts import Part
     from structformer.formats.generators import FOLDER, MIRROR
-    from structformer.formats.limits import Limits
+    from structformer.formats.source import Limits
     from structformer.ingestion.ingesting import build_corpus
     from structformer.ingestion.job_parts import ingest_part
     from structformer.ingestion.request import Execution, IngestRequest

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structformer.cli.common import Output
-from structformer.cli.progress import duration
+from structformer.cli.common import Output, duration
 
 if TYPE_CHECKING:
     from structformer.training.options import Listener, TrainingPlan, TrainingResult, TrainingStep

@@ -122,11 +122,9 @@ def document_rows(
     document: Document, file: str = "", say: Callable[[str], None] = lambda problem: None
 ) -> tuple[Row, list[Row]]:
     """Return the document's row and its sections' rows; the caller numbers the document. say: see `kept_metadata`."""
-    numbers: dict[int, int] = {}
     parents: dict[int, int] = {id(document.root): -1}
     rows: list[Row] = []
     for number, section in enumerate(document.root.walk()):
-        numbers[id(section)] = number
         for child in section.children:
             parents[id(child)] = number
         marks, details = packed_marks(section.marks)

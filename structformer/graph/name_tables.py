@@ -29,8 +29,8 @@ from structformer.corpus.site import PAGE, Site
 from structformer.engines import Engine, Work, mapped
 from structformer.errors import WorkspaceError
 from structformer.formats.generators import FILE
-from structformer.formats.limits import Limits
 from structformer.formats.link_names import INDEX_STEMS, normalize, url_names, without_suffix
+from structformer.formats.source import Limits
 from structformer.storage.files import read_only, remove
 from structformer.storage.parquet import parquet_writer
 from structformer.text.headings import letters_and_digits

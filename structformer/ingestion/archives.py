@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from structformer.errors import ReadError
-from structformer.formats.limits import Limits
+from structformer.formats.source import Limits
 from structformer.ingestion.unpacking_limits import Budget, check_ratio
 from structformer.ingestion.walk import display_path, is_hidden
 from structformer.ingestion.warc import warc_pages

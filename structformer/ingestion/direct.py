@@ -14,15 +14,14 @@ from structformer.engines import Work, passing_over
 from structformer.engines.pool import perform
 from structformer.errors import ReadError, UsageError
 from structformer.formats.builder import stem_title
-from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
-from structformer.formats.source import SourceFile
+from structformer.formats.source import Limits, SourceFile
 from structformer.ingestion.looking import LookTask, SurveyedFile
 from structformer.ingestion.ranges import pieces
 from structformer.ingestion.reading import Reader, Started, Status
 from structformer.ingestion.site_finding import found_site
 from structformer.ingestion.site_navigation import with_navigation
-from structformer.ingestion.source_files import SourceFiles
+from structformer.ingestion.sources import SourceFiles
 from structformer.ingestion.survey import survey
 from structformer.ingestion.unpacking_limits import Clock
 from structformer.plugins import load_plugins

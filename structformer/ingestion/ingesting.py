@@ -22,8 +22,8 @@ from structformer.did_you_mean import checked_options
 from structformer.engines import Engine, Work, get_engine, passing_over
 from structformer.engines.job_parts import WHOLE, Part
 from structformer.errors import ReadError, WorkspaceError
-from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
+from structformer.formats.source import Limits
 from structformer.graph import write_graph
 from structformer.ingestion.direct import refuse_websites
 from structformer.ingestion.given_documents import given_shards

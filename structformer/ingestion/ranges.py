@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from structformer.errors import ReadError
-from structformer.formats.limits import Limits
 from structformer.formats.protocol import CutFormat, Frame, StreamFormat
-from structformer.formats.source import open_file
+from structformer.formats.source import Limits, open_file
 from structformer.ingestion.archives import decompressed, split_compression
 from structformer.ingestion.unpacking_limits import Budget
 

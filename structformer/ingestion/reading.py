@@ -13,10 +13,9 @@ from typing import Any
 from structformer.document import Document
 from structformer.errors import ReadError, UsageError
 from structformer.formats.file_names import may_be_document
-from structformer.formats.limits import Limits
 from structformer.formats.link_names import url_names
 from structformer.formats.protocol import CompositeFormat, Format
-from structformer.formats.source import HEAD_BYTES, BinaryContent, Neighbours, SourceFile, open_file
+from structformer.formats.source import HEAD_BYTES, BinaryContent, Limits, Neighbours, SourceFile, open_file
 from structformer.ingestion.archives import (
     Archive,
     ArchiveFiles,

@@ -11,7 +11,7 @@ from typing import Any
 from structformer.corpus.site import Site
 from structformer.engines import Engine
 from structformer.errors import UsageError
-from structformer.formats.limits import Limits
+from structformer.formats.source import Limits
 from structformer.ingestion.looking import LookTask, SurveyedFile
 from structformer.ingestion.slow_files import Slow
 from structformer.ingestion.sources import added_sources, place_of, places_of, sources_of

@@ -16,14 +16,13 @@ from structformer.corpus import FORMAT_VERSION
 from structformer.corpus.rows import Row, document_rows, storable
 from structformer.corpus.shards import ShardInfo, describe_shard, read_rows, read_shard, shard_writer
 from structformer.errors import ReadError, WorkspaceError
-from structformer.formats.limits import Limits
 from structformer.formats.protocol import StreamFormat
-from structformer.formats.source import open_file
+from structformer.formats.source import Limits, open_file
 from structformer.ingestion.looking import SurveyedFile
 from structformer.ingestion.ranges import Range, range_pieces
 from structformer.ingestion.reading import ARCHIVE, Outcome, Reader, Reading, Status
 from structformer.ingestion.slow_files import noting
-from structformer.ingestion.source_files import SourceFiles, neighbours_in
+from structformer.ingestion.sources import SourceFiles, neighbours_in
 from structformer.ingestion.walk import FileFilter
 from structformer.plugins import load_plugins
 from structformer.storage.files import become, building_folder

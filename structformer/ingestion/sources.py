@@ -1,15 +1,20 @@
-"""The sources that PATHs are: what each holds, and the label in front of its documents' names.
+"""The sources that PATHs are: what each holds, the label in front of its documents' names, and the files of all as each
+other's neighbours.
 
 One PATH needs no label. Several folders have their names as labels. Where files are among several PATHs, as a shell
 lists them, all are named from the folder that holds them, so that links between them resolve as they do on disk.
 """
 
+import hashlib
 import os
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain, count
 from pathlib import Path
 
-from structformer.ingestion.walk import display_path
+from structformer.corpus.shards import path_order
+from structformer.formats.source import Limits
+from structformer.ingestion.walk import FileFilter, FolderFiles, display_path
 from structformer.workspace import Source
 
 
@@ -104,3 +109,48 @@ def _named_by_folder(places: Sequence[Path], taken: set[str]) -> tuple[Source, .
         used.add(label)
         labels[folder] = label
     return tuple(Source(labels[folder_of(place)], str(place)) for place in places)
+
+
+class SourceFiles:
+    """The files below several sources as each other's neighbours, by the paths that their documents have."""
+
+    def __init__(self, sources: tuple[Source, ...], limits: Limits, wanted: FileFilter | None = None) -> None:
+        self._files = {source.label: FolderFiles(folder_of(source.path), limits, wanted) for source in sources}
+        self._digests: dict[str, str] = {}
+        self._deepest = max((label.count("/") for label in self._files), default=0)
+
+    def get(self, path: str) -> bytes | None:
+        files, inside = self._at(path)
+        return files.get(inside) if files else None
+
+    def find(self, suffix: str) -> list[str]:
+        paths = [labelled(label, path) for label, files in self._files.items() for path in files.find(suffix)]
+        return paths if len(self._files) == 1 else sorted(set(paths), key=path_order)
+
+    def digest(self, dependency: str) -> str:
+        """A digest of what a source took in: of one file, or with "*" in front of the list of files with a suffix."""
+        if dependency not in self._digests:
+            if dependency.startswith("*"):
+                data: bytes | None = "\n".join(self.find(dependency[1:])).encode("utf-8", "surrogateescape")
+            else:
+                data = self.get(dependency)
+            self._digests[dependency] = "" if data is None else hashlib.sha256(data).hexdigest()
+        return self._digests[dependency]
+
+    def _at(self, path: str) -> tuple[FolderFiles | None, str]:
+        parts = path.split("/", self._deepest + 1)
+        for end in range(len(parts) - 1, 0, -1):
+            if (label := "/".join(parts[:end])) in self._files:
+                return self._files[label], path[len(label) + 1 :]
+        return self._files.get(""), path
+
+
+def labelled(label: str, path: str) -> str:
+    """Return the path that a source's file has in the corpus."""
+    return f"{label}/{path}" if label else path
+
+
+@lru_cache(maxsize=1)
+def neighbours_in(run: str, sources: tuple[Source, ...], limits: Limits, wanted: FileFilter) -> SourceFiles:
+    """Return the files as neighbours, kept in a worker for one run: it outlives that, and files change."""
+    return SourceFiles(sources, limits, wanted)

@@ -13,7 +13,7 @@ from structformer.formats.file_names import may_be_document
 from structformer.ingestion.included_files import Takes, takers
 from structformer.ingestion.looking import LookTask, SurveyedFile, looked_at
 from structformer.ingestion.reading import Started
-from structformer.ingestion.source_files import labelled
+from structformer.ingestion.sources import labelled
 from structformer.ingestion.walk import FileFilter, Found, display_path, link_problem, walk
 from structformer.plugins import load_plugins
 from structformer.workspace import Source

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
 from structformer.errors import ReadError
-from structformer.formats.limits import Limits
+from structformer.formats.source import Limits
 
 _RATIO_BYTES = 100_000_000  # from this size on the ratio counts: short files compress to nearly nothing
 _LOST_MEMBERS = 2  # that may end their readers: the archive is begun again after each

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import UsageError
-from structformer.formats.limits import Limits
 from structformer.formats.link_names import page_suffixes
-from structformer.formats.source import open_file
+from structformer.formats.source import Limits, open_file
 from structformer.workspace import is_workspace
 
 _IGNORED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from structformer import Corpus
 from structformer.errors import ReadError
-from structformer.formats.limits import Limits
+from structformer.formats.source import Limits
 from structformer.ingestion import ingest, read
 from structformer.ingestion.accounting import Account, of_ignored, of_surveyed
 from structformer.ingestion.report import IngestReport

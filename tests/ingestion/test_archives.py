@@ -15,8 +15,7 @@ import pytest
 import zstandard
 from structformer import Corpus
 from structformer.errors import ReadError, UsageError
-from structformer.formats.limits import Limits
-from structformer.formats.source import SourceFile
+from structformer.formats.source import Limits, SourceFile
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import archives, ingest, read
 from structformer.ingestion.walk import FileFilter

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from structformer import Corpus, read
 from structformer.errors import ReadError, UsageError, WorkspaceError
-from structformer.formats.limits import Limits
+from structformer.formats.source import Limits
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.ingestion.request import Execution, IngestRequest

@@ -16,8 +16,7 @@ import pytest
 from structformer import Corpus
 from structformer.corpus.site import Site
 from structformer.errors import UsageError
-from structformer.formats.limits import MAX_OPENED
-from structformer.formats.source import SourceFile
+from structformer.formats.source import MAX_OPENED, SourceFile
 from structformer.ingestion import FileFilter, IngestReport, ingest
 from structformer.ingestion.ir_datasets_source import dataset_documents
 from structformer.ingestion.site_finding import found_site

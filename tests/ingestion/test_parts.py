@@ -21,7 +21,7 @@ from structformer import sample
 from structformer.corpus.site import Site
 from structformer.engines.job_parts import Part
 from structformer.errors import UsageError
-from structformer.formats.limits import Limits
+from structformer.formats.source import Limits
 from structformer.ingestion import FileFilter, ingest
 from structformer.ingestion import ranges as cutting
 from structformer.ingestion.request import IngestRequest
