@@ -23,7 +23,7 @@ from structformer.cli.common import (
     table,
     with_options,
 )
-from structformer.cli.searching import fresh_index, stale_option
+from structformer.cli.search import fresh_index, stale_option
 from structformer.workspace import Workspace, check_folder
 
 if TYPE_CHECKING:
