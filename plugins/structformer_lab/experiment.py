@@ -78,6 +78,11 @@ class ExperimentRow:
         plain = "-".join("".join(c if c.isalnum() else " " for c in self.label.lower()).split())
         return f"experiment-{plain}-{hashlib.sha256(self.label.encode()).hexdigest()[:6]}"
 
+    @property
+    def learned(self) -> str:
+        """The name of what it learns from structure: rows that differ in their judged queries alone share it."""
+        return replace(self, label=self.label if "max_pairs" in (self.train or {}) else self.family or self.label).model
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:

@@ -157,7 +157,7 @@ def run_experiment(
 
 def _last_losses(workspace: Workspace, row: ExperimentRow) -> list[str]:
     """Return what a row's trainings ended with, beside what chance loses."""
-    models = {row.label: row.model} if row.train is not None else {}
+    models = {row.label: row.learned} if row.train is not None else {}
     models |= {f"{row.label}, fine-tuned": f"{row.model}-finetuned"} if row.finetune is not None else {}
     logs = {title: read_log(workspace.model(name) / "training.jsonl") for title, name in models.items()}
     return [f"{title}: {last}." for title, log in logs.items() if (last := ended_with(log))]
@@ -242,7 +242,7 @@ def _first_options(row: ExperimentRow, how: RowTraining) -> TrainingOptions | No
         return None
     elsewhere = None if how.train_from is None else str(how.train_from)
     unsaid = {"train_from": elsewhere, "max_seconds": how.max_seconds}
-    chosen = {**unsaid, **row.train, "name": row.model, "seed": how.seed}
+    chosen = {**unsaid, **row.train, "name": row.learned, "seed": how.seed}
     return training_options(chosen.pop("recipe", None), chosen, how.of_training(row))
 
 
@@ -288,7 +288,7 @@ def _trained(
             mode = RunMode(resume=resume, force=True, listener=listener, unasked=unasked, development=development)
             train_ranker(workspace, shared_out(options, _processes()), mode)
 
-        _once(workspace, row.model, asked, train)
+        _once(workspace, row.learned, asked, train)
     if row.finetune is None or train_on is None:
         return
     judged, run = train_on
@@ -298,7 +298,7 @@ def _trained(
     run = run if of == DOCUMENTS else None
     if count is not None:
         judged = some_queries(judged, count, how.seed)
-    settled = finetuning_options(workspace, row.model if row.train is not None else None, tuning)
+    settled = finetuning_options(workspace, row.learned if row.train is not None else None, tuning)
     tuned: TrainingOptions = training_options(None, settled, how.of_finetuning(row))
     # Where the row's own model is does not matter, as its weights do: a copied one is kept.
     base = {"base_model": ""} if row.train is not None else {}
@@ -311,7 +311,7 @@ def _trained(
         "of": of,
         "held_out": _HELD_OUT,
         "candidates": sha256_of(run) if run else "",
-        "base": read_record(workspace, row.model).fingerprint if row.train is not None else "",
+        "base": read_record(workspace, row.learned).fingerprint if row.train is not None else "",
     }
 
     def finetune(resume: bool) -> None:
