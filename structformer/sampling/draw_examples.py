@@ -129,12 +129,13 @@ def draw(
     drawn = [replace(base, shard=shard) for shard in range(len(corpus.shards))]
     own = list(part.of_tasks(drawn)) if part else drawn
     count = workers or (min(os.cpu_count() or 1, 1 + corpus.section_count // _SECTIONS) if engine == "local" else None)
+    readers = workers or (1 if corpus.section_count < _SECTIONS else None)  # None: as the model's devices allow
     weights = request.weights
     steps = Steps(progress, len(own) * (beyond + bool(plain) + (bool(by_attention) and 1 + bool(weights))))
     if beyond:
         run_tasks(_SHARD, [replace(task, what="pages", tasks=names) for task in own], engine, count, steps)
         if by_attention and weights:
-            weigh_pages(own, weights, engine, workers, steps)
+            weigh_pages(own, weights, engine, readers, steps)
         if not all(page.exists() for page in page_folders(folder, len(drawn))):
             return False
         if any(Need.COLLECTION in task.needs for task in chosen):
@@ -148,9 +149,9 @@ def draw(
         run_tasks(_SHARD, own, engine, count, steps)
     if by_attention:
         if weights:
-            weigh_pages(drawn, weights, engine, workers, Steps(None, 0))  # those that other parts lack
+            weigh_pages(drawn, weights, engine, readers, Steps(None, 0))  # those that other parts lack
         asking = [replace(task, tasks=tuple(each.name for each in by_attention)) for task in own]
-        draw_by_attention(asking, weights, engine, workers, steps)
+        draw_by_attention(asking, weights, engine, readers, steps)
     if part is None:
         _finish(base, corpus, names, request)
     return True
@@ -246,11 +247,10 @@ def _draw(task: DrawTask, corpus: Corpus, output: Path, started: Callable[[str],
             started(here.view.document.id)
             writer.next_document()
             here.collection = collection
-            document_id = here.view.document.id
             for each in chosen:
                 here.surveyed = surveyed[each.survey.name] if each.survey else None
                 place = here if each.in_corpus else here.view
-                for example, rng in redrawn(task, each, place, document_id, census):
+                for example, rng in redrawn(task, each, place, here.view.document.id, census):
                     writer.add(table.replaced(each, example, here.number, rng) if table is not None else example)
     census.examples.update(writer.counts)
     write_json(output / CENSUS, census.as_dict())

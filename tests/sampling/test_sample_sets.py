@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 import torch
 from structformer import sample, train
@@ -242,14 +241,16 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_of_few_sections_this_process_draws(linked):
-    assert len(Corpus.open(linked / "w").shards) > 1
-    before = psutil.Process().children()
-    sample(linked / "w", ["srr"])
-    assert set(psutil.Process().children()) <= set(before), "nothing is begun, which would wait for more"
-
-
 HARP = ("rqp", "qdm", "rdp", "acm")
+
+
+@pytest.mark.parametrize("tasks", [("srr",), HARP])
+def test_of_few_sections_this_process_draws(linked, tasks, monkeypatch):
+    assert len(Corpus.open(linked / "w").shards) > 1
+    begun: list[object] = []
+    monkeypatch.setattr("structformer.engines.local.Crew", begun.append)
+    sample(linked / "w", tasks, weights=AttentionWeights(str(linked / "model"), linked / "few"))
+    assert begun == [], "no process is begun, which takes longer than the drawing"
 
 
 def test_several_processes_draw_by_attention_what_one_draws_and_resume_from_what_is_kept(linked):
