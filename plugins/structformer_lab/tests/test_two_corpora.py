@@ -37,7 +37,8 @@ from structformer_lab.experiment import read_experiment
 from structformer_lab.finetuning import finetuning_options, held_count, judged_source
 
 THINGS = "anchor ballast compass engine fender galley halyard inlet jib keel".split()
-DEEDS = "clean mend stow paint lift weigh sell".split()
+DEEDS = "clean mend stow paint".split()
+PAIRS = [*product(THINGS, DEEDS)]
 TINY = "--base-model scratch --size tiny --max-time none --max-tokens 48 --batch 2 --precision fp32".split()
 SETTINGS = "base_model=scratch size=tiny max_steps=1 max_seconds=none document_tokens=48 groups=2 precision=no".split()
 
@@ -70,17 +71,17 @@ def wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def marco(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """MS MARCO's files: documents, queries, judgements, and a run of ten documents of each query."""
     folder = tmp_path_factory.mktemp("marco")
-    pairs = [(thing, deed) for thing in THINGS for deed in DEEDS]
     documents = [
         f"D{n}\thttps://boats.example/{thing}/{deed}\t{deed} a {thing}\t{sentences(thing, deed)}"
-        for n, (thing, deed) in enumerate(pairs)
+        for n, (thing, deed) in enumerate(PAIRS)
     ]
     (folder / "docs").mkdir()
     (folder / "docs" / "msmarco-docs.tsv").write_text("\n".join(documents) + "\n")
     rng = Random(1)
-    found = {n: [n, *rng.sample([other for other in range(70) if other != n], 9)] for n in range(70)}
-    (folder / "queries.tsv").write_text("".join(f"{n}\thow do I {d} my {t}\n" for n, (t, d) in enumerate(pairs)))
-    (folder / "qrels.txt").write_text("".join(f"{n} 0 D{n} 1\n" for n in range(70)))
+    numbers = range(len(PAIRS))
+    found = {n: [n, *rng.sample([other for other in numbers if other != n], 9)] for n in numbers}
+    (folder / "queries.tsv").write_text("".join(f"{n}\thow do I {d} my {t}\n" for n, (t, d) in enumerate(PAIRS)))
+    (folder / "qrels.txt").write_text("".join(f"{n} 0 D{n} 1\n" for n in numbers))
     (folder / "top.trec").write_text(
         "".join(
             f"{query} Q0 D{number} {rank} {9 - rank}.5 indri\n"
@@ -165,7 +166,7 @@ def test_a_checkpoint_is_chosen_by_the_order_of_the_runs_documents_of_all_querie
     )
     found = read_run(marco / "top.trec")[1]
     task = judged_development(marco / "w", queries, qrels, run=found)
-    assert len(task.queries) == 70
+    assert len(task.queries) == len(PAIRS) == 40
     texts = {each.id: whole_text(each, Corpus.open(marco / "w").site) for each in Corpus.open(marco / "w").documents()}
     reciprocal = []
     for name in sorted(queries):
@@ -173,7 +174,7 @@ def test_a_checkpoint_is_chosen_by_the_order_of_the_runs_documents_of_all_querie
         rank = sum(length >= lengths[f"D{name}"] for length in lengths.values())
         reciprocal.append(1 / rank)
     ranker = Longest()
-    assert development_score(ranker, task) == pytest.approx(sum(reciprocal) / 70)
+    assert development_score(ranker, task) == pytest.approx(sum(reciprocal) / 40)
     assert set(ranker.read) <= set(texts.values())
     by_words = judged_development(marco / "w", {"8": queries["8"]}, qrels)
     assert by_words.relevant == [{by_words.texts.index(texts["D8"])}]
@@ -207,10 +208,10 @@ def test_training_on_one_corpus_is_judged_on_another(run, wiki, marco):
         *("--dev-candidates", marco / "top.trec", "--eval-steps", 1),
     )
     assert found.code == 0, found.err
-    assert "the checkpoint is chosen by RR@10 of 70 queries, 700 candidates" in found.err
+    assert "the checkpoint is chosen by RR@10 of 40 queries, 400 candidates" in found.err
     assert "held-out RR@10" in found.err
     judged_by = read_record(wiki, "cross-encoder").training["judged"]
-    assert (judged_by["questions"], judged_by["measure"]) == (70, "RR@10")
+    assert (judged_by["questions"], judged_by["measure"]) == (40, "RR@10")
     refused = run("train", "-w", wiki, "--ranker", "cross-encoder", "--dev-workspace", marco / "w")
     assert "dev_workspace and dev_candidates go with dev_queries" in refused.err
 
@@ -227,7 +228,7 @@ def test_fine_tuning_on_documents_draws_negatives_from_the_run_alone(run, marco)
     texts = {whole_text(each, corpus.site): each.id for each in corpus.documents()}
     queries = {text: name for name, text in read_judgements(marco / "queries.tsv", marco / "qrels.txt").queries.items()}
     first = list(Samples.open(marco / "w", "judged"))
-    assert len(first) == 56, "a fifth of the queries judges"
+    assert len(first) == 32, "a fifth of the queries judges"
     for example in first:
         name = queries[example.queries[0]]
         positive, *negatives = (texts[document] for document in example.documents)
@@ -271,7 +272,7 @@ def test_rerankers_read_of_documents_what_they_were_trained_on(wiki, marco, monk
     """Title, address where there is one, sections with their titles."""
     ranker = Longest()
     monkeypatch.setattr("structformer.retrieval.opened.load_scorer", lambda *_: ranker)
-    for workspace, count in ((wiki, len(THINGS)), (marco / "w", 70)):
+    for workspace, count in ((wiki, len(THINGS)), (marco / "w", 40)):
         build_index(workspace, encoders=[])
         ranker.read.clear()
         Retriever.open(workspace).rank(["how to clean the boat care"], "lexical >> rerank:it[k=1000, of=documents]")
@@ -363,9 +364,7 @@ def test_all_rows_reorder_the_same_documents_and_some_may_be_asked_for(run, marc
 def test_a_fifth_of_the_queries_judges_fine_tuning_but_none_in_an_experiment(run, marco, tmp_path):
     """HARP's figure 3 learns from all of its twenty queries, and of 200,000 a fifth would be judged for days."""
     assert [held_count(queries) for queries in (19, 20, 70, 2_500, 200_000)] == [0, 4, 14, 500, 500]
-    queries = {
-        str(n): f"how do I {deed} my {thing}" for n, (thing, deed) in enumerate(product(THINGS, DEEDS)) if n < 20
-    }
+    queries = {str(n): f"how do I {deed} my {thing}" for n, (thing, deed) in enumerate(PAIRS) if n < 20}
     qrels = {name: {f"D{name}": 1} for name in queries}
     for share, asked, held in ((None, 16, 4), (0.0, 20, 0)):
         chosen = {} if share is None else {"held_out": share}
@@ -554,9 +553,9 @@ def test_judged_queries_choose_the_checkpoints_of_an_experiment(run, wiki, marco
         (tmp_path / file).write_text((marco / file).read_text())
     done = run(*command, *settings, "-v")
     assert done.code == 0, done.err
-    assert "the checkpoint is chosen by RR@10 of 70 queries, 700 candidates" in done.err
+    assert "the checkpoint is chosen by RR@10 of 40 queries, 400 candidates" in done.err
     by = read_record(marco / "w", name).training["judged"]
-    assert (by["by"], by["questions"], by["measure"]) == ("judged development queries", 70, "RR@10")
+    assert (by["by"], by["questions"], by["measure"]) == ("judged development queries", 40, "RR@10")
     tuned = read_record(marco / "w", f"{name}-finetuned").training["options"]
     assert tuned["dev_queries"] is None, "fine-tuning has judged queries of its own"
 
