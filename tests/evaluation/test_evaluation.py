@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,6 +43,20 @@ JUDGED = Judgements(
     {"q1": {"knots.md": 1}, "q2": {"parts/sails.md": 1}, "q3": {"index.md": 1, "knots.md": 0}},
     {},
 )
+
+
+@pytest.fixture(scope="module")
+def indexed_boats(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The boats' workspace, searched by words; nothing here changes it."""
+    folder = boats(tmp_path_factory.mktemp("boats"))
+    build_index(folder, encoders=[])
+    return folder
+
+
+@pytest.fixture
+def harbour(indexed_boats: Path, tmp_path: Path) -> Path:
+    """A copy of that workspace."""
+    return shutil.copytree(indexed_boats, tmp_path / "w")
 
 
 def test_both_forms_of_queries_and_qrels_are_read(tmp_path):
@@ -395,11 +410,9 @@ def test_exact_scores_of_documents_are_those_of_the_formulas(workspace):
         assert scores == pytest.approx({number: formula(texts[number]) for number in scores}, rel=1e-6)
 
 
-def test_the_best_baseline_is_named_and_tested_against(tmp_path):
-    folder = boats(tmp_path)
-    build_index(folder, encoders=["base"])
-    judged = Judgements({"1": "mend the mast", "2": "stow a keel"}, {"1": {"mast.md": 1}, "2": {"keel.md": 1}})
-    result = evaluate(folder, judged, against=["hybrid:base"])
+def test_the_best_baseline_is_named_and_tested_against(workspace):
+    build_index(workspace, encoders=["base"])
+    result = evaluate(workspace, JUDGED, against=["hybrid:base"])
     baselines = ["BM25", "BM25 of documents", "dense untrained", "RRF untrained"]
     assert [row.label for row in result.rows] == [*baselines, "hybrid untrained"]
     assert result.baseline in baselines
@@ -433,15 +446,13 @@ train = { ranker = "cross-encoder", base_model = "scratch", size = "tiny", max_s
 """
 
 
-def test_an_experiment_trains_compares_and_goes_on_where_it_was(tmp_path):
-    folder = boats(tmp_path)
-    build_index(folder, encoders=[])
+def test_an_experiment_trains_compares_and_goes_on_where_it_was(harbour, tmp_path):
     topics = ["mast", "keel", "anchor", "rudder", "tiller", "oar", "deck", "jib"]
     judged = Judgements({t: f"how to mend the {t}" for t in topics}, {t: {f"{t}.md": 1} for t in topics})
     (tmp_path / "e.toml").write_text(EXPERIMENT)
     said: list[str] = []
     result = run_experiment(
-        folder, judged, read_experiment(str(tmp_path / "e.toml")), output=tmp_path / "out", say=said.append
+        harbour, judged, read_experiment(str(tmp_path / "e.toml")), output=tmp_path / "out", say=said.append
     )
     assert [row.label for row in result.rows] == ["BM25", "knrm", "bi, 4 pairs", "bi, 8 pairs"]
     assert any("left out: no Examples of qdm" in line for line in said)
@@ -451,15 +462,13 @@ def test_an_experiment_trains_compares_and_goes_on_where_it_was(tmp_path):
     assert set(train_on.queries) | set(test.queries) == set(topics)
     assert result.queries == len(test.queries) < len(topics)
     assert set(result.rows[1].against) == {"vs BM25"}
-    models = {path: path.stat().st_mtime_ns for path in (folder / "models").glob("experiment-*/model.safetensors")}
-    again = run_experiment(folder, judged, read_experiment(str(tmp_path / "e.toml")))
+    models = {path: path.stat().st_mtime_ns for path in (harbour / "models").glob("experiment-*/model.safetensors")}
+    again = run_experiment(harbour, judged, read_experiment(str(tmp_path / "e.toml")))
     assert [row.scores for row in again.rows] == [row.scores for row in result.rows]
     assert {path: path.stat().st_mtime_ns for path in models} == models  # nothing is trained twice
 
 
-def test_an_experiment_goes_on_inside_the_row_that_was_interrupted(tmp_path, monkeypatch):
-    folder = boats(tmp_path)
-    build_index(folder, encoders=[])
+def test_an_experiment_goes_on_inside_the_row_that_was_interrupted(harbour, tmp_path, monkeypatch):
     judged = Judgements({"1": "how to mend the mast"}, {"1": {"mast.md": 1}})
     row = 'train = { ranker = "knrm", base_model = "scratch", size = "tiny", max_steps = 4, save_steps = 1 }\n'
     (tmp_path / "e.toml").write_text(f'[[rows]]\nlabel = "knrm"\npipeline = "lexical >> rerank:{{model}}[k=5]"\n{row}')
@@ -475,18 +484,18 @@ def test_an_experiment_goes_on_inside_the_row_that_was_interrupted(tmp_path, mon
     with monkeypatch.context() as patched:
         patched.setattr("structformer_lab.running.train_ranker", stopped)
         with pytest.raises(KeyboardInterrupt):
-            run_experiment(folder, judged, experiment)
+            run_experiment(harbour, judged, experiment)
     said: list[str] = []
-    run_experiment(folder, judged, experiment, detail=said.append)
+    run_experiment(harbour, judged, experiment, detail=said.append)
     assert "going on after step 2" in said
-    assert not list((folder / "checkpoints").iterdir())
+    assert not list((harbour / "checkpoints").iterdir())
 
     with monkeypatch.context() as patched:
         patched.setattr("structformer_lab.running.train_ranker", stopped)
         with pytest.raises(KeyboardInterrupt):
-            run_experiment(folder, judged, experiment, RowTraining(["learning_rate=1e-4"]))
+            run_experiment(harbour, judged, experiment, RowTraining(["learning_rate=1e-4"]))
     said.clear()
-    run_experiment(folder, judged, experiment, RowTraining(["learning_rate=1e-5"]), detail=said.append)
+    run_experiment(harbour, judged, experiment, RowTraining(["learning_rate=1e-5"]), detail=said.append)
     assert any("starting over: the checkpoints of an unfinished run (step 2) are dropped" in line for line in said)
 
 
@@ -517,7 +526,7 @@ finetune = { ranker = "cross-encoder", base_model = "scratch", size = "tiny", of
     ],
 )
 def test_a_training_has_the_time_that_the_first_line_and_the_heading_say(
-    tmp_path, run, monkeypatch, flags, limit, said
+    indexed_boats, tmp_path, run, monkeypatch, flags, limit, said
 ):
     asked: list[float | None] = []
 
@@ -526,12 +535,10 @@ def test_a_training_has_the_time_that_the_first_line_and_the_heading_say(
         raise ModelError("enough")
 
     monkeypatch.setattr("structformer_lab.running.train_ranker", train)
-    folder = boats(tmp_path)
-    build_index(folder, encoders=[])
     (tmp_path / "paper.toml").write_text(PAPER)
     (tmp_path / "q.tsv").write_text("1\tmend the mast\n2\tstow the oar\n3\tlift the keel\n")
     (tmp_path / "qrels.txt").write_text("1 0 mast.md 1\n2 0 oar.md 1\n3 0 keel.md 1\n")
-    judged = ("--queries", tmp_path / "q.tsv", "--qrels", tmp_path / "qrels.txt", "-w", folder)
+    judged = ("--queries", tmp_path / "q.tsv", "--qrels", tmp_path / "qrels.txt", "-w", indexed_boats)
     done = run("experiment", tmp_path / "paper.toml", *judged, *flags)
     assert done.err.splitlines()[0] == f"paper; {said}"
     assert done.out.startswith(f"paper; {said}: ")
@@ -553,16 +560,14 @@ finetune = { ranker = "cross-encoder", base_model = "scratch", size = "tiny", lo
 """
 
 
-def test_an_experiment_takes_candidates_and_queries_to_train_on(tmp_path):
-    folder = boats(tmp_path)
-    build_index(folder, encoders=[])
+def test_an_experiment_takes_candidates_and_queries_to_train_on(harbour, tmp_path):
     topics = ["mast", "keel", "anchor", "rudder", "tiller", "oar", "deck", "jib"]
     judged = Judgements({t: f"how to mend the {t}" for t in topics[:4]}, {t: {f"{t}.md": 1} for t in topics[:4]})
     others = Judgements({t: f"how to mend the {t}" for t in topics[4:]}, {t: {f"{t}.md": 1} for t in topics[4:]})
     write_run(tmp_path / "c.run", {t: [(f"{other}.md", 1.0) for other in topics] for t in topics}, "given")
     (tmp_path / "e.toml").write_text(TUNED)
     result = run_experiment(
-        folder,
+        harbour,
         judged,
         read_experiment(str(tmp_path / "e.toml")),
         RowTraining(["document_tokens=64"]),
@@ -575,7 +580,7 @@ def test_an_experiment_takes_candidates_and_queries_to_train_on(tmp_path):
     assert {document for row in result.rows for run in row.run.values() for document, _ in run} == {
         f"{topic}.md" for topic in topics
     }
-    record = read_record(folder, next(path.name for path in (folder / "models").glob("experiment-bert-4*")))
+    record = read_record(harbour, next(path.name for path in (harbour / "models").glob("experiment-bert-4*")))
     assert (record.training["options"]["loss"], record.training["options"]["max_seconds"]) == ("pointwise", 60)
     assert record.training["settings"]["document_tokens"] == 64
     tests = result.row("BM25").tests["vs BERT, 2 queries"]
