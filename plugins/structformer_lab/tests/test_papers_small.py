@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +14,7 @@ from structformer.models.registry import read_record
 
 from boats import LINKED, linked_pages
 from conftest import write_pages
+from structformer_demo.command import installed_pages
 from structformer_lab.experiment import read_experiment
 
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "papers_small.py"
@@ -127,6 +129,7 @@ def test_without_a_network_it_measures_on_the_demos_pages(papers, monkeypatch):
 
     lines: list[str] = []
     monkeypatch.setattr(papers.urllib.request, "urlretrieve", unreachable)
+    monkeypatch.setattr(papers, "installed_pages", lambda count: islice(installed_pages(count), 40))
     monkeypatch.setattr(papers, "print", lambda text, **_: lines.append(text), raising=False)
     assert papers.main(SETTINGS) == 0
     said = "\n".join(lines)

@@ -15,7 +15,7 @@ from boats import TINY, boats
 from structformer_lab.search_distillation import distil_search
 
 DISTILLED = TrainingOptions(
-    max_steps=60, max_seconds=None, groups=8, document_tokens=64, learning_rate=1e-3, precision="no", name="alone"
+    max_steps=30, max_seconds=None, groups=8, document_tokens=64, learning_rate=2e-3, precision="no", name="alone"
 )
 
 
