@@ -55,7 +55,10 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
     for mark, name in _BOMS:
         if data.startswith(mark):
             return _decode(source, data[len(mark) :], name), name
-    declared = prescan(data[:_PRESCAN_BYTES]) or _xml_declaration(data[:_PRESCAN_BYTES])
+    head = data[:_PRESCAN_BYTES]
+    declared = prescan(head)
+    if declared is None and (found := _XML_ENCODING.match(head[: head.find(b"?>") + 1])) is not None:
+        declared = _label(found[2])
     if declared is None and (end := _late_meta(data)):
         declared = prescan(data[:end])  # a parser that comes upon it further down changes over
     if declared is None:
@@ -67,7 +70,11 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
             try:
                 return data.decode("utf-8"), "utf-8"
             except UnicodeDecodeError as error:
-                return _undeclared(source, data, error.start)
+                guessed = guess_encoding(data) or _DEFAULT
+                encoding = webencodings.lookup(_WEB_NAMES.get(guessed, guessed.replace("_", "-")))
+                name = encoding.name if encoding is not None else _DEFAULT
+                source.warn(f"byte {error.start}: not UTF-8 and no encoding declared; read as {name}")
+                return _decode(source, data, name), name
         return data.decode("ascii"), _DEFAULT
     if declared in _ESCAPED and data.isascii():
         return _decode(source, data, declared), declared
@@ -126,14 +133,6 @@ def _as_control(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("structformer_c1", _as_control)
 
 
-def _undeclared(source: SourceFile, data: bytes, place: int) -> tuple[str, str]:
-    guessed = guess_encoding(data) or _DEFAULT
-    encoding = webencodings.lookup(_WEB_NAMES.get(guessed, guessed.replace("_", "-")))
-    name = encoding.name if encoding is not None else _DEFAULT
-    source.warn(f"byte {place}: not UTF-8 and no encoding declared; read as {name}")
-    return _decode(source, data, name), name
-
-
 def _label(label: bytes) -> str | None:
     wanted = label.decode("ascii", "replace")
     encoding = webencodings.lookup(wanted)
@@ -145,11 +144,6 @@ def _label(label: bytes) -> str | None:
     if encoding.name in ("utf-16be", "utf-16le"):
         return "utf-8"
     return _DEFAULT if encoding.name == "x-user-defined" else str(encoding.name)
-
-
-def _xml_declaration(head: bytes) -> str | None:
-    found = _XML_ENCODING.match(head[: head.find(b"?>") + 1])
-    return _label(found[2]) if found is not None else None
 
 
 def prescan(head: bytes) -> str | None:

@@ -169,14 +169,6 @@ def _begins_with_icon(table: LexborNode) -> bool:
     return "icon" in (cell.attributes.get("class") or "").split() or (first is not None and first.tag == "img")
 
 
-def _is_listing(node: LexborNode, attributes: Attributes, page: Page) -> bool:
-    """Whether an element is for code and holds its lines."""
-    if attributes.get("class") not in page.words.listings:
-        return False
-    line = _past_blanks(node.child)
-    return line is not None and line.attributes.get("class") == "line"
-
-
 def _tell_before(node: LexborNode, name: str, attributes: Attributes, page: Page) -> tuple[str, Attributes]:
     """Tell the page what is around or in an element that begins; gives the name and attributes that it is read by."""
     if name == "tr":
@@ -188,8 +180,10 @@ def _tell_before(node: LexborNode, name: str, attributes: Attributes, page: Page
         return "div", attributes
     elif name in ("label", "button") and node.prev is not None and node.prev.tag in (name, "input"):
         page.text(" ")
-    elif name == "div" and _is_listing(node, attributes, page):
-        return "pre", attributes
+    elif name == "div" and attributes.get("class") in page.words.listings:  # of code, if it holds its lines
+        line = _past_blanks(node.child)
+        if line is not None and line.attributes.get("class") == "line":
+            return "pre", attributes
     elif name == "rt" and ((before := _past_blanks(node.prev, back=True)) is None or before.tag != "rp"):
         return "reading", attributes  # that has no brackets of its own
     elif name == "table" and page.in_note and _begins_with_icon(node):

@@ -102,26 +102,16 @@ class Environments(Part):
                 self._cursor.drop("om")
             source = self._cursor.skip_environment(name, self._macros.ends.get(name, ()))
             self._formulas.write(source, name, display=True)
-        else:
+        else:  # its end is read as it comes
             self._output.depth += 1
-            self._begin_group(name)
-
-    def _begin_group(self, name: str) -> None:
-        """An environment whose end is read as it comes."""
-        if name in TABLES:
-            self._tables.begin(name)
-        elif name in LISTS:
-            self._begin_list(name)
-        elif name == "thebibliography":
-            self._cursor.argument()
-            self._bibliography.open_section()
-            self._output.open_block(MarkKind.LIST)
-        elif name in self._theorems:
-            self._theorems.begin(name)
-        elif name in self._OTHERS:
-            self._OTHERS[name](self, name)
-        else:
-            self._begin_float(name)
+            if name in TABLES:
+                self._tables.begin(name)
+            elif name in LISTS:
+                self._begin_list(name)
+            elif name in self._theorems:
+                self._theorems.begin(name)
+            else:
+                self._OTHERS.get(name, Environments._begin_float)(self, name)
 
     def end(self) -> None:
         """Read what follows \\end."""
@@ -341,6 +331,11 @@ class Environments(Part):
         self._cursor.skip_overlay()
         self._output.typeset(f"{self._cursor.argument()} {self._cursor.argument()}")
 
+    def _begin_bibliography(self, name: str) -> None:
+        self._cursor.argument()
+        self._bibliography.open_section()
+        self._output.open_block(MarkKind.LIST)
+
     def _begin_columns(self, name: str) -> None:
         self._cursor.argument()
         self._output.typeset(self._cursor.optional() or "")
@@ -352,6 +347,7 @@ class Environments(Part):
         ("restatable", _begin_restatable),
         (_SLIDE_BLOCKS, _begin_block),
         ("multicols multicols*", _begin_columns),
+        ("thebibliography", _begin_bibliography),
     )
     COMMANDS = by_name(
         ("item task choice CorrectChoice question subpart", _item),

@@ -162,7 +162,10 @@ def _take_tags(text: str, page: Page) -> str:
         if found[4]:
             # A tag of an extension that isn't known: known or not, what comes in pairs is markup.
             unknown = found[4].lower()
-            is_kept = unknown in _HTML or not _is_paired(text, unknown, paired)
+            if unknown not in _HTML and unknown not in paired:
+                end_tag = rf"</{re.escape(unknown)}\s*>"
+                paired[unknown] = len(paired) < 100 and re.search(end_tag, text, re.IGNORECASE) is not None
+            is_kept = unknown in _HTML or not paired[unknown]
             out.append((found[0] if "[[" in found[0] else found[0].replace("\n", " ")) * is_kept)
             position = end
             continue
@@ -216,12 +219,6 @@ def _comment_end(text: str, start: int, position: int, page: Page) -> int:
         return after.end()
     is_number = text.startswith("<!--T:", start) and text[start - 1 : start] in ("", "\n", ">")
     return close + 3 + (is_number and text[close + 3 : close + 4] == " ")
-
-
-def _is_paired(text: str, name: str, known: dict[str, bool]) -> bool:
-    if name not in known:
-        known[name] = len(known) < 100 and re.search(rf"</{re.escape(name)}\s*>", text, re.IGNORECASE) is not None
-    return known[name]
 
 
 _LANGUAGE = re.compile(r"""\blang\s*=\s*["']?([a-z][a-z0-9+#._-]*)""", re.IGNORECASE)
