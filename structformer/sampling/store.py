@@ -36,16 +36,16 @@ BATCH_ROWS = 1024
 _OPEN_FILES = 512
 
 
-class _RowWriter:
-    """Rows in batches of equal size, so that a row's batch is known from its number."""
+class TextWriter:
+    """Texts, or rows of another schema, in batches of equal size, so that a row's batch is known from its number."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, schema: pa.Schema = _TEXT) -> None:
         self._schema = schema
         self._writer = pa.ipc.new_file(str(path), schema)
         self._rows: list[tuple[Any, ...]] = []
         self.count = 0
 
-    def add_row(self, *values: Any) -> int:
+    def add(self, *values: Any) -> int:
         """Append a row and give its number."""
         self._rows.append(values)
         self.count += 1
@@ -65,15 +65,6 @@ class _RowWriter:
         self._writer.close()
 
 
-class TextWriter(_RowWriter):
-    """Texts, by number."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, _TEXT)
-
-    add = _RowWriter.add_row
-
-
 class Texts:
     """The texts that a TextWriter wrote, by number."""
 
@@ -91,7 +82,7 @@ class PartWriter:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._texts = TextWriter(folder / "texts.arrow")
-        self._tasks: dict[str, _RowWriter] = {}
+        self._tasks: dict[str, TextWriter] = {}
         self._known: dict[str, int] = {}
         self.counts: Counter[str] = Counter()
 
@@ -110,13 +101,13 @@ class PartWriter:
     def add(self, example: Example) -> None:
         table = self._tasks.get(example.task)
         if table is None:
-            table = self._tasks[example.task] = _RowWriter(self._folder / f"{example.task}.arrow", _EXAMPLE)
+            table = self._tasks[example.task] = TextWriter(self._folder / f"{example.task}.arrow", _EXAMPLE)
         texts, known = _once(example.documents), self._known
         for text in texts:
             if text not in known:
                 known[text] = self._texts.add(text)
         rows = [known[text] for text in texts]
-        table.add_row(_once(example.queries), rows, example.document_id, example.sections)
+        table.add(_once(example.queries), rows, example.document_id, example.sections)
         self.counts[example.task] += 1
 
 
