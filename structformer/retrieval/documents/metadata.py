@@ -8,15 +8,15 @@ at all documents.
 from __future__ import annotations
 
 import datetime
-import fnmatch
 import re
 import sqlite3
 import threading
 import unicodedata
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from fnmatch import translate
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,12 @@ from structformer.storage.parquet import numbers
 TABLE, FACETS = "documents.sqlite", "facets.npy"
 PATH = "path"
 Scalar = str | bool | int | float
-_ROWS = 10_000  # written at once
 _MOST_FACETS, _MOST_VALUES = 5, 12
 _SHARE = 0.1  # of the documents that have a facet's property, at least
 _LONGEST_SHOWN = 40  # characters of a facet's value
 _LONGEST = 200  # characters of a value that is kept as it is; of a longer one its digest
 _KEYS = 500  # metadata keys among which facets are looked for
+_LIKE = str.maketrans({"*": "%", "?": "_", "%": r"\%", "_": r"\_"})  # patterns of the shell as SQL has them
 _NOT_SHOWN = frozenset({PATH, "url", "id", "title", "description", "date", "updated", "created", "summary", "keywords"})
 
 
@@ -108,15 +108,13 @@ class MetadataWriter:
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute("CREATE TABLE ids (id TEXT, number INTEGER)")
         self._database.execute("CREATE TABLE facts (key TEXT, value TEXT, number INTEGER)")
-        self._ids: list[tuple[str, int]] = []
-        self._facts: list[tuple[str, str, int]] = []
         self._facets = _FacetCounter()
         self._count = 0
 
     def add(self, document: IndexedDocument) -> None:
         """Take in the next document."""
         number, self._count = self._count, self._count + 1
-        self._ids.append((_text(document.id), number))
+        self._database.execute("INSERT INTO ids VALUES (?, ?)", (_text(document.id), number))
         folder, slash, _ = document.id.partition("/")
         if slash:
             self._facets.add(PATH, [folder], number)
@@ -125,22 +123,15 @@ class MetadataWriter:
             names = {each: language_names(str(each)) for each in values} if key == LANGUAGE else {}
             found_by = [name for each in values for name in (each, *names.get(each, ()))]
             stored = dict.fromkeys(_stored(each) for each in found_by)
-            self._facts += [(_text(key), _text(each), number) for each in stored]
+            facts = ((_text(key), _text(each), number) for each in stored)
+            self._database.executemany("INSERT INTO facts VALUES (?, ?, ?)", facts)
             texts = [next(iter(names.get(each, ())), shown_value(each)) for each in values]
             if key.lower() not in _NOT_SHOWN and texts and all(0 < len(text) <= _LONGEST_SHOWN for text in texts):
                 self._facets.add(key, texts, number)
-        if len(self._facts) + len(self._ids) >= _ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        self._database.executemany("INSERT INTO ids VALUES (?, ?)", self._ids)
-        self._database.executemany("INSERT INTO facts VALUES (?, ?, ?)", self._facts)
-        self._ids, self._facts = [], []
 
     def close(self) -> list[dict[str, Any]]:
         """Finish both; gives what the index's manifest says of its facets."""
         with closing(self._database):
-            self._flush()
             self._database.execute("CREATE INDEX by_id ON ids (id)")
             self._database.execute("CREATE INDEX by_value ON facts (key, value, number)")
             self._database.commit()
@@ -156,35 +147,27 @@ class _FacetCounter:
     """Which values each property has, as long as they are few."""
 
     def __init__(self) -> None:
-        self._values: dict[str, dict[str, int] | None] = {}  # None: there are too many
-        self._columns: dict[str, array[int]] = {}
-        self._having: dict[str, int] = {}
+        # The values by name, and by document a bit for each that it has; None: there are too many.
+        self._facets: dict[str, tuple[dict[str, int], array[int]] | None] = {}
 
     def add(self, name: str, texts: Sequence[str], number: int) -> None:
-        values = self._values.setdefault(name, {}) if name in self._values or len(self._values) < _KEYS else None
-        if values is None:
+        if name not in self._facets and len(self._facets) < _KEYS:
+            self._facets[name] = {}, array("H")
+        if (facet := self._facets.get(name)) is None:
             return
-        column = self._columns.setdefault(name, array("H"))
-        column.extend([0] * (number - len(column)))
-        bits = 0
+        values, column = facet
+        column.extend([0] * (number + 1 - len(column)))
         for text in texts:
-            bits |= 1 << values.setdefault(text, len(values))
+            column[number] |= 1 << values.setdefault(text, len(values))
             if len(values) > _MOST_VALUES:
-                self._values[name] = None
-                del self._columns[name]
+                self._facets[name] = None
                 return
-        column.append(bits)
-        self._having[name] = self._having.get(name, 0) + 1
 
     def chosen(self, documents: int) -> list[tuple[str, tuple[str, ...], array[int]]]:
         """Return (name, values, column) of up to five: the first folder, then what most documents have."""
-        names = [
-            name
-            for name, values in self._values.items()
-            if values is not None and len(values) >= 2 and self._having[name] >= _SHARE * documents
-        ]
-        names.sort(key=lambda name: (name != PATH, -self._having[name], name))
-        return [(name, tuple(self._values[name] or ()), self._columns[name]) for name in names[:_MOST_FACETS]]
+        told = [(name, *facet) for name, facet in self._facets.items() if facet is not None and len(facet[0]) >= 2]
+        rows = [(name != PATH, -np.count_nonzero(column), name, tuple(values), column) for name, values, column in told]
+        return [row[2:] for row in sorted(rows) if -row[1] >= _SHARE * documents][:_MOST_FACETS]
 
 
 class MetadataTable:
@@ -272,37 +255,10 @@ def _matched(ids: pa.Array, pattern: str) -> Mask:
         ids = pc.utf8_normalize(ids, "NFC")
         # A terminal's byte that is no UTF-8 is written as ids have it: \xe9.
         pattern = pattern.encode("utf-8", "backslashreplace").decode().replace(r"\udc", r"\x")
-    begin = pattern.rstrip("*")
-    if not any(character in begin for character in "*?["):
-        return _as_mask(pc.equal(ids, begin) if begin == pattern else pc.starts_with(ids, begin))
-    try:
-        return _as_mask(pc.match_substring_regex(ids, "".join(_as_regular_expression(pattern))))
-    except pa.ArrowInvalid:  # a class of characters that is written otherwise there
-        return np.array([fnmatch.fnmatchcase(each, pattern) for each in ids.to_pylist()], bool)
-
-
-def _as_mask(matched: pa.Array) -> Mask:
-    return numbers(matched.cast(pa.uint8())).astype(bool)
-
-
-def _as_regular_expression(pattern: str) -> Iterator[str]:
-    """Yield a pattern of the shell as RE2 takes it; `fnmatch.translate` writes what only Python reads."""
-    yield r"(?s)\A"
-    place = 0
-    while place < len(pattern):
-        character = pattern[place]
-        place += 1
-        if character == "*":
-            yield ".*"
-        elif character == "?":
-            yield "."
-        elif character == "[" and (end := pattern.find("]", place + 1 + (pattern[place : place + 1] == "!"))) > 0:
-            inside = re.sub(r"[\\\[\]^]", r"\\\g<0>", pattern[place:end])
-            place = end + 1
-            yield f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
-        else:
-            yield f"\\x{{{ord(character):x}}}"
-    yield r"\z"
+    if "[" in pattern or "\\" in pattern:  # SQL has no classes of characters, and Arrow mistakes a backslash after %
+        match = re.compile(translate(pattern)).match
+        return np.array([match(each) is not None for each in ids.to_pylist()], bool)
+    return numbers(pc.match_like(ids, pattern.translate(_LIKE)).cast(pa.uint8())).astype(bool)
 
 
 def _text(text: str) -> str:
