@@ -72,23 +72,20 @@ class CopyFinder:
         families = np.frombuffer(self._families, np.uint64)
         by_family = np.lexsort((versions, families))
         same = families[by_family[1:]] == families[by_family[:-1]]
-        of: dict[int, int] = {}  # what a group joined
+        pairs = [
+            (one, other)
+            for one, other in zip(by_family[:-1][same].tolist(), by_family[1:][same].tolist(), strict=True)
+            if self._titles[one] == self._titles[other]  # before any text is read
+            if first[one] != first[other] and self._are_versions(one, other, units)
+        ]
+        joined = first
+        if pairs:
+            from scipy.sparse import csgraph, csr_matrix  # a search need not wait for it
 
-        def standing(document: int) -> int:
-            document = group = int(first[document])
-            while document in of:
-                document = of[document]
-            if document != group:
-                of[group] = document
-            return document
-
-        for at in np.flatnonzero(same).tolist():
-            one, other = by_family[at : at + 2].tolist()
-            groups = standing(one), standing(other)
-            titles_agree = self._titles[one] == self._titles[other]  # before any text is read
-            if titles_agree and groups[0] != groups[1] and self._are_versions(one, other, units):
-                of[max(groups)] = min(groups)
-        joined = np.fromiter(map(standing, range(len(first))), np.int32, len(first)) if of else first
+            ends = np.concatenate([np.transpose(pairs), [np.arange(len(first)), first]], axis=1)
+            links = csr_matrix((np.ones(ends.shape[1]), ends), (len(first), len(first)))
+            _, groups = csgraph.connected_components(links, directed=False)
+            joined = np.unique(groups, return_index=True)[1][groups].astype(np.int32)
         newest = joined.copy()
         by_version = np.lexsort((-np.arange(len(joined)), versions))  # of equal ones the first comes last
         newest[joined[by_version]] = by_version
@@ -179,12 +176,6 @@ class Copies:
 NO_COPIES = Copies(np.empty(0, np.int32))
 
 
-def said(unit: Unit) -> tuple[str, ...]:
-    """Return a section's content to compare, with its titles if it says little: equal ones are copies."""
-    text = " ".join(unit.text.split())
-    return (text,) if len(text) >= _SHORT else (text, *unit.path)
-
-
 class Sayings:
     """Groups hits that say the same: equal passages, and those at one place of copies that hardly differ."""
 
@@ -194,9 +185,10 @@ class Sayings:
         self._placed: dict[tuple[int, object], list[tuple[int, Counter[str], tuple[str, ...]]]] = {}
 
     def of(self, number: int) -> tuple[str, ...]:
-        """Return what the section of a unit says."""
+        """Return what the section of a unit says, with its titles if it says little."""
         unit = self._units[number]
-        says = said(unit)
+        text = " ".join(unit.text.split())
+        says = (text,) if len(text) >= _SHORT else (text, *unit.path)
         if says not in self._known:
             self._known[says] = self._in_copies(number, unit, says) if self._copies.others(unit.document) else says
         return self._known[says]

@@ -29,8 +29,8 @@ Numbers = npt.NDArray[np.int32]
 
 
 class TranslationFinder:
-    """Finds the translations among documents that it is shown one after the other. It remembers 20 bytes of each, and
-    40 of each mark of a language in their ids, and writes 12 of each in the end.
+    """Finds the translations among documents that it is shown one after the other. It remembers 20 bytes of each, 40
+    of each mark of a language in their ids, and the groups that it has found.
     """
 
     def __init__(self, languages: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ class TranslationFinder:
         the documents that were added; first: (documents,) the first document that each is a copy of.
         """
         names = list(self._numbers)
-        groups = _Groups(len(self._ids))
+        group_of: dict[int, dict[int, int]] = {}  # by document: its group's, by language, the least number first
         for family, origins in self._likely():
             among = {declared_code(names[mark]) for _, mark in family}.union(self._of_corpus)
             own: dict[str, int] = {}
@@ -83,8 +83,10 @@ class TranslationFinder:
                 if code and (code not in codes or (language != code and language not in own)):
                     own[language] = document
                     break
-            groups.add({self._numbers.setdefault(each, len(self._numbers)): int(first[at]) for each, at in own.items()})
-        numbers = groups.numbers()
+            _join(group_of, {self._number(language): int(first[document]) for language, document in own.items()})
+        groups = {id(group): group for group in group_of.values()}.values()
+        rows = [(at, next(iter(group.values())), language) for group in groups for language, at in group.items()]
+        numbers = np.array(sorted(rows), np.int32).reshape(-1, 3).T.copy()
         names = list(self._numbers)
         used, numbers[2] = np.unique(numbers[2], return_inverse=True)
         self.languages = [names[number] for number in used]
@@ -131,45 +133,16 @@ class TranslationFinder:
         return told_among(text) or told_among(text, among)
 
 
-class _Groups:
-    """Groups of documents with a language each, as chains in arrays."""
-
-    def __init__(self, documents: int) -> None:
-        self._first = np.full(documents, _NONE, np.int32)
-        self._next = np.full(documents, _NONE, np.int32)
-        self._language = np.full(documents, _NONE, np.int32)
-
-    def add(self, documents: dict[int, int]) -> None:
-        """Take in documents by language. A group that some are in takes the others of languages it lacks."""
-        new = {document: language for language, document in reversed(documents.items())}  # each document once
-        taken = [document for document in new if self._first[document] != _NONE]
-        free = {document: language for document, language in new.items() if self._first[document] == _NONE}
-        if taken:
-            first = int(self._first[taken[0]])
-            there = dict(self._chain(first))
-            if all(there.get(language, document) == document for document, language in new.items()):
-                for document, language in free.items():
-                    self._join(document, language, first)
-                return
-        if len(free) > 1:
-            first = min(free)
-            for document in sorted(free):
-                self._join(document, free[document], first)
-
-    def _chain(self, document: int) -> Iterator[tuple[int, int]]:
-        while document != _NONE:
-            yield int(self._language[document]), document
-            document = int(self._next[document])
-
-    def _join(self, document: int, language: int, first: int) -> None:
-        self._first[document], self._language[document] = first, language
-        if document != first:
-            self._next[document], self._next[first] = self._next[first], document
-
-    def numbers(self) -> Numbers:
-        """Return (3, documents in a group) document, first of its group, language."""
-        documents = np.flatnonzero(self._first != _NONE).astype(np.int32)
-        return np.stack([documents, self._first[documents], self._language[documents]])
+def _join(group_of: dict[int, dict[int, int]], documents: dict[int, int]) -> None:
+    """Take in documents by language. A group that some are in takes the others of languages it lacks."""
+    new = {document: language for language, document in reversed(documents.items())}  # each document once
+    free = {language: document for document, language in sorted(new.items()) if document not in group_of}
+    group = next((group_of[document] for document in new if document in group_of), free)
+    if any(group.get(language, document) != document for document, language in new.items()):
+        group = free
+    if group is not free or len(free) > 1:
+        group.update(free)
+        group_of.update(dict.fromkeys(free.values(), group))
 
 
 class Translations:
