@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.learning.structure import StructureOptions
-from structformer.retrieval.structure_training import train_structure
+from structformer.retrieval.learning.structure import StructureOptions, train_structure
 from structformer.retrieval.vectors.encoder_names import UNTRAINED
 from structformer.storage.files import write_bytes
 from structure import BASELINES, CORPORA, Scores, kept_before, prepared, scored, table

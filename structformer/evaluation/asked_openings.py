@@ -8,7 +8,7 @@ Here are the questions, and BM25 against the encoder that is learned from the co
 held_out_openings.py compares pretrained encoders too."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,16 +16,16 @@ import numpy as np
 
 from structformer.corpus import Corpus
 from structformer.errors import UsageError
-from structformer.evaluation.comparison import MEASURES, Comparison, Evaluation, FoundRun, compare_runs, label
+from structformer.evaluation.comparison import Comparison, Evaluation, FoundRun, compare_runs, label
 from structformer.evaluation.judgements import Judgements
-from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.registry import read_record
 from structformer.retrieval.documents.document_filter import Mask
+from structformer.retrieval.learning.static_scores import StaticScores
 from structformer.retrieval.learning.structure import StructureLessons, StructureOptions, asking
 from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
-from structformer.retrieval.questions.asked_questions import AskedQuestions, DocumentShares
+from structformer.retrieval.questions.asked_questions import AskedQuestions
 from structformer.retrieval.questions.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
 from structformer.retrieval.rankings.hybrid_score import (
     PARTS,
@@ -38,7 +38,8 @@ from structformer.retrieval.rankings.hybrid_score import (
 from structformer.retrieval.rankings.run_files import Run, falling_scores
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Stage
-from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
+from structformer.retrieval.vectors.encoder_names import STRUCTURE
+from structformer.retrieval.words.lexical import document_text
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.workspace import Workspace
 
@@ -51,6 +52,7 @@ _HELD_OUT_QUESTIONS = "questions drawn from held-out documents, each answered by
 ALL_OPENINGS = "openings of documents, each answered by the rest of its document"
 _FEWEST, _MOST = 20, 1000
 _DEPTH = 100
+_FOUND_DOCUMENTS = 60  # that have a lexical score as a whole
 NOWHERE = -np.inf  # the score of what may not be found
 Asked = TypeVar("Asked", bound=AskedQuestions)
 _LEXICAL, _DOCUMENT = (PARTS.index(name) for name in ("lexical", "document"))
@@ -69,24 +71,13 @@ class Way:
     which may be found, (units,), and the question."""
 
 
-def compares_by_structure(workspace: str | Path | Workspace) -> bool:
-    """Whether words and the static encoder alone are compared: without torch, or the untrained encoder's vectors."""
-    opened = OpenedIndex(Workspace(workspace))
-    return opened.has_structure and not (are_installed(*TORCH) and opened.index.has_vectors(UNTRAINED))
-
-
 def evaluate_by_structure(
-    workspace: str | Path | Workspace,
-    *,
-    measures: Sequence[str] = MEASURES,
-    seed: int = 0,
-    output: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    workspace: str | Path | Workspace, how: Comparison, progress: Callable[[int, int], None] | None = None
 ) -> Evaluation:
     """Compare BM25, the static encoder and both on documents' openings. The encoder is learned again, without asking
     what the openings' documents say. Raises UsageError on a corpus with fewer than 20 openings.
     """
-    retriever = Retriever.open(Workspace(workspace))
+    retriever = Retriever.open(workspace)
     opened = retriever.opened
 
     def ask(questions: Sequence[PseudoQuery]) -> AskedQuestions:
@@ -94,7 +85,7 @@ def evaluate_by_structure(
 
     title, asked, answered = first_enough(retriever, None, ask)
     against = (str(as_pipeline(hybrid(STRUCTURE))),)
-    how = Comparison(tuple(measures), against, title=title, caveat=CAVEAT, seed=seed, output=output)
+    how = replace(how, against=against, title=title, caveat=CAVEAT)
     return compare_ways(
         retriever, asked, answered, WITHOUT_PRETRAINED, lambda _, shared, __: {STRUCTURE: shared}, how, progress
     )
@@ -135,19 +126,34 @@ def compare_ways(
 def _shared_parts(retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]) -> Callable[[int], Floats]:
     """By a question's number (units, parts) those parts of its score in which no pretrained encoder has a say."""
     opened = retriever.opened
-    static = _static_cosines(retriever, asked, answered) if opened.has_structure else None
-    shares = DocumentShares(asked, opened.units, opened.lexical)
+    static = _static_scores(retriever, asked, answered) if opened.has_structure else None
 
     def parts(number: int) -> Floats:
         table = np.zeros((len(asked.units), len(PARTS)))
-        whole = shares.of(asked.questions[number])
+        whole = _document_shares(opened, asked, asked.questions[number])
         table[:, _LEXICAL] = asked.words_of(number)
         table[:, _DOCUMENT] = [whole.get(owner, 0.0) for owner in asked.unit_owners.tolist()]
         if static is not None:
-            table[:, STATIC] = np.stack(static(number), axis=1)
+            table[:, STATIC] = np.concatenate(static.parts([number])).T
         return table
 
     return parts
+
+
+def _document_shares(opened: OpenedIndex, asked: AskedQuestions, question: PseudoQuery) -> dict[int, float]:
+    """Return the BM25 scores of a question's documents, as shares of the best. If the units that hold it may not
+    answer, its document's is without it.
+    """
+    skipped = asked.skipped(question)
+    ranked = opened.lexical.search_documents(question.text, _FOUND_DOCUMENTS)
+    scores = {document: score for document, score in ranked if document not in skipped}
+    if question.document in opened.owners[list(question.holders)]:
+        # What holds the question would be found by it; without it, the document scores as its other words do.
+        own = [opened.units[unit] for unit in range(*opened.units_of(question.document))]
+        rest = document_text(opened.documents[question.document].title, own).replace(question.text, " ")
+        scores[question.document] = opened.lexical.score_document(question.text, rest)
+    best = max(*scores.values(), 1e-9) if scores else 1.0
+    return {document: score / best for document, score in scores.items()}
 
 
 def first_enough(
@@ -166,30 +172,14 @@ def first_enough(
     )
 
 
-def _static_cosines(
-    retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]
-) -> Callable[[int], tuple[Floats, Floats]]:
-    """By a question's number the cosines of a static encoder with passages and with their documents' overviews,
-    (units,) each: learned again, without asking what the questions' documents say.
-    """
+def _static_scores(retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]) -> StaticScores:
+    """Return those of a static encoder that is learned again, without asking what the questions' documents say."""
     opened = retriever.opened
     judged = {asked.questions[number].document for number in answered}
     options = StructureOptions.of(read_record(retriever.workspace, STRUCTURE).training["options"]).repeatable
     lessons = StructureLessons(retriever.workspace, opened.units, opened.documents, options)
     static = lessons.learned(asking=lambda document: document not in judged).encoder
-    passages = static.encode_documents(opened.units[int(unit)].ranker_text for unit in asked.units)
-    overviews = static.encode_documents(document.overview for document in opened.documents)
-
-    def cosines(number: int) -> tuple[Floats, Floats]:
-        question = asked.questions[number]
-        vector = static.encode_queries([question.text])[0]
-        of_documents = overviews @ vector
-        own = opened.documents[question.document].overview
-        if question.source == OPENING and question.text in own:
-            of_documents[question.document] = static.encode_documents([own.replace(question.text, " ")])[0] @ vector
-        return passages @ vector, of_documents[asked.unit_owners]
-
-    return cosines
+    return StaticScores([static], [0] * len(asked), asked, opened.units, opened.documents)
 
 
 def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[str, list[PseudoQuery]]]:
@@ -206,7 +196,7 @@ def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[
             held_out = [each for each in drawn if is_held_out(documents[each.document].id, held_out_by, share)]
             yield title, held_out[:_MOST]
     drawn = draw_pseudo_queries(corpus, graph, units, copies=copies, sources=(OPENING,))
-    # A static encoder is to learn from the other half, see `_static_cosines`.
+    # A static encoder is to learn from the other half, see `_static_scores`.
     yield ALL_OPENINGS, [question for question in drawn if not asking(question.document)][:_MOST]
     yield ALL_OPENINGS, drawn[:_MOST]
 

@@ -19,9 +19,8 @@ from structformer.graph import ReferenceGraph
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.loading import searches_without_torch
-from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, rerank
+from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical, make_stage, rerank, stage_kind
 from structformer.retrieval.rankings.run_files import Run, falling_scores, read_run, write_run
-from structformer.retrieval.registry import make_stage, stage_kind
 from structformer.retrieval.retriever import AnyPipeline, Retriever
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED

@@ -1,7 +1,6 @@
 """A gate for continuous integration: whether a search is good enough, and no worse than it was."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from structformer.errors import UsageError
 from structformer.evaluation.comparison import Evaluation, Row
 from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import bootstrap_intervals, randomisation_test
-from structformer.retrieval.rankings.run_files import Run, read_run
+from structformer.retrieval.rankings.run_files import Run
 from structformer.text.lines import as_number
 
 TOLERANCE = 0.05
@@ -29,43 +28,10 @@ class Check:
     """The same as JSON types."""
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """A run that the search may not be worse than."""
-
-    path: Path
-    run: Run
-    tolerance: float = TOLERANCE
-    """How much lower the search may be if that may be chance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Bounds that a search must keep."""
-
-    bounds: tuple[tuple[str, float], ...] = ()
-    """Measures, each with the least that its mean may be."""
-    earlier: Earlier | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.bounds) or self.earlier is not None
-
-    def check(self, result: Evaluation, row: Row, *, seed: int = 0) -> list[Check]:
-        """Check a row of an evaluation. Raises UsageError where the earlier run has none of the queries."""
-        checks = [_at_least(row, *bound) for bound in self.bounds]
-        return checks + ([_no_worse(result, row, self.earlier, seed)] if self.earlier else [])
-
-
-def gate(
-    at_least: Sequence[str], no_worse_than: Path | None, measures: Sequence[str], *, tolerance: float = TOLERANCE
-) -> Gate:
-    """Return the gate of some options. A bound is `0.7`, for the first measure, or `RR@10>=0.6`. Raises UsageError."""
-    first = str(parse_measure(measures[0])) if measures else ""
-    earlier = Earlier(no_worse_than, read_run(no_worse_than)[1], tolerance) if no_worse_than else None
-    return Gate(tuple(_bound(each, first) for each in at_least), earlier)
-
-
-def _bound(text: str, first: str) -> tuple[str, float]:
+def bound(text: str, first: str) -> tuple[str, float]:
+    """Return (measure, the least that its mean may be) of `0.7`, for the first measure, or `RR@10>=0.6`. Raises
+    UsageError.
+    """
     name, sign, number = text.rpartition(">=")
     try:
         least = as_number(number)
@@ -76,7 +42,8 @@ def _bound(text: str, first: str) -> tuple[str, float]:
     return str(parse_measure(name.strip())) if sign else first, least
 
 
-def _at_least(row: Row, measure: str, least: float) -> Check:
+def at_least(row: Row, measure: str, least: float) -> Check:
+    """Check a row of an evaluation by a bound."""
     score, (low, high) = row.scores[measure], row.intervals[measure]
     passed = score >= least - _ROUNDING
     queries = len(row.per_query[measure])
@@ -86,13 +53,15 @@ def _at_least(row: Row, measure: str, least: float) -> Check:
     return Check(passed, outcome, {**figures, "queries": queries})
 
 
-def _no_worse(result: Evaluation, row: Row, earlier: Earlier, seed: int) -> Check:
-    """Compared are the queries that the earlier run has: one that came later would count as never answered by it."""
+def no_worse(result: Evaluation, row: Row, path: Path, earlier: Run, tolerance: float, seed: int) -> Check:
+    """Check a row by an earlier run, on the queries that this has: one that came later would count as never answered by
+    it. tolerance: how much lower the row may be if that may be chance. Raises UsageError where it has none of them.
+    """
     measure = result.measures[0]
-    now = {query: value for query, value in row.per_query[measure].items() if query in earlier.run}
+    now = {query: value for query, value in row.per_query[measure].items() if query in earlier}
     if not now:
-        raise UsageError(f"{earlier.path} has none of the queries of {result.title}")
-    judged, run = result.judgements, {query: earlier.run[query] for query in now}
+        raise UsageError(f"{path} has none of the queries of {result.title}")
+    judged, run = result.judgements, {query: earlier[query] for query in now}
     evaluator = Evaluator([parse_measure(measure)], {query: judged.qrels[query] for query in now}, judged.subtopics)
     before = dict.fromkeys(now, 0.0) | {query: value for _, query, value in evaluator.values(run)}
     changes = [now[query] - before[query] for query in now]
@@ -100,14 +69,14 @@ def _no_worse(result: Evaluation, row: Row, earlier: Earlier, seed: int) -> Chec
     [(low, high)] = bootstrap_intervals([changes], seed=seed)
     p = randomisation_test(list(now.values()), [before[query] for query in now], seed=seed)
     significant = p < _SIGNIFICANT
-    passed = change >= 0 or not (significant or -change > earlier.tolerance + _ROUNDING)
-    how = f"{'no worse' if passed else 'worse'} than in {earlier.path}: {change:+.3f}"
+    passed = change >= 0 or not (significant or -change > tolerance + _ROUNDING)
+    how = f"{'no worse' if passed else 'worse'} than in {path}: {change:+.3f}"
     missing = len(row.per_query[measure]) - len(now)
-    end = f", p = {p:.3f}" + ("" if passed or significant else f"; more than {earlier.tolerance:g} lower")
+    end = f", p = {p:.3f}" + ("" if passed or significant else f"; more than {tolerance:g} lower")
     end += f"; {_counted(missing)} not in that run left out" if missing else ""
     outcome = f"{measure} is {how} [{low:+.3f}, {high:+.3f}] on {_counted(len(now))}{end}"
-    figures = {"measure": measure, "earlier": str(earlier.path), "difference": change, "interval": [low, high], "p": p}
-    return Check(passed, outcome, {**figures, "tolerance": earlier.tolerance, "queries": len(now)})
+    figures = {"measure": measure, "earlier": str(path), "difference": change, "interval": [low, high], "p": p}
+    return Check(passed, outcome, {**figures, "tolerance": tolerance, "queries": len(now)})
 
 
 def _counted(queries: int) -> str:

@@ -1,6 +1,7 @@
 """Comparing searches, pretrained and trained encoders too, on openings of held-out documents, without judgements."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from structformer.evaluation.asked_openings import (
     first_enough,
     found_by,
 )
-from structformer.evaluation.comparison import MEASURES, Comparison, Evaluation
+from structformer.evaluation.comparison import Comparison, Evaluation
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
@@ -34,12 +35,7 @@ _DENSE = PARTS.index("dense")
 
 
 def evaluate_openings(
-    workspace: str | Path | Workspace,
-    *,
-    measures: Sequence[str] = MEASURES,
-    seed: int = 0,
-    output: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    workspace: str | Path | Workspace, how: Comparison, progress: Callable[[int, int], None] | None = None
 ) -> Evaluation:
     """Compare BM25, dense search and the hybrid, untrained and with the encoders whose queries' side was trained, on
     openings of documents that these were not trained on. If encoders were trained with several seeds, only those that
@@ -80,7 +76,7 @@ def evaluate_openings(
         return {STRUCTURE: shared} | {name: table(number, each, allowed, shared) for name, each in vectors.items()}
 
     against = (str(as_pipeline(hybrid(UNTRAINED))),)
-    how = Comparison(tuple(measures), against, title=title, caveat=CAVEAT, seed=seed, output=output)
+    how = replace(how, against=against, title=title, caveat=CAVEAT)
     return compare_ways(retriever, asked, answered, list(_ways(models, weights)), tables, how, progress)
 
 

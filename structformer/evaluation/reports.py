@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from structformer.errors import UsageError
-from structformer.evaluation.asked_openings import compares_by_structure, evaluate_by_structure
-from structformer.evaluation.comparison import CAVEAT, Evaluation, evaluate, held_out_judgements
+from structformer.evaluation.asked_openings import evaluate_by_structure
+from structformer.evaluation.comparison import CAVEAT, Comparison, Evaluation, evaluate, held_out_judgements
 from structformer.evaluation.difference import Difference, difference, texts_of
-from structformer.evaluation.gate import TOLERANCE, Check, Gate, gate
+from structformer.evaluation.gate import TOLERANCE, Check, at_least, bound, no_worse
 from structformer.evaluation.judgements import Judgements
 from structformer.evaluation.measures import parse_measure
 from structformer.evaluation.page import write_page
 from structformer.extras import TORCH, are_installed, needed_for, needs
 from structformer.retrieval.curated import curated_file
 from structformer.retrieval.pipeline import parse_pipeline
+from structformer.retrieval.rankings.run_files import read_run
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Pipeline
+from structformer.retrieval.vectors.encoder_names import UNTRAINED
 from structformer.workspace import Workspace, check_folder, dated_name, new_folder
 
 _TEXTS = 15  # words of a document beside a difference
@@ -128,9 +130,10 @@ def report(
     check_folder(target, place, force=force, own=own)  # before minutes of work
     request.check()
     names = [each.strip() for each in request.measures if each.strip()]
-    asked_for = gate(request.at_least, request.no_worse_than, names, tolerance=request.tolerance)
     measured = [str(parse_measure(each)) for each in names]
-    names += dict.fromkeys(measure for measure, _ in asked_for.bounds if measure not in measured)
+    bounds = [bound(each, *measured[:1] or [""]) for each in request.at_least]
+    earlier = read_run(request.no_worse_than)[1] if request.no_worse_than else {}
+    names += dict.fromkeys(measure for measure, _ in bounds if measure not in measured)
     retriever = Retriever.open(place)
     if curated_file(place):
         say(str(retriever.opened.curated))
@@ -145,7 +148,14 @@ def report(
         differences = [(each, texts_of(each, retriever.documents, _TEXTS)) for each in compared_results]
         write_page(made / "report.html", results, differences)
         beside(made)
-    return Report(target, results, checked, differences, _checks(results, asked_for, checked, request.seed))
+    checks: list[tuple[str, str, Check]] = []
+    for result in results if bounds or request.no_worse_than else ():
+        row = result.row(checked)
+        found = [at_least(row, *each) for each in bounds]
+        if request.no_worse_than:
+            found.append(no_worse(result, row, request.no_worse_than, earlier, request.tolerance, request.seed))
+        checks += [(result.title, row.label, each) for each in found]
+    return Report(target, results, checked, differences, checks)
 
 
 def _results(
@@ -174,8 +184,9 @@ def _results(
     if not request.judged and pipelines is None:
         openings = folder / "openings" if sets else folder
         try:
-            compare = _openings_compared(workspace, say)
-            results.append(compare(workspace, measures=measures, seed=request.seed, output=openings, progress=progress))
+            compare = _openings_compared(retriever, say)
+            how = Comparison(tuple(measures), seed=request.seed, output=openings)
+            results.append(compare(workspace, how, progress))
         except UsageError as error:
             if not sets:
                 raise
@@ -199,30 +210,17 @@ def _results(
     return results
 
 
-def _openings_compared(workspace: Workspace, say: Callable[[str], object]) -> Callable[..., Evaluation]:
+def _openings_compared(retriever: Retriever, say: Callable[[str], object]) -> Callable[..., Evaluation]:
     """The comparison on openings: with the untrained encoder, or without it by words and structure, with a remark."""
-    if compares_by_structure(workspace):
-        left = "pretrained encoders are left out of this comparison"
-        say(
-            f"{left}: `structformer index -w {workspace} --encoder structure --encoder base` makes vectors to ask"
-            if are_installed(*TORCH)
-            else needs("comparing pretrained encoders too", TORCH)
-        )
+    torch, opened = are_installed(*TORCH), retriever.opened
+    if opened.has_structure and not (torch and opened.index.has_vectors(UNTRAINED)):
+        indexing = f"`structformer index -w {retriever.workspace} --encoder structure --encoder base`"
+        left_out = f"pretrained encoders are left out of this comparison: {indexing} makes vectors to ask"
+        say(left_out if torch else needs("comparing pretrained encoders too", TORCH))
         return evaluate_by_structure
     with needed_for("comparing ways to search on openings"):
         from structformer.evaluation.held_out_openings import evaluate_openings
     return evaluate_openings
-
-
-def _checks(results: Sequence[Evaluation], asked_for: Gate, checked: str, seed: int) -> list[tuple[str, str, Check]]:
-    """Return the gate's verdict on the checked pipeline in each of the results."""
-    return [
-        (result.title, row.label, each)
-        for result in results
-        if asked_for
-        for row in [result.row(checked)]
-        for each in asked_for.check(result, row, seed=seed)
-    ]
 
 
 def _is_pipeline(text: str) -> bool:

@@ -21,8 +21,7 @@ from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index, has_vectors, is_stale
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
-from structformer.retrieval.learning.static_scores import CrossFitted
-from structformer.retrieval.learning.structure import IndexStructure
+from structformer.retrieval.learning.structure import structure_halves
 from structformer.retrieval.questions.pseudo_queries import ALL_SOURCES, SOURCES, read_query_log
 from structformer.retrieval.vector_making import made_vectors
 from structformer.retrieval.vectors.dense import DenseIndex
@@ -131,14 +130,14 @@ def drawn_questions(
     path = made_vectors(index, place, progress)
     untrained = load_untrained(place)
     units, documents = Units(index.folder / "units.arrow"), IndexedDocuments(index.folder / "documents.arrow")
-    halves = IndexStructure(workspace, units, documents).halves() if index.has_vectors(STRUCTURE) else None
+    halves = structure_halves(workspace, units, documents) if index.has_vectors(STRUCTURE) else None
     search = UntrainedSearch(
         units,
         documents,
         LexicalIndex(index.folder / "lexical", index.manifest["languages"]),
         DenseIndex(path, units.numbers("document")),
         untrained,
-        CrossFitted(halves) if halves else None,
+        halves,
     )
     asked, samples, held, taught, drawn = training_queries(
         corpus,

@@ -24,7 +24,7 @@ from structformer.retrieval.documents.release_logs import RELEASE_LOGS, is_relea
 from structformer.retrieval.documents.translations import TRANSLATIONS, TranslationFinder
 from structformer.retrieval.documents.units import DOCUMENTS, UNITS, IndexedDocuments, TableWriter, Units, shard_units
 from structformer.retrieval.index import FORMAT_VERSION, vector_files
-from structformer.retrieval.learning.structure import IndexStructure
+from structformer.retrieval.learning.structure import make_structure
 from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, journals, make_vectors
 from structformer.retrieval.vectors.approximate import faiss_module
 from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE
@@ -137,7 +137,7 @@ def build_index(
         (folder / "dense").mkdir()
         before = workspace.folder("index") if workspace.has("index") else None
         alone = encoders == [STRUCTURE]
-        if STRUCTURE in encoders and not IndexStructure(workspace, *indexed).make(progress, alone=alone):
+        if STRUCTURE in encoders and not make_structure(workspace, *indexed, progress, alone=alone):
             encoders.remove(STRUCTURE)
         reads: dict[str, float] = {}
         for encoder in encoders:

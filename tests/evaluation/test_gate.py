@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from structformer.errors import UsageError
-from structformer.evaluation.gate import gate
+from structformer.evaluation.gate import bound, no_worse
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.rankings.run_files import write_run
@@ -72,7 +72,6 @@ def test_an_earlier_run_that_was_better_fails_the_command(evaluated, tmp_path):
 
 def test_a_small_loss_on_many_queries_is_more_than_chance(workspace):
     from structformer.evaluation.comparison import Comparison, FoundRun, compare_runs
-    from structformer.evaluation.gate import Earlier, Gate
     from structformer.evaluation.judgements import Judgements
 
     names = [f"q{number}" for number in range(300)]
@@ -80,18 +79,17 @@ def test_a_small_loss_on_many_queries_is_more_than_chance(workspace):
     right, wrong = [("right", 1.0)], [("wrong", 1.0)]
     now = {name: wrong if place < 12 else right for place, name in enumerate(names)}
     result = compare_runs([FoundRun("now", "now", now)], judged, Comparison(("Success@1",)))
-    earlier = Earlier(Path("then.run"), dict.fromkeys(names, right))
-    [check] = Gate(earlier=earlier).check(result, result.rows[0])
+    check = no_worse(result, result.rows[0], Path("then.run"), dict.fromkeys(names, right), 0.05, 0)
     assert (check.passed, check.figures["difference"]) == (False, pytest.approx(-0.04))
     assert check.figures["p"] < 0.01
     assert check.figures["interval"][1] < 0
 
 
 def test_mistakes_are_named_before_anything_is_asked(evaluated, tmp_path):
-    assert gate(["RR@10 >= 0.25"], None, ["nDCG@10"]).bounds == (("RR@10", 0.25),)
+    assert bound("RR@10 >= 0.25", "nDCG@10") == ("RR@10", 0.25)
     for wrong in ("high", ">=0.5", "nan", "RR@10>="):
         with pytest.raises(UsageError, match="is not a bound: write"):
-            gate([wrong], None, ["nDCG@10"])
+            bound(wrong, "nDCG@10")
     assert evaluated("--at-least", "MRRR>=0.5").code == 2
     assert evaluated("--no-worse-than", tmp_path / "none.run").code == 2
     write_run(tmp_path / "other.run", {"another": [("knots.md", 1.0)]}, "other")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from structformer import Retriever, train
+from structformer.evaluation.comparison import Comparison
 from structformer.evaluation.held_out_openings import evaluate_openings
 from structformer.models.bi_encoder import BiEncoder
 from structformer.models.chosen_base import chosen_base, chosen_query_model
@@ -61,7 +62,7 @@ def test_passages_are_encoded_by_the_base_and_queries_by_its_query_model(run, tm
     assert np.load(path) == pytest.approx(large.encode_documents(texts), abs=0.05)
     assert close(retriever.opened.encoder("base")[0].encode_queries(QUERIES), small.encode_queries(QUERIES))
     hits = [hit.address for hit in retriever.search(QUERIES[0], 5, "dense:base")]
-    assert evaluate_openings(folder).rows
+    assert evaluate_openings(folder, Comparison()).rows
     export_model(folder, "base")
     exported = load_query_encoder(workspace, "base")
     assert isinstance(exported, OnnxEncoder)

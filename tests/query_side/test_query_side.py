@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from structformer import Corpus, Retriever, train
 from structformer.cli.main import main
 from structformer.errors import ModelError, UsageError
+from structformer.evaluation.comparison import Comparison
 from structformer.evaluation.held_out_openings import evaluate_openings
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
@@ -761,7 +762,7 @@ def test_vectors_of_16_bits_find_the_same_in_half_of_the_room(trained):
 
 
 def test_without_judgements_openings_are_asked_that_the_rest_of_their_document_answers(trained, capsys):
-    found = evaluate_openings(trained)
+    found = evaluate_openings(trained, Comparison())
     assert found.title == "openings of documents, each answered by the rest of its document"
     assert [row.label for row in found.rows] == [
         "BM25",
@@ -792,7 +793,7 @@ def test_what_an_encoder_was_trained_on_is_not_asked_of_it(tmp_path, base):
     write_pages(tmp_path / "pages", pages)
     ingest(tmp_path / "pages", tmp_path / "w", workers=1)
     train(tmp_path / "w", replace(QUERY_SIDE, base_model=base))
-    found = evaluate_openings(tmp_path / "w")
+    found = evaluate_openings(tmp_path / "w", Comparison())
     assert found.title == "openings of held-out documents, each answered by the rest of its document"
     asked = {name for grades in found.judgements.qrels.values() for name in grades}
     assert all(is_held_out(name, 0, held_out_share(len(pages))) for name in asked)

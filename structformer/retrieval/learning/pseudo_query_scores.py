@@ -10,9 +10,10 @@ import torch
 
 from structformer.models.bi_encoder import BiEncoder
 from structformer.retrieval.documents.units import IndexedDocuments, Units
-from structformer.retrieval.learning.static_scores import CrossFitted, StaticScores
+from structformer.retrieval.learning.static_scores import StaticScores
+from structformer.retrieval.learning.structure import asking
 from structformer.retrieval.questions.asked_questions import AskedQuestions, Numbers, Progress
-from structformer.retrieval.questions.pseudo_queries import OPENING, PseudoQuery
+from structformer.retrieval.questions.pseudo_queries import PseudoQuery
 from structformer.retrieval.rankings.hybrid_score import (
     PARTS,
     FusionWeights,
@@ -23,6 +24,7 @@ from structformer.retrieval.rankings.hybrid_score import (
 from structformer.retrieval.vectors.dense import DenseIndex
 from structformer.retrieval.vectors.second_look import own_outlines
 from structformer.retrieval.words.lexical import LexicalIndex
+from structformer.static_encoder import StaticEncoder
 
 NOTHING = -1e9  # the score of what may not be found
 _BATCH = 64
@@ -40,8 +42,8 @@ class UntrainedSearch:
     index: DenseIndex
     encoder: BiEncoder
     """The encoder that made the index's vectors."""
-    static: CrossFitted | None = None
-    """If the static encoder takes part."""
+    static: tuple[StaticEncoder, StaticEncoder] | None = None
+    """Static encoders of the corpus, if these take part: `structure_halves`."""
 
     @property
     def weights(self) -> FusionWeights:
@@ -68,50 +70,30 @@ class PseudoQueryScores(AskedQuestions):
         self.passages = torch.from_numpy(np.ascontiguousarray(index.vectors[self.units], np.float32))
         self.overviews = torch.from_numpy(np.array(index.overviews, np.float32))
         self.vectors = torch.from_numpy(encoder.encode_queries([question.text for question in self.questions]))
-        self._static = (
-            StaticScores(search.static, self.questions, search.units, documents, self.units, self.owners)
-            if search.static is not None
-            else None
-        )
+        unread = [int(asking(question.document)) for question in self.questions]  # each by the half without it
+        self._static = search.static and StaticScores(search.static, unread, self, search.units, documents)
         bounds = np.searchsorted(self.owners.numpy(), np.arange(count + 1))
         self._slices = np.stack([bounds[:-1], bounds[1:]], axis=1)
-        self._own_overviews = self._without_openings(documents, encoder)
+        rests = self.overviews_without(documents)
+        own = torch.from_numpy(encoder.encode_documents(list(rests.values())))
+        self._own_overviews = dict(zip(rests, own, strict=True))
         self._weights = search.weights
-
-    def _without_openings(self, documents: IndexedDocuments, encoder: BiEncoder) -> dict[int, torch.Tensor]:
-        """By question: the overview of its document without the question, where it holds it."""
-        texts: dict[int, str] = {}
-        for number, question in enumerate(self.questions):
-            if question.source == OPENING:
-                text = documents[question.document].overview
-                if question.text in text:
-                    texts[number] = text.replace(question.text, " ")
-        vectors = torch.from_numpy(encoder.encode_documents(list(texts.values())))
-        return dict(zip(texts, vectors, strict=True))
-
-    def answers(self, numbers: Sequence[int]) -> torch.Tensor:
-        """Return (questions,) the documents that answer them."""
-        return torch.tensor([self.questions[number].document for number in numbers])
 
     def parts(self, vectors: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:
         """(5, questions, units) the parts of the score: cosines, the overviews' cosines, BM25, and the static encoder's
         two, zeros without one. vectors: (questions, dimensions) of these questions.
         """
         overviews = vectors @ self.overviews.T
-        own = [self._own_overviews.get(number) for number in numbers]
-        if any(each is not None for each in own):
-            answers = self.answers(numbers)
-            cosines = torch.stack(
-                [overviews[row, answers[row]] if each is None else vectors[row] @ each for row, each in enumerate(own)]
-            )
-            overviews = overviews.scatter(1, answers[:, None], cosines[:, None])
+        for row, number in enumerate(numbers):
+            if (own := self._own_overviews.get(number)) is not None:
+                overviews[row, self.questions[number].document] = vectors[row] @ own
         fixed = [self._words(numbers), *self._static_parts(numbers)]
         return torch.stack([vectors @ self.passages.T, overviews[:, self.owners], *fixed])
 
-    def _static_parts(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _static_parts(self, numbers: Sequence[int]) -> list[torch.Tensor]:
         if self._static is None:
-            return (torch.zeros(len(numbers), len(self.units)),) * 2
-        return self._static.parts(numbers)
+            return [torch.zeros(len(numbers), len(self.units))] * 2
+        return [*map(torch.from_numpy, self._static.parts(numbers))]
 
     @cached_property
     def _scales(self) -> torch.Tensor:

@@ -1,77 +1,53 @@
 """The static encoder's part in a pseudo-query's score, by one that did not learn the question's document."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from structformer.retrieval.documents.units import IndexedDocuments, Units
-from structformer.retrieval.learning.structure import asking
-from structformer.retrieval.questions.pseudo_queries import OPENING, PseudoQuery
+from structformer.retrieval.questions.asked_questions import AskedQuestions
+from structformer.retrieval.vectors.encoding import Vectors, product
 from structformer.static_encoder import StaticEncoder
 
 
-@dataclass(frozen=True, slots=True)
-class CrossFitted:
-    """Two static encoders of a corpus, each learned from half of its documents."""
-
-    halves: tuple[StaticEncoder, StaticEncoder]
-    """The first learned from the pairs of documents that are `asking`, the second from the others."""
-
-    def unread(self, document: int) -> int:
-        """Return the place of the encoder that has learned from no pair of a document."""
-        return 1 if asking(document) else 0
-
-
 class StaticScores:
-    """Cosines of pseudo-queries with units and documents' overviews, an opening's own without it. numbers: of the units
-    that take part; owners: (units,) their documents.
+    """Cosines of questions with the units that take part and with documents' overviews, an opening's own without it.
+    asked_by: (questions,) the place of the encoder that is asked each.
     """
 
     def __init__(
         self,
-        static: CrossFitted,
-        questions: Sequence[PseudoQuery],
+        encoders: Sequence[StaticEncoder],
+        asked_by: npt.ArrayLike,
+        asked: AskedQuestions,
         units: Units,
         documents: IndexedDocuments,
-        numbers: npt.NDArray[np.int64],
-        owners: torch.Tensor,
     ) -> None:
-        self._owners = owners
-        self._documents = torch.tensor([question.document for question in questions], dtype=torch.int64)
-        self._halves = [static.unread(question.document) for question in questions]
-        self._passages, self._overviews = [], []
-        for encoder in static.halves:
-            passages = encoder.encode_documents(units[int(unit)].ranker_text for unit in numbers)
-            self._passages.append(torch.from_numpy(passages))
-            overviews = encoder.encode_documents(document.overview for document in documents)
-            self._overviews.append(torch.from_numpy(overviews))
-        self._vectors = torch.zeros(len(questions), self._passages[0].shape[1])
-        self._moved = torch.zeros(len(questions))
-        for half, encoder in enumerate(static.halves):
-            own = [number for number, each in enumerate(self._halves) if each == half]
-            self._vectors[own] = torch.from_numpy(encoder.encode_queries([questions[number].text for number in own]))
-            rests = {
-                number: overview.replace(questions[number].text, " ")
-                for number in own
-                if questions[number].source == OPENING
-                and questions[number].text in (overview := documents[questions[number].document].overview)
-            }
-            vectors = torch.from_numpy(encoder.encode_documents(rests.values()))
-            for number, rest in zip(rests, vectors, strict=True):
-                whole = self._overviews[half][questions[number].document]
-                self._moved[number] = self._vectors[number] @ (rest - whole)
+        self._owners, self._asked_by = asked.unit_owners, np.asarray(asked_by)
+        self._documents = np.array([question.document for question in asked.questions], np.int64)
+        texts = [units[int(unit)].ranker_text for unit in asked.units]
+        self._passages = [encoder.encode_documents(texts) for encoder in encoders]
+        self._overviews = [encoder.encode_documents(each.overview for each in documents) for encoder in encoders]
+        self._vectors = np.zeros((len(asked), encoders[0].dimensions), np.float32)
+        self._moved = np.zeros(len(asked), np.float32)
+        rests = asked.overviews_without(documents)
+        for place, encoder in enumerate(encoders):
+            own = np.flatnonzero(self._asked_by == place).tolist()
+            self._vectors[own] = encoder.encode_queries([asked.questions[number].text for number in own])
+            moved = [number for number in own if number in rests]
+            changes = encoder.encode_documents(rests[number] for number in moved)
+            changes -= self._overviews[place][self._documents[moved]]
+            self._moved[moved] = (self._vectors[moved] * changes).sum(1)
 
-    def parts(self, numbers: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    def parts(self, numbers: Sequence[int]) -> tuple[Vectors, Vectors]:
         """Return two (questions, units): cosines of units, and of their documents' overviews."""
-        cosines = torch.empty(len(numbers), len(self._owners))
-        overviews = torch.empty(len(numbers), len(self._overviews[0]))
-        for half in range(len(self._passages)):
-            rows = [row for row, number in enumerate(numbers) if self._halves[number] == half]
-            vectors = self._vectors[[numbers[row] for row in rows]]
-            cosines[rows] = vectors @ self._passages[half].T
-            overviews[rows] = vectors @ self._overviews[half].T
-        overviews[torch.arange(len(numbers)), self._documents[list(numbers)]] += self._moved[list(numbers)]
+        asked = np.asarray(numbers, np.int64)
+        cosines = np.empty((len(asked), len(self._owners)), np.float32)
+        overviews = np.empty((len(asked), len(self._overviews[0])), np.float32)
+        for place, (passages, of_documents) in enumerate(zip(self._passages, self._overviews, strict=True)):
+            rows = np.flatnonzero(self._asked_by[asked] == place)
+            cosines[rows] = product(self._vectors[asked[rows]], passages.T)
+            overviews[rows] = product(self._vectors[asked[rows]], of_documents.T)
+        overviews[np.arange(len(asked)), self._documents[asked]] += self._moved[asked]
         return cosines, overviews[:, self._owners]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import ModelRecord, checked_model, read_record, trained_models, write_record
 from structformer.retrieval.documents.units import IndexedDocuments, Units
+from structformer.retrieval.index import Index
 from structformer.retrieval.learning.structure_pairs import structure_pairs, structure_sources
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.retrieval.vectors.encoding import digest_path, digests_of, new_share
@@ -172,15 +174,11 @@ class StructureLessons:
 
 def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
     """Return (features, dimensions) the vectors that an earlier encoder has of these features, zeros for others."""
-    places = {name: place for place, name in enumerate(start.features.names)}
     vectors = np.zeros((len(names), start.dimensions), np.float32)
-    known = [(number, places[name]) for number, name in enumerate(names) if name in places]
-    if known:
-        ours, theirs = np.array(known).T
-        vectors[ours] = start.vectors[theirs]
-        # As long as the vectors that an SVD gives, which the learning rate is made for.
-        vectors /= np.sqrt((vectors**2).sum(0).mean()) or 1.0
-    return vectors
+    _, ours, theirs = np.intersect1d(names, start.features.names, return_indices=True)
+    vectors[ours] = start.vectors[theirs]
+    # As long as the vectors that an SVD gives, which the learning rate is made for.
+    return vectors / (np.sqrt((vectors**2).sum(0).mean()) or 1.0)
 
 
 def save_structure(
@@ -209,69 +207,80 @@ def save_structure(
     return record
 
 
+def train_structure(
+    workspace: Workspace,
+    name: str,
+    options: StructureOptions,
+    *,
+    force: bool = False,
+    weights: WordWeights | None = None,
+    progress: Progress | None = None,
+) -> ModelRecord:
+    """Learn a static encoder of the indexed texts, saved by that name. An earlier one goes to models/earlier, or is
+    deleted with `force`. Raises WorkspaceError without an index, ModelError without texts.
+    """
+    index = Index(workspace)
+    units, documents = Units(index.path("units.arrow")), IndexedDocuments(index.path("documents.arrow"))
+    learned = StructureLessons(workspace, units, documents, options, weights=weights).learned(progress=progress)
+    return save_structure(workspace, learned, options, Corpus.open(workspace), name, keep=not force)
+
+
 def asking(document: int) -> bool:
     """Whether a document is in the half that the first of two cross-fitted static encoders learns from."""
     return document % 2 == 0
 
 
-class IndexStructure:
-    """The static encoder of texts that are being indexed, and what the index's other parts learn beside it."""
+def make_structure(
+    workspace: Workspace,
+    units: Units,
+    documents: IndexedDocuments,
+    progress: Progress | None = None,
+    *,
+    alone: bool = False,
+) -> bool:
+    """Make the workspace's static encoder of texts that are being indexed if it is missing or damaged. Learn it again,
+    from its vectors and with its options, if more than a fifth of the texts are new; from the start, if a pretrained
+    encoder has been added or taken away. False if there is nothing to learn from.
 
-    def __init__(self, workspace: Workspace, units: Units, documents: IndexedDocuments) -> None:
-        self._workspace, self._units, self._documents = workspace, units, documents
-        self._lessons: StructureLessons | None = None
+    Raises UsageError where another kind of model has its name.
+    """
+    corpus = Corpus.open(workspace)
+    alone = alone and own_outlines(units) > 0
+    options, start, other, folder = StructureOptions(alone=alone), None, False, None
+    if STRUCTURE in trained_models(workspace):
+        with suppress(WorkspaceError):  # damaged: it goes to models/earlier
+            folder = checked_model(workspace, STRUCTURE)
+    if folder is not None:
+        record = read_record(workspace, STRUCTURE)
+        if ranker_kind(record.kind).pretrained:
+            raise UsageError(f"{workspace.model(STRUCTURE)} is a {record.kind}: give it another name")
+        options = StructureOptions.of(record.training["options"]).repeatable
+        other = options.alone is not None and options.alone != alone
+        if not other and new_share((unit.ranker_text for unit in units), folder / VECTORS) <= _STALE:
+            return True
+        options = replace(options, alone=alone) if other else options
+        start = None if other else StaticEncoder.load(folder)
+    try:
+        learned = StructureLessons(workspace, units, documents, options).learned(start=start, progress=progress)
+    except ModelError:
+        return False
+    save_structure(workspace, learned, options, corpus, STRUCTURE, keep=start is None and not other)
+    return True
 
-    def make(self, progress: Progress | None = None, *, alone: bool = False) -> bool:
-        """Make the workspace's static encoder if it is missing or damaged. Learn it again, from its vectors and with
-        its options, if more than a fifth of the texts are new; from the start, if a pretrained encoder has been
-        added or taken away. False if there is nothing to learn from.
 
-        Raises UsageError where another kind of model has its name.
-        """
-        workspace = self._workspace
-        corpus = Corpus.open(workspace)
-        alone = alone and own_outlines(self._units) > 0
-        options, start, other = StructureOptions(alone=alone), None, False
-        if STRUCTURE in trained_models(workspace) and (folder := self._whole()) is not None:
-            record = read_record(workspace, STRUCTURE)
-            if ranker_kind(record.kind).pretrained:
-                raise UsageError(f"{workspace.model(STRUCTURE)} is a {record.kind}: give it another name")
-            options = StructureOptions.of(record.training["options"]).repeatable
-            other = options.alone is not None and options.alone != alone
-            if not other and new_share((unit.ranker_text for unit in self._units), folder / VECTORS) <= _STALE:
-                return True
-            options = replace(options, alone=alone) if other else options
-            start = None if other else StaticEncoder.load(folder)
-        try:
-            learned = self._drawn(options).learned(start=start, progress=progress)
-        except ModelError:
-            return False
-        save_structure(workspace, learned, options, corpus, STRUCTURE, keep=start is None and not other)
-        return True
-
-    def _whole(self) -> Path | None:
-        try:
-            return checked_model(self._workspace, STRUCTURE)
-        except WorkspaceError:  # damaged: it goes to models/earlier
-            return None
-
-    def halves(self) -> tuple[StaticEncoder, StaticEncoder] | None:
-        """Two encoders learned like the workspace's own, one from documents with even numbers, one from those with odd
-        numbers, so that each can be asked what the other's documents say. None if there is nothing left to learn from.
-        """
-        options = StructureOptions.of(read_record(self._workspace, STRUCTURE).training["options"]).repeatable
-        try:
-            lessons = self._drawn(options)
-            even = lessons.learned(asking=asking).encoder
-            odd = lessons.learned(asking=lambda document: not asking(document)).encoder
-        except ModelError:
-            return None
-        return even, odd
-
-    def _drawn(self, options: StructureOptions) -> StructureLessons:
-        if self._lessons is None or self._lessons.options != options:
-            self._lessons = StructureLessons(self._workspace, self._units, self._documents, options)
-        return self._lessons
+def structure_halves(
+    workspace: Workspace, units: Units, documents: IndexedDocuments
+) -> tuple[StaticEncoder, StaticEncoder] | None:
+    """Return two encoders learned like the workspace's own, one from documents with even numbers, one from those with
+    odd numbers, so that each can be asked what the other's documents say. None if there is nothing left to learn from.
+    """
+    options = StructureOptions.of(read_record(workspace, STRUCTURE).training["options"]).repeatable
+    try:
+        lessons = StructureLessons(workspace, units, documents, options)
+        even = lessons.learned(asking=asking).encoder
+        return even, lessons.learned(asking=lambda document: not asking(document)).encoder
+    except ModelError:
+        return None
 
 
 def _write_card(folder: Path, record: ModelRecord, name: str, corpus: Corpus) -> None:

@@ -178,7 +178,7 @@ class _Owned:
         """A sentence's pair: with another passage of its document, or where there is none, with the rest of its own."""
         first, last = self._bounds[pair.document : pair.document + 2]
         if last - first > 1:
-            return _Pair(pair.text, pair.source, pair.document, first, last, pair.own)
+            return replace(pair, first=first, last=last)
         return self._with_rest(pair.text, pair.source, pair.document, units)
 
     def answered(self, question: PseudoQuery, units: Units) -> _Pair | None:

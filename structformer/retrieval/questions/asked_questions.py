@@ -1,19 +1,17 @@
 """Questions asked of an index, and the words' part of their score, with a pretrained encoder or without one."""
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
-from structformer.retrieval.documents.units import Unit, Units
+from structformer.retrieval.documents.units import IndexedDocuments
 from structformer.retrieval.questions.even_sample import evenly_taken
-from structformer.retrieval.questions.pseudo_queries import PseudoQuery
-from structformer.retrieval.words.lexical import LexicalIndex, document_text
+from structformer.retrieval.questions.pseudo_queries import OPENING, PseudoQuery
+from structformer.retrieval.words.lexical import LexicalIndex
 
 _FOUND = 200  # units that have a lexical score
-_FOUND_DOCUMENTS = 60  # that have one as a whole
 _MOST_UNITS = 120_000  # that are held in memory and scored at once; a larger corpus is learned from by a sample
 Numbers = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -69,10 +67,6 @@ class AskedQuestions:
                     progress(number, len(self.questions))
         return rows
 
-    def owner(self, unit: int) -> int:
-        """Return the number of a unit's document."""
-        return int(self._owners[unit])
-
     def skipped(self, question: PseudoQuery) -> set[int]:
         """Return documents neither right nor wrong: others that hold the question, and those to be passed over."""
         return {*map(int, self._owners[list(question.holders)]), *question.passed_over} - {question.document}
@@ -97,33 +91,12 @@ class AskedQuestions:
         right[self.holding(question)] = False
         return right, wrong
 
-
-class DocumentShares:
-    """BM25 scores of a question's documents, as shares of the best, made fair to the document it is from."""
-
-    def __init__(self, asked: AskedQuestions, units: Units, lexical: LexicalIndex) -> None:
-        self._asked, self._lexical = asked, lexical
-        self._texts = _document_texts(units, {question.document for question in asked.questions})
-
-    def of(self, question: PseudoQuery) -> dict[int, float]:
-        """Return shares by document number. If the units that hold it may not answer, its document's is without it."""
-        skipped = self._asked.skipped(question)
-        ranked = self._lexical.search_documents(question.text, _FOUND_DOCUMENTS)
-        scores = {document: score for document, score in ranked if document not in skipped}
-        if any(self._asked.owner(unit) == question.document for unit in question.holders):
-            # What holds the question would be found by it; without it, the document scores as its other words do.
-            rest = self._texts[question.document].replace(question.text, " ")
-            scores[question.document] = self._lexical.score_document(question.text, rest)
-        best = max(*scores.values(), 1e-9) if scores else 1.0
-        return {document: score / best for document, score in scores.items()}
-
-
-def _document_texts(units: Units, wanted: set[int]) -> dict[int, str]:
-    """Return the whole texts of some documents, as the lexical index has them."""
-    of_document: dict[int, list[Unit]] = defaultdict(list)
-    for unit in units:
-        if unit.document in wanted:
-            of_document[unit.document].append(unit)
-    return {
-        document: document_text(own[0].path[0] if own[0].path else "", own) for document, own in of_document.items()
-    }
+    def overviews_without(self, documents: IndexedDocuments) -> dict[int, str]:
+        """Return by opening the overview of its document without it, where it is in there."""
+        openings = {number: each for number, each in enumerate(self.questions) if each.source == OPENING}
+        wholes = {number: documents[each.document].overview for number, each in openings.items()}
+        return {
+            number: whole.replace(openings[number].text, " ")
+            for number, whole in wholes.items()
+            if openings[number].text in whole
+        }
