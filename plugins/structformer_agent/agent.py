@@ -184,7 +184,7 @@ class SearchAgent:
     ) -> AgentResult:
         """Return up to k hits of the merged rankings. Raises UsageError on a query without a word."""
         query = checked_query(query)
-        rankings = self.rank(query, pipeline, self.retriever.allowed(where))
+        rankings = self.rank(query, pipeline, self.retriever.opened.allowed(where))
         merged = merge(rankings)
         shown = self.retriever.hits(Ranking(query, merged, rankings[0].scores), k, group=group)
         hits = [

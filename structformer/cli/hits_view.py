@@ -43,14 +43,14 @@ def show_search(
     """
     from structformer.retrieval.rankings.ranking import is_confident
     from structformer.retrieval.search_suggestions import Help, help_with, why_none
-    from structformer.retrieval.training_verdicts import training_verdict
     from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED
+    from structformer.retrieval.vectors.encoder_places import training_verdict
 
     weights = retriever.weights(pipeline) if explain or out.as_json else None
     confident = is_confident(likely)
     filtered = "" if hits else why_none(retriever.opened, where)
     lost = not (hits and confident) and not filtered
-    helps = help_with(retriever.opened, query, retriever.allowed(where)) if lost else Help()
+    helps = help_with(retriever.opened, query, retriever.opened.allowed(where)) if lost else Help()
     phrases: tuple[str, ...] = getattr(hits, "absent_phrases", ())
     out.json(
         {

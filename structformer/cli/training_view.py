@@ -167,7 +167,7 @@ def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int
 def _next(result: TrainingResult, workspace: Path) -> str:
     """Name the next command: a bi-encoder is indexed, the others order what was found."""
     from structformer.models.kinds import ranker_kind
-    from structformer.retrieval.registry import stage_kind
+    from structformer.retrieval.pipeline import stage_kind
     from structformer.retrieval.vectors.encoder_names import ENCODER
 
     name = result.folder.name

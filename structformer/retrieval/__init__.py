@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         searches_without_torch,
     )
     from structformer.retrieval.opened import WHOLE, OpenedIndex
-    from structformer.retrieval.pipeline import as_pipeline, hybrid, parse_pipeline
+    from structformer.retrieval.pipeline import as_pipeline, hybrid, make_stage, parse_pipeline, stage_kinds
     from structformer.retrieval.questions.pseudo_queries import ALL_SOURCES, draw_pseudo_queries, read_query_log
     from structformer.retrieval.rankings.hybrid_score import (
         RELEASE_LOG,
@@ -53,22 +53,22 @@ if TYPE_CHECKING:
     )
     from structformer.retrieval.rankings.ranking import Ranked, Ranking, in_order, is_confident
     from structformer.retrieval.rankings.run_files import read_qrels, read_run
-    from structformer.retrieval.registry import make_stage, stage_kinds
     from structformer.retrieval.retriever import AnyPipeline, Retriever, checked_query
     from structformer.retrieval.search_suggestions import Help, help_with, slips
     from structformer.retrieval.snippet import Matches
     from structformer.retrieval.snippet import snippet as snippet_of
     from structformer.retrieval.stage import Pipeline, Run, Stage, StageKind
     from structformer.retrieval.stages.rerank import OF, rescore, texts_of
-    from structformer.retrieval.training_verdicts import TrainingVerdict, training_verdict
     from structformer.retrieval.vectors.approximate import approximate_files, has_faiss, write_approximate
     from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
     from structformer.retrieval.vectors.encoder_pairs import choose_encoders
     from structformer.retrieval.vectors.encoder_places import (
+        TrainingVerdict,
         default_encoders,
         encoder_kind,
         encoder_place,
         trained_encoder,
+        training_verdict,
     )
     from structformer.retrieval.vectors.second_look import EncodedQuery, SecondLook, encoded_queries
     from structformer.retrieval.words.lexical import FIELDS, Begun, document_text

@@ -83,16 +83,10 @@ class Index:
         path, *_ = [self.path(name) for name in vector_files(self._place(encoder))]  # all are checked
         return path
 
-    def reads(self, vectors: Path) -> float:
-        """Return how well the encoder of a file of vectors reads the corpus, between 0 and 1 (vectors/reading.py)."""
-        return float(self._made(vectors).get("reads", 1.0))
-
-    def own_outlines(self, vectors: Path) -> float:
-        """Return how far documents have outlines of their own, between 0 and 1 (vectors/second_look.py)."""
-        return float(self._made(vectors).get("own_outlines", 1.0))
-
-    def _made(self, vectors: Path) -> dict[str, Any]:
-        """Read what was found out when a file of vectors was made."""
+    def made(self, vectors: Path) -> dict[str, Any]:
+        """Read what was found out when a file of vectors was made, such as `reads`, how well its encoder reads the
+        corpus (vectors/reading.py), and `own_outlines` of the documents (vectors/second_look.py), between 0 and 1.
+        """
         made: dict[str, Any] = read_json(self.path(f"dense/{vectors.stem}.made.json"))
         return made
 
@@ -110,7 +104,7 @@ class Index:
 
     def look(self, vectors: Path) -> SecondLook | None:
         """Return the token vectors beside a file of vectors; None where none are kept."""
-        weight = float(self._made(vectors).get("look", 0.0))
+        weight = float(self.made(vectors).get("look", 0.0))
         return SecondLook(vectors, weight) if weight and all(map(self.path, look_files(vectors.stem))) else None
 
     def _has_whole(self, names: Sequence[str]) -> bool:

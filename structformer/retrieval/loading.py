@@ -25,7 +25,7 @@ from structformer.models.registry import (
 )
 from structformer.models.sentence_modules import OtherForm
 from structformer.retrieval.index import Index
-from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED
+from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED, UNTRAINED_OF
 from structformer.retrieval.vectors.encoder_places import encoder_kind, encoder_place, load_encoder
 from structformer.workspace import Workspace
 
@@ -136,7 +136,11 @@ def _by_onnxruntime(kind: RankerKind, location: str) -> Scorer | None:
 
 
 def load_scorer(workspace: Workspace, name: str) -> Scorer:
-    """Return a ranker of any kind: of the workspace, a folder, or a name on a hub. Raises ModelError if unknown."""
+    """Return a ranker of any kind: of the workspace, a folder, a name on a hub, or `untrained_scorer` for "base" and
+    "base=LOCATION". Raises ModelError if unknown.
+    """
+    if name == UNTRAINED or name.startswith(UNTRAINED_OF):
+        return untrained_scorer(name.removeprefix(UNTRAINED).removeprefix("="))
     if not model_folder(workspace, name).exists() and _ON_HUB.fullmatch(name):
         return untrained_scorer(resolve_base_model(name, "cross-encoder").location)
     kind, location = ranker_kind(model_kind(workspace, name)), str(checked_model(workspace, name))

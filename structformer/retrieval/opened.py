@@ -31,7 +31,6 @@ from structformer.retrieval.loading import (
     load_query_encoder,
     load_scorer,
     model_fingerprint,
-    untrained_scorer,
 )
 from structformer.retrieval.named_pages import is_called, put_first, put_named_first
 from structformer.retrieval.query_parts import parts_of
@@ -39,7 +38,7 @@ from structformer.retrieval.rankings.doubt import PARTS_OF_A_NAME
 from structformer.retrieval.rankings.hybrid_score import FusionWeights, fusion_weights
 from structformer.retrieval.rankings.ranking import Ranking
 from structformer.retrieval.stage import Pipeline, Stage
-from structformer.retrieval.vectors.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
+from structformer.retrieval.vectors.encoder_names import DEFAULT, ENCODER, STRUCTURE, UNTRAINED
 from structformer.retrieval.vectors.encoder_places import encoder_kind, encoder_place, trained_encoder
 from structformer.retrieval.words.lexical import LexicalIndex
 from structformer.text.stop_words import function_words
@@ -75,19 +74,17 @@ class OpenedIndex:
         folder = self.index.folder
         self.units = Units(folder / "units.arrow")
         self.documents = IndexedDocuments(folder / "documents.arrow")
+        # (units,) each unit's document, and its section in that.
+        self.owners, self.sections = self.units.columns_of_numbers("document", "section")
         self.copies = Copies.of(self.units)
         self.release_logs = release_logs(self.units)
         self.translations = Translations.of(self.units, self.index.manifest["translations"])
-        self.lexical = LexicalIndex(folder / "lexical", self.index.manifest["languages"])
+        self.languages = CorpusLanguages(tuple(self.index.manifest["languages"]))
+        self.lexical = LexicalIndex(folder / "lexical", self.languages.codes)
         self._kept: dict[tuple[str, str], Any] = {}
         self._asked_before: dict[tuple[int, tuple[str, ...]], Sequence[EncodedQuery]] = {}
         self._had_encoder = False
         self._loading = RLock()  # several threads may search; what is large is loaded once
-
-    @cached_property
-    def languages(self) -> CorpusLanguages:
-        """Those of the corpus."""
-        return CorpusLanguages(tuple(self.index.manifest["languages"]))
 
     @cached_property
     def stop_terms(self) -> frozenset[str]:
@@ -96,30 +93,17 @@ class OpenedIndex:
 
     def stop_terms_of(self, language: str) -> frozenset[str]:
         """Return the same of one language."""
-        return self.kept("stop terms", language, self._read_stop_terms)
 
-    def _read_stop_terms(self, language: str) -> frozenset[str]:
-        words = function_words([language])
-        # Of scripts without spaces a long word is several terms, each of them part of other words too.
-        return frozenset(term for word in words if len(spaced(word).split()) == 1 for term in self.lexical.words(word))
+        def read(language: str) -> frozenset[str]:
+            # Of scripts without spaces a long word is several terms, each of them part of other words too.
+            words = [word for word in function_words([language]) if len(spaced(word).split()) == 1]
+            return frozenset(term for word in words for term in self.lexical.words(word))
+
+        return self.kept("stop terms", language, read)
 
     def page(self, document: int) -> int:
         """The number of the page that a document is a copy or a translation of, or a copy of such a translation."""
         return self.translations.first(self.copies.first(document))
-
-    @property
-    def owners(self) -> npt.NDArray[np.int64]:
-        """(units,) the number of each unit's document."""
-        return self._places[0]
-
-    @property
-    def sections(self) -> npt.NDArray[np.int64]:
-        """(units,) the number of each unit's section in its document."""
-        return self._places[1]
-
-    @cached_property
-    def _places(self) -> list[npt.NDArray[np.int64]]:
-        return self.units.columns_of_numbers("document", "section")
 
     def kept(self, what: str, name: str, make: Callable[[str], T]) -> T:
         """Return what `make` gives for a name, made by the first thread that asks. what: its kind, as a stage."""
@@ -157,7 +141,7 @@ class OpenedIndex:
             if each.units is not None:
                 self._run_among(pipeline, ranking, each.units, documents)
         for ranking, query in zip(rankings, queries, strict=True):
-            ranking.absent_name = self.lexical.absent_name(ranking.query)
+            ranking.absent_name = self.lexical.names.absent(ranking.query)
             if ranking.absent_name and ranking.likely is not None:
                 ranking.likely *= PARTS_OF_A_NAME
             put_named_first(self, ranking, query, documents)
@@ -252,10 +236,6 @@ class OpenedIndex:
 
         return Pipeline(tuple(map(named, pipeline.stages)))
 
-    def weights(self, encoder: str) -> FusionWeights:
-        """Return the weights of an encoder's hybrid."""
-        return self.encoder(encoder)[2]
-
     def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
         """Return an encoder of queries, with its vectors of this index and its fusion weights."""
         return self.kept(_ENCODER, name, self._open_encoder)
@@ -310,14 +290,15 @@ class OpenedIndex:
         if model_fingerprint(self.workspace, name) != fingerprint or vectors.stem != place.vectors:
             raise WorkspaceError(f"the model {name} was trained again while it was loaded: search again")
         nearest, descriptions = self.index.nearest(vectors), self.index.descriptions(vectors)
+        made = self.index.made(vectors)
         kind = encoder_kind(self.workspace, name)
         look = self.index.look(vectors) if kind.gives_tokens else None
         weights = fusion_weights(
             pretrained=kind.pretrained,
             structure=self.index.has_vectors(STRUCTURE),
             described=descriptions is not None,
-            reads=self.index.reads(vectors),
-            own_outlines=self.index.own_outlines(vectors),
+            reads=float(made.get("reads", 1.0)),
+            own_outlines=float(made.get("own_outlines", 1.0)),
             look=look.weight if look else 0.0,
         )
         return encoder, DenseIndex(vectors, self.owners, nearest, descriptions, look), weights
@@ -360,9 +341,4 @@ class OpenedIndex:
         """A ranker of any kind by its name in the workspace or its path; "base" is a cross-encoder before any training,
         and "base=LOCATION" that of another base model. Raises ModelError, UsageError.
         """
-        return self.kept("reranker", name, self._open_reranker)
-
-    def _open_reranker(self, name: str) -> Scorer:
-        if name == UNTRAINED or name.startswith(UNTRAINED_OF):
-            return untrained_scorer(name.removeprefix(UNTRAINED).removeprefix("="))
-        return load_scorer(self.workspace, name)
+        return self.kept("reranker", name, lambda name: load_scorer(self.workspace, name))

@@ -1,4 +1,4 @@
-"""Pipelines as values: stages one after another, written as text, as TOML or in Python.
+"""Pipelines as values: stages one after another, written as text, as TOML or in Python; and stages by their names.
 
 lexical[k=200] >> dense-fusion >> rerank("models/ce")[k=50]
 
@@ -13,17 +13,50 @@ import re
 from pathlib import Path
 from typing import Any
 
+from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
-from structformer.retrieval.registry import make_stage
-from structformer.retrieval.stage import Pipeline, Stage
+from structformer.plugins import load_plugins
+from structformer.retrieval.stage import Pipeline, Stage, StageKind, Value
+from structformer.retrieval.stages.dense import DENSE, DENSE_FUSION, HYBRID
+from structformer.retrieval.stages.lexical import LEXICAL
+from structformer.retrieval.stages.rerank import RERANK
 from structformer.storage import read_toml
 
+_BUILT_IN = {kind.name: kind for kind in (LEXICAL, DENSE, HYBRID, DENSE_FUSION, RERANK)}
 _STAGE = re.compile(
     r"""\s*(?P<name>[\w-]+)(?:
     : (?P<short>[\w./~-]+) | \(\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[\w./~-]*))\s*\) )?
     (?:\[(?P<options>[^\]]*)\])?\s*""",
     re.VERBOSE,
 )
+
+
+def stage_kind(name: str) -> StageKind:
+    """A kind of stage by its name; plugins are loaded only for a name that is not built in. Raises UsageError."""
+    kind = _BUILT_IN.get(name) or stage_kinds().get(name)
+    if kind is None:
+        raise UsageError(f"no stage {name!r}; {did_you_mean(name, stage_kinds())}")
+    return kind
+
+
+def stage_kinds() -> dict[str, StageKind]:
+    """Return all kinds of stages by name: the built-in ones and those of plugins."""
+    supplied = load_plugins().supplied("structformer_stages", "stage", StageKind, _BUILT_IN)
+    return {**_BUILT_IN, **{name: kind for name, (kind, _) in supplied.items()}}
+
+
+def make_stage(name: str, model: str | None = None, **options: Any) -> Stage:
+    """Return a stage by name. Raises UsageError naming what there is."""
+    kind = stage_kind(name)
+    if model and not kind.model:
+        raise UsageError(f"the stage {name} takes no model")
+    chosen: dict[str, Value] = {}
+    for key, value in options.items():
+        if key not in kind.options:
+            raise UsageError(f"{name} has no option {key!r}; {did_you_mean(key, kind.options)}")
+        chosen[key] = kind.checked(key, value)
+    given = tuple(sorted((key, value) for key, value in chosen.items() if value != kind.options[key]))
+    return Stage(name, model or kind.model, given, kind=kind)
 
 
 def parse_pipeline(text: str) -> Pipeline:
@@ -56,23 +89,12 @@ def parse_pipeline(text: str) -> Pipeline:
 
 def pipeline_of(tables: Any, where: str) -> Pipeline:
     """Return a pipeline from the values of [[stages]] tables. Raises UsageError naming `where`."""
-    if (
-        not isinstance(tables, list)
-        or not tables
-        or not all(isinstance(each, dict) and isinstance(each.get("stage"), str) for each in tables)
-    ):
+    listed = tables if isinstance(tables, list) and tables else [None]
+    if not all(isinstance(each, dict) and isinstance(each.get("stage"), str) for each in listed):
         raise UsageError(f'{where}: a pipeline is [[stages]] tables, each with stage = "NAME"')
     try:
-        return Pipeline(
-            tuple(
-                make_stage(
-                    each["stage"],
-                    each.get("model"),
-                    **{key: value for key, value in each.items() if key not in ("stage", "model")},
-                )
-                for each in tables
-            )
-        )
+        stages = (make_stage(each.pop("stage"), each.pop("model", None), **each) for each in map(dict, tables))
+        return Pipeline(tuple(stages))
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
 

@@ -25,9 +25,7 @@ class Searched(Protocol):
     units: Units
     documents: IndexedDocuments
     lexical: LexicalIndex
-
-    @property
-    def owners(self) -> npt.NDArray[np.int64]: ...
+    owners: npt.NDArray[np.int64]
 
     def units_of(self, document: int) -> tuple[int, int]: ...
 

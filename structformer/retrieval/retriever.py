@@ -140,7 +140,7 @@ class Retriever:
                 break
             groups.setdefault(says, {}).setdefault(key, []).append((number, score))
         last = None if sections is None else sections + 1
-        lexical, ways = self.opened.lexical, self.opened.lexical.spellings(ranking.query)
+        lexical, ways = self.opened.lexical, self.opened.lexical.names.spellings(ranking.query)
         terms = lexical.terms(" ".join([ranking.query, *(way for way in ways if not names_of(way))]))
         signs = [*signs_in(ranking.query), *filter(names_of, ways)]
 
@@ -211,7 +211,7 @@ class Retriever:
         names: Sequence[str] = (),
     ) -> list[Ranking]:
         """Each query's ranked units with all stages' scores. names: the queries' ids, which `run:FILE` asks for."""
-        return self.opened.run(queries, self.pipeline(pipeline), self.allowed(where), names)
+        return self.opened.run(queries, self.pipeline(pipeline), self.opened.allowed(where), names)
 
     def rank_documents(
         self,
@@ -240,10 +240,6 @@ class Retriever:
         best = best_of(ranked, k, lambda number: int(owners[number]))
         return [(self.documents[document].id, score) for document, score in best.items()]
 
-    def allowed(self, where: Filter | None) -> Allowed | None:
-        """Return the documents that a filter lets through; None for all."""
-        return self.opened.allowed(where)
-
     def pipeline(self, pipeline: AnyPipeline | None) -> Pipeline:
         """A pipeline from any form, encoders filled in; None: the default. Raises WorkspaceError without vectors."""
         return self.default_pipeline() if pipeline is None else self.opened.with_encoders_named(as_pipeline(pipeline))
@@ -252,7 +248,7 @@ class Retriever:
         """Return the weights of a pipeline's fusion, None where it has no such stage."""
         pipeline = self.pipeline(pipeline)
         fused = next((stage for stage in pipeline.stages if stage.kind.fuses), None)
-        return self.opened.weights(fused.model) if fused is not None and fused.is_weighed else None
+        return self.opened.encoder(fused.model)[2] if fused is not None and fused.is_weighed else None
 
     def witnesses(
         self, query: str, pipeline: Pipeline, among: Allowed | None = None
@@ -275,7 +271,7 @@ class Retriever:
             place = places.get(-1 if number is None else number)
             if place is None:
                 return None
-            told_by = kept.told_by(place)
+            told_by = int(kept.told_by[place])
             return Witness(kept.text(place), "" if told_by == ITSELF else self.documents[told_by].id)
 
         return witness

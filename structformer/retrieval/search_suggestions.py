@@ -35,7 +35,7 @@ def slips(word: str) -> int:
 def help_with(opened: OpenedIndex, query: str, seen: Allowed | None = None) -> Help:
     """Return help with a query. seen: the documents that may be found, None for all."""
     allowed, query = None if seen is None or seen.whole else seen, opened.expanded(query)
-    if name := opened.lexical.absent_name(asked(query).text):
+    if name := opened.lexical.names.absent(asked(query).text):
         return Help([name])
     unsaid = function_words(opened.languages.codes)
     words = dict.fromkeys(word for word in WRITTEN.findall(asked(query).text) if normal(word) not in unsaid)

@@ -1,5 +1,5 @@
-"""Parts of a search: kinds of stages, stages, and pipelines of them. Values only: kinds are looked up by name in
-structformer.retrieval.registry, pipelines are written and read in structformer.retrieval.pipeline.
+"""Parts of a search: kinds of stages, stages, and pipelines of them. Values only: kinds are looked up by name,
+and pipelines are written and read, in structformer.retrieval.pipeline.
 """
 
 from __future__ import annotations

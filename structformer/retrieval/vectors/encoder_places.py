@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from structformer.errors import ModelError
+from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
 from structformer.models.base import BaseModel, resolve_base_model
 from structformer.models.chosen_base import chosen_base, chosen_query_model
@@ -35,6 +35,35 @@ def default_encoders(workspace: Workspace) -> list[str]:
 def trained_encoder(workspace: Workspace, name: str = ENCODER) -> bool:
     """Whether the search uses a trained model of that name by itself: held-out questions show no loss."""
     return name in trained_models(workspace) and read_record(workspace, name).used
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingVerdict:
+    """Verdict on a training."""
+
+    conclusion: str
+    """Whether a gain was shown, and what the search makes of it."""
+    figures: str
+    """Figures that the conclusion rests on; "" if nothing was held out."""
+    used: bool
+    """Whether the search would use the trained model."""
+
+    def __str__(self) -> str:
+        return f"{self.figures} {self.conclusion}".strip()
+
+
+def training_verdict(workspace: Workspace) -> TrainingVerdict | None:
+    """That of the workspace's trained encoder; None where there is none, or it is not one that training judges."""
+    try:
+        if ENCODER not in trained_models(workspace):
+            return None
+        record = read_record(workspace, ENCODER)
+    except (ModelError, WorkspaceError):  # it is just being replaced
+        return None
+    if "settings" not in record.training:
+        return None
+    figures = record.judged.in_words() if record.judged else ""
+    return TrainingVerdict(record.verdict.removeprefix(figures).strip(), figures, record.used)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,9 +82,9 @@ class LexicalIndex:
     def __init__(self, folder: Path, languages: Sequence[str]) -> None:
         self._units = Rows(folder / _UNITS, FIELDS, languages)
         self._documents = Rows(folder / _DOCUMENTS, DOCUMENT_FIELDS, languages)
-        self._names = Names(self._units)
-        self._coverage = Coverage(self._units, self._names)
-        self._of_documents = Coverage(self._documents, self._names)
+        self.names = Names(self._units)
+        self._coverage = Coverage(self._units, self.names)
+        self._of_documents = Coverage(self._documents, self.names)
         # Snippets ask for the terms of every word that they pass, most of them again and again.
         self.word_terms: Callable[[str], frozenset[str]] = lru_cache(_KEPT_WORDS)(
             lambda word: frozenset(self.words(word))
@@ -93,10 +93,6 @@ class LexicalIndex:
     def terms(self, query: str) -> list[str]:
         """Return the query's distinct terms in order, as many as count."""
         return query_terms(self._units.analyzer, query)
-
-    def spellings(self, query: str) -> list[str]:
-        """Other ways in which units have a query, or one of its words that none has as it is: names, words, phrases."""
-        return list(self._names.spellings(query))
 
     def words(self, text: str) -> list[str]:
         """Return all terms of a text, in order."""
@@ -110,7 +106,7 @@ class LexicalIndex:
     def search(self, query: str, k: int, documents: Collection[int] | None = None) -> list[tuple[int, float]]:
         """Up to k (unit number, score), best first; equal scores in unit order. documents: only units of these."""
         if not isinstance(documents, Allowed) or documents.names is None:
-            return self._units.search(query, k, documents, beside=self._names.name(query))
+            return self._units.search(query, k, documents, beside=self.names.name(query))
         found = dict(self._units.search(query, k, documents, _OWN))
         called = self._called(query, documents, documents.names)
         if others := [unit for unit in called if unit not in found]:
@@ -128,15 +124,11 @@ class LexicalIndex:
         """The units that have a text as it is written, whatever its case and its marks of Unicode's. stored: the whole
         text of a unit, in which a phrase with small words is looked up: these have no places in the index.
         """
-        rows = self._names.holding(text)
-        if not self._names.has_small_words(text):
+        rows = self.names.holding(text)
+        if not self.names.has_small_words(text):
             return rows
         words = f" {bare_words(text)} "
         return [row for row in rows if words in f" {bare_words(stored(row))} "]
-
-    def absent_name(self, query: str) -> str:
-        """Return the name that a query is, if no unit has the whole of it; else ""."""
-        return self._names.absent(query)
 
     def documents_at(self, places: Iterable[str]) -> list[int]:
         """Return the documents at the first of these paths, file names and addresses that has any."""
@@ -150,11 +142,11 @@ class LexicalIndex:
     def coverage(self, query: str, documents: Collection[int] | None = None, apart: Collection[int] = ()) -> float:
         """The greatest share of a query's words, by idf, without function words, that one of these documents has;
         apart: not these."""
-        return self._of_documents.coverage(self._names.respelt(query), documents, apart)
+        return self._of_documents.coverage(self.names.respelt(query), documents, apart)
 
     def share(self, query: str, unit: int, score: float) -> float | None:
         """Return a unit's score over the query's idf, 1 or more if it has all words; None in scripts without spaces."""
-        return None if RUN.search(query) else self._coverage.share(self._names.respelt(query), unit, score)
+        return None if RUN.search(query) else self._coverage.share(self.names.respelt(query), unit, score)
 
     def called(
         self, query: str, owners: npt.NDArray[np.int64], documents: Collection[int], names: LinkNames | None = None

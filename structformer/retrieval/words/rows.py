@@ -267,14 +267,10 @@ class Rows:
     def any_term(self, query: str, fields: dict[str, float]) -> tantivy.Query | None:
         return any_term_query(self.schema, self.analyzers, query, fields, self.lone.query, CUTS)
 
-    def weighed(self, atoms: Sequence[tuple[tantivy.Query, float]], rows: Collection[int] | None) -> dict[int, float]:
-        """Return the rows, of all or of these, that have any of what is asked for, with the sums of its weights."""
-        if not atoms or (rows is not None and not len(rows)):
-            return {}
-        parsed = any_of(atoms)
-        if rows is not None:
-            parsed = self.among(parsed, "number", map(int, rows))
-        return dict(self.ranked(parsed, max(1, self.searcher.num_docs if rows is None else len(rows))))
+    def weighed(self, atoms: Sequence[tuple[tantivy.Query, float]], rows: Collection[int]) -> dict[int, float]:
+        """Return those of the rows that have any of what is asked for, with the sums of its weights."""
+        asked = self.among(any_of(atoms), "number", map(int, rows)) if atoms and len(rows) else None
+        return {} if asked is None else dict(self.ranked(asked, len(rows)))
 
     def run(self, parsed: tantivy.Query | None, k: int, documents: Collection[int] | None) -> list[tuple[int, float]]:
         if parsed is None or k <= 0 or (documents is not None and not documents):
