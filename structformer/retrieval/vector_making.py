@@ -1,8 +1,9 @@
 """Making an encoder's vectors for an index."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,18 @@ from structformer.retrieval.vectors.encoder_places import (
     encoder_place,
     load_passage_encoder,
 )
-from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, efforts, encode_texts, in_context
+from structformer.retrieval.vectors.encoding import (
+    CHUNK,
+    DIGEST_BYTES,
+    FLOAT_TYPES,
+    Encoder,
+    KnownVectors,
+    VectorJournal,
+    digest_path,
+    in_context,
+    kept_vector,
+    text_digest,
+)
 from structformer.retrieval.vectors.reading import reading_share
 from structformer.retrieval.vectors.second_look import (
     MOST_UNITS,
@@ -49,6 +61,7 @@ from structformer.storage.seal import Sealed
 from structformer.workspace import Workspace
 
 AUTO, EXACT, APPROXIMATE = NEAREST = ("auto", "exact", "approximate")
+_MOST_READ = 1024  # characters of a text that an encoder reads, about
 Progress = Callable[[str, int, int], None]
 
 
@@ -119,8 +132,8 @@ def make_vectors(
             if not pretrained:
                 del texts[descriptions_path]
             had = {of: KnownVectors(of(earlier), bits) for of in texts}
-            keep: dict[Callable[[Path], Path], TokenWriter | None] = {Path: keeper}
-            cost = {of: np.fromiter(efforts(each(), had[of], journal, keep.get(of)), int) for of, each in texts.items()}
+            keep = {of: keeper if of is Path else None for of in texts}
+            cost = {of: np.fromiter(efforts(each(), had[of], journal, keep[of]), int) for of, each in texts.items()}
             spent, start = np.cumsum(np.concatenate([[0], *cost.values()])), 0
             say(stage, 0, total)  # the time left is reckoned from here
             for of, each in texts.items():
@@ -131,7 +144,7 @@ def make_vectors(
                     of(path),
                     had[of],
                     journal,
-                    tokens=keep.get(of),
+                    tokens=keep[of],
                     bits=bits,
                     progress=lambda done, start=start: say(stage, int(total * spent[start + done] / spent[-1]), total),  # type: ignore[misc]
                 )
@@ -166,6 +179,57 @@ def make_vectors(
         for made in sorted(building.iterdir(), key=lambda each: each == path):
             os.replace(made, folder / "dense" / made.name)
     fsync_folder(folder / "dense")
+
+
+def efforts(
+    texts: Iterable[str], known: KnownVectors, journal: VectorJournal, tokens: TokenWriter | None
+) -> Iterator[int]:
+    """Yield what each text costs `encode_texts`, in characters that are read; next to nothing where it is known."""
+    for text in texts:
+        key = text_digest(text)
+        is_kept = kept_vector(key, (known, journal)) is not None and (tokens is None or key in tokens)
+        yield 1 if is_kept else 1 + min(len(text), _MOST_READ)
+
+
+def encode_texts(
+    texts: Iterable[str],
+    count: int,
+    encoder: Encoder,
+    path: Path,
+    known: KnownVectors,
+    journal: VectorJournal,
+    *,
+    tokens: TokenWriter | None = None,
+    bits: int = 32,
+    progress: Callable[[int], object] = lambda done: None,
+) -> None:
+    """Write (count, dimensions) vectors and digests. tokens: keeps the vectors of the texts' tokens."""
+    shape = (count, encoder.dimensions)
+    vectors = np.lib.format.open_memmap(path, mode="w+", dtype=FLOAT_TYPES[bits], shape=shape)
+    digests = np.lib.format.open_memmap(digest_path(path), mode="w+", dtype=np.uint8, shape=(count, DIGEST_BYTES))
+    remaining = iter(texts)
+    done = 0
+    while chunk := list(islice(remaining, CHUNK)):
+        keys = [text_digest(text) for text in chunk]
+        missing: list[int] = []
+        for place, key in enumerate(keys):
+            vector = kept_vector(key, (known, journal))
+            if vector is None or (tokens is not None and key not in tokens):
+                missing.append(place)
+            else:
+                vectors[done + place] = vector
+        if missing:
+            some, its_keys = [chunk[place] for place in missing], [keys[place] for place in missing]
+            fresh = encoder.encode_documents(some) if tokens is None else tokens.encode(encoder, its_keys, some)
+            journal.add(its_keys, fresh)
+            vectors[[done + place for place in missing]] = fresh
+        if tokens is not None:
+            tokens.write(keys)
+        digests[done : done + len(chunk)] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, DIGEST_BYTES)
+        done += len(chunk)
+        progress(done)
+    vectors.flush()
+    digests.flush()
 
 
 def is_whole(index: Path, place: EncoderPlace) -> bool:

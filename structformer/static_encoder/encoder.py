@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -67,14 +67,12 @@ class StaticEncoder:
 
     def encode_documents(self, documents: Iterable[str]) -> Vectors:
         """Return (documents, dimensions) float32, unit length; zeros for one without a known feature."""
-        parts = list(self._encoded(iter(documents)))
-        return np.concatenate(parts) if parts else np.empty((0, self.dimensions), np.float32)
-
-    def _encoded(self, texts: Iterator[str]) -> Iterator[Vectors]:
+        texts, parts = iter(documents), [np.empty((0, self.dimensions), np.float32)]
         while chunk := list(islice(texts, _AT_ONCE)):
             words = WordNumbers()
             bags = words.bags(chunk)
-            yield unit(bags @ self.words(words))
+            parts.append(unit(bags @ self.words(words)))
+        return np.concatenate(parts)
 
     def words(self, words: Iterable[str]) -> Vectors:
         """Return (words, dimensions) float32: the vectors of words, as they count in a text's sum."""

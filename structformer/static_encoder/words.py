@@ -19,7 +19,7 @@ LENGTHS = (3, 4, 5)  # of n-grams, in characters, the blanks before and after a 
 LONGEST = 40  # characters of a word; what is longer is a digest or a path
 SATURATION = 1.5  # a word that occurs c times in a text counts c (1 + this) / (c + this), as in BM25
 _WORD = re.compile(f"[\\w{MARKS}]+")
-_RUN = re.compile(f"[{UNSPACED}]+")
+_RUN, _PARTS = re.compile(f"[{UNSPACED}]"), re.compile(f"[{UNSPACED}]+|[^{UNSPACED}]+")
 _AT_ONCE = 4096  # texts
 _FEWEST_TEXTS = 2  # that have a feature which is learned
 # Marks that keep whole words, and characters of scripts without spaces, apart from n-grams.
@@ -31,19 +31,12 @@ def words_of(text: str) -> list[str]:
     """Words in lower case; of Hangul and scripts without spaces characters and neighbouring pairs, each marked."""
     words: list[str] = []
     for word in _WORD.findall(normal(text)):
-        if word.isascii() or _RUN.search(word) is None:
-            words.append(word[:LONGEST])
-            continue
-        place = 0
-        for run in _RUN.finditer(word):
-            if run.start() > place:
-                words.append(word[place : run.start()][:LONGEST])
-            characters = run.group()
-            words += [OF_UNSPACED + character for character in characters]
-            words += [OF_UNSPACED + characters[at : at + 2] for at in range(len(characters) - 1)]
-            place = run.end()
-        if place < len(word):
-            words.append(word[place:][:LONGEST])
+        for part in [word] if word.isascii() else _PARTS.findall(word):
+            if _RUN.match(part):
+                words += [OF_UNSPACED + character for character in part]
+                words += [OF_UNSPACED + part[at : at + 2] for at in range(len(part) - 1)]
+            else:
+                words.append(part[:LONGEST])
     return words
 
 

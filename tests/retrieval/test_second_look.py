@@ -18,9 +18,10 @@ from structformer.models.registry import read_record
 from structformer.retrieval import what_parts_give
 from structformer.retrieval.index import Index
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.learning.structure import IndexStructure
+from structformer.retrieval.learning.structure import make_structure
 from structformer.retrieval.rankings.hybrid_score import fusion_weights, looked_again
-from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_texts
+from structformer.retrieval.vector_making import encode_texts
+from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal
 from structformer.retrieval.vectors.second_look import SecondLook, TokenWriter, own_outlines, projected
 from structformer.workspace import Workspace
 
@@ -149,9 +150,8 @@ def test_where_all_pages_follow_one_outline_there_is_no_second_look(tmp_path, ou
     assert its > usual if outline else its == usual
     # They are also what a static encoder needs all its epochs for, as does one beside a pretrained encoder.
     opened = Retriever.open(tmp_path / "w").opened
-    static = IndexStructure(Workspace(tmp_path / "w"), opened.units, opened.documents)
     for alone in (True, True, False, True):
-        learned = static.make(alone=alone)
+        learned = make_structure(Workspace(tmp_path / "w"), opened.units, opened.documents, alone=alone)
         record = read_record(tmp_path / "w", "structure").training
         assert (learned, record["epochs"]) == (True, 8 if outline or not alone else 2)
     assert not (tmp_path / "w" / "models" / "earlier").exists()

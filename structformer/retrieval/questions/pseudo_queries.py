@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -126,10 +126,10 @@ def draw_pseudo_queries(
     and a dash precede, in whatever language. lengths: of these, fewest and most words. Which ones are drawn depends on
     nothing but their texts, the corpus's languages and the seed.
     """
-    read = _Read(sources, most, seed, copies)
-    read.units(units)
+    read = _Read(units, sources, most, seed, copies)
     openings = read.openings()
-    imperative = _are_imperative(openings)
+    in_manual = sum(is_imperative(each.text) for each in openings.values()) >= _MANUAL_SHARE * len(openings)
+    imperative = len(openings) >= FEWEST_OPENINGS and in_manual
     instructions = frozenset() if imperative else _first_words(openings.values(), corpus_languages(corpus))
 
     def wanted(text: str) -> bool:
@@ -141,7 +141,14 @@ def draw_pseudo_queries(
 
     drawn: list[PseudoQuery] = []
     if OPENING in sources:
-        drawn += read.drawn_openings(_askable(openings), most // 3, seed)
+        kept = EvenSample(most // 3, f"openings/{seed}")
+        for document, each in openings.items():
+            if imperative or each.is_named or is_sentence(each.text):
+                kept.add(f"{document}/{each.text}", each.text, document, each.unit)
+        drawn += [
+            PseudoQuery(own.text, own.document, OPENING, read.holders(own.text) or tuple(own.units))
+            for own in kept.in_order()
+        ]
     if LINK in sources or ANCHOR in sources:
         drawn += [
             PseudoQuery(text, target, source, read.holders(text), (linking, *copies.others(linking)))
@@ -169,21 +176,6 @@ def draw_pseudo_queries(
             if wanted(each.text) and (plain(each.text), each.document) not in taken
         ][: max(0, most - len(drawn))]
     return [_of_first(question, copies) for question in drawn]
-
-
-def _are_imperative(openings: Mapping[int, _Opening]) -> bool:
-    """Whether openings are instructions, as those of manuals are."""
-    return len(openings) >= FEWEST_OPENINGS and (
-        sum(is_imperative(each.text) for each in openings.values()) >= _MANUAL_SHARE * len(openings)
-    )
-
-
-def _askable(openings: Mapping[int, _Opening]) -> dict[int, _Opening]:
-    """Return those of the openings that can be asked."""
-    imperative = _are_imperative(openings)
-    return {
-        document: each for document, each in openings.items() if imperative or each.is_named or is_sentence(each.text)
-    }
 
 
 def _of_first(question: PseudoQuery, copies: Copies) -> PseudoQuery:
@@ -223,23 +215,18 @@ def _first_words(openings: Collection[_Opening], languages: Sequence[str]) -> fr
 class _Read:
     """One pass's candidates for openings, sentences and headings, with the units that hold them."""
 
-    def __init__(self, sources: Collection[str], most: int, seed: int, copies: Copies) -> None:
+    def __init__(self, units: Iterable[Unit], sources: Collection[str], most: int, seed: int, copies: Copies) -> None:
         self.sentences = EvenSample(4 * most, f"questions/{seed}")
         self.headings = EvenSample(most // 3, f"headings/{seed}")
-        self._sources = sources
-        self._copies = copies
         self._first: dict[int, list[_Opening]] = {}  # by document what may be its opening
-
-    def units(self, units: Iterable[Unit]) -> None:
-        """Read all units."""
-        openings_only = set(self._sources) <= {OPENING}
+        openings_only = set(sources) <= {OPENING}
         for number, unit in enumerate(units):
-            if self._copies.is_copy(unit.document):
+            if copies.is_copy(unit.document):
                 continue
             ours = self._first.setdefault(unit.document, [])
             if openings_only and len(ours) == _OPENING_CANDIDATES:
                 continue
-            if HEADING in self._sources:
+            if HEADING in sources:
                 for heading in unit.path[1:]:
                     self.headings.add(f"{unit.document}/{plain(heading)}", heading, unit.document, number)
             for text, is_named in _candidates(unit):
@@ -252,25 +239,11 @@ class _Read:
         holders = self.sentences.get(plain(text))
         return tuple(holders.units) if holders else ()
 
-    def drawn_openings(self, askable: Mapping[int, _Opening], most: int, seed: int) -> list[PseudoQuery]:
-        """Return an even choice of openings, as questions."""
-        kept = EvenSample(most, f"openings/{seed}")
-        for document, each in askable.items():
-            kept.add(f"{document}/{each.text}", each.text, document, each.unit)
-        return [
-            PseudoQuery(each.text, each.document, OPENING, self.holders(each.text) or tuple(each.units))
-            for each in kept.in_order()
-        ]
-
     def openings(self) -> dict[int, _Opening]:
         """By document its first sentence that no other begins with; "General Commands Manual" says nothing."""
         documents = Counter(text for ours in self._first.values() for text in {plain(each.text) for each in ours})
-        openings = {}
-        for document, ours in self._first.items():
-            own = next((each for each in ours if documents[plain(each.text)] == 1), None)
-            if own is not None:
-                openings[document] = own
-        return openings
+        own = {at: [each for each in ours if documents[plain(each.text)] == 1] for at, ours in self._first.items()}
+        return {document: each[0] for document, each in own.items() if each}
 
 
 def _candidates(unit: Unit) -> Iterator[tuple[str, bool]]:

@@ -8,7 +8,7 @@ numbers, in faiss's lists; how many lists a query looks into is measured when th
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -144,7 +144,8 @@ def _measured(index: Any, vectors: Vector, rows_of: Rows, weight: float, rng: np
     measured = [Approximation(index.nlist, 0, 0.0, weight)]
     for candidates in (_CANDIDATES, _MANY_CANDIDATES):
         before = 0.0
-        for probes in _doubling(index.nlist):
+        powers = range(max(0, index.nlist.bit_length() - 8), index.nlist.bit_length())
+        for probes in (1 << power for power in powers):  # from one list in 128 to all
             index.nprobe = probes
             # What is among the candidates is found: the stored vectors decide.
             _, found_rows = index.search(asked, candidates)
@@ -156,14 +157,6 @@ def _measured(index: Any, vectors: Vector, rows_of: Rows, weight: float, rng: np
             if recall >= WANTED_RECALL:
                 return measured[-1]
     return max(measured, key=lambda each: each.recall)
-
-
-def _doubling(lists: int) -> Iterator[int]:
-    probes = max(1, lists // 128)
-    while probes < lists:
-        yield probes
-        probes *= 2
-    yield lists
 
 
 class ApproximateIndex:

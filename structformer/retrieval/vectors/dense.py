@@ -51,10 +51,6 @@ class DenseIndex:
         if len(self.vectors) != len(owners) or (len(owners) and owners[-1] >= len(self.overviews)):
             raise WorkspaceError(f"{path} is not of this index: run `structformer index` again")
 
-    def search(self, vector: Vectors, k: int) -> list[tuple[int, float]]:
-        """Return up to k (unit number, cosine), best first; equal scores in unit order."""
-        return self.search_all(vector[None], k)[0]
-
     def search_all(
         self, queries: Vectors, k: int, *, overview_weight: float = 0.0, documents: Collection[int] | None = None
     ) -> list[list[tuple[int, float]]]:
@@ -68,17 +64,15 @@ class DenseIndex:
         if self.nearest is not None:
             return self._among(self.nearest.candidates(asked, k, overview_weight), asked, k, overview_weight)
         by_document = overview_weight * product(asked, self.overviews.T) if overview_weight else None
-        best_scores = np.empty((len(queries), 0), np.float32)
-        best_units = np.empty((len(queries), 0), np.int64)
+        best = [(np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), np.int64))]
         for start in range(0, len(self.vectors), _SEARCH_ROWS):
             scores = product(asked, self.vectors[start : start + _SEARCH_ROWS].T)
             if by_document is not None:
                 scores += by_document[:, self.owners[start : start + _SEARCH_ROWS]]
             scores, units = top(scores, k)
-            best_scores, best_units = _merged(
-                np.concatenate([best_scores, scores], 1), np.concatenate([best_units, units + start], 1), k
-            )
-        return [_listed(*row) for row in zip(best_units, best_scores, strict=True)]
+            best.append((scores, units + start))
+        rows = zip(*(np.concatenate(each, 1) for each in zip(*best, strict=True)), strict=True)
+        return [_listed(units, scores, k) for scores, units in rows]
 
     def _among(
         self, candidates: Sequence[npt.NDArray[np.int64]], queries: Vectors, k: int, overview_weight: float
@@ -86,15 +80,12 @@ class DenseIndex:
         """Return the best of each query's own candidates."""
         ranked = []
         for query, units in zip(queries, candidates, strict=True):
-            best_scores, best_units = np.empty((1, 0), np.float32), np.empty((1, 0), np.int64)
-            for start in range(0, len(units), _SEARCH_ROWS):
-                some = units[start : start + _SEARCH_ROWS]
-                cosines, overviews = self.scores(query, some)
-                scores = (cosines + np.float32(overview_weight) * overviews)[None]
-                best_scores, best_units = _merged(
-                    np.concatenate([best_scores, scores], 1), np.concatenate([best_units, some[None]], 1), k
-                )
-            ranked.append(_listed(best_units[0], best_scores[0]))
+            parts = [
+                cosines + np.float32(overview_weight) * overviews
+                for start in range(0, len(units), _SEARCH_ROWS)
+                for cosines, overviews in [self.scores(query, units[start : start + _SEARCH_ROWS])]
+            ]
+            ranked.append(_listed(units, np.concatenate([np.empty(0, np.float32), *parts]), k))
         return ranked
 
     def scores(self, vector: Vectors, units: npt.NDArray[np.int64]) -> tuple[Vectors, Vectors]:
@@ -128,8 +119,10 @@ class _Rows:
         return rows_read
 
 
-def _listed(units: npt.NDArray[np.int64], scores: Vectors) -> list[tuple[int, float]]:
-    return list(zip(units.tolist(), scores.tolist(), strict=True))
+def _listed(units: npt.NDArray[np.int64], scores: Vectors, k: int) -> list[tuple[int, float]]:
+    """Return the k best, best first, ties in unit order."""
+    order = np.lexsort((units, -scores))[:k]
+    return list(zip(units[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def _opened(path: Path) -> Vector:
@@ -145,8 +138,3 @@ def top(scores: Vectors, k: int) -> tuple[Vectors, npt.NDArray[np.int64]]:
         return scores, np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
     kept = np.argpartition(-scores, k - 1, axis=1)[:, :k]
     return np.take_along_axis(scores, kept, 1), kept
-
-
-def _merged(scores: Vectors, units: npt.NDArray[np.int64], k: int) -> tuple[Vectors, npt.NDArray[np.int64]]:
-    order = np.lexsort((units, -scores), axis=1)[:, :k]
-    return np.take_along_axis(scores, order, 1), np.take_along_axis(units, order, 1)

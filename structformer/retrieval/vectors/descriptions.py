@@ -55,16 +55,11 @@ def drawn_descriptions(corpus: Corpus, graph: ReferenceGraph, units: Units) -> l
 
 def write_descriptions(path: Path, drawn: Sequence[PseudoQuery]) -> None:
     """Write their texts."""
-    rows = [(each.document, each.source, each.text, _told_by(each)) for each in drawn]
-    columns = zip(*rows, strict=True) if rows else [()] * len(_SCHEMA)
-    table = pa.table([pa.array(column, kind.type) for column, kind in zip(columns, _SCHEMA, strict=True)], _SCHEMA)
+    columns = {name: [getattr(each, name) for each in drawn] for name in ("document", "source", "text")}
+    told_by = [each.passed_over[0] if each.source == LINK and each.passed_over else ITSELF for each in drawn]
+    table = pa.table({**columns, "told_by": told_by}, _SCHEMA)
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA) as writer:
         writer.write_table(table)
-
-
-def _told_by(question: PseudoQuery) -> int:
-    """Return the number of the document that says so; ITSELF where it is its own."""
-    return question.passed_over[0] if question.source == LINK and question.passed_over else ITSELF
 
 
 class Descriptions:
@@ -75,7 +70,8 @@ class Descriptions:
         with read_errors(f"the descriptions beside {vectors}", OSError, ValueError, KeyError, pa.ArrowInvalid):
             self.vectors = np.load(descriptions_path(vectors), mmap_mode="r", allow_pickle=False)
             self._table = pa.ipc.open_file(pa.memory_map(str(description_texts_path(vectors)))).read_all()
-            self._told_by: Numbers = self._table["told_by"].to_numpy().astype(np.int64)
+            # The document whose link says a description; ITSELF if a document says it of itself.
+            self.told_by: Numbers = self._table["told_by"].to_numpy().astype(np.int64)
         self.owners: Numbers = self._table["document"].to_numpy().astype(np.int64)
         if len(self.vectors) != len(self.owners):
             raise WorkspaceError(f"the descriptions beside {vectors} are not of this index: run `structformer index`")
@@ -91,15 +87,11 @@ class Descriptions:
         """Return a description."""
         return str(self._table["text"][number])
 
-    def told_by(self, number: int) -> int:
-        """Return the document whose link says a description; ITSELF if a document says it of itself."""
-        return int(self._told_by[number])
-
     def hidden(self, sources: Mask | None) -> Numbers:
         """Descriptions from documents outside the sources. sources: (documents,) those that may be seen; None: all."""
         if sources is None:
             return np.empty(0, np.int64)
-        return np.flatnonzero((self._told_by != ITSELF) & ~sources[self._told_by])
+        return np.flatnonzero((self.told_by != ITSELF) & ~sources[self.told_by])
 
     def best(self, vector: Vectors, without: Sequence[int] | Numbers = ()) -> tuple[Vectors, Numbers]:
         """(documents that have any,) the best cosine of a query's vector with a description of each, and that one's

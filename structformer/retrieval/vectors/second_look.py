@@ -9,12 +9,10 @@ pages do, the same section of any page answers alike, and what tells pages apart
 from __future__ import annotations
 
 import hashlib
-import struct
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +20,7 @@ import numpy.typing as npt
 from structformer.errors import WorkspaceError
 from structformer.models.sentence_encoder import SentenceEncoder
 from structformer.retrieval.documents.units import Units
-from structformer.retrieval.vectors.encoding import Vectors, digest_path, product
+from structformer.retrieval.vectors.encoding import VectorJournal, Vectors, digest_path, product
 from structformer.storage.files import read_errors
 
 DIMENSIONS = 96  # or as many as the encoder has
@@ -31,7 +29,6 @@ MOST_UNITS = 100_000  # whose token vectors are kept: 1.2 GB
 _SAMPLE = 512  # passages whose token vectors give the axes
 _SHARED, _FEWEST_SHARING = 0.1, 3  # of the documents
 _ALONE, _ALL_ALIKE = 0.25, 0.35
-_RECORD = struct.Struct("<8sII")  # a text's digest, its tokens, the check sum of their vectors
 Tokens = npt.NDArray[np.int8]
 # (dimensions,) its vector; (tokens, axes) of its tokens for a second look
 EncodedQuery = tuple[Vectors, Vectors | None]
@@ -76,43 +73,25 @@ class TokenWriter:
 
     def __init__(self, path: Path, axes: Vectors, earlier: Path, journal: Path) -> None:
         """path: of the encoder's vectors beside these; earlier: of the index before; journal: kept until whole."""
-        self._path, self._axes, self._wide = path, axes, axes.shape[1]
+        self._path, self._axes = path, axes
         self._known = _known(earlier, axes)
         name = hashlib.blake2b(axes.tobytes(), digest_size=8).hexdigest()
-        self._journal_path = journal.with_name(f"{journal.name}-{name}.tokens")
-        self._places: dict[bytes, tuple[int, int]] = {}
+        self._journal = VectorJournal(journal.with_name(f"{journal.name}-{name}"), axes.shape[1], tokens=True)
         self._starts = [0]
 
     def __enter__(self) -> TokenWriter:
-        self._journal_path.parent.mkdir(parents=True, exist_ok=True)
-        self._journal: IO[bytes] = self._journal_path.open("a+b")
-        self._journal.seek(0)
-        whole = 0
-        while record := self._read_record():
-            digest, count = record
-            self._places[digest] = (whole + _RECORD.size, count)
-            whole += _RECORD.size + count * self._wide
-        self._journal.truncate(whole)
+        self._journal.__enter__()
         self._out = self._path.with_name(f"{self._path.stem}.tokens").open("wb")
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._out.close()
-        self._journal.close()
+        self._journal.__exit__(*raised)
         np.save(self._path.with_name(f"{self._path.stem}.tokens.starts.npy"), np.array(self._starts, np.int64))
         np.save(self._path.with_name(f"{self._path.stem}.tokens.axes.npy"), self._axes)
 
-    def _read_record(self) -> tuple[bytes, int] | None:
-        """Return the next record's digest and number of tokens; None at the end, or where one is cut off or damaged."""
-        head = self._journal.read(_RECORD.size)
-        if len(head) < _RECORD.size:
-            return None
-        digest, count, check = _RECORD.unpack(head)
-        body = self._journal.read(count * self._wide)
-        return (digest, count) if len(body) == count * self._wide and zlib.crc32(body) == check else None
-
     def __contains__(self, digest: bytes) -> bool:
-        return digest in self._places or digest in self._known
+        return digest in self._journal or digest in self._known
 
     def encode(self, encoder: SentenceEncoder, digests: Sequence[bytes], texts: Sequence[str]) -> Vectors:
         """Return vectors of texts, whose token vectors are kept."""
@@ -121,26 +100,16 @@ class TokenWriter:
             # Of unit length, on 8 bits, each in a unit of its own: only its direction is kept.
             directions = projected(hidden, self._axes)
             most = np.abs(directions).max(1, keepdims=True, initial=1e-9)
-            body = np.rint(directions * (127 / most)).astype(np.int8).tobytes()
-            count = len(body) // self._wide
-            self._journal.seek(0, 2)
-            self._places[digests[place]] = (self._journal.tell() + _RECORD.size, count)
-            self._journal.write(_RECORD.pack(digests[place], count, zlib.crc32(body)) + body)
+            self._journal.add([digests[place]], [np.rint(directions * (127 / most))])
 
-        vectors = encoder.encode_documents_with_tokens(texts, see)
-        self._journal.flush()
-        return vectors
+        return encoder.encode_documents_with_tokens(texts, see)
 
     def write(self, digests: Sequence[bytes]) -> None:
         """Add the next units' token vectors, all of which are known by now."""
         for digest in digests:
-            if (place := self._places.get(digest)) is not None:
-                self._journal.seek(place[0])
-                body = self._journal.read(place[1] * self._wide)
-            else:
-                body = self._known[digest].tobytes()
-            self._out.write(body)
-            self._starts.append(self._starts[-1] + len(body) // self._wide)
+            tokens = self._known[digest] if (made := self._journal.get(digest)) is None else made
+            self._out.write(tokens.tobytes())
+            self._starts.append(self._starts[-1] + tokens.size // self._axes.shape[1])
 
 
 def _known(vectors: Path, axes: Vectors) -> dict[bytes, Tokens]:
