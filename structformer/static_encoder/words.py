@@ -4,7 +4,7 @@ Source of n-grams as parts of a word's vector: Bojanowski et al., TACL 2017, sec
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -63,23 +63,22 @@ class WordNumbers:
 
     def bags(self, texts: Iterable[str]) -> Table:
         """Return (texts, words so far) how much every word counts in every text; new words get numbers."""
-        places: list[int] = [0]
-        numbers: list[int] = []
-        counts: list[int] = []
-        for text in texts:
-            in_text = Counter(words_of(text))
-            numbers += [self._numbers.setdefault(word, len(self._numbers)) for word in in_text]
-            counts += in_text.values()
-            places.append(len(numbers))
-        values = np.array(counts, np.float32)
-        values = values * np.float32(1 + SATURATION) / (values + np.float32(SATURATION))
-        return _rows(values, numbers, places, len(self._numbers))
+        bags = _counted((Counter(words_of(text)) for text in texts), self._numbers)
+        bags.data = bags.data * np.float32(1 + SATURATION) / (bags.data + np.float32(SATURATION))
+        return bags
 
 
-def _rows(values: npt.NDArray[np.float32], numbers: Sequence[int], places: Sequence[int], columns: int) -> Table:
-    """Rows of so many columns. values, numbers: what is in them, and in which column; places: where each row begins."""
-    indices, ends = np.array(numbers, np.int32), np.array(places, np.int64)
-    return csr_matrix((values, indices, ends), (len(places) - 1, columns))
+def _counted(rows: Iterable[Mapping[str, int]], numbers: dict[str, int]) -> Table:
+    """Return (rows, names so far) how often every row has every name. numbers: of the names; new ones get theirs."""
+    places: list[int] = [0]
+    columns: list[int] = []
+    counts: list[int] = []
+    for row in rows:
+        columns += [numbers.setdefault(name, len(numbers)) for name in row]
+        counts += row.values()
+        places.append(len(columns))
+    held = np.array(counts, np.float32), np.array(columns, np.int32), np.array(places, np.int64)
+    return csr_matrix(held, (len(places) - 1, len(numbers)))
 
 
 def stacked(tables: Sequence[Table], columns: int) -> Table:
@@ -110,16 +109,10 @@ class Features:
 
     def table(self, words: Iterable[str]) -> Table:
         """Return (words, features) how much each feature counts in each word."""
-        places, numbers, counts = [0], [], []
-        for word in words:
-            for name, count in Counter(features_of(word)).items():
-                number = self._numbers.get(name)
-                if number is not None:
-                    numbers.append(number)
-                    counts.append(count)
-            places.append(len(numbers))
-        weights = self.weights[np.array(numbers, np.int32)]
-        return _rows(np.array(counts, np.float32) * weights, numbers, places, len(self))
+        known = (Counter(filter(self._numbers.__contains__, features_of(word))) for word in words)
+        table = _counted(known, self._numbers)
+        table.data *= self.weights[table.indices]
+        return table
 
 
 def chosen_features(bags: Table, words: Iterable[str], *, most: int) -> Features:
@@ -128,11 +121,7 @@ def chosen_features(bags: Table, words: Iterable[str], *, most: int) -> Features
 
     bags: (texts, words) as `WordNumbers.bags` gives them; words: those of its columns, and maybe more."""
     names: dict[str, int] = {}
-    places, numbers = [0], []
-    for word in islice(words, bags.shape[1]):
-        numbers += [names.setdefault(name, len(names)) for name in dict.fromkeys(features_of(word))]
-        places.append(len(numbers))
-    held = _rows(np.ones(len(numbers), np.float32), numbers, places, len(names))
+    held = _counted((dict.fromkeys(features_of(word), 1) for word in islice(words, bags.shape[1])), names)
     texts = np.zeros(len(names), np.int64)
     for start in range(0, bags.shape[0], _AT_ONCE):
         part = bags[start : start + _AT_ONCE] @ held
