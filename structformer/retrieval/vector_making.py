@@ -21,12 +21,7 @@ from structformer.retrieval.index import Index, description_files, nearest_files
 from structformer.retrieval.rankings.hybrid_score import fusion_weights
 from structformer.retrieval.vectors.approximate import APPROXIMATE_FROM, FEWEST, has_faiss, write_approximate
 from structformer.retrieval.vectors.dense import overview_path
-from structformer.retrieval.vectors.descriptions import (
-    description_texts_path,
-    descriptions_path,
-    drawn_descriptions,
-    write_descriptions,
-)
+from structformer.retrieval.vectors.descriptions import drawn_descriptions, write_descriptions
 from structformer.retrieval.vectors.encoder_names import UNTRAINED
 from structformer.retrieval.vectors.encoder_places import (
     EncoderPlace,
@@ -124,15 +119,15 @@ def make_vectors(
         axes = principal_axes(units, model) if look and kept is None else kept
         tokens = TokenWriter(path, axes, earlier, journals(workspace) / place.vectors) if axes is not None else None
         with tokens or nullcontext() as keeper:
-            texts: dict[Callable[[Path], Path], Callable[[], Iterable[str]]] = {
-                overview_path: lambda: (each.overview for each in documents),
-                descriptions_path: lambda: (each.text for each in described),
-                Path: lambda: in_context(model, (unit.ranker_text for unit in units), units.numbers("document")),
+            texts: dict[str, Callable[[], Iterable[str]]] = {  # by what is added to the name of the units' vectors
+                ".overviews": lambda: (each.overview for each in documents),
+                ".descriptions": lambda: (each.text for each in described),
+                "": lambda: in_context(model, (unit.ranker_text for unit in units), units.numbers("document")),
             }
             if not pretrained:
-                del texts[descriptions_path]
-            had = {of: KnownVectors(of(earlier), bits) for of in texts}
-            keep = {of: keeper if of is Path else None for of in texts}
+                del texts[".descriptions"]
+            had = {of: KnownVectors(earlier.with_stem(earlier.stem + of), bits) for of in texts}
+            keep = {of: None if of else keeper for of in texts}
             cost = {of: np.fromiter(efforts(each(), had[of], journal, keep[of]), int) for of, each in texts.items()}
             spent, start = np.cumsum(np.concatenate([[0], *cost.values()])), 0
             say(stage, 0, total)  # the time left is reckoned from here
@@ -141,7 +136,7 @@ def make_vectors(
                     each(),
                     len(cost[of]),
                     model,
-                    of(path),
+                    path.with_stem(path.stem + of),
                     had[of],
                     journal,
                     tokens=keep[of],
@@ -150,7 +145,7 @@ def make_vectors(
                 )
                 start += len(cost[of])
         if pretrained:
-            write_descriptions(description_texts_path(path), described)
+            write_descriptions(path.with_name(f"{path.stem}.descriptions.arrow"), described)
         # What made the vectors is kept with them: the model may be another one by the time that it matters.
         facts: dict[str, Any] = {"pretrained": pretrained, "base": place.base, "revision": place.revision}
         facts |= {"look": look} if look else {}

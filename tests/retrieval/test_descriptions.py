@@ -23,7 +23,6 @@ from structformer.retrieval.indexing import build_index
 from structformer.retrieval.questions.pseudo_queries import PseudoQuery
 from structformer.retrieval.vectors.descriptions import (
     Descriptions,
-    descriptions_path,
     drawn_descriptions,
     write_descriptions,
 )
@@ -66,7 +65,7 @@ def kept(
     sources = sources or ["opening"] * len(owners)
     drawn = [PseudoQuery(*each) for each in zip(texts, owners, sources, strict=True)]
     write_descriptions(path.with_name("some.descriptions.arrow"), drawn)
-    np.save(descriptions_path(path), vectors.astype(np.float32))
+    np.save(path.with_stem(f"{path.stem}.descriptions"), vectors.astype(np.float32))
     return Descriptions(path)
 
 
@@ -200,6 +199,6 @@ def test_without_descriptions_a_document_has_its_best_unit(tmp_path):
 
 def test_descriptions_of_another_index_are_refused(tmp_path):
     kept(tmp_path, [0, 1], np.eye(2))
-    np.save(descriptions_path(tmp_path / "some.npy"), np.eye(3))
+    np.save(tmp_path / "some.descriptions.npy", np.eye(3))
     with pytest.raises(WorkspaceError, match="not of this index"):
         Descriptions(tmp_path / "some.npy")

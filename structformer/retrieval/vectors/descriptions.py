@@ -35,16 +35,6 @@ _SCHEMA = pa.schema([("document", pa.int32()), ("source", pa.string()), ("text",
 ITSELF = -1  # who tells what a document says of itself
 
 
-def descriptions_path(vectors: Path) -> Path:
-    """Return where the vectors of descriptions lie beside those of units."""
-    return vectors.with_name(f"{vectors.stem}.descriptions.npy")
-
-
-def description_texts_path(vectors: Path) -> Path:
-    """Return where their texts are, with the documents that they describe."""
-    return vectors.with_name(f"{vectors.stem}.descriptions.arrow")
-
-
 def drawn_descriptions(corpus: Corpus, graph: ReferenceGraph, units: Units) -> list[PseudoQuery]:
     """Return all documents' descriptions, in the documents' order; at most 30,000, and as many that copies share."""
     copies = Copies.of(units)
@@ -67,9 +57,10 @@ class Descriptions:
 
     def __init__(self, vectors: Path) -> None:
         """Raises WorkspaceError where they cannot be read."""
+        path = vectors.with_stem(f"{vectors.stem}.descriptions")
         with read_errors(f"the descriptions beside {vectors}", OSError, ValueError, KeyError, pa.ArrowInvalid):
-            self.vectors = np.load(descriptions_path(vectors), mmap_mode="r", allow_pickle=False)
-            self._table = pa.ipc.open_file(pa.memory_map(str(description_texts_path(vectors)))).read_all()
+            self.vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+            self._table = pa.ipc.open_file(pa.memory_map(str(path.with_suffix(".arrow")))).read_all()
             # The document whose link says a description; ITSELF if a document says it of itself.
             self.told_by: Numbers = self._table["told_by"].to_numpy().astype(np.int64)
         self.owners: Numbers = self._table["document"].to_numpy().astype(np.int64)

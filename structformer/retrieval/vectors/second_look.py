@@ -93,7 +93,7 @@ class TokenWriter:
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._journal or digest in self._known
 
-    def encode(self, encoder: SentenceEncoder, digests: Sequence[bytes], texts: Sequence[str]) -> Vectors:
+    def encode(self, encoder: Any, digests: Sequence[bytes], texts: Sequence[str]) -> Vectors:
         """Return vectors of texts, whose token vectors are kept."""
 
         def see(place: int, hidden: Vectors) -> None:
