@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,7 @@ DOCUMENTS = pa.schema(
     [("id", pa.string()), ("title", pa.string()), ("overview", pa.string()), ("metadata", pa.string())]
 )
 _BATCH_ROWS = 1024
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +186,11 @@ class TableWriter:
         self._writer.close()
 
 
-class _Table:
+class _Table(Generic[Row]):
     """Stored rows by number, memory-mapped."""
+
+    _made: Callable[..., Row]
+    """Gives the object of a row's values."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -196,25 +200,26 @@ class _Table:
         last = self._file.get_batch(batches - 1).num_rows if batches else 0
         self._count = (batches - 1) * _BATCH_ROWS + last if batches else 0
         self._batch = lru_cache(maxsize=64)(self._file.get_batch)
-        self._recent = lru_cache(maxsize=256)(partial(_row, self._batch))  # a search asks for its hits' several times
+        # A search asks for its hits' several times.
+        self._recent = lru_cache(maxsize=256)(partial(_row, self._batch, self._made))
 
     def __len__(self) -> int:
         return self._count
 
-    def row(self, number: int) -> dict[str, Any]:
-        """Return one row."""
+    def __getitem__(self, number: int) -> Row:
         if not 0 <= number < self._count:
             raise IndexError(number)
         return self._recent(number)
 
+    def __iter__(self) -> Iterator[Row]:
+        return (self._made(**row) for batch in self._batches() for row in batch.to_pylist())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        return map(self._file.get_batch, range(self._file.num_record_batches))
+
     def value(self, number: int, name: str) -> Any:
         """Return one field of one row, without the others."""
         return self._batch(number // _BATCH_ROWS).column(name)[number % _BATCH_ROWS].as_py()
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield all rows in order."""
-        for number in range(self._file.num_record_batches):
-            yield from self._file.get_batch(number).to_pylist()
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:
         """Return a column of numbers."""
@@ -222,7 +227,7 @@ class _Table:
 
     def columns_of_numbers(self, *names: str) -> list[npt.NDArray[np.int64]]:
         """Return several of them at once: opening the batches is what takes time."""
-        batches = [self._file.get_batch(number) for number in range(self._file.num_record_batches)]
+        batches = list(self._batches())
         # pyarrow's own to_numpy loads pandas where it is installed, for a quarter of a search's whole time.
         return [
             np.concatenate([np.empty(0, np.int64), *(np.from_dlpack(batch.column(name)) for batch in batches)]).astype(
@@ -232,39 +237,29 @@ class _Table:
         ]
 
     def column_batches(self, name: str) -> Iterator[pa.Array]:
-        """Yield one field of all rows, batch by batch."""
-        for number in range(self._file.num_record_batches):
-            yield self._file.get_batch(number).column(name)
+        """Return one field of all rows, batch by batch."""
+        return (batch.column(name) for batch in self._batches())
 
 
-def _row(batch: Callable[[int], pa.RecordBatch], number: int) -> dict[str, Any]:
-    row: dict[str, Any] = batch(number // _BATCH_ROWS).slice(number % _BATCH_ROWS, 1).to_pylist()[0]
-    return row
+def _row(batch: Callable[[int], pa.RecordBatch], made: Callable[..., Row], number: int) -> Row:
+    return made(**batch(number // _BATCH_ROWS).slice(number % _BATCH_ROWS, 1).to_pylist()[0])
 
 
-def _unit(row: dict[str, Any]) -> Unit:
-    return Unit(**{**row, "path": tuple(row["path"]), "no_prose": tuple(row["no_prose"])})
+def _unit(*, path: list[str], no_prose: list[int], **values: Any) -> Unit:
+    return Unit(path=tuple(path), no_prose=tuple(no_prose), **values)
 
 
-class Units(_Table):
+class Units(_Table[Unit]):
     """An index's units by number."""
 
-    def __getitem__(self, number: int) -> Unit:
-        return _unit(self.row(number))
-
-    def __iter__(self) -> Iterator[Unit]:
-        return map(_unit, self.rows())
+    _made = staticmethod(_unit)
 
     def ranker_texts(self, numbers: Sequence[int]) -> list[str]:
         """Return the texts of these units for rankers."""
         return [self[number].ranker_text for number in numbers]
 
 
-class IndexedDocuments(_Table):
+class IndexedDocuments(_Table[IndexedDocument]):
     """An index's documents by number."""
 
-    def __getitem__(self, number: int) -> IndexedDocument:
-        return IndexedDocument(**self.row(number))
-
-    def __iter__(self) -> Iterator[IndexedDocument]:
-        return (IndexedDocument(**row) for row in self.rows())
+    _made = IndexedDocument

@@ -127,7 +127,7 @@ def draw_pseudo_queries(
     nothing but their texts, the corpus's languages and the seed.
     """
     read = _Read(units, sources, most, seed, copies)
-    openings = read.openings()
+    openings = read.openings
     in_manual = sum(is_imperative(each.text) for each in openings.values()) >= _MANUAL_SHARE * len(openings)
     imperative = len(openings) >= FEWEST_OPENINGS and in_manual
     instructions = frozenset() if imperative else _first_words(openings.values(), corpus_languages(corpus))
@@ -218,12 +218,12 @@ class _Read:
     def __init__(self, units: Iterable[Unit], sources: Collection[str], most: int, seed: int, copies: Copies) -> None:
         self.sentences = EvenSample(4 * most, f"questions/{seed}")
         self.headings = EvenSample(most // 3, f"headings/{seed}")
-        self._first: dict[int, list[_Opening]] = {}  # by document what may be its opening
+        first: dict[int, list[_Opening]] = {}  # by document what may be its opening
         openings_only = set(sources) <= {OPENING}
         for number, unit in enumerate(units):
             if copies.is_copy(unit.document):
                 continue
-            ours = self._first.setdefault(unit.document, [])
+            ours = first.setdefault(unit.document, [])
             if openings_only and len(ours) == _OPENING_CANDIDATES:
                 continue
             if HEADING in sources:
@@ -233,17 +233,15 @@ class _Read:
                 if len(ours) < _OPENING_CANDIDATES:
                     ours.append(_Opening(text, number, is_named))
                 self.sentences.add(plain(text), text, unit.document, number)
+        beginning = Counter(text for ours in first.values() for text in {plain(each.text) for each in ours})
+        own = {at: [each for each in ours if beginning[plain(each.text)] == 1] for at, ours in first.items()}
+        # By document its first sentence that no other begins with; "General Commands Manual" says nothing.
+        self.openings = {document: each[0] for document, each in own.items() if each}
 
     def holders(self, text: str) -> tuple[int, ...]:
         """Return the units that hold a sentence."""
         holders = self.sentences.get(plain(text))
         return tuple(holders.units) if holders else ()
-
-    def openings(self) -> dict[int, _Opening]:
-        """By document its first sentence that no other begins with; "General Commands Manual" says nothing."""
-        documents = Counter(text for ours in self._first.values() for text in {plain(each.text) for each in ours})
-        own = {at: [each for each in ours if documents[plain(each.text)] == 1] for at, ours in self._first.items()}
-        return {document: each[0] for document, each in own.items() if each}
 
 
 def _candidates(unit: Unit) -> Iterator[tuple[str, bool]]:
