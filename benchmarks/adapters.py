@@ -19,8 +19,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from structformer.retrieval.indexing import build_index
-from structformer.retrieval.learning.structure import StructureOptions, train_structure
+from structformer.retrieval.indexing import build_index, train_structure
+from structformer.retrieval.learning.structure import StructureOptions
 from structformer.retrieval.vectors.encoder_names import UNTRAINED
 from structformer.storage.files import write_bytes
 from structure import BASELINES, CORPORA, Scores, kept_before, prepared, scored, table

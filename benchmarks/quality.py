@@ -33,8 +33,8 @@ from structformer.errors import StructformerError
 from structformer.evaluation.judgements import Judgements
 from structformer.models.registry import read_record
 from structformer.query_side import train
-from structformer.retrieval.indexing import build_index
-from structformer.retrieval.learning.structure import StructureOptions, train_structure
+from structformer.retrieval.indexing import build_index, train_structure
+from structformer.retrieval.learning.structure import StructureOptions
 from structformer.retrieval.vectors.encoder_names import ENCODER, UNTRAINED
 from structformer.static_encoder.contrastive import LearningOptions
 from structformer.storage.files import write_bytes

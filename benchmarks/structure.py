@@ -45,8 +45,8 @@ from structformer.evaluation.measures import Evaluator, parse_measure
 from structformer.evaluation.significance import randomisation_test
 from structformer.ingestion import ingest
 from structformer.retrieval import Retriever
-from structformer.retrieval.indexing import build_index
-from structformer.retrieval.learning.structure import StructureLessons, StructureOptions, train_structure
+from structformer.retrieval.indexing import build_index, train_structure
+from structformer.retrieval.learning.structure import StructureLessons, StructureOptions
 from structformer.retrieval.learning.structure_pairs import STRUCTURE_SOURCES, structure_sources
 from structformer.retrieval.vectors.encoder_names import UNTRAINED
 from structformer.sampling import needs_attention

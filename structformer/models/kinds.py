@@ -259,7 +259,7 @@ _BUILT_IN = (
         in_batch_negatives=True,
         pretrained=False,
         runs_on=("numpy",),
-        trainer="structformer.retrieval.learning.structure:train_structure",
+        trainer="structformer.retrieval.indexing:train_structure",
     ),
 )
 

@@ -15,7 +15,7 @@ from structformer.graph import ReferenceGraph
 from structformer.models.base import packaged_minilm
 from structformer.models.chosen_base import chosen_base
 from structformer.models.known_encoders import MULTILINGUAL, advise, language_advice
-from structformer.models.registry import trained_models
+from structformer.models.registry import ModelRecord, trained_models
 from structformer.notebook import notebook_progress
 from structformer.retrieval.documents.copies import COPIES, CopyFinder
 from structformer.retrieval.documents.corpus_languages import CorpusLanguages
@@ -23,14 +23,15 @@ from structformer.retrieval.documents.metadata import MetadataWriter
 from structformer.retrieval.documents.release_logs import RELEASE_LOGS, is_release_log
 from structformer.retrieval.documents.translations import TRANSLATIONS, TranslationFinder
 from structformer.retrieval.documents.units import DOCUMENTS, UNITS, IndexedDocuments, TableWriter, Units, shard_units
-from structformer.retrieval.index import FORMAT_VERSION, vector_files
-from structformer.retrieval.learning.structure import make_structure
+from structformer.retrieval.index import FORMAT_VERSION, Index, vector_files
+from structformer.retrieval.learning.structure import StructureLessons, StructureOptions, make_structure, save_structure
 from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, journals, make_vectors
 from structformer.retrieval.vectors.approximate import faiss_module
 from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE
 from structformer.retrieval.vectors.encoder_pairs import choose_encoders
 from structformer.retrieval.vectors.encoder_places import default_encoders, encoder_place, runs_here
 from structformer.retrieval.words.lexical import LexicalWriter
+from structformer.sampling.neighbourhood import WordWeights
 from structformer.storage.files import read_json, remove, write_json
 from structformer.text.languages import declared_code
 from structformer.workspace import Workspace
@@ -149,6 +150,24 @@ def build_index(
         write_json(folder / "manifest.json", manifest)
         remove(journals(workspace))
     return {**manifest, "encoders": encoders, "reads": reads}
+
+
+def train_structure(
+    workspace: Workspace,
+    name: str,
+    options: StructureOptions,
+    *,
+    force: bool = False,
+    weights: WordWeights | None = None,
+    progress: Progress | None = None,
+) -> ModelRecord:
+    """Learn a static encoder of the indexed texts, saved by that name. An earlier one goes to models/earlier, or is
+    deleted with `force`. Raises WorkspaceError without an index, ModelError without texts.
+    """
+    index = Index(workspace)
+    units, documents = Units(index.path("units.arrow")), IndexedDocuments(index.path("documents.arrow"))
+    learned = StructureLessons(workspace, units, documents, options, weights=weights).learned(progress=progress)
+    return save_structure(workspace, learned, options, Corpus.open(workspace), name, keep=not force)
 
 
 def _largest(units: Units, documents: IndexedDocuments) -> dict[str, Any] | None:

@@ -17,12 +17,10 @@ from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
 from structformer.plugins import load_plugins
 from structformer.retrieval.stage import Pipeline, Stage, StageKind, Value
-from structformer.retrieval.stages.dense import DENSE, DENSE_FUSION, HYBRID
-from structformer.retrieval.stages.lexical import LEXICAL
-from structformer.retrieval.stages.rerank import RERANK
+from structformer.retrieval.stages import BUILT_IN
 from structformer.storage import read_toml
 
-_BUILT_IN = {kind.name: kind for kind in (LEXICAL, DENSE, HYBRID, DENSE_FUSION, RERANK)}
+_BUILT_IN = {kind.name: kind for kind in BUILT_IN}
 _STAGE = re.compile(
     r"""\s*(?P<name>[\w-]+)(?:
     : (?P<short>[\w./~-]+) | \(\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[\w./~-]*))\s*\) )?

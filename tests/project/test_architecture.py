@@ -327,7 +327,6 @@ CONCEPTS = {
     "structformer.retrieval.vectors.reading",
     "structformer.models.fused_attention",
     "structformer.pages.frame",
-    "structformer.retrieval.training_verdicts",
     "structformer.static_encoder.starting_vectors",
     "structformer.training.objectives.teacher",
 }

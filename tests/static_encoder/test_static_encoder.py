@@ -24,8 +24,8 @@ from structformer.ingestion import ingest
 from structformer.models.registry import read_record, trained_models
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index
-from structformer.retrieval.indexing import build_index
-from structformer.retrieval.learning.structure import StructureLessons, StructureOptions, asking, train_structure
+from structformer.retrieval.indexing import build_index, train_structure
+from structformer.retrieval.learning.structure import StructureLessons, StructureOptions, asking
 from structformer.retrieval.learning.structure_pairs import StructurePairs, _Owned, structure_pairs, structure_sources
 from structformer.retrieval.questions.pseudo_queries import PseudoQuery
 from structformer.retrieval.vectors.encoder_places import encoder_place

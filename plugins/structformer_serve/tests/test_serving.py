@@ -36,8 +36,8 @@ from structformer import Retriever, train
 from structformer.errors import UsageError
 from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter
-from structformer.retrieval.indexing import build_index
-from structformer.retrieval.learning.structure import StructureOptions, train_structure
+from structformer.retrieval.indexing import build_index, train_structure
+from structformer.retrieval.learning.structure import StructureOptions
 from structformer.storage.files import read_json, write_json
 from structformer.workspace import Workspace
 from test_query_side import QUERY_SIDE, made

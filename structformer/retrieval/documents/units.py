@@ -227,7 +227,8 @@ class _Table(Generic[Row]):
 
     def columns_of_numbers(self, *names: str) -> list[npt.NDArray[np.int64]]:
         """Return several of them at once: opening the batches is what takes time."""
-        batches = list(self._batches())
+        with read_errors(self.path, OSError, pa.ArrowException):
+            batches = list(self._batches())
         # pyarrow's own to_numpy loads pandas where it is installed, for a quarter of a search's whole time.
         return [
             np.concatenate([np.empty(0, np.int64), *(np.from_dlpack(batch.column(name)) for batch in batches)]).astype(

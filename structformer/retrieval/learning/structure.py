@@ -20,7 +20,6 @@ from structformer.errors import ModelError, UsageError, WorkspaceError
 from structformer.models.kinds import ranker_kind
 from structformer.models.registry import ModelRecord, checked_model, read_record, trained_models, write_record
 from structformer.retrieval.documents.units import IndexedDocuments, Units
-from structformer.retrieval.index import Index
 from structformer.retrieval.learning.structure_pairs import structure_pairs, structure_sources
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.retrieval.vectors.encoding import digest_path, digests_of, new_share
@@ -205,24 +204,6 @@ def save_structure(
         write_record(folder, record)
         _write_card(folder, record, name, corpus)
     return record
-
-
-def train_structure(
-    workspace: Workspace,
-    name: str,
-    options: StructureOptions,
-    *,
-    force: bool = False,
-    weights: WordWeights | None = None,
-    progress: Progress | None = None,
-) -> ModelRecord:
-    """Learn a static encoder of the indexed texts, saved by that name. An earlier one goes to models/earlier, or is
-    deleted with `force`. Raises WorkspaceError without an index, ModelError without texts.
-    """
-    index = Index(workspace)
-    units, documents = Units(index.path("units.arrow")), IndexedDocuments(index.path("documents.arrow"))
-    learned = StructureLessons(workspace, units, documents, options, weights=weights).learned(progress=progress)
-    return save_structure(workspace, learned, options, Corpus.open(workspace), name, keep=not force)
 
 
 def asking(document: int) -> bool:
