@@ -93,10 +93,10 @@ class VectorJournal:
 
     def _read(self, file: IO[bytes]) -> int:
         """Take a file's records up to the first that is cut off or damaged; returns where these end."""
-        end = file.seek(0)
+        length, end = file.seek(0, 2), file.seek(0)
         while len(head := file.read(_RECORD.size)) == _RECORD.size:
             digest, size, check = _RECORD.unpack(head)
-            body = file.read(size)
+            body = file.read(min(size, length))
             if len(body) < size or zlib.crc32(digest + body) != check:
                 break
             self._places[digest] = file, end + _RECORD.size, size
