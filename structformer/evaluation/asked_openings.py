@@ -126,7 +126,13 @@ def compare_ways(
 def _shared_parts(retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]) -> Callable[[int], Floats]:
     """By a question's number (units, parts) those parts of its score in which no pretrained encoder has a say."""
     opened = retriever.opened
-    static = _static_scores(retriever, asked, answered) if opened.has_structure else None
+    static: StaticScores | None = None
+    if opened.has_structure:  # learned again, without asking what the questions' documents say
+        judged = {asked.questions[number].document for number in answered}
+        options = StructureOptions.of(read_record(retriever.workspace, STRUCTURE).training["options"]).repeatable
+        lessons = StructureLessons(retriever.workspace, opened.units, opened.documents, options)
+        encoder = lessons.learned(asking=lambda document: document not in judged).encoder
+        static = StaticScores([encoder], [0] * len(asked), asked, opened.units, opened.documents)
 
     def parts(number: int) -> Floats:
         table = np.zeros((len(asked.units), len(PARTS)))
@@ -172,16 +178,6 @@ def first_enough(
     )
 
 
-def _static_scores(retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]) -> StaticScores:
-    """Return those of a static encoder that is learned again, without asking what the questions' documents say."""
-    opened = retriever.opened
-    judged = {asked.questions[number].document for number in answered}
-    options = StructureOptions.of(read_record(retriever.workspace, STRUCTURE).training["options"]).repeatable
-    lessons = StructureLessons(retriever.workspace, opened.units, opened.documents, options)
-    static = lessons.learned(asking=lambda document: document not in judged).encoder
-    return StaticScores([static], [0] * len(asked), asked, opened.units, opened.documents)
-
-
 def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[str, list[PseudoQuery]]]:
     """Return the questions that may be asked, with a title, the best first: openings of held-out documents; all
     questions of these documents; openings of every other document; openings of all, which trained encoders have read.
@@ -196,7 +192,7 @@ def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[
             held_out = [each for each in drawn if is_held_out(documents[each.document].id, held_out_by, share)]
             yield title, held_out[:_MOST]
     drawn = draw_pseudo_queries(corpus, graph, units, copies=copies, sources=(OPENING,))
-    # A static encoder is to learn from the other half, see `_static_scores`.
+    # A static encoder is to learn from the other half, see `_shared_parts`.
     yield ALL_OPENINGS, [question for question in drawn if not asking(question.document)][:_MOST]
     yield ALL_OPENINGS, drawn[:_MOST]
 

@@ -15,7 +15,6 @@ from structformer.evaluation.measures import parse_measure
 from structformer.evaluation.page import write_page
 from structformer.extras import TORCH, are_installed, needed_for, needs
 from structformer.retrieval.curated import curated_file
-from structformer.retrieval.pipeline import parse_pipeline
 from structformer.retrieval.rankings.run_files import read_run
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Pipeline
@@ -138,7 +137,12 @@ def report(
     if curated_file(place):
         say(str(retriever.opened.curated))
     # Before anything is asked: what is compared may get its vectors only now, and would change what `search` uses.
-    compared = [retriever.pipeline(part) if _is_pipeline(part) else part for part in request.diff or ()]
+    compared: list[Pipeline | str] = []
+    for part in request.diff or ():
+        try:
+            compared.append(retriever.pipeline(part))
+        except UsageError:
+            compared.append(part)  # the label of a row
     own_rows = [part for part in compared if not isinstance(part, str)]
     chosen = [*map(retriever.pipeline, request.pipelines), *own_rows] if request.pipelines else None
     checked = str(chosen[0] if chosen else retriever.default_pipeline())
@@ -221,11 +225,3 @@ def _openings_compared(retriever: Retriever, say: Callable[[str], object]) -> Ca
     with needed_for("comparing ways to search on openings"):
         from structformer.evaluation.held_out_openings import evaluate_openings
     return evaluate_openings
-
-
-def _is_pipeline(text: str) -> bool:
-    try:
-        parse_pipeline(text)
-    except UsageError:
-        return False
-    return True
