@@ -11,7 +11,7 @@ from pathlib import Path
 import structformer
 from structformer.models.kinds import ranker_kinds
 from structformer.plugins import Hooks
-from structformer.retrieval.registry import stage_kinds
+from structformer.retrieval.pipeline import stage_kinds
 from structformer.sampling.tasks import tasks
 
 from structformer_engines import search_engines

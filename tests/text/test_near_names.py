@@ -8,7 +8,7 @@ from structformer.errors import StructformerError
 from structformer.evaluation.measures import parse_measure
 from structformer.models.kinds import ranker_kind
 from structformer.plugins import load_plugins
-from structformer.retrieval.registry import make_stage, stage_kind
+from structformer.retrieval.pipeline import make_stage, stage_kind
 from structformer.sampling.tasks import chosen_tasks
 from structformer.training.recipes import read_recipe, training_options
 
