@@ -102,7 +102,8 @@ class TokenWriter:
             most = np.abs(directions).max(1, keepdims=True, initial=1e-9)
             self._journal.add([digests[place]], [np.rint(directions * (127 / most))])
 
-        return encoder.encode_documents_with_tokens(texts, see)
+        vectors: Vectors = encoder.encode_documents_with_tokens(texts, see)
+        return vectors
 
     def write(self, digests: Sequence[bytes]) -> None:
         """Add the next units' token vectors, all of which are known by now."""
