@@ -155,10 +155,10 @@ def report(
     checks: list[tuple[str, str, Check]] = []
     for result in results if bounds or request.no_worse_than else ():
         row = result.row(checked)
-        found = [at_least(row, *each) for each in bounds]
+        outcomes = [at_least(row, *each) for each in bounds]
         if request.no_worse_than:
-            found.append(no_worse(result, row, request.no_worse_than, earlier, request.tolerance, request.seed))
-        checks += [(result.title, row.label, each) for each in found]
+            outcomes.append(no_worse(result, row, request.no_worse_than, earlier, request.tolerance, request.seed))
+        checks += [(result.title, row.label, each) for each in outcomes]
     return Report(target, results, checked, differences, checks)
 
 

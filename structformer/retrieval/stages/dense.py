@@ -82,8 +82,8 @@ def _nearest(
 
 def _dense(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     vectors = opened.query_vectors(stage.model, [ranking.query for ranking in rankings])
-    found = _nearest(opened.encoder(stage.model)[1], vectors, stage, 0.0, documents)
-    for ranking, by_vector in zip(rankings, found, strict=True):
+    nearest = _nearest(opened.encoder(stage.model)[1], vectors, stage, 0.0, documents)
+    for ranking, by_vector in zip(rankings, nearest, strict=True):
         ranking.add(stage.name, by_vector)
 
 
@@ -101,8 +101,8 @@ def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
         ranking = each.ranking
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
         if stage.is_weighed:
-            found = {unit for unit, _ in (*lexical, *by_vector, *more)}
-            units = sorted(found.union(_described(opened, index, each, documents)))
+            at_hand = {unit for unit, _ in (*lexical, *by_vector, *more)}
+            units = sorted(at_hand.union(_described(opened, index, each, documents)))
             ranking.add(stage.name, _weighed(opened, each, units, lexical, stage, documents))
         else:
             ranking.scores["dense"] = dict(by_vector)
