@@ -227,7 +227,7 @@ class PageMaker:
             meant=search_address(self.root, help_.meant, way, [], []) if help_.meant else "",
             linked=[] if answer.hits else self._entries(self.service.most_linked(access, _LINKED)),
             preview=self._first_preview(access, answer) if comparison is None else None,
-            comparison=comparison,
+            comparison=comparison and {"trained": comparison[0], "lists": comparison, "counts": comparison[0].counts},
             switches=self._switches(request, answer, compared=comparison is not None),
             facets=facet_links(answer, request, address),
             chips=chips(request, address),
