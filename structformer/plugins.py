@@ -121,16 +121,17 @@ class Plugins:
         self.installed: list[Plugin] = []
         self._supplied: dict[tuple[str, frozenset[str]], dict[str, tuple[Any, str]]] = {}
         entries = importlib.metadata.entry_points(group=GROUP)
+        # Each name and each version asked for parses a distribution's metadata anew.
+        origins = {
+            each: (each.name, each.version) if each else ("?", "?") for each in {entry.dist for entry in entries}
+        }
+        plugins = [(Plugin(entry.name, *origins[entry.dist]), entry) for entry in entries]
         # Our own first, so that nobody takes their names.
-        for entry in sorted(
-            entries, key=lambda entry: (entry.dist is None or entry.dist.name != GROUP, entry.name, entry.value)
-        ):
-            self._load(entry)
+        plugins.sort(key=lambda each: (each[0].distribution != GROUP, each[0].name, each[1].value))
+        for plugin, entry in plugins:
+            self._load(plugin, entry)
 
-    def _load(self, entry: importlib.metadata.EntryPoint) -> None:
-        distribution = entry.dist.name if entry.dist else "?"
-        version = entry.dist.version if entry.dist else "?"
-        plugin = Plugin(entry.name, distribution, version)
+    def _load(self, plugin: Plugin, entry: importlib.metadata.EntryPoint) -> None:
         self.installed.append(plugin)
         try:
             module = entry.load()
