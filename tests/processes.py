@@ -245,9 +245,12 @@ def _server() -> str:
 
 def _serve(address: str, life: int) -> list[str]:
     """Fork a process for each order until the one that began this ends. Each returns from here with its arguments."""
+    from structformer.text.languages import known_languages
+
     for name in IMPORTED:
         importlib.import_module(name)
     _import_what_plugins_supply()
+    known_languages([])  # reads the model that tells them, as most commands do
     # A thread would be missing from the forks; jemalloc (of pyarrow) gives each its own.
     threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
     assert len([name for name in threads if name != "jemalloc_bg_thd"]) == 1, threads

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -96,12 +97,13 @@ def known_languages(codes: Collection[str]) -> list[str]:
 
 @cache
 def _identifier(among: tuple[str, ...]) -> Any:
+    if among:
+        identifier = copy(_identifier(()))  # shares the model, which takes most of a second to read
+        identifier.set_languages(list(among))
+        return identifier
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    if among:
-        identifier.set_languages(list(among))
-    return identifier
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 def language_name(declared: str) -> str:
