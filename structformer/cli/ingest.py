@@ -76,7 +76,7 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]"
 )
-@click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: one per core]")
+@click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: at most one per core]")
 @engine_option
 @default_option("--max-file-mb", 32.0, "Skip larger files.", type=Number(0, 1e9, min_open=True))
 @default_option("--timeout", 60.0, "Seconds of CPU time for one file, at most.", type=Number(0, 1e9, min_open=True))

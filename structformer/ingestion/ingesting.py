@@ -44,6 +44,8 @@ from structformer.plugins import load_plugins
 from structformer.storage.files import remove, write_json
 from structformer.workspace import Source, Workspace
 
+_BYTES = 200_000  # which a process reads in about the time that it takes to begin
+
 
 @checked_options(path="paths", folder="paths", files="paths", filter="wanted", jobs="workers")
 def ingest(
@@ -108,6 +110,7 @@ def build_corpus(request: IngestRequest, workspace: Workspace, execution: Execut
             publication.sources = list(sources)
             ignored = Ignored()
             files = request.files(sources, ignored, execution.workers)
+            execution = replace(execution, workers=execution.workers or _processes_for(files))
             shards = made_shards(request, workspace, sources, files, execution, report)
             if missed := _missed_parts(Corpus(workspace.shards, workspace.shards, shards), files):
                 again = IngestReport()
@@ -152,7 +155,7 @@ def made_shards(
     """The shards of the files, or of a part, made by workers unless there. into: the folder of those made, if another.
     known: shards that may hold unchanged files, instead of the corpus's.
     """
-    count = max(1, execution.workers or os.cpu_count() or 1)
+    count = execution.workers or _processes_for(files)
     base = ShardTask(
         (),
         tuple(dict.fromkeys(Source(source.label, str(folder_of(source.path))) for source in sources)),
@@ -190,6 +193,14 @@ def made_shards(
             if execution.progress:
                 execution.progress("reading", min(done, total), total)
     return shards
+
+
+def _processes_for(files: Sequence[SurveyedFile]) -> int:
+    """Return how many processes read these files: one a core, but no more than there is work for."""
+    cores = os.cpu_count() or 1
+    if any(file.stream for file in files):
+        return cores
+    return min(cores, 1 + sum(file.size for file in files) // _BYTES)
 
 
 def _missed_parts(corpus: Corpus, files: list[SurveyedFile]) -> set[str]:

@@ -124,7 +124,7 @@ class Execution:
     """How an ingest is run; the corpus is the same."""
 
     workers: int | None = None
-    """Reader processes; None for one a core."""
+    """Reader processes; None for as many as the files need, at most one a core."""
     engine: str | Engine = "local"
     """Where shards are made."""
     fresh: bool = False

@@ -266,6 +266,15 @@ def test_what_waits_for_nothing_is_ended_by_the_clock(tmp_path, monkeypatch):
     assert [path.name.split("-")[1] for path in begun] == ["before", "waits", "instead", "after"]
 
 
+@pytest.mark.parametrize(("sentences", "begun"), [(10, 1), (300, 2)])
+def test_a_second_reader_begins_only_where_there_is_work_for_it(sentences, begun, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    end_workers()
+    pages = {f"{number}.md": f"# Page {number}\n\n{'What is known of boats. ' * sentences}" for number in range(40)}
+    report = ingest(write_pages(tmp_path / "pages", pages), tmp_path / "w")
+    assert (report.documents, len(running_workers())) == (40, begun)
+
+
 def test_ingest_takes_an_engine_by_name(run, pages, tmp_path):
     wrong = run("ingest", pages, "-w", tmp_path / "w", "--engine", "spark")
     assert (wrong.code, "no engine 'spark'" in wrong.err) == (2, True)
