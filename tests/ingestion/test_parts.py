@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from structformer.corpus.site import Site
 from structformer.engines.job_parts import Part
 from structformer.errors import UsageError
 from structformer.formats.source import Limits
-from structformer.ingestion import FileFilter, ingest
+from structformer.ingestion import FileFilter, ingest, ingesting
 from structformer.ingestion import ranges as cutting
 from structformer.ingestion.request import IngestRequest
 from structformer.plugins import load_plugins
@@ -39,7 +40,7 @@ BASE = ["--encoder", "base"]
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_topics(tmp_path_factory.mktemp("parts") / "pages", 240)
+    return write_topics(tmp_path_factory.mktemp("parts") / "pages", 120)
 
 
 def test_eight_parts_in_any_order_give_the_same_bytes(run, pages, tmp_path):
@@ -51,7 +52,7 @@ def test_eight_parts_in_any_order_give_the_same_bytes(run, pages, tmp_path):
         done = run("ingest", pages, "-w", tmp_path / "there", "--part", f"{number}/8", "--workers", 1)
         assert (done.code, "structformer merge" in done.out) == (0, True)
     merged = run("merge", "-w", tmp_path / "there")
-    assert (merged.code, "240 documents" in merged.out, "0 files read, 240 unchanged" in merged.out) == (0, True, True)
+    assert (merged.code, "120 documents" in merged.out, "0 files read, 120 unchanged" in merged.out) == (0, True, True)
     for again in (True, False):
         for number in order:
             part = ("--part", f"{number}/8", "--workers", 1)
@@ -89,7 +90,7 @@ def test_parts_that_have_not_ended_are_named(run, pages, tmp_path):
     other = run("ingest", pages, "-w", there, "--part", "1/3", "--format", "markdown")
     assert (other.code, "parts of another `structformer ingest`" in other.err) == (2, True)
     rest = run("merge", "-w", there, "--rest")
-    assert (rest.code, "240 documents" in rest.out) == (0, True)
+    assert (rest.code, "120 documents" in rest.out) == (0, True)
     nothing = run("merge", "-w", there)
     assert (nothing.code, "no parts" in nothing.err) == (2, True)
 
@@ -242,9 +243,11 @@ def test_streams_that_end_within_pages_are_not_cut_there(tmp_path):
         assert start.lstrip().startswith(b"<page>")
 
 
-def test_damage_in_a_range_costs_that_range_alone(run, tmp_path):
-    _, packed = dump(12_000, 60)
-    assert len(packed) > 3 * cutting.RANGE_BYTES
+def test_damage_in_a_range_costs_that_range_alone(run, tmp_path, monkeypatch):
+    size = cutting.RANGE_BYTES // 10
+    monkeypatch.setattr(ingesting, "ranges", partial(cutting.ranges, size=size))
+    _, packed = dump(2_400, 24)
+    assert len(packed) > 3 * size
     folder = tmp_path / "dumps"
     folder.mkdir()
     data = bytearray(packed)
@@ -255,7 +258,7 @@ def test_damage_in_a_range_costs_that_range_alone(run, tmp_path):
     assert ended.code == 0
     assert "damaged" in ended.err
     documents = int(re.search(r"(\d+) documents", ended.out)[1])
-    assert 8_000 < documents < 12_000
+    assert 1_600 < documents < 2_400
     for number in (2, 3, 1):
         assert run("ingest", folder, "-w", tmp_path / "parts", "--part", f"{number}/3").code == 0
     assert run("merge", "-w", tmp_path / "parts").code == 0

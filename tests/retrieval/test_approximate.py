@@ -9,7 +9,7 @@ import pytest
 from structformer.errors import WorkspaceError
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, write_approximate
+from structformer.retrieval.vectors.approximate import FEWEST, ApproximateIndex, approximate_files, write_approximate
 from structformer.retrieval.vectors.dense import DenseIndex, overview_path
 from structformer.workspace import Workspace
 
@@ -104,7 +104,7 @@ def test_a_workspace_searches_by_it_and_few_passages_need_none(run, tmp_path):
     folder.mkdir()
     rng = np.random.default_rng(6)
     words = np.array("anchor bow cleat deck ebb fender gaff hull jib keel line mast oar port reef sail".split())
-    for page in range(300):
+    for page in range(FEWEST // 5 + 1):  # of five passages each
         parts = [f"# Page {page}\n"]
         parts += [f"## Part {part} of {page}\n\n{' '.join(rng.choice(words, 6))} {page}.\n" for part in range(4)]
         (folder / f"{page}.md").write_text("\n".join(parts))
