@@ -146,18 +146,25 @@ def batching(workspace: Path, queries: list[str], clients: int) -> None:
 
     retriever = Retriever.open(workspace)
     encoder = retriever.opened.encoder(retriever.default_pipeline().first.model)[0]
-    rates = {}
-    for batch in (1, 32, 1, 32):
-        batched = BatchedEncoder(encoder, batch=batch)
+    alone = threading.Lock()
+
+    def one_by_one(query: str) -> None:
+        with alone:
+            encoder.encode_queries([query])
+
+    rates = dict.fromkeys((False, True), 0.0)
+    for gathers in (False, True, False, True):
+        batched = BatchedEncoder(encoder)
         asked = [f"{query} {number}" for number in range(6) for query in queries][:2000]
+        ask = (lambda query, all=batched: all.encode_queries([query])) if gathers else one_by_one
         begun = time.perf_counter()
         with ThreadPoolExecutor(clients) as threads:
-            list(threads.map(lambda query, one=batched: one.encode_queries([query]), asked))
-        rates[batch] = max(rates.get(batch, 0.0), len(asked) / (time.perf_counter() - begun))
+            list(threads.map(ask, asked))
+        rates[gathers] = max(rates[gathers], len(asked) / (time.perf_counter() - begun))
         batched.close()
     print(
-        f"queries encoded a second: {rates[1]:.0f} one by one, {rates[32]:.0f} gathered "
-        f"({rates[32] / rates[1]:.2f}x, limit 2)"
+        f"queries encoded a second: {rates[False]:.0f} one by one, {rates[True]:.0f} gathered "
+        f"({rates[True] / rates[False]:.2f}x, limit 2)"
     )
 
 
