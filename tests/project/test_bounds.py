@@ -37,7 +37,7 @@ LINES = {
     "records": 523,
     "rst": 1_312,
     "serve": 8_045,
-    "sites": 1_900,
+    "sites": 1_940,
     "tasks": 685,
     "web": 1_167,
     "webformer": 750,
@@ -45,7 +45,7 @@ LINES = {
     "xml": 2_462,
     "readers": 18_870,
     "research": 7_050,
-    "all": 82_605,
+    "all": 82_645,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
