@@ -21,7 +21,7 @@ __getattr__ = lazy_names(__name__)
 
 # Modules whose generators come before others: of two that know a file of one name, such as config.toml, the one whose
 # settings are plainer; of two that know a page, the one whose marks are more its own.
-_FIRST = "mediawiki mkdocs jupyter jekyll docusaurus sphinx mdbook docfx zola hugo starlight vitepress writers".split()
+_FIRST = "mediawiki mkdocs material jupyter jekyll docusaurus sphinx mdbook docfx zola hugo starlight vitepress".split()
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""MkDocs, and Material for MkDocs, its theme with a search of its own."""
+"""MkDocs."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -126,28 +126,6 @@ MKDOCS = SiteGenerator(
             ),
             own=".nav-item:has(> [data-bs-target='#mkdocs_search_modal'])",
             keys=("s",),
-        ),
-    ),
-)
-
-# It has MkDocs' settings.
-MATERIAL = SiteGenerator(
-    "material",
-    "Material for MkDocs",
-    html=HtmlRules(
-        pages=(
-            HtmlPages(
-                "md-content__inner", "article.md-content__inner", "article.md-content__inner", name="mkdocs-material"
-            ),
-        ),
-        furniture=frozenset({"md-content__button", "md-sidebar", "md-source-file"}),
-    ),
-    boxes=(
-        SearchBox(
-            "Material for MkDocs",
-            (place(".md-header .md-search", "before", "button", "margin:0 .4rem"),),
-            own=".md-header .md-search, .md-header__button[for=__search]",
-            keys=("s", "f"),
         ),
     ),
 )
