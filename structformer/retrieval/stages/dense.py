@@ -53,50 +53,40 @@ def _asked(
     _, index, weights = opened.encoder(stage.model)
     queries = [ranking.query for ranking in rankings]
     vectors, tokens = opened.query_vectors(stage.model, queries), opened.query_tokens(stage.model, queries)
-    static = _static_vectors(opened, stage, rankings)
-    nothing: list[Vector | None] = [None] * len(queries)
-    best = nothing
+    static: Sequence[Vector | None] = [None] * len(queries)
+    if stage.is_weighed and stage.model != STRUCTURE and weights.with_structure and opened.has_structure:
+        static = list(opened.query_vectors(STRUCTURE, queries))
+    best: Sequence[Vector | None] = [None] * len(queries)
     if index.descriptions is not None and weights.described and stage.is_weighed:
         hidden = index.descriptions.hidden(documents.sources if isinstance(documents, Allowed) else None)
         best = [index.descriptions.best(vector, hidden)[0] for vector in vectors]
-    rows = zip(rankings, vectors, tokens, nothing if static is None else static, best, strict=True)
-    return [_Asked(*row) for row in rows]
-
-
-def _static_vectors(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking]) -> Vector | None:
-    """Return (queries, dimensions) by the static encoder; None where that has no weight or no vectors beside the
-    stage's.
-    """
-    beside = stage.is_weighed and stage.model != STRUCTURE and opened.encoder(stage.model)[2].with_structure
-    queries = [ranking.query for ranking in rankings]
-    return opened.query_vectors(STRUCTURE, queries) if beside and opened.has_structure else None
+    return [_Asked(*row) for row in zip(rankings, vectors, tokens, static, best, strict=True)]
 
 
 def _nearest(
-    index: DenseIndex, vectors: Vector, stage: Stage, weight: float, documents: Collection[int] | None
+    index: DenseIndex, vectors: Sequence[Vector], stage: Stage, weight: float, documents: Collection[int] | None
 ) -> list[Ranked]:
-    """The nearest units of each of the (queries, dimensions) vectors; none of zeros: a query of unknown words."""
-    nearest = index.search_all(vectors, stage.k, overview_weight=weight, documents=documents)
+    """The nearest units of each of the queries' vectors; none of zeros: a query of unknown words."""
+    nearest = index.search_all(np.stack(vectors), stage.k, overview_weight=weight, documents=documents)
     return [ranked if vector.any() else [] for ranked, vector in zip(nearest, vectors, strict=True)]
 
 
 def _dense(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     vectors = opened.query_vectors(stage.model, [ranking.query for ranking in rankings])
-    nearest = _nearest(opened.encoder(stage.model)[1], vectors, stage, 0.0, documents)
+    nearest = _nearest(opened.encoder(stage.model)[1], list(vectors), stage, 0.0, documents)
     for ranking, by_vector in zip(rankings, nearest, strict=True):
         ranking.add(stage.name, by_vector)
 
 
 def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
     _, index, weights = opened.encoder(stage.model)
-    vectors = opened.query_vectors(stage.model, [ranking.query for ranking in rankings])
+    asked = _asked(opened, stage, rankings, documents)
     weight = weights.overview_share if stage.is_weighed else 0.0
-    by_meaning = _nearest(index, vectors, stage, weight, documents)
+    by_meaning = _nearest(index, [each.vector for each in asked], stage, weight, documents)
     by_structure: list[Ranked] = [[] for _ in rankings]
-    if (static := _static_vectors(opened, stage, rankings)) is not None:
+    if static := [each.static for each in asked if each.static is not None]:  # of all queries or of none
         static_index, weight = opened.encoder(STRUCTURE)[1], weights.static_overview_share
         by_structure = _nearest(static_index, static, stage, weight, documents)
-    asked = _asked(opened, stage, rankings, documents)
     for each, by_vector, more in zip(asked, by_meaning, by_structure, strict=True):
         ranking = each.ranking
         lexical = opened.lexical.search(ranking.query, stage.k, documents)
