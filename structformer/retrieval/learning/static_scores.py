@@ -26,8 +26,10 @@ class StaticScores:
     ) -> None:
         self._owners, self._asked_by = asked.unit_owners, np.asarray(asked_by)
         self._documents = np.array([question.document for question in asked.questions], np.int64)
-        texts = [units[int(unit)].ranker_text for unit in asked.units]
-        self._passages = [encoder.encode_documents(texts) for encoder in encoders]
+        # Read anew for each encoder: the texts of a large corpus take more memory than their vectors.
+        self._passages = [
+            encoder.encode_documents(units[int(unit)].ranker_text for unit in asked.units) for encoder in encoders
+        ]
         self._overviews = [encoder.encode_documents(each.overview for each in documents) for encoder in encoders]
         self._vectors = np.zeros((len(asked), encoders[0].dimensions), np.float32)
         self._moved = np.zeros(len(asked), np.float32)
