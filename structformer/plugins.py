@@ -121,7 +121,7 @@ class Plugins:
         self.installed: list[Plugin] = []
         self._supplied: dict[tuple[str, frozenset[str]], dict[str, tuple[Any, str]]] = {}
         entries = importlib.metadata.entry_points(group=GROUP)
-        # Each name and each version asked for parses a distribution's metadata anew.
+        # Asking a distribution for its name or its version parses all its metadata each time.
         origins = {
             each: (each.name, each.version) if each else ("?", "?") for each in {entry.dist for entry in entries}
         }

@@ -261,7 +261,7 @@ def _find(text: str, end: str, place: int, dead: set[str]) -> int:
     """Return where a mark's end is, none within brackets that are escaped; -1 where there is none."""
     if end in dead:
         return -1
-    if end in _ENDS:  # a mark that ends only before what is no word
+    if end in _ENDS:  # a mark that ends only before a character that is not part of a word
         closing = _ENDS[end].search(text, place)
         at = closing.start() if closing is not None else -1
     else:

@@ -54,7 +54,7 @@ class Cited:
     url: str
     """Its address on its own site."""
     text: str
-    """What the model reads of it, which is not sent to the reader."""
+    """The text that the model reads, which is not sent to people."""
 
 
 class Asking:

@@ -97,7 +97,7 @@ def mcp_server(service: SearchService, keep: Keep = lambda _, answer: answer) ->
 
 
 def _told(tool: Callable[P, T]) -> Callable[P, T]:
-    """A tool that tells an assistant why there is no answer."""
+    """Wrap a tool so that it tells the assistant why it has no answer."""
 
     @wraps(tool)
     def told(*asked: P.args, **named: P.kwargs) -> T:

@@ -118,7 +118,7 @@ class SearchService:
         language: str = "",
     ) -> None:
         """pipelines: further ones, by name. feedback: whether searches and clicks are kept. language: the code of the
-        page's own; "" for that of most documents. Raises WorkspaceError where there is no index.
+        page's own language; "" for the language of most documents. Raises WorkspaceError where there is no index.
         """
         self.workspace = Workspace(workspace)
         self.pipelines, self.feedback, self.own_language = pipelines, feedback, language

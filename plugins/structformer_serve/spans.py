@@ -73,7 +73,7 @@ def _links(links: Iterable[Link], resolve: Resolve, *, pictures: bool) -> list[S
 
 
 def _single_beside(marks: Iterable[Mark], links: Sequence[Span]) -> Iterator[Mark]:
-    """Yield the marks that cross no link, without those that stand in one of their own kind."""
+    """Yield the marks that cross no link, except those inside a mark of the same kind."""
     starts = [link.start for link in links]
     ends: dict[MarkKind, int] = {}
     for mark in marks:

@@ -79,14 +79,14 @@ def marco(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "docs" / "msmarco-docs.tsv").write_text("\n".join(documents) + "\n")
     rng = Random(1)
     numbers = range(len(PAIRS))
-    found = {n: [n, *rng.sample([other for other in numbers if other != n], 9)] for n in numbers}
+    candidates = {n: [n, *rng.sample([other for other in numbers if other != n], 9)] for n in numbers}
     (folder / "queries.tsv").write_text("".join(f"{n}\thow do I {d} my {t}\n" for n, (t, d) in enumerate(PAIRS)))
     (folder / "qrels.txt").write_text("".join(f"{n} 0 D{n} 1\n" for n in numbers))
     (folder / "top.trec").write_text(
         "".join(
             f"{query} Q0 D{number} {rank} {9 - rank}.5 indri\n"
-            for query, its in found.items()
-            for rank, number in enumerate(its)
+            for query, documents_of in candidates.items()
+            for rank, number in enumerate(documents_of)
         )
     )
     ingested(folder / "docs", folder / "w")

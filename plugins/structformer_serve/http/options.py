@@ -43,7 +43,7 @@ class ServerOptions:
     feedback_months: int = 12
     """How many months of them are kept beside the current one."""
     language: str = ""
-    """The code of the page's own language, as de; "" for that of most documents."""
+    """The code of the page's own language, as de; "" for the language of most documents."""
     log_queries: bool = False
     """Whether the log has the texts of queries."""
     threads: int = 2

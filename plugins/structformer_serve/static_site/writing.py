@@ -75,9 +75,9 @@ def export_site(
     """Write a search page that needs no server into a new folder, with `force` in the place of an earlier one.
 
     base_url: where the site is, whatever its own settings say (Site.moved). code: the language of the page itself; ""
-    for that of most documents. Where the index has vectors of the corpus's
-    own static encoder, they are searched beside the words; else words alone. Raises WorkspaceError without an index,
-    UsageError where the folder must not be written (outputs.py), or the corpus is too large."""
+    for the language of most documents. Where the index has vectors of the corpus's own static encoder, they are
+    searched beside the words; else words alone. Raises WorkspaceError without an index, UsageError where the folder
+    must not be written (outputs.py), or the corpus is too large."""
     checked_language(code)
     check_folder(folder, workspace, force=force)  # before minutes of work
     retriever = Retriever.open(workspace)

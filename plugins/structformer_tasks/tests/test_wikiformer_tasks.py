@@ -114,8 +114,8 @@ def test_ltm_asks_with_a_document_for_its_neighbours_among_strangers():
     texts = ["zero talks of boats", "one talks of knots", "two talks of rain", "three talks of trains", ""]
     census = Census()
     here = Neighbourhood(DocumentView(tree(), FREE), 0, Pages(texts), see_also=[1, 4])
-    found = list(long_texts_matching(here, Random(0), census))
-    [example] = found
+    matching = list(long_texts_matching(here, Random(0), census))
+    [example] = matching
     assert set(example.queries) == {texts[0]}
     assert example.documents[0] == texts[1]
     assert set(example.documents[1:]) == {texts[2], texts[3]}
@@ -149,12 +149,12 @@ def test_the_recipe_takes_all_siblings_and_nothing_else():
     document = tree()
     document.root.children += [Section(f"Part {number}", 1, f"text of part {number} alone") for number in range(12)]
     view = DocumentView(document, options)
-    found = examples("srr", document, options)
-    for example in found:
+    sampled = examples("srr", document, options)
+    for example in sampled:
         positive, *negatives = example.sections
         siblings = {number for number in view.children(view.parents[positive]) if number != positive}
         assert set(negatives) == siblings, "all of them"
-    assert len(found) == 2  # one child of Boats and of Sails: Knots has one child only, without siblings
+    assert len(sampled) == 2  # one child of Boats and of Sails: Knots has one child only, without siblings
 
 
 def test_nearly_equal_texts_are_no_negatives():
@@ -203,14 +203,14 @@ def test_ict_asks_with_a_sentence_for_its_passage_mostly_without_it():
         Section("D", 0, "", children=[Section("Reef", 1, text), Section("Other", 1, "Nothing of that kind here.")]),
         Source("d", "markdown"),
     )
-    found = examples("ict", document)
-    assert [example.queries[0] for example in found] == [
+    sampled = examples("ict", document)
+    assert [example.queries[0] for example in sampled] == [
         "Reefing makes sails small.",
         "Hook the new tack first.",
         "Then tighten the reef line well.",
         "Nothing of that kind here.",
     ]
-    assert all(example.documents[0].startswith("D Reef\n") for example in found[:3])
+    assert all(example.documents[0].startswith("D Reef\n") for example in sampled[:3])
     kept = sum(
         example.queries[0] in example.documents[0]
         for seed in range(100)
@@ -226,11 +226,11 @@ def test_no_passage_that_holds_the_sentence_word_for_word_is_its_negative(said):
     """A manual says the same of many options."""
     root = Section("D", 0, "", children=[Section(f"S{n}", 1, f"{said} Use {n} {n}{n} here.") for n in range(4)])
     root.children += [Section("Other", 1, "Nothing of that kind is here.")]
-    found = examples("ict", Document("d", "D", root, Source("d", "markdown")))
-    [asked, *_] = {example.queries for example in found if example.queries[0] in said}
+    sampled = examples("ict", Document("d", "D", root, Source("d", "markdown")))
+    [asked, *_] = {example.queries for example in sampled if example.queries[0] in said}
     assert len(asked) == 2, "the other section alone"
-    assert all("Nothing" in text for each in found if each.queries[0] in said for text in each.documents[1:])
-    assert any("S2" in text for each in found if each.queries[0] not in said for text in each.documents[1:])
+    assert all("Nothing" in text for each in sampled if each.queries[0] in said for text in each.documents[1:])
+    assert any("S2" in text for each in sampled if each.queries[0] not in said for text in each.documents[1:])
 
 
 SECTIONS = st.recursive(
@@ -255,10 +255,10 @@ SECTIONS = st.recursive(
 def test_every_example_is_sound_and_drawing_again_gives_the_same(root, task, seed, negatives):
     document = Document("d", root.title or "T", root, Source("d", "markdown"))
     options = SamplingOptions(min_words=1, negatives=negatives)
-    found = examples(task, document, options, seed)
-    assert found == examples(task, document, options, seed)
+    sampled = examples(task, document, options, seed)
+    assert sampled == examples(task, document, options, seed)
     view = DocumentView(document, options)
-    for example in found:
+    for example in sampled:
         assert example.task == task
         assert negatives is None or len(example.queries) <= negatives + 1
         if task in ("srr", "ati"):
