@@ -20,7 +20,7 @@ LINES = {
     "asciidoc": 1_396,
     "cluster": 113,
     "colbert": 641,
-    "core": 37_662,
+    "core": 37_654,
     "demo": 189,
     "devkit": 1_404,
     "engines": 1_108,
@@ -45,7 +45,7 @@ LINES = {
     "xml": 2_462,
     "readers": 18_870,
     "research": 7_050,
-    "all": 82_645,
+    "all": 82_637,
 }  # fmt: skip
 # Calls that compile or use a regular expression.
 PATTERNS = {
