@@ -16,7 +16,7 @@ from structformer.extras import needed_for
 from structformer.models import imported, ranker_kinds
 from structformer.plugins import load_plugins
 from structformer.retrieval import stage_kinds
-from structformer.sampling import tasks
+from structformer.sampling import Need, tasks
 
 from structformer_devkit.formats import RULES, Broken, check_format, samples_in
 from structformer_engines import search_engines
@@ -130,6 +130,8 @@ def _checked(kind: str, name: str, given: Sequence[str], app: click.Command) -> 
         return _search_engine(name, given)
     if kind == "stage" and stage_kinds()[name].model:
         return Checked(kind, name, remarks=[f"the stage {name} uses a model, so it is not run here"])
+    if kind == "task" and tasks()[name].needs & (Need.ATTENTION | Need.COLLECTION):
+        return Checked(kind, name, remarks=[f"the task {name} asks a model or all pages, so it is not drawn here"])
     if kind in _CHECKS:
         supplied, module = _CHECKS[kind]
         with needed_for(f"the check of a {kind}"):

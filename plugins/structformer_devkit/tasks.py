@@ -33,9 +33,7 @@ TASK_RULES = (
 
 
 def check_task(task: Task) -> list[Broken]:
-    """Draw a task's Examples of a small corpus, twice, and look at them; empty when every rule is kept. Tasks that need
-    a model's attention or the collection's words are not drawn here.
-    """
+    """Draw a task's Examples of a small corpus, twice, and look at them; empty when every rule is kept."""
     with tempfile.TemporaryDirectory(prefix="structformer-") as folder:
         try:
             first, second = (_drawn(task, Path(folder) / str(number)) for number in range(2))
