@@ -373,14 +373,13 @@ class TreeBuilder:
         """Whether any section so far has an anchor that begins so."""
         return any(anchor.startswith(prefix) for section in self._order for anchor in section.anchors)
 
-    def add_anchor(self, anchor: str) -> None:
-        """A place that links can name: the heading being read or, outside one, the current section."""
-        if not anchor:
-            return
-        if self._heading is not None:
-            self._heading_anchors.append(anchor)
-        elif anchor not in self._stack[-1].anchors:
-            self._stack[-1].anchors += (anchor,)
+    def add_anchor(self, *anchors: str) -> None:
+        """Names by which links lead here: to the heading being read or, outside one, to the current section."""
+        for anchor in filter(None, anchors):
+            if self._heading is not None:
+                self._heading_anchors.append(anchor)
+            elif anchor not in self._stack[-1].anchors:
+                self._stack[-1].anchors += (anchor,)
 
     def open_heading(self, level: int, anchors: tuple[str, ...] = ()) -> None:
         """Begin a heading; all text until `close_heading` is its title."""
@@ -416,8 +415,7 @@ class TreeBuilder:
         return section
 
     def _write_paragraph(self, text: str, links: Iterable[Link], anchors: Iterable[str]) -> None:
-        for anchor in filter(None, anchors):
-            self.add_anchor(anchor)
+        self.add_anchor(*anchors)
         self._body.separate("\n\n")
         self._body.flow(text)
         self._body.links += [Link(link.kind, link.target, link.text) for link in links]

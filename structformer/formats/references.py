@@ -6,9 +6,11 @@ puts in its place what the reference points to. The link's own text stays empty:
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 
 from structformer.document import Document, Link, Section
 from structformer.formats.builder import mark_see_also, settled
+from structformer.text.passages import spliced
 from structformer.text.visible_text import without_controls
 
 # Code points that are no characters, so that no text has them.
@@ -95,14 +97,8 @@ def _edit(section: Section, edits: list[tuple[int, int, str]]) -> None:
     """Replace parts of a section's text, from left to right; a span that begins or ends within one goes around it."""
     if not edits:
         return
-    parts: list[str] = []
-    shifts = [0]  # by how much the text after each edit has moved
-    position = 0
-    for start, end, text in edits:
-        parts += [section.text[position:start], text]
-        position = end
-        shifts.append(shifts[-1] + len(text) - (end - start))
-    parts.append(section.text[position:])
+    # By how much the text after each edit has moved.
+    shifts = [0, *accumulate(len(text) - (end - start) for start, end, text in edits)]
     ends = [end for _, end, _ in edits]
 
     def moved(place: int) -> int:
@@ -121,7 +117,7 @@ def _edit(section: Section, edits: list[tuple[int, int, str]]) -> None:
             mark.end += shifts[index]
         else:
             mark.start, mark.end = moved(mark.start), moved(mark.end)
-    section.text = "".join(parts)
+    section.text = spliced(section.text, edits)
     section.marks = settled(section.marks)
 
 

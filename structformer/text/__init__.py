@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         document_overview,
         section_passages,
         section_prose,
+        spliced,
         with_path,
     )
     from structformer.text.query_like import is_imperative, plain, stands_alone
@@ -29,7 +30,7 @@ __all__ = [
     "CONTROLS", "FOLDING", "IGNORABLE", "SEE_ALSO_PHRASES", "WRITTEN", "Passage", "analyzer", "analyzer_of",
     "any_term_query", "as_typed", "asked", "bare_words", "cut_section", "document_overview", "function_words",
     "github_slug", "is_imperative", "is_see_also", "language_name", "lines_of", "names_of", "plain", "query_terms",
-    "section_passages", "section_prose", "sentences", "spaced", "stands_alone", "version_names", "version_of",
-    "version_order", "visible", "with_path", "without_controls", "written_words",
+    "section_passages", "section_prose", "sentences", "spaced", "spliced", "stands_alone", "version_names",
+    "version_of", "version_order", "visible", "with_path", "without_controls", "written_words",
 ]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -1,7 +1,7 @@
 """Cutting readable text into passages that fit a model's window."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,12 +42,17 @@ class Passage:
 
 def prose_of(text: str, stretches: Sequence[Stretch]) -> str:
     """Return a text with line ends in the place of its stretches, which are not prose."""
-    kept: list[str] = []
-    position = 0
-    for _, start, end in stretches:
-        kept += (text[position:start], "\n" * (end - start))
-        position = end
-    return "".join((*kept, text[position:]))
+    return spliced(text, ((start, end, "\n" * (end - start)) for _, start, end in stretches))
+
+
+def spliced(text: str, pieces: Iterable[tuple[int, int, str]]) -> str:
+    """Return the text with others in the place of its pieces, each (start, end, other), in order."""
+    out: list[str] = []
+    place = 0
+    for start, end, other in pieces:
+        out += (text[place:start], other)
+        place = end
+    return "".join((*out, text[place:])) if out else text
 
 
 def section_prose(section: Section) -> str:
