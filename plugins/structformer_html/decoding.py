@@ -76,8 +76,6 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
                 source.warn(f"byte {error.start}: not UTF-8 and no encoding declared; read as {name}")
                 return _decode(source, data, name), name
         return data.decode("ascii"), _DEFAULT
-    if declared in _ESCAPED and data.isascii():
-        return _decode(source, data, declared), declared
     # A page on disk has lost its server's header, which ruled: text beyond ASCII that is valid UTF-8 is hardly ever
     # meant otherwise.
     if declared != "utf-8" and not data.isascii():
@@ -88,10 +86,10 @@ def decode_page(source: SourceFile) -> tuple[str, str]:
                     return _codec(declared).decode(data)[0], declared
             source.warn(f"declared as {declared}, but its bytes are UTF-8: read as UTF-8")
             return text, "utf-8"
-    try:
-        return data.decode("ascii") if declared in _ESCAPED else _codec(declared).decode(data)[0], declared
-    except UnicodeDecodeError:
-        return _decode(source, data, declared), declared
+    with suppress(UnicodeDecodeError):
+        if declared not in _ESCAPED:
+            return _codec(declared).decode(data)[0], declared
+    return _decode(source, data, declared), declared
 
 
 def _late_meta(data: bytes) -> int:

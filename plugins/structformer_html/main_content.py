@@ -1,7 +1,7 @@
 """Which part of a page is its content: by the marks of known site generators, by HTML's own, or all of the body."""
 
 from collections.abc import Collection, Iterator
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from selectolax.lexbor import LexborNode
 from structformer.formats import SiteGenerator
@@ -84,6 +84,11 @@ def outermost(nodes: list[LexborNode]) -> list[LexborNode]:
 def has_ancestor(node: LexborNode, chosen: Collection[int], stop: int = 0) -> bool:
     """Whether an element is in one of those chosen, looking no further than `stop`."""
     return any(above.mem_id in chosen for above in takewhile(lambda each: each.mem_id != stop, ancestors(node)))
+
+
+def outwards(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield a node and the elements that it is in."""
+    return chain((node,), ancestors(node))
 
 
 def ancestors(node: LexborNode) -> Iterator[LexborNode]:

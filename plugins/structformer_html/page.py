@@ -110,7 +110,7 @@ class Page:
         self._in_term: list[str] | None = None
         self.in_heading = self.heading_has_text = False
         self.heading_element = ""
-        self._inside = {"article": int(content), "svg": 0, "thead": 0}  # how many of each are open
+        self.inside = {"article": int(content), "svg": 0, "thead": 0}  # how many of each are open
         self._is_contents = contents
         self._furniture_classes = self.words.furniture.union(more_furniture, () if contents else CONTENTS_CLASSES)
         blocks = {name: (builder.paragraph, kind) for name, kind in elements.BLOCKS.items()}
@@ -127,7 +127,7 @@ class Page:
             **dict.fromkeys(("img", "iframe", "video", "audio", "source", "embed", "frame", "object"), self._embed),
             "q": lambda name, element: self.text("“"),
             "reading": lambda name, element: self.text("("),
-            **dict.fromkeys(self._inside, partial(self._count, 1)),
+            **dict.fromkeys(self.inside, partial(self._count, 1)),
             "details": self._details,
             "ol": self._ordered,
             "table": self._table,
@@ -151,7 +151,7 @@ class Page:
             **dict.fromkeys(("code", "kbd", "samp", "tt"), self._end_code),
             "q": lambda: self.text("”"),
             "reading": lambda: self.text(")"),
-            **{name: partial(self._count, -1, name) for name in self._inside},
+            **{name: partial(self._count, -1, name) for name in self.inside},
             "ol": partial(self._end_block, builder.paragraph, MarkKind.LIST),
             "dd": partial(self._end_block, builder.paragraph, MarkKind.DEFINITION),
             "table": self._end_table,
@@ -167,10 +167,10 @@ class Page:
             if name == "script" and (element.get("type") or "").startswith("math/tex"):
                 return False  # MathJax's source of a formula
             return name not in elements.FALLBACKS or self.without_furniture
-        if self._inside["svg"] and name in elements.SVG_DESCRIPTIONS:
+        if self.inside["svg"] and name in elements.SVG_DESCRIPTIONS:
             return True
         if not element:
-            may_be = name in MAYBE_FURNITURE and not self._inside["article"]
+            may_be = name in MAYBE_FURNITURE and not self.inside["article"]
             return self.without_furniture and (name in FURNITURE or may_be)
         classes = element.get("class")
         if classes and name != "pre" and self._flags(classes) & (_IS_FURNITURE | _IS_LINK_OF_FURNITURE * (name == "a")):
@@ -187,7 +187,7 @@ class Page:
                 and not elements.is_aside_of_content(element, self._rules)
             )
             or ((element.get("id") or "") in self.words.furniture_ids and not self.in_code and name != "pre")
-            or (name in MAYBE_FURNITURE and not self._inside["article"])
+            or (name in MAYBE_FURNITURE and not self.inside["article"])
         )
 
     def may_be_menu(self, name: str, element: Attributes) -> bool:
@@ -236,11 +236,6 @@ class Page:
     def precedes_text(self) -> bool:
         """Whether a link here can be one that leads past the navigation."""
         return self.without_furniture and self._builder.is_empty
-
-    @property
-    def may_skip_header(self) -> bool:
-        """Whether a header here can be the page's own and not its content's."""
-        return self.without_furniture and not self._inside["article"]
 
     @property
     def in_note(self) -> bool:
@@ -372,7 +367,7 @@ class Page:
 
     def _count(self, step: int, name: str, element: Attributes | None = None) -> None:
         """One more or less of an element is open."""
-        self._inside[name] += step
+        self.inside[name] += step
         if name != "svg":
             self._builder.paragraph()
 
@@ -479,7 +474,7 @@ class Page:
         self._builder.line()
         self._first_cell = True
         if self._tables and (row := _ROWS.get(self._tables[-1].kind)) is not None:
-            is_title = row is MarkKind.ROW and (self.is_title_row or self._inside["thead"] > 0)
+            is_title = row is MarkKind.ROW and (self.is_title_row or self.inside["thead"] > 0)
             self._tables[-1].has_titles |= is_title
             self._open_mark(row, "header" if is_title else "")
         self.is_title_row = self._row_is_lost = False

@@ -5,6 +5,7 @@ from bisect import bisect
 from collections import Counter
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+from structformer.text import spliced
 
 from structformer_html.tags import end_of
 
@@ -105,11 +106,8 @@ def with_ends(text: str) -> tuple[str, list[str]]:
     ):
         return text, []
     ends = _missing_ends(text)
-    parts, done = [], 0
-    for place, name in ends:
-        parts += [text[done:place], "-->" if name == "!--" else f"</{name}>"]
-        done = place
-    return "".join((*parts, text[done:])), [name for _, name in ends]
+    closings = ((place, place, "-->" if name == "!--" else f"</{name}>") for place, name in ends)
+    return spliced(text, closings), [name for _, name in ends]
 
 
 def _missing_ends(text: str) -> list[tuple[int, str]]:

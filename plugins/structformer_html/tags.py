@@ -79,25 +79,20 @@ def tokens(text: str, *, raw_text: frozenset[str] = RAW_TEXT) -> Iterator[str | 
     exhausted: set[str] = set()  # closing marks that don't come any more, so that none is sought twice
     while (opening := _OPENING.search(text, position)) is not None:
         start = opening.start()
-        if text[start + 1] in "!?":
-            end = _skip_declaration(text, start, exhausted)
-            if end < 0:
-                position = start + 2
-                continue
-            if start > plain_from:
-                yield unescape(text[plain_from:start])
-            position = plain_from = end
-            continue
-        found = _TAG.match(text, start)
-        if found is None:
+        is_tag = text[start + 1] not in "!?"
+        found = _TAG.match(text, start) if is_tag else None
+        end = found.end() if found is not None else -1 if is_tag else _skip_declaration(text, start, exhausted)
+        if end < 0:
             position = start + 1
             continue
         if start > plain_from:
             yield unescape(text[plain_from:start])
+        position = plain_from = end
+        if found is None:
+            continue
         name = found["name"].lower()
         tag = Tag(name, bool(found["close"]), found["attributes"], found[0].endswith("/>"))
         yield tag
-        position = plain_from = found.end()
         if name in raw_text and not tag.closing and not tag.empty and name not in exhausted:
             closing = end_of(name).search(text, position)
             if closing is None:

@@ -8,6 +8,7 @@ from typing import Any
 from structformer.document import VERBATIM, Document, MarkKind, Section
 from structformer.formats import SourceFile
 from structformer.plugins import load_plugins
+from structformer.text import spliced
 
 _CLOSED_BY = {"{{": "}}", "{%": "%}", "<%": "%>", "<?php": "?>"}
 _SIGNS = re.compile(r"\{\{|\}\}|\{%|%\}|<%|%>|<\?php|\?>")
@@ -57,14 +58,10 @@ def is_template(text: str, document: Document, title: str) -> bool:
 
 def _is_filled_in(title: str) -> bool:
     """Whether a title, or a part of it beside a site's name, is template syntax and nothing else."""
-    spans = list(_spans(title))
-    if not spans:
+    with_holes = spliced(title, ((start, end, _HOLE) for start, end in _spans(title)))
+    if with_holes == title:
         return False
-    rest, position = [], 0
-    for start, end in spans:
-        rest += [title[position:start], _HOLE]
-        position = end
-    parts = _PARTS_OF_TITLES.split("".join((*rest, title[position:])))
+    parts = _PARTS_OF_TITLES.split(with_holes)
     return title.startswith("{%") or any(part and not part.replace(_HOLE, "").strip() for part in parts)
 
 

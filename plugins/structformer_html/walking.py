@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborNode
 
 from structformer_html import elements
 from structformer_html.elements import HEADINGS, SPANS, Attributes
-from structformer_html.main_content import ancestors, has_ancestor, is_page_header, outermost
+from structformer_html.main_content import ancestors, has_ancestor, is_page_header, outermost, outwards
 from structformer_html.page import Page
 
 _DRAWN_TEXT = "svg title, svg desc, svg metadata"  # that no one sees
@@ -126,7 +126,7 @@ def _is_left_out(
     return bool(
         (name == "span" and page.without_furniture and _is_unseen(node, attributes, page))
         or (attributes and page.may_be_menu(name, attributes) and menus.holds(node))
-        or (name == "header" and page.may_skip_header and is_page_header(node))
+        or (name == "header" and page.without_furniture and not page.inside["article"] and is_page_header(node))
         or (name == "a" and _is_link_to_skip(node, attributes, page))
         or (attributes and page.may_number_lines(attributes) and _holds_numbers(node) and page.keeps_place(attributes))
         or (
@@ -146,15 +146,11 @@ def _is_unseen(span: LexborNode, attributes: Attributes, page: Page) -> bool:
         return False
     if classes == "lang":
         return _first_pre(_past_blanks(span.next)) is not None
-    node: LexborNode | None = None if _FOR_LISTENERS.isdisjoint(classes.split()) else span
-    for _ in range(FAR):
-        if node is None or node.tag != "span":
-            break
-        beside = (_past_blanks(node.prev, back=True), _past_blanks(node.next))
-        if any(each is not None and each.tag not in _ICONS for each in beside):
-            return True
-        node = node.parent
-    return False
+    if _FOR_LISTENERS.isdisjoint(classes.split()):
+        return False
+    spans = islice(takewhile(lambda each: each.tag == "span", outwards(span)), FAR)
+    beside = (each for node in spans for each in (_past_blanks(node.prev, back=True), _past_blanks(node.next)))
+    return any(each is not None and each.tag not in _ICONS for each in beside)
 
 
 def _begins_with_icon(table: LexborNode) -> bool:
@@ -238,18 +234,12 @@ class _Linked:
 
 def _is_in_sentence(link: LexborNode) -> bool:
     """Whether a link stands beside words, in no part of the page that may itself be furniture."""
-    node: LexborNode | None = link
-    while node is not None and node.tag in _IN_LINES:
-        beside = [
-            each.text_content or "" for each in (node.prev, node.next) if each is not None and each.tag == "-text"
-        ]
-        if any(character.isalnum() for text in beside for character in text):
-            break
-        node = node.parent
-    else:
-        return False
-    above = list(islice(takewhile(lambda each: each.tag != "body", ancestors(node)), _DEPTH))
-    return len(above) < _DEPTH and _ASIDES.isdisjoint(each.tag for each in above)
+    for node in takewhile(lambda each: each.tag in _IN_LINES, outwards(link)):
+        beside = (each.text_content for each in (node.prev, node.next) if each is not None and each.tag == "-text")
+        if any(character.isalnum() for text in beside for character in text or ""):
+            above = list(islice(takewhile(lambda each: each.tag != "body", ancestors(node)), _DEPTH))
+            return len(above) < _DEPTH and _ASIDES.isdisjoint(each.tag for each in above)
+    return False
 
 
 def _holds_numbers(node: LexborNode, depth: int = 5) -> bool:
@@ -305,14 +295,10 @@ def _first_pre(node: LexborNode | None) -> LexborNode | None:
 
 def _is_beside_code(button: LexborNode) -> bool:
     """Whether a button, alone in what holds it, stands next to code: it copies that."""
-    node: LexborNode | None = button
-    for _ in range(FAR):
-        if node is None:
-            break
+    for node in islice(outwards(button), FAR):
         before, following = _past_blanks(node.prev, back=True), _past_blanks(node.next)
         if before is not None or following is not None:
             return _first_pre(before) is not None or _first_pre(following) is not None
-        node = node.parent
     return False
 
 
@@ -338,16 +324,14 @@ def _shown(link: LexborNode) -> str:
 
 def _text_after(node: LexborNode) -> str:
     """Return the next text after an element without content, if there is some near."""
-    following: LexborNode | None = node
     for _ in range(FAR):
-        while following is not None and following.next is None:
-            following = following.parent
+        following = next((each.next for each in outwards(node) if each.next is not None), None)
         if following is None:
             return ""
-        following = following.next
-        while following is not None and following.child is not None:
-            following = following.child
-        if following is not None and following.tag == "-text" and (text := (following.text_content or "").strip()):
+        node = following
+        while node.child is not None:
+            node = node.child
+        if node.tag == "-text" and (text := (node.text_content or "").strip()):
             return text
     return ""
 
