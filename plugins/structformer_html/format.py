@@ -27,13 +27,11 @@ from structformer.formats import (
 from structformer.plugins import load_plugins
 from structformer.text import github_slug, without_controls
 
-from structformer_html.class_names import kind_said
 from structformer_html.decoding import decode_page
-from structformer_html.elements import Attributes
+from structformer_html.elements import Attributes, Rules, kind_said, rules_of
 from structformer_html.main_content import is_list_of_contents, main_content, outermost, title_of
 from structformer_html.page import Page
 from structformer_html.parsing import MAX_DEPTH, parse, with_ends, without_attribute_floods, without_deep_tags
-from structformer_html.rules import Rules, rules_of
 from structformer_html.tables import TableBuilder
 from structformer_html.templates import is_template, split_front_matter, with_title
 from structformer_html.walking import read_tree, with_linked_asides

@@ -6,7 +6,7 @@ from itertools import chain, takewhile
 from selectolax.lexbor import LexborNode
 from structformer.formats import SiteGenerator
 
-from structformer_html.rules import Rules
+from structformer_html.elements import Rules
 
 MARKED = "main, article, [role=main]"
 TITLES = "h1, h2, h3, h4, h5, h6, [role=heading]"

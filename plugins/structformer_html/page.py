@@ -12,9 +12,7 @@ from structformer.formats import OF_MATHML, Script
 from structformer.text import is_see_also
 
 from structformer_html import elements
-from structformer_html.class_names import is_note_title, language, language_around, note_kind
-from structformer_html.elements import FURNITURE, HEADINGS, MAYBE_FURNITURE, SPANS, Attributes
-from structformer_html.rules import CONTENTS_CLASSES, Rules
+from structformer_html.elements import CONTENTS_CLASSES, FURNITURE, HEADINGS, MAYBE_FURNITURE, SPANS, Attributes, Rules
 from structformer_html.tables import TableBuilder
 from structformer_html.tags import SCRIPTS
 
@@ -282,8 +280,7 @@ class Page:
         words = classes.split()
         if role or not self._rules.signs.isdisjoint(words):
             related = not self.words.see_also.isdisjoint(words)
-            kind = note_kind(name, words, role, self._rules)
-            if kind is not None:
+            if (kind := elements.note_kind(name, words, role, self._rules)) is not None:
                 return _Zone(MarkKind.NOTE, kind, related)
             if not self.words.callouts.isdisjoint(words):
                 return _Zone(table=MarkKind.LIST)
@@ -300,9 +297,9 @@ class Page:
             if "figure" in words and name == "div":
                 return _Zone(MarkKind.FIGURE)
         if "highlight-" in classes or "language-" in classes:
-            return _Zone(language=language_around(classes, self._rules)) if name in ("div", "figure") else None
+            return _Zone(language=elements.language_around(classes, self._rules)) if name in ("div", "figure") else None
         around = self.zones[-1].mark if self.zones and name in ("p", "div") else None
-        if around is MarkKind.NOTE and is_note_title(words, self._rules):
+        if around is MarkKind.NOTE and elements.is_note_title(words, self._rules):
             return _Zone(MarkKind.TITLE)
         return _Zone(MarkKind.CAPTION) if around is MarkKind.FIGURE and "caption" in words else None
 
@@ -357,8 +354,7 @@ class Page:
 
     def flush_ids(self) -> None:
         """Name the current section by what has been seen since the last text."""
-        for identifier in self._ids:
-            self._builder.add_anchor(identifier)
+        self._builder.add_anchor(*self._ids)
         self._ids.clear()
 
     def _paragraph(self, name: str = "", element: Attributes | None = None) -> None:
@@ -621,5 +617,5 @@ class Page:
 def _language(element: Attributes, rules: Rules) -> str:
     if not element:
         return ""
-    by_class = language(element.get("class") or "", rules)
-    return by_class or language("lang-" + (element.get("data-lang") or element.get("data-language") or ""), rules)
+    named = f"lang-{element.get('data-lang') or element.get('data-language') or ''}"
+    return elements.language(element.get("class") or "", rules) or elements.language(named, rules)
