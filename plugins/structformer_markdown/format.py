@@ -31,9 +31,8 @@ from structformer.formats import (
 )
 from structformer.text import github_slug
 
-from structformer_html import SCRIPTS, SPANS, has_prose
-from structformer_markdown import directives
-from structformer_markdown.dialects import chosen_names, liquid, pandoc, plain_markdown, syntaxes
+from structformer_html import PARTS, SCRIPTS, SPANS, has_prose
+from structformer_markdown.dialects import chosen_names, liquid, myst, pandoc, plain_markdown, syntaxes
 from structformer_markdown.dialects.containers import UNENDED, Container
 from structformer_markdown.dialects.page import SYNTAXES
 from structformer_markdown.dialects.shown import SPOKEN
@@ -79,16 +78,6 @@ _ASCIIDOC = re.compile(
 )
 _PROSE_SUFFIXES = frozenset({".txt", ".text", ".readme", ".page", ".post"})
 _SUMMARY_KEYS = ("description", "summary", "abstract", "subtitle", "excerpt", "intro")
-_PARTS = {  # by markdown-it's names for them
-    "bullet_list": MarkKind.LIST,
-    "ordered_list": MarkKind.LIST,
-    "list_item": MarkKind.ITEM,
-    "dl": MarkKind.DEFINITIONS,
-    "dt": MarkKind.TERM,
-    "dd": MarkKind.DEFINITION,
-    "table": MarkKind.TABLE,
-    "alert_title": MarkKind.TITLE,
-}
 _NAMED_PARTS = ("link_close", "code_inline", "image", "em_close", "strong_close")  # behind which attributes may stand
 _OF_LINES = (MarkKind.LIST, MarkKind.DEFINITIONS)
 _BIBLIOGRAPHY = "works:"  # name of pages that list the works that others cite
@@ -403,7 +392,7 @@ class _Reader:
                 self._open(self._quotes[-1], alert)
             elif kind == "blockquote_close":
                 self._close(self._quotes.pop())
-            elif (part := _PARTS.get(kind.rpartition("_")[0])) is not None:
+            elif (part := MarkKind.TITLE if kind[:11] == "alert_title" else PARTS.get(token.tag)) is not None:
                 if token.nesting > 0:
                     self._open(part, str(token.attrs.get("start", 1)) if kind == "ordered_list_open" else "")
                 else:
@@ -460,8 +449,8 @@ class _Reader:
         content = shown_code(token.content) if self._extended else token.content
         content = content.strip("\n") if content.strip() else ""
         if self._extended and token.info.startswith("{"):
-            options, content = directives.split_options(content)
-            self._label(directives.labels(options))
+            options, content = myst.split_options(content)
+            self._label(myst.labels(options))
         if self._extended and "{" in token.info:
             self._anchors_of(token.info)
             for name in _CELL_NAME.findall(content):
@@ -488,13 +477,13 @@ class _Reader:
             self._html_block(token, [], 0)
             return True
         found = DIRECTIVE.match(token.info)
-        if found is None or (found[1] in CODE_DIRECTIVES and found[1] not in directives.HIDDEN_DIRECTIVES):
+        if found is None or (found[1] in CODE_DIRECTIVES and found[1] not in myst.HIDDEN_DIRECTIVES):
             return False
         name, argument = found[1], found[2].strip()
-        options, content = directives.split_options(token.content)
-        if name in directives.HIDDEN_DIRECTIVES:
+        options, content = myst.split_options(token.content)
+        if name in myst.HIDDEN_DIRECTIVES:
             self.names += [_BIBLIOGRAPHY] * (name == "bibliography")
-            self._label(directives.labels(options))
+            self._label(myst.labels(options))
             return True
         if name in ("eval-rst", "literalinclude", "csv-table"):  # docutils reads the files that they name
             rst = f".. {name}:: {argument}\n{token.content}".replace("\n", "\n   ")
@@ -504,7 +493,7 @@ class _Reader:
         self._block()
         if name == "figure-md":  # which has its name for an argument
             options, argument = {**options, "name": argument}, ""
-        self._label(directives.labels(options))
+        self._label(myst.labels(options))
         if name == "toctree":
             with self._builder.marked(MarkKind.LIST):
                 for entry in filter(None, (_ENTRY.fullmatch(line.strip()) for line in content.split("\n"))):
@@ -513,9 +502,9 @@ class _Reader:
                         page = entry[2] or entry[0]  # with a title before those that have one of their own there
                         self._builder.link_text(page, entry[1] or self._title(page) or page)
             return True
-        argument, content = directives.printed(name, argument, content)
-        note, has_title = directives.note_kind(name, options)
-        signatures = [argument] if directives.DESCRIBES.fullmatch(name) else []
+        argument, content = myst.printed(name, argument, content)
+        note, has_title = myst.note_kind(name, options)
+        signatures = [argument] if myst.DESCRIBES.fullmatch(name) else []
         is_listed = options.keys().isdisjoint({"noindex", "no-index"})
         figure, caption = (MarkKind.FIGURE, MarkKind.CAPTION) if name in ("image", "figure") else (None, None)
         with (
@@ -551,7 +540,7 @@ class _Reader:
     def _argument(self, name: str, argument: str, *, described: bool, is_title: bool) -> None:
         """A directive's argument, where readers see it: a title, a signature, or a line with marks."""
         kind = name.rpartition(":")[2]
-        if name in directives.WITHOUT_WORDS or (described and kind in SCOPES):
+        if name in myst.WITHOUT_WORDS or (described and kind in SCOPES):
             return
         with self._marked(MarkKind.TITLE if is_title else None):
             if described and kind in SIGNED:
@@ -582,7 +571,7 @@ class _Reader:
     def _glossary(self, content: str) -> None:
         """Terms, which are places, and their definitions."""
         with self._marked(MarkKind.DEFINITIONS):
-            for terms, definition in directives.glossary(content):
+            for terms, definition in myst.glossary(content):
                 for term in terms:
                     with self._marked(MarkKind.TERM):
                         self._label([_unmarked(term)])
@@ -610,31 +599,28 @@ class _Reader:
             return
         named = _NAMED.fullmatch(content)
         shown, target = (named[1].strip(), named[2].strip()) if named else (content, content)
-        builder, is_free = self._builder, not self._builder.in_link
-        if is_free and directives.CITATION_ROLES.fullmatch(name) is not None:
+        builder = self._builder
+        role = name if not builder.in_link else ""  # that may lead somewhere
+        names_object = content[:1] != "!" and myst.OBJECT_ROLES.fullmatch(role) is not None
+        if myst.CITATION_ROLES.fullmatch(role) is not None:
             for number, key in enumerate(target.replace(",", " ").replace(";", " ").split()):
                 builder.text(", " * (number > 0))
                 builder.link_text(key, shown if named else key, LinkKind.CITATION)
-        elif is_free and name in directives.PLACE_ROLES:
+        elif role in myst.PLACE_ROLES:
             shown = NUMBER_PLACE.sub("", shown) if name.endswith("numref") else shown
-            unnamed = not shown or (name in directives.TITLE_ROLES and not named)
+            unnamed = not shown or (name in myst.TITLE_ROLES and not named)
             self.has_unnamed |= unnamed
             builder.link_text(f"#{target}", UNNAMED if unnamed else shown.lstrip("!~"), LinkKind.XREF)
-        elif is_free and name in directives.FILE_ROLES:
+        elif role in myst.FILE_ROLES:
             title = self._title(target) if name != "download" and not named else ""
             # A page of another project, by its inventory, is elsewhere.
             target = f"//{target}" if name != "download" and re.match(r"[\w.-]+:(?!\s)", target) else target
             builder.link_text(target, title or shown.lstrip("!~"))
-        elif (
-            is_free
-            and content[:1] != "!"
-            and directives.OBJECT_ROLES.fullmatch(name)
-            and (place := target_of(name, target.lstrip("~"), self._objects))
-        ):
+        elif names_object and (place := target_of(name, target.lstrip("~"), self._objects)):
             builder.open_link(place, LinkKind.XREF)
             builder.code_span(last_part(shown) if shown[:1] == "~" else shown.removeprefix("."))
             builder.close_link()
-        elif is_free and name in _STANDARDS and target.isdecimal():
+        elif role in _STANDARDS and target.isdecimal():
             builder.link_text(_STANDARDS[name].format(target), shown if named else f"{name.upper()} {target}")
         elif (script := _SCRIPT_ROLES.get(name)) is not None:
             builder.open_script(script)
@@ -754,8 +740,8 @@ class _Reader:
         address = str(opening.attrs.get("href", ""))
         target = address
         if self._extended:  # what another project has is elsewhere
-            is_elsewhere = address.startswith(directives.ELSEWHERE)
-            target = f"//{address}" if is_elsewhere else directives.PROJECT.sub("", address, count=1)
+            is_elsewhere = address.startswith(myst.ELSEWHERE)
+            target = f"//{address}" if is_elsewhere else myst.PROJECT.sub("", address, count=1)
             if address.startswith("doc:"):  # of DocC, which finds a page by its name alone
                 page, fragment = split_fragment(target)
                 target = page.rpartition("/")[2] + (f"#{github_slug(fragment)}" if fragment else "")
@@ -770,13 +756,13 @@ class _Reader:
         else:
             words = _words(target) if "." not in target and target[0] != "/" else ""  # a label's, and no path's
             words = words if following.type == "link_close" else target.removeprefix("//")
-            if address.startswith(("doc:", *directives.ELSEWHERE[1:])):
+            if address.startswith(("doc:", *myst.ELSEWHERE[1:])):
                 words = _words(address.replace("#", "/").replace(":", "/").rpartition("/")[2])
             self._builder.text(self._title(target) or words)
 
     def _title(self, target: str) -> str:
         """Return the title of a page that a reference without words leads to; "" where there is none."""
-        return "" if is_external(target) else _unmarked(directives.title_there(target, self._source))
+        return "" if is_external(target) else _unmarked(myst.title_there(target, self._source))
 
     def _formula(self, token: Token, *, alone: bool) -> None:
         """A formula as written: on lines of its own where it is all of a paragraph or goes over lines between $$."""
