@@ -34,8 +34,7 @@ from structformer.text import github_slug
 from structformer_html import PARTS, SCRIPTS, SPANS, has_prose
 from structformer_markdown.dialects import chosen_names, liquid, myst, pandoc, plain_markdown, syntaxes
 from structformer_markdown.dialects.containers import UNENDED, Container
-from structformer_markdown.dialects.page import SYNTAXES
-from structformer_markdown.dialects.shown import SPOKEN
+from structformer_markdown.dialects.page import SPOKEN, SYNTAXES
 from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, HIDDEN_LINE, fence_mark, shown_code
 from structformer_markdown.front_matter import home_page, shown, split_front_matter
 from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, parse

@@ -2,8 +2,7 @@
 
 import re
 
-from structformer_markdown.dialects.page import Dialect, Inline, Page
-from structformer_markdown.dialects.shown import anchors
+from structformer_markdown.dialects.page import Dialect, Inline, Page, anchors
 
 _LIST = r"""\{[ \t]*[.#][\w:.-]+(?:[ \t]+(?:[.#][\w:.-]+|[\w:-]+=(?:"[^"{}\n]*"|'[^'{}\n]*'|[^\s"'{}]+)))*[ \t]*\}"""
 _STYLED = r"""\{[\w-]+=(?:"[^"{}\n]*"|'[^'{}\n]*')\}"""

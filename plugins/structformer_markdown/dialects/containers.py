@@ -3,12 +3,10 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 
 from markdown_it.rules_block import StateBlock
 
-from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import HEADING, SPOKEN, arguments, kind_of
+from structformer_markdown.dialects.page import HEADING, SPOKEN, Dialect, Page, arguments, kind_of
 from structformer_markdown.formulas import line_of, push_paragraph
 from structformer_markdown.inline_text import names_in
 
@@ -41,44 +39,42 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The lines between which a dialect has containers."""
+    """A block rule for markdown-it: a token `container_open` with a Container, its blocks, `container_close`."""
 
     mark: str
-    """The characters that they begin with."""
+    """The characters that the lines around a container begin with."""
     words: Callable[[str], str | None]
     """Return the words of a line that begins a container; "" for one that ends one, None for any other line."""
     container: Callable[[str], Container]
     """Return the container that the words of its first line describe."""
 
-
-def fenced(fence: Fence, state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A block rule for markdown-it: a token `container_open` with a Container, its blocks, `container_close`."""
-    begin = state.bMarks[start] + state.tShift[start]
-    if not state.src.startswith(fence.mark, begin) or state.is_code_block(start):
-        return False
-    words = fence.words(line_of(state, start))
-    if words is None or silent:
-        return words is not None
-    state.line = start + 1
-    if not words:
-        return True  # ends nothing
-    if start not in state.env[ENDS]:
-        _find_ends(fence, state, start, end)
-    close = min(state.env[ENDS][start], end)
-    if _DIRECTIVE.match(words):
-        token = state.push("fence", "code", 0)
-        token.info, token.map = words, [start, close]
-        token.content = state.getLines(start + 1, close, state.sCount[start], True)
-    else:
-        made, first = fence.container(words), start + 1
-        if not made.title and ".callout-" in words:  # a callout has a heading as its title
-            below = next((line for line in range(first, close) if not state.isEmpty(line)), close)
-            if below < close and (heading := HEADING.match(text := line_of(state, below))) is not None:
-                title, first = _ATTRIBUTES.sub("", text[heading.end() :].strip()), below + 1
-                made = Container(made.kind, title, made.is_note, made.ids, made.has_tabs)
-        push_container(state, made, start, first, close)
-    state.line = close + (close < end and fence.words(line_of(state, close)) == "")
-    return True
+    def __call__(self, state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        begin = state.bMarks[start] + state.tShift[start]
+        if not state.src.startswith(self.mark, begin) or state.is_code_block(start):
+            return False
+        words = self.words(line_of(state, start))
+        if words is None or silent:
+            return words is not None
+        state.line = start + 1
+        if not words:
+            return True  # ends nothing
+        if start not in state.env[ENDS]:
+            _find_ends(self, state, start, end)
+        close = min(state.env[ENDS][start], end)
+        if _DIRECTIVE.match(words):
+            token = state.push("fence", "code", 0)
+            token.info, token.map = words, [start, close]
+            token.content = state.getLines(start + 1, close, state.sCount[start], True)
+        else:
+            made, first = self.container(words), start + 1
+            if not made.title and ".callout-" in words:  # a callout has a heading as its title
+                below = next((line for line in range(first, close) if not state.isEmpty(line)), close)
+                if below < close and (heading := HEADING.match(text := line_of(state, below))) is not None:
+                    title, first = _ATTRIBUTES.sub("", text[heading.end() :].strip()), below + 1
+                    made = Container(made.kind, title, made.is_note, made.ids, made.has_tabs)
+            push_container(state, made, start, first, close)
+        state.line = close + (close < end and self.words(line_of(state, close)) == "")
+        return True
 
 
 def push_container(state: StateBlock, made: Container, start: int, first: int, close: int, indent: int = 0) -> None:
@@ -173,5 +169,4 @@ def _plain(text: str, page: Page) -> str:
     return _LINE.sub(lambda match: match[1] + page.keep(match[2]), text) if ":::" in text else text
 
 
-_RULE = partial(fenced, Fence(":::", _words, _container))
-DIALECT = Dialect("containers", _plain, {":::": None, "@[": _VIDEO}, blocks=(_RULE,))
+DIALECT = Dialect("containers", _plain, {":::": None, "@[": _VIDEO}, blocks=(Fence(":::", _words, _container),))

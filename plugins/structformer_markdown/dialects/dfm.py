@@ -5,8 +5,7 @@ tabs (`# [Name](#tab/x)`), `[!INCLUDE x]`, `[!VIDEO address]`, `<xref:UID>`.
 import re
 from urllib.parse import unquote
 
-from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import arguments, image, link
+from structformer_markdown.dialects.page import Dialect, Page, arguments, image, link
 
 _IMAGE = re.compile(r":::[ \t]*image[ \t]([^\n]*?):::")
 _BLOCK = re.compile(

@@ -3,9 +3,8 @@
 import re
 from functools import partial
 
-from structformer_markdown.dialects.containers import Container, Fence, fenced
-from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import arguments, beside, kind_of, link
+from structformer_markdown.dialects.containers import Container, Fence
+from structformer_markdown.dialects.page import Dialect, Page, arguments, beside, kind_of, link
 
 _NAMES = (
     r"tabs?|hint|content-ref|embed|file|code|stepper|step|swagger(?:-[\w-]+)?|api-[\w-]+|openapi(?:-[\w-]+)?|columns?"
@@ -46,5 +45,5 @@ DIALECT = Dialect(
     "hints",
     lambda text, page: _BLOCK.sub(partial(_block, page=page), text),
     {"{%": _ENDS},
-    blocks=(partial(fenced, Fence("{%", _words, _hint)),),
+    blocks=(Fence("{%", _words, _hint),),
 )

@@ -2,9 +2,10 @@
 
 import re
 
-from structformer_markdown.dialects.page import Dialect, Page, between
-from structformer_markdown.dialects.shown import HEADING, anchor, anchors
-from structformer_markdown.inline_text import names_in, spliced
+from structformer.text import spliced
+
+from structformer_markdown.dialects.page import HEADING, Dialect, Page, anchor, anchors, between
+from structformer_markdown.inline_text import names_in
 
 _OWN_LINE = re.compile(r"([ \t]*(?:>[ \t]*)*)((?:\{:[^:{}\n][^{}\n]*\}[ \t]*)++)")
 _SPAN = re.compile(r"(?:(?<=[^\s{}])|(?<=[:*+-] ))\{:[^:{}\n][^{}\n]*\}")

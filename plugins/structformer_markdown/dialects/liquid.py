@@ -11,8 +11,7 @@ from html import escape
 from structformer.formats import SourceFile
 from structformer.plugins import load_plugins
 
-from structformer_markdown.dialects.page import LONGEST_VALUE, Dialect, Page
-from structformer_markdown.dialects.shown import arguments, beside, code_block, language_of
+from structformer_markdown.dialects.page import LONGEST_VALUE, Dialect, Page, arguments, beside, code_block, language_of
 
 _TAG = re.compile(r"\{%-?[ \t\n]*+([\w-]+)?((?:[^%{\n]|%(?!\})|\{(?!%)|\n(?![ \t]*\n))*+)%\}")
 _VARIABLE = re.compile(

@@ -2,8 +2,7 @@
 
 import re
 
-from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import arguments
+from structformer_markdown.dialects.page import Dialect, Page, arguments
 
 _LISTING = re.compile(
     r"""<Listing((?:\s+[\w-]+(?:=(?:"[^"]{0,2000}"|'[^']{0,2000}'|[^\s"'<>]+))?){0,20})\s*>|</Listing>"""

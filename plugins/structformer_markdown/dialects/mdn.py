@@ -2,8 +2,7 @@
 
 import re
 
-from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import link
+from structformer_markdown.dialects.page import Dialect, Page, link
 
 _MACRO = re.compile(r"""\{\{[ \t]*([\w-]+)[ \t]*+(?:\(((?:[^(){}"'\n]|"[^"{}\n]*"|'[^'{}\n]*')*+)\))?[ \t]*\}\}""")
 _ARGUMENT = re.compile(r"""[ \t]*(?:"([^"]*)"|'([^']*)'|([^,"']*))[ \t]*(?:,|$)""")

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from structformer_markdown.dialects.page import Dialect, Page, between
-from structformer_markdown.dialects.shown import IMAGE_SUFFIXES, anchor, image, link
-from structformer_markdown.inline_text import spliced
+from structformer.text import spliced
+
+from structformer_markdown.dialects.page import IMAGE_SUFFIXES, Dialect, Page, anchor, between, image, link
 
 _HEADING_COMMENT = re.compile(r"^([ \t]*#{1,6}[ \t][^\n]*)\{/\*[ \t]*#?([\w:.-]+)[ \t]*\*/\}[ \t]*$", re.MULTILINE)
 _IMPORT = re.compile(r"import\b([\w\s{},*$]{0,1000}+)(['\"])[^'\"\n]{1,500}\2[ \t]*;?[ \t]*$", re.MULTILINE)

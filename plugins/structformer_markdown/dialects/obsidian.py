@@ -4,8 +4,7 @@ names of blocks (`^id`), code in links (``[[Note#`code`|words]]``); and of any s
 
 import re
 
-from structformer_markdown.dialects.page import Dialect, Inline, Page
-from structformer_markdown.dialects.shown import IMAGE_SUFFIXES, anchor, beside, image, link
+from structformer_markdown.dialects.page import IMAGE_SUFFIXES, Dialect, Inline, Page, anchor, beside, image, link
 
 _LINK = re.compile(r"(!?)\[\[([^\[\]\n|]{1,500}?)(?:\\?\|([^\[\]\n]{0,500}))?\]\]")  # `\|` in tables
 _CALLOUT = re.compile(

@@ -1,7 +1,8 @@
-"""Dialects, and a page on its way to plain Markdown: its code, which none of them sees, and its site's settings."""
+"""Dialects, and a page on its way to plain Markdown: its code, which none of them sees, and its site's settings; and
+what they write: kinds of admonitions, links, images and places in Markdown.
+"""
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -11,10 +12,11 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from structformer.formats import SourceFile, decode
+from structformer.text import spliced
 
 from structformer_markdown.formulas import MARKS, formulas
 from structformer_markdown.front_matter import shown, split_front_matter
-from structformer_markdown.inline_text import spliced
+from structformer_markdown.inline_text import names_in
 from structformer_rst import substitution
 from structformer_sites import load, settings_above, settings_files
 
@@ -28,6 +30,16 @@ _FARTHEST = 8  # folders above a page where its site's configuration is looked f
 LONGEST_VALUE = 300
 SYNTAXES = "syntaxes"  # key of the grammar's environment: the names of the dialects that the page is in
 _LONGEST_CONFIGURATION = 100_000
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".bmp")
+SPOKEN = frozenset(
+    "note tip info warning danger caution important hint attention error example question success "
+    "failure bug abstract seealso".split()
+)
+_LONGEST_KIND = 200
+HEADING = re.compile(r"#{1,6}[ \t]+")
+DEFINED = re.compile(r"^ {0,3}\[([^\[\]\n]+)\]:", re.MULTILINE)  # what is a link by its name alone
+_KIND = re.compile(r"[\s.]*(?:callout-)?([A-Za-z][\w-]*)")
+_ARGUMENT = re.compile(r"""(?<![\w:.-])([\w:.-]++)[ \t\n]*=[ \t\n]*(?:"([^"]*)"|'([^']*)'|“([^“”]*)”|([^\s"'{}<>]+))""")
 
 
 class Page:
@@ -136,27 +148,22 @@ class Page:
             yield formula.start, formula.after, "\n".join(kept)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int, str]]:
-        runs: list[tuple[int, int, int, bool]] = []  # start, end, block, escaped
-        by_length: dict[int, list[int]] = {}
-        block = 0
-        for found in _TICKS.finditer(text):
+        spans: list[tuple[int, int]] = []  # from each run to the next of its length in its block, the last first
+        ends: dict[int, int] = {}  # of the next runs in the block, by their lengths
+        for found in reversed([*_TICKS.finditer(text)]):
             if found[1] is None:
-                block += 1
+                ends.clear()
                 continue
             start, end = found.span(1)
-            by_length.setdefault(end - start, []).append(len(runs))
-            runs.append((start, end, block, (start - found.start()) % 2 == 1))
-        index = 0
-        while index < len(runs):
-            start, end, block, escaped = runs[index]
-            start += escaped
-            same = by_length.get(end - start, [])
-            after = bisect_right(same, index)
-            closing = same[after] if start < end and after < len(same) else -1
-            index += 1
-            if closing >= 0 and runs[closing][2] == block:
-                yield start, runs[closing][1], self.keep(text[start : runs[closing][1]])
-                index = closing + 1
+            escaped = (start - found.start()) % 2
+            if (closing := ends.get(end - start - escaped)) is not None:
+                spans.append((start + escaped, closing))
+            ends[end - start] = end
+        place = 0
+        for start, end in reversed(spans):
+            if start >= place:
+                yield start, end, self.keep(text[start:end])
+                place = end
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,3 +243,62 @@ def _flat(loaded: dict[str, Any]) -> Mapping[str, str]:
             elif ((text := shown(value)) or value == "") and len(text) <= LONGEST_VALUE:
                 flat[f"{before}{key}"] = text
     return flat
+
+
+def kind_of(kind: str) -> str:
+    """Return the kind of an admonition in one word: "note" of `note inline end` and `{.callout-note}`; "" for none."""
+    kind = kind if len(kind) <= _LONGEST_KIND else ""
+    match = _KIND.match(kind) if "=" not in "".join(kind.split()[:1]) else None
+    return match[1].lower() if match is not None else ""
+
+
+def arguments(text: str) -> dict[str, str]:
+    """Return the named arguments of a tag, name="value", in order; of two of one name the first."""
+    values: dict[str, str] = {}
+    for match in _ARGUMENT.finditer(text):
+        values.setdefault(match[1], next((group for group in match.groups()[1:] if group is not None), ""))
+    return values
+
+
+def code_block(content: str, arguments: str, page: Page) -> str:
+    """Return a block of code in Markdown. arguments: of its tag, the first of which is the language."""
+    fence = "```"
+    while fence in content:
+        fence += "`"
+    return f"{fence}{language_of(arguments)}\n{page.keep(content)}\n{fence}"
+
+
+def language_of(arguments: str) -> str:
+    """Return the language of a block of code, the first word of its tag; "" where that is none."""
+    words = arguments.split()
+    return words[0] if words and re.fullmatch(r"[\w+#.-]+", words[0]) else ""
+
+
+def link(text: str, target: str) -> str:
+    """Return a link in Markdown, its target between angles only where it must: in HTML's lines they are a tag's."""
+    shown = " ".join(text.replace("[", "\\[").replace("]", "\\]").split())
+    target = " ".join(target.replace("<", "%3C").replace(">", "%3E").split())
+    return f"[{shown}](<{target}>)" if not target or any(sign in target for sign in " ()\\") else f"[{shown}]({target})"
+
+
+def image(text: str, target: str) -> str:
+    """Return an image in Markdown."""
+    return f"!{link(text, target)}"
+
+
+def beside(found: re.Match[str]) -> tuple[str, str]:
+    """Return the text before a match and the text after it, on their lines."""
+    text, end = found.string, found.string.find("\n", found.end())
+    before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+    return before, text[found.end() : end if end >= 0 else None]
+
+
+def anchors(attributes: str) -> str:
+    """Return the places that a list of attributes names."""
+    return "".join(map(anchor, names_in(attributes)))
+
+
+def anchor(name: str) -> str:
+    """Return a place that links may lead to, in HTML."""
+    name = name.replace('"', "").replace("<", "")
+    return f'<a id="{name}"></a>'

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from markdown_it.rules_block import StateBlock
 
 from structformer_markdown.dialects.containers import ENDS
-from structformer_markdown.dialects.page import SYNTAXES, Dialect, Inline, Page
-from structformer_markdown.dialects.shown import HEADING
+from structformer_markdown.dialects.page import HEADING, SYNTAXES, Dialect, Inline, Page
 from structformer_markdown.formulas import NEXT, line_of
 from structformer_markdown.tables import push_rows
 

@@ -5,13 +5,11 @@ blocks (`/// note | Title`), places of contents, icons, keys, abbreviations, cha
 
 import re
 from collections.abc import Callable
-from functools import partial
 
 from markdown_it.rules_block import StateBlock
 
-from structformer_markdown.dialects.containers import Container, Fence, fenced, push_container
-from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import DEFINED, HEADING, anchor, kind_of
+from structformer_markdown.dialects.containers import Container, Fence, push_container
+from structformer_markdown.dialects.page import DEFINED, HEADING, Dialect, Page, anchor, kind_of
 from structformer_markdown.formulas import line_of
 
 _ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]*+([\w-]+(?: +[\w-]+)*+)?[ \t]*+(?:\"(.*)\")?[ \t]*+")
@@ -143,5 +141,5 @@ DIALECT = Dialect(
         "][]": None,
         "][": re.compile(r"\]\[[A-Za-z_]\w*\.[\w.]+\]"),
     },
-    blocks=(partial(fenced, Fence("///", _words, _block)), _indented),
+    blocks=(Fence("///", _words, _block), _indented),
 )

@@ -2,8 +2,7 @@
 
 import re
 
-from structformer_markdown.dialects.page import Dialect, Page
-from structformer_markdown.dialects.shown import arguments, code_block, image, link
+from structformer_markdown.dialects.page import Dialect, Page, arguments, code_block, image, link
 
 _ESCAPED = re.compile(r"(\{\{[<%])/\*([^{}\n]*?)\*/([>%]\}\})")  # what writes about shortcodes
 _SHORTCODE = re.compile(r"\{\{[<%](?![ \t]*/\*)([^{}]*)[>%]\}\}")
