@@ -39,7 +39,7 @@ from structformer_markdown.fence_info import CODE_DIRECTIVES, DIRECTIVE, HIDDEN_
 from structformer_markdown.front_matter import home_page, shown, split_front_matter
 from structformer_markdown.grammar import EXTENDED, MAX_NESTING, UNINDENTED, parse
 from structformer_markdown.includes import taken_whole, text_of, with_includes
-from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, names_in, spans
+from structformer_markdown.inline_text import ATTRIBUTES, names_in, spans, without_attributes
 from structformer_markdown.raw_html import RawHtml
 from structformer_markdown.tables import LOOSE
 from structformer_rst import ICON, NUMBER_PLACE, SCOPES, SIGNED, Objects, is_object, last_part, object_names, target_of
@@ -170,12 +170,11 @@ class MarkdownFormat:
             )
         title = (shown(metadata.get("title")) or next(iter(home_page(metadata)), "")).strip()
         title = _unmarked(title) if title.count("`") > 1 else title
+        languages = (metadata.get(key) for key in ("lang", "language"))
         document = builder.finish(
             Source(source.path, self.name),
             title=_on_one_line(title) or None,
-            language=next(
-                (str(metadata[key]) for key in ("lang", "language") if isinstance(metadata.get(key), str)), None
-            ),
+            language=next((each for each in languages if isinstance(each, str)), None),
             metadata=metadata,
             promote=True,  # the title of the front matter and the heading name the same page, in whatever words
         )
@@ -257,10 +256,8 @@ def _title_block(block: str) -> dict[str, Any]:
     title, *others = [line.lstrip("%").strip() for line in block.strip("\n").split("\n") if line.startswith("%")]
     if (page := _MAN_TITLE.match(title)) is not None:
         title = f"{page['name']}({page['section']})"
-    metadata: dict[str, Any] = {"title": title} if title else {}
-    if others and others[0]:
-        metadata["author"] = others[0]
-    return metadata
+    given = {"title": title, "author": "".join(others[:1])}
+    return {key: value for key, value in given.items() if value}
 
 
 def _read_summary(metadata: Mapping[str, Any], reader: _Reader, builder: TreeBuilder) -> None:
@@ -382,9 +379,7 @@ class _Reader:
             elif kind == "fence" or kind == "code_block":
                 if self._extended and token.info[:1] == "{" and self._directive(token):
                     continue
-                self._block()
                 self._code(token)
-                self._block()
             elif kind == "blockquote_open":
                 alert = _alert(tokens, index)
                 self._quotes.append(MarkKind.NOTE if alert else MarkKind.QUOTE)
@@ -416,8 +411,7 @@ class _Reader:
                     following.type = "lead"  # the words go on
                 else:
                     self._block()
-        for name in container.ids if step > 0 else ():
-            self._builder.add_anchor(name)
+        self._builder.add_anchor(*(container.ids if step > 0 else ()))
 
     def _caption(self, token: Token, tokens: list[Token], index: int) -> bool:
         """A table's caption, below it or above it. False where it is none."""
@@ -427,21 +421,15 @@ class _Reader:
         is_below_html = before.content.rstrip().endswith("</table>")
         if found is None or (beside.isdisjoint({"table_close", "table_open"}) and not is_below_html):
             return False
-        children = token.children or []
-        first, last = (children[0], children[-1]) if children else (token, token)
+        first, last = (token.children or [token])[0], (token.children or [token])[-1]
         if not first.content.startswith(found[0]):
             return False
         first.content = first.content[found.end() :]
-        if (attributes := HEADING_ATTRIBUTES.search(last.content)) is not None:
-            last.content = last.content[: attributes.start()]
-            self._anchors_of(attributes[0])
+        last.content, names = without_attributes(last.content)
+        self._builder.add_anchor(*names)
         with self._builder.marked(MarkKind.CAPTION):
-            self._content(token.content, children)
+            self._content(token.content, token.children)
         return True
-
-    def _anchors_of(self, attributes: str) -> None:
-        for name in names_in(attributes):
-            self._builder.add_anchor(name)
 
     def _code(self, token: Token) -> None:
         """Code as it stands, or what else is not Markdown; a directive's options in front of it are none of it."""
@@ -451,15 +439,13 @@ class _Reader:
             options, content = myst.split_options(content)
             self._label(myst.labels(options))
         if self._extended and "{" in token.info:
-            self._anchors_of(token.info)
-            for name in _CELL_NAME.findall(content):
-                self._builder.add_anchor(name)
+            self._builder.add_anchor(*names_in(token.info), *_CELL_NAME.findall(content))
             if (chunk := _CHUNK.match(token.info)) is not None:  # which names the figure or table of its code
                 self._builder.add_anchor(f"{'fig' if 'fig.cap' in token.info else 'tab'}:{chunk[1]}")
         mark, detail = fence_mark(token.info, extended=self._extended)
         if detail == "rust" and settings_above(self._source, "hidden_lines") is not None:
             content = HIDDEN_LINE.sub(r"\1\2", content)
-        with self._builder.marked(mark, detail):
+        with self._marked(mark, detail):
             self._builder.verbatim(content.strip("\n"))
 
     def _content(self, content: str, children: list[Token] | None) -> None:
@@ -511,8 +497,7 @@ class _Reader:
             self._objects.describing(name, signatures, is_listed=is_listed) as ids,
             self._marked(figure),
         ):
-            for each in ids:
-                self._builder.add_anchor(each)
+            self._builder.add_anchor(*ids)
             if figure:
                 self._builder.add_image(argument, "")
             elif argument:
@@ -588,8 +573,7 @@ class _Reader:
     def _label(self, names: list[str]) -> None:
         """Give what comes next, which is no heading, its names: those of its section."""
         self.names += map(_label_name, names)
-        for name in (*self._anchors, *names):
-            self._builder.add_anchor(name)
+        self._builder.add_anchor(*self._anchors, *names)
         self._anchors.clear()
 
     def _role(self, name: str, content: str) -> None:
@@ -660,11 +644,10 @@ class _Reader:
         explicit = [*self._anchors, *([str(opening.attrs["id"])] if opening.attrs.get("id") else [])]
         self._anchors.clear()
         explicit += _heading_attributes(inline)
-        children = inline.children or []
-        last = children[-1] if children else inline
-        for beside in (children[0] if children else inline, last) if self._extended and ":" in inline.content else ():
+        parts = inline.children or [inline]
+        for beside in (parts[0], parts[-1]) if self._extended and ":" in inline.content else ():
             if beside.type in ("text", "inline") and _EMOJI.search(beside.content):
-                explicit.append(github_slug(_plain(children or [inline])))
+                explicit.append(github_slug(_plain(parts)))
                 beside.content = _EMOJI.sub("", beside.content)
         self._html.forget()
         self.explicit.update(explicit)
@@ -683,31 +666,23 @@ class _Reader:
     def _inline(self, children: list[Token]) -> None:
         builder = self._builder
         role = ""
-        depth: int | None = None  # of raw HTML, before the first tag
+        depth = self._html.depth
         for index, token in enumerate(children):
             kind = token.type
             if kind == "html_inline":
-                if depth is None:
-                    depth = self._html.depth
                 self._html.feed(token.content)
             elif self._html.hidden:
                 continue
             elif kind == "text" or kind == "text_special":
                 content = token.content.replace("\u00ad", "")
-                if (
-                    self._extended
-                    and content[-1:] == "}"
-                    and index + 1 < len(children)
-                    and children[index + 1].type == "code_inline"
-                    and (found := _ROLE.search(content)) is not None
-                ):
+                next_one = children[index + 1 : index + 2] if self._extended and content[-1:] == "}" else []
+                if next_one and next_one[0].type == "code_inline" and (found := _ROLE.search(content)) is not None:
                     role, content = found[1].lower(), content[: found.start()]
                 self._text(content, children[index - 1].type if index else "")
             elif kind == "code_inline":
                 after = children[index + 1] if index + 1 < len(children) else token
                 if self._extended and after.content[:2] == "{=" and (raw := _RAW_SPAN.match(after.content)) is not None:
                     after.content = after.content[raw.end() :]
-                    depth = self._html.depth if depth is None else depth
                     self._html.feed(token.content if raw[1] == "html" else "")
                 elif role:
                     self._role(role, token.content)
@@ -731,8 +706,7 @@ class _Reader:
                 builder.close_link()
             elif kind == "image":
                 builder.add_image(str(token.attrs.get("src", "")), _plain(token.children or []))
-        if depth is not None:
-            self._html.end_to(depth)
+        self._html.end_to(depth)
 
     def _open_link(self, opening: Token, following: Token) -> None:
         """A link's beginning: one without words, or MyST's address of a page, shows the title of what it leads to."""
@@ -771,10 +745,8 @@ class _Reader:
         is_display = content.startswith(("$$", "\\[", "\\\\[", "\\begin"))
         on_lines = is_display and (alone or "\n" in content)
         if on_lines and not (builder.in_heading or builder.in_mark(MarkKind.ROW)):
-            self._block()
-            with builder.marked(MarkKind.FORMULA):
+            with self._marked(MarkKind.FORMULA):
                 builder.verbatim(content)
-            self._block()
         else:
             with builder.marked(MarkKind.FORMULA_SPAN):
                 builder.verbatim(_LINE_BREAK.sub(" ", content))
@@ -783,7 +755,7 @@ class _Reader:
         if not before and (alert := _ALERT.match(text)):
             text = f"{alert[1].capitalize()}: {text[alert.end() :]}"
         elif before in _NAMED_PARTS and text[:1] == "{" and (attributes := ATTRIBUTES.match(text)) is not None:
-            self._anchors_of(attributes[0])
+            self._builder.add_anchor(*names_in(attributes[0]))
             text = text[attributes.end() :]
         extended = self._extended and not self._builder.in_link
         for words, target in spans(text, extended=extended):
@@ -798,11 +770,8 @@ def _heading_attributes(inline: Token) -> list[str]:
     last = (inline.children or [inline])[-1]
     if last.type not in ("text", "inline"):
         return []
-    last.content = last.content.rstrip().removesuffix("{-}")
-    if (match := HEADING_ATTRIBUTES.search(last.content)) is None:
-        return []
-    last.content = last.content[: match.start()]
-    return names_in(match[0])
+    last.content, names = without_attributes(last.content.rstrip().removesuffix("{-}"))
+    return names
 
 
 def _alert(tokens: list[Token], opening: int) -> str:
@@ -819,10 +788,9 @@ def _alert(tokens: list[Token], opening: int) -> str:
 
 def _is_figure(token: Token) -> bool:
     """Whether a paragraph is an image alone."""
-    children = token.children or []
-    if not children or children[0].type != "image":
-        return False
-    return len(children) == 1 or (len(children) == 2 and ATTRIBUTES.fullmatch(children[1].content) is not None)
+    first, *others = token.children or [token]
+    is_alone = not others or (len(others) == 1 and ATTRIBUTES.fullmatch(others[0].content) is not None)
+    return first.type == "image" and is_alone
 
 
 def _plain(children: list[Token]) -> str:

@@ -49,9 +49,9 @@ def formulas(text: str) -> Iterator[Formula]:
     """Yield the formulas of a text without code, in order."""
     place = 0
     while (opening := _OPENING.search(text, place)) is not None:
-        formula = formula_at(text, opening.start()) if _closing(opening) else None
-        place = formula.after if formula is not None else opening.end()
-        if formula is not None:
+        place = opening.end()
+        if _closing(opening) and (formula := formula_at(text, opening.start())) is not None:
+            place = formula.after
             yield formula
 
 

@@ -71,12 +71,7 @@ _NEEDED = {
     "reference": ("]:",),
     "table_after_heading": ("|",),
 }
-_EXTRA = {
-    "footnote": ("[^", _FOOTNOTE),
-    "definition": (":", _DEFINITION),
-    "tilde": ("~", _DEFINITION),
-    "attribute line": ("{", _ATTRIBUTES),
-}
+_EXTRA = {"footnote": ("[^", _FOOTNOTE), "definition": ("", _DEFINITION), "attribute line": ("{", _ATTRIBUTES)}
 _EXTENSIONS = {"formulas": MARKS, "target": (")=",)}
 _RULES = {each.name: each for each in (*DIALECTS, pandoc.OWN) if each.blocks or each.inline}
 
@@ -89,7 +84,7 @@ def _grammar(unused: tuple[str, ...], extra: tuple[str, ...]) -> MarkdownIt:
     parser.block.ruler.before("lheading", "table_after_heading", table, {"alt": ["paragraph", "reference"]})
     if "footnote" in extra:
         parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
-    if "definition" in extra or "tilde" in extra:
+    if "definition" in extra:
         parser.use(deflist_plugin)
     ends = ["paragraph", "reference", "blockquote", "list"]  # what these rules may end
     dialects = [_RULES[name] for name in extra if name in _RULES]

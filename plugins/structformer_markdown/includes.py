@@ -6,6 +6,7 @@ Docusaurus; the `markdown_preprocess` of the containers' manuals (podman, builda
 import posixpath
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 
@@ -26,21 +27,21 @@ _DIRECTIVES = [
     re.compile(pattern)
     for pattern in (
         # whole, lines 2:5, or the lines between ANCHOR: name and ANCHOR_END: name
-        rf"(?P<show>)\{{\{{\s*#(?:include|rustdoc_include|playground)\s+{_PATH}(?::(?P<part>[\w:-]+))?[^{{}}]*\}}\}}",
-        rf"(?P<show>)-+8<-+\s+[\"']{_PATH}(?::(?P<part>[\w:-]+))?[\"']",
-        rf"(?P<show>)\{{\{{<\s*include\s+{_PATH}\s*>\}}\}}",
-        rf"(?P<show>)<!--\s*@include:\s*{_PATH}\s*-->",
-        r"(?P<show>)<!--\s*@include:\s*(?P<path>[^\s{}<>]+)\{(?P<part>\d*,\d*)\}\s*-->",
-        rf"(?P<show>)\[!(?i:INCLUDE)\s*\[[^\]]*\]\s*\({_PATH}\)\]",
-        r"(?P<show>)\{%-?\s*include(?:_relative)?\s+[\"']?(?P<path>[\w./-]+\.(?:md|markdown))[\"']?[^%]*-?%\}",
-        r"(?P<show>)\{\{[<%]\s*(?:readfile|include)\s+(?:file\s*=\s*)?[\"'](?P<path>[^\"']+)[\"'][^{}]*[>%]\}\}",
-        r"(?P<show>)!(?:include|INCLUDE)\s*[\"'(]?(?P<path>[\w./-]+\.\w+)[\"')]?",
-        r"(?P<show>)@@(?P<kind>option)\s+(?P<path>[\w.-]+)",
-        r"(?P<show><<<)\s*(?P<path>@?[\w./-]+\.(?P<language>\w+))(?:#(?P<part>[\w-]+))?(?:\s*\{[^{}]*\})?(?:\s*\[[^\[\]]*\])?",
-        r"(?P<show>)\{!\s*(?P<path>[^\s\"'<>{}|:!]+)(?:[\s!][^{}]*)?!\}",  # markdown-include
+        rf"\{{\{{\s*#(?:include|rustdoc_include|playground)\s+{_PATH}(?::(?P<part>[\w:-]+))?[^{{}}]*\}}\}}",
+        rf"-+8<-+\s+[\"']{_PATH}(?::(?P<part>[\w:-]+))?[\"']",
+        rf"\{{\{{<\s*include\s+{_PATH}\s*>\}}\}}",
+        rf"<!--\s*@include:\s*{_PATH}\s*-->",
+        r"<!--\s*@include:\s*(?P<path>[^\s{}<>]+)\{(?P<part>\d*,\d*)\}\s*-->",
+        rf"\[!(?i:INCLUDE)\s*\[[^\]]*\]\s*\({_PATH}\)\]",
+        r"\{%-?\s*include(?:_relative)?\s+[\"']?(?P<path>[\w./-]+\.(?:md|markdown))[\"']?[^%]*-?%\}",
+        r"\{\{[<%]\s*(?:readfile|include)\s+(?:file\s*=\s*)?[\"'](?P<path>[^\"']+)[\"'][^{}]*[>%]\}\}",
+        r"!(?:include|INCLUDE)\s*[\"'(]?(?P<path>[\w./-]+\.\w+)[\"')]?",
+        r"@@(?P<kind>option)\s+(?P<path>[\w.-]+)",
+        r"<<<\s*(?P<path>@?[\w./-]+\.(?P<language>\w+))(?:#(?P<part>[\w-]+))?(?:\s*\{[^{}]*\})?(?:\s*\[[^\[\]]*\])?",
+        r"\{!\s*(?P<path>[^\s\"'<>{}|:!]+)(?:[\s!][^{}]*)?!\}",  # markdown-include
         # of FastAPI's documentation
-        r"(?P<show>\{\*)\s*(?P<path>[^\s{}*]+\.(?P<language>\w+))(?:\s+ln\[(?P<part>\d+:\d+)\])?(?:\s[^{}*]*)?\*\}",
-        r"\[!(?P<show>code)(?:-(?P<language>\w+))?\s*\[[^\]]*\]\s*\((?P<path>[^\s()?#]+)(?:[?#][^()]*)?\)\]",
+        r"\{\*\s*(?P<path>[^\s{}*]+\.(?P<language>\w+))(?:\s+ln\[(?P<part>\d+:\d+)\])?(?:\s[^{}*]*)?\*\}",
+        r"\[!code(?:-(?P<language>\w+))?\s*\[[^\]]*\]\s*\((?P<path>[^\s()?#]+)(?:[?#][^()]*)?\)\]",
     )
 ]
 # A directive within a line. Its parts are bounded and hold no bracket: many openings without an end take linear time.
@@ -157,17 +158,13 @@ class _Includes:
                 if folder := posixpath.dirname(path):  # its links as seen from the page
                     out[-1] = _RELATIVE.sub(lambda link: f"]({posixpath.normpath(f'{folder}/{link[1]}')}", out[-1])
                 continue
-            directive = _directive(line) if _may_include(line) else None
-            if directive is None and not fence and "[!" in line:
-                line = _IN_LINE.sub(lambda found: self._in_line(found["path"], source, depth), line)
-            if directive is None:
-                opened = (
-                    end for begin, end in _COMMENTS.items() if begin in line and end not in line[line.rfind(begin) :]
-                )
-                comment = "" if fence else next(opened, "")
+            if (directive := _directive(line) if _may_include(line) else None) is None:
+                if not fence and "[!" in line:
+                    line = _IN_LINE.sub(lambda found: self._in_line(found["path"], source, depth), line)
+                begun = ((line.rfind(begin), end) for begin, end in _COMMENTS.items() if begin in line and not fence)
+                comment = next((end for place, end in begun if end not in line[place:]), "")
                 out.append(line)
-                continue
-            if fence or "{%" in line:  # without a file, what a directive looks like; or the site's theme has the file
+            elif fence or "{%" in line:  # without a file, what a directive looks like; or the site's theme has the file
                 content = self._content(directive, source, depth, indent)
                 out.append(line if content is None else content + "\n")
             else:
@@ -253,7 +250,7 @@ def _directive(line: str) -> _Found | None:
         if (found := pattern.fullmatch(stripped)) is not None:
             groups = found.groupdict()
             path = f"{groups['kind']}s/{groups['path']}.md" if groups.get("kind") else groups["path"]
-            language = (groups.get("language") or "") if groups["show"] else None
+            language = (groups["language"] or "") if "language" in groups else None
             return _Found(path, groups.get("part") or "", language, bool(groups.get("kind")))
     return None
 
@@ -261,14 +258,12 @@ def _directive(line: str) -> _Found | None:
 def _opened(path: str, source: SourceFile) -> tuple[SourceFile, str] | None:
     """Return the file of that path and its text: from the source's folder, or a folder above with such files."""
     path = path.removeprefix("~/").removeprefix("@site/").removeprefix("@/").lstrip("/")
-    for up in range(source.path.count("/") + 1):
-        for folder in _FOLDERS if up or "/" not in path else ("",):
-            target = "../" * up + (f"{folder}/{path}" if folder else path)
-            if (opened := source.open(target)) is not None:
-                try:
-                    return opened, text_of(opened).lstrip("\ufeff")
-                except ReadError:
-                    return None
+    ups = range(source.path.count("/") + 1)
+    places = ((up, folder) for up in ups for folder in (_FOLDERS if up or "/" not in path else ("",)))
+    targets = ("../" * up + posixpath.join(folder, path) for up, folder in places)
+    opened = next(filter(None, map(source.open, targets)), None)
+    with suppress(ReadError):
+        return (opened, text_of(opened).lstrip("\ufeff")) if opened is not None else None
     return None
 
 

@@ -1,9 +1,9 @@
-"""Plain text that CommonMark leaves alone: GFM's bare URLs and e-mail addresses, wiki-links, footnote
-marks, lists of attributes; and what puts other texts in the place of pieces of one.
+"""Plain text that CommonMark leaves alone: GFM's bare URLs and e-mail addresses, wiki-links, footnote marks, lists of
+attributes.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,100}\]")
 _WIKI_LINK = re.compile(r"\[\[(?!\s)([^\[\]\n|]{1,500}?)(?<!\s)(?:\|([^\[\]\n|]{0,500}))?\]\]")
@@ -13,24 +13,20 @@ _EMAIL = re.compile(r"(?<![<\w.+-])[A-Za-z0-9.+_-]++@[A-Za-z0-9_-]++(?:\.[A-Za-z
 _LOOKS_LIKE_TARGET = re.compile(r"[a-z][a-z0-9+.-]*://|\.{0,2}/")
 _LIST = r"""\{(?:/\*\s*)?:?\s*(?:[#.=][\w:.-]++|data-[\w-]++|[\w-]+=(?:"[^"]*"|'[^']*'|[^\s"'{}]+))[^{}]*\}"""
 ATTRIBUTES = re.compile(_LIST)
-HEADING_ATTRIBUTES = re.compile(rf"\s*(?:{_LIST}|\[(?:#(?!\d+\])[\w:.-]+|!?toc|step)\])\s*$")  # and Fumadocs'
+_AT_END = re.compile(rf"\s*(?:{_LIST}|\[(?:#(?!\d+\])[\w:.-]+|!?toc|step)\])\s*$")  # and Fumadocs'
 _Link = tuple[int, int, tuple[str, str]]  # start, end; its text and its target
 _NAME = re.compile(r"""(?:#([\w:.-]+)|(?<![\w-])id=["']?([\w:.-]+))""")
-
-
-def spliced(text: str, pieces: Iterable[tuple[int, int, str]]) -> str:
-    """Return the text with others in the place of its pieces, each (start, end, other), in order."""
-    out: list[str] = []
-    place = 0
-    for start, end, other in pieces:
-        out += (text[place:start], other)
-        place = end
-    return "".join((*out, text[place:])) if out else text
 
 
 def names_in(attributes: str) -> list[str]:
     """Return the names that a list of attributes gives."""
     return [first or second for first, second in _NAME.findall(attributes)]
+
+
+def without_attributes(text: str) -> tuple[str, list[str]]:
+    """Return a text without the list of attributes at its end, and the names that this gives."""
+    match = _AT_END.search(text)
+    return (text[: match.start()], names_in(match[0])) if match is not None else (text, [])
 
 
 def spans(text: str, *, extended: bool) -> Iterator[tuple[str, str | None]]:
@@ -39,7 +35,9 @@ def spans(text: str, *, extended: bool) -> Iterator[tuple[str, str | None]]:
         text = _FOOTNOTE.sub("", text)
     links: list[_Link] = []
     if extended and any(mark in text for mark in ("[[", "://", "www.", "@")):
-        links = sorted([*_wiki_links(text), *_urls(text), *_emails(text)], key=lambda found: found[:2])
+        addresses = _EMAIL.finditer(text) if "@" in text else ()
+        emails = ((*found.span(), (found[0], f"mailto:{found[0]}")) for found in addresses)
+        links = sorted([*_wiki_links(text), *_urls(text), *emails], key=lambda found: found[:2])
     position = 0
     for start, end, link in links:
         if start < position:
@@ -82,8 +80,3 @@ def _without_trailing_punctuation(url: str) -> str:
         else:
             break
     return url
-
-
-def _emails(text: str) -> Iterator[_Link]:
-    for found in _EMAIL.finditer(text) if "@" in text else ():
-        yield found.start(), found.end(), (found[0], f"mailto:{found[0]}")

@@ -7,7 +7,7 @@ from structformer.formats import TreeBuilder
 
 from structformer_html import PARTS, SCRIPTS, SPANS, Tag, tokens
 from structformer_markdown.fence_info import language
-from structformer_markdown.inline_text import ATTRIBUTES, HEADING_ATTRIBUTES, names_in
+from structformer_markdown.inline_text import ATTRIBUTES, names_in, without_attributes
 
 _HIDDEN = frozenset({"script", "style", "template", "noscript"})
 _BLOCKS = frozenset(
@@ -91,10 +91,8 @@ class RawHtml:
         while text:
             if self._in_line:
                 line, end, text = text.partition("\n")
-                if (attributes := HEADING_ATTRIBUTES.search(line)) is not None:
-                    for name in names_in(attributes[0]):
-                        self._builder.add_anchor(name)
-                    line = line[: attributes.start()]
+                line, names = without_attributes(line)
+                self._builder.add_anchor(*names)
                 self._inline(line)
                 if end:
                     self._in_line = False
@@ -124,8 +122,7 @@ class RawHtml:
             else:
                 builder.marked_text(MarkKind.CODE_SPAN, found["code"])
             if (attributes := ATTRIBUTES.match(text, place)) is not None:
-                for name in names_in(attributes[0]):
-                    builder.add_anchor(name)
+                builder.add_anchor(*names_in(attributes[0]))
                 place = attributes.end()
         builder.flow(text[place:])
 
@@ -160,11 +157,8 @@ class RawHtml:
 
     def _tag(self, tag: Tag) -> None:
         builder, name, closing = self._builder, tag.name, tag.closing
-        if self.hidden:
-            self.hidden = "" if closing and name == self.hidden else self.hidden
-            return
-        if name in _HIDDEN and not closing:
-            self.hidden = name
+        if self.hidden or (name in _HIDDEN and not closing):
+            self.hidden = "" if closing and name == self.hidden else self.hidden or name
             return
         if name in _HEADINGS:
             if closing:
@@ -254,8 +248,7 @@ class RawHtml:
                 self._builder.close_link()
                 self._link_is_open = False
             return
-        for key in ("id", "name"):
-            self._builder.add_anchor(tag.get(key) or "")
+        self._builder.add_anchor(tag.get("id") or "", tag.get("name") or "")
         if (target := tag.get("href")) is not None:
             if self._link_is_open:  # HTML allows no link inside a link: a second <a> ends the first
                 self._builder.close_link()

@@ -3,9 +3,9 @@
 import re
 
 from markdown_it.rules_block import StateBlock
+from structformer.text import spliced
 
 from structformer_markdown.formulas import formulas, line_of
-from structformer_markdown.inline_text import spliced
 
 _DELIMITER = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _CODE = re.compile(r"`[^`]*`")
@@ -31,49 +31,38 @@ def table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     columns = max(columns, named)
     if silent:
         return True
-    token = state.push("table_open", "table", 1)
-    token.map = [start, start]
-    _row(state, header, columns, start)
-    before = state.parentType
-    state.parentType = "table"
+    rows = [_row(state, header, columns)]
+    before, state.parentType = state.parentType, "table"
     terminators = state.md.block.ruler.getRules("blockquote")
     line = start + 2
-    written = columns
-    while line < end:
+    while line < end and (len(rows) + 1) * columns <= _MAX_CELLS:
         if state.sCount[line] < state.blkIndent or state.isEmpty(line) or state.is_code_block(line):
             break
-        if any(rule(state, line, end, True) for rule in terminators):
+        if any(rule(state, line, end, True) for rule in terminators) or not (text := line_of(state, line).strip()):
             break
-        text = line_of(state, line).strip()
-        written += columns
-        if not text or written > _MAX_CELLS:
-            break
-        _row(state, text, columns, line)
+        rows.append(_row(state, text, columns))
         line += 1
-    state.push("table_close", "table", -1)
-    token.map = [start, line]
+    push_rows(state, rows, start, headed=True)
     state.parentType = before
     state.line = line
     return True
 
 
 def push_rows(state: StateBlock, rows: list[list[str]], start: int, *, headed: bool) -> None:
-    """Push a table that begins in a line, by its cells."""
+    """Push a table that begins in a line: a token for each row, with its cells in its meta."""
     state.push("table_open", "table", 1).map = [start, start]
     for row in rows if headed else [[""] * len(rows[0]), *rows]:
         state.push("table_row", "tr", 0).meta = {"cells": row}
     state.push("table_close", "table", -1)
 
 
-def _row(state: StateBlock, text: str, columns: int, line: int) -> None:
-    """One token: the row's cells, as many as the table has columns, in its meta."""
-    token = state.push("table_row", "tr", 0)
-    token.map = [line, line + 1]
+def _row(state: StateBlock, text: str, columns: int) -> list[str]:
+    """Return a row's cells, at most as many as the table has columns."""
     cells = _cells(_plain_bars(state, text))
     if len(cells) > columns and "$" in text:  # a bar in a formula
         bars = ((each.start, each.end, text[each.start : each.end].replace("|", "\\|")) for each in formulas(text))
         cells = _cells(spliced(text, bars))
-    token.meta = {"cells": cells[:columns]}
+    return cells[:columns]
 
 
 def _plain_bars(state: StateBlock, text: str) -> str:

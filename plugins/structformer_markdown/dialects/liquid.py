@@ -74,12 +74,13 @@ def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_b
     }
 
     def with_values(piece: str) -> str:
-        return _VARIABLE.sub(lambda found: _variable(found, page, loops > 0), piece) if "{{" in piece else piece
+        in_loop = is_vue or index <= loop_end
+        return _VARIABLE.sub(lambda found: _variable(found, page, in_loop), piece) if "{{" in piece else piece
 
     out: list[str] = []
     place = index = 0
-    loops = 1 if " v-for=" in text else 0  # Vue's, whose variables are computed as well
-    loop_ends: set[int] = set()
+    is_vue = " v-for=" in text  # whose variables are computed as well
+    loop_end = -1  # of the outermost loop that is open
     while index < len(tags):
         tag, name, end = tags[index], tags[index][1] or "", ends.get(index, -1)
         out.append(with_values(text[place : tag.start()]))
@@ -96,15 +97,10 @@ def _plain(text: str, page: Page, code: Callable[[str, str, Page], str] = code_b
                 out.append(f"\n{code(*block, page)}\n")
             index, place = end, tags[end].end()
         elif name == "for" and end >= 0:
-            loops += 1
-            loop_ends.add(end)
-        elif index in loop_ends:
-            loops -= 1
+            loop_end = max(loop_end, end)
         elif index not in branches:
             out.append(_tag(name, tag[2], page))
         if index in branches:  # the rest of the condition goes
-            if branches[index] in loop_ends:
-                loops -= 1
             index = branches[index]
             place = tags[index].end()
         index += 1

@@ -23,7 +23,6 @@ _REFERENCES = {  # below the documentation's root: where a reference leads; whet
     "webextapiref": ("Mozilla/Add-ons/WebExtensions/API/", True),
     "glossary": ("Glossary/", False),
 }
-_ELEMENTS = frozenset({"htmlelement", "svgelement", "mathmlelement"})
 _STATEMENTS = re.compile(r"[a-z]+(?:\.\.\.[a-z]+)?")  # as `for...of`: what is not a global object
 _DOT = re.compile(r"(?<!\.)\.(?!\.)")
 _OWN = (  # macros that show nothing of their own
@@ -60,7 +59,7 @@ def _macro(found: re.Match[str], root: str, page: Page) -> str:
             path = _DOT.sub("/", path.replace(".prototype.", "."))
         if name == "jsxref" and ("/" in first or _STATEMENTS.fullmatch(first)):
             folder = "Web/JavaScript/Reference/"
-        shown = second or (f"<{first}>" if name in _ELEMENTS else first)
+        shown = second or (f"<{first}>" if name.endswith("element") else first)
         shown = page.keep(f"`{shown}`") if is_code and not second and "`" not in shown else shown
         return link(shown, f"{root}{folder}{path}")
     if name == "rfc" and first:

@@ -1,6 +1,7 @@
 """MDX, and components in Markdown: what is between their tags is Markdown, their titles and labels are text."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -17,8 +18,9 @@ _ENDS = (";", "}", ")", "]", "'", '"', "\x00")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SPECIAL = re.compile(r"\\.|\{|<(/?)([A-Za-z][\w.:-]*)(?=[\s/>{])|<(/?)>", re.DOTALL)
 _JSX = re.compile(r"\s[^<>{}]{0,300}=\{")  # goes on a tag whose attributes no HTML has
-_ATTRIBUTE = re.compile(r"\s*(?:([\w:.@$-]+)([ \t]*=[ \t]*)?)?")
-_BARE = re.compile(r"[^\s\"'<>{}=`]+")
+_ATTRIBUTE = re.compile(  # its name; its value, if that is a text; a brace, if an expression is its value
+    r"""\s*(?:([\w:.@$-]+)(?:[ \t]*=[ \t]*(?:"([^"]{0,4998}+)"|'([^']{0,4998}+)'|([^\s"'<>{}=`]+)|(\{)))?)?"""
+)
 _STRING = re.compile(r"\(?\s*(?:\"([^\"]*)\"|'([^']*)'|`([^`$]*)`)\s*\)?")
 _ANY_STRING = re.compile(r"\"([^\"\n]*)\"|'([^'\n]*)'")
 _TAGS = re.compile(r"<[^<>]*>")
@@ -150,8 +152,8 @@ class _Components:
         self._whole = whole
         self._braces = _matching(text)
         self._failures = 0
-        self._links: dict[str, int] = {}  # inline components that are links and open
-        self._lines: dict[str, int] = {}  # components that are lines of their own and open
+        self._links = Counter[str]()  # inline components that are links and open
+        self._lines = Counter[str]()  # components that are lines of their own and open
         self._labels: dict[str, str] = {}  # of tabs, by their values
 
     def pieces(self) -> Iterator[tuple[int, int, str]]:
@@ -183,9 +185,8 @@ class _Components:
         inside = self._text[start + 1 : end].strip()
         if inside.startswith(("#", ".", ":")):
             return self._text[start : end + 1], end + 1  # attributes of a heading
-        literal = _STRING.fullmatch(self._page.restored(inside))
-        if literal is not None:
-            return next(group for group in literal.groups() if group is not None), end + 1
+        if (literal := self._literal(inside)) is not None:
+            return literal, end + 1
         lines = self._text.count("\n", start, end)
         in_gap = not lines and self._text[start - 1 : start] == " " and self._text[end + 1 : end + 2] == " "
         return "\n" * lines, end + 1 + in_gap
@@ -199,51 +200,43 @@ class _Components:
         place = opening.end()
         for _ in range(_MOST_ATTRIBUTES):
             attribute = _ATTRIBUTE.match(text, place)
-            place = attribute.end() if attribute is not None else place
-            if attribute is not None and attribute[1]:
-                value, place = self._value(tag, place) if attribute[2] else ("", place)
-                if place < 0:
-                    break
-                tag.attributes.setdefault(attribute[1], value)
+            assert attribute is not None  # all of it may be missing
+            name, *values, brace = attribute.groups()
+            place = attribute.end() - bool(brace)
+            if (brace or not name) and place in self._braces:
+                tag.expressions = True
+                inside, place = text[place + 1 : self._braces[place]].strip(), self._braces[place] + 1
+                if name:
+                    tag.attributes.setdefault(name, self._only_text(inside))
+            elif name and not brace:
+                tag.attributes.setdefault(name, "".join(filter(None, values)))
             elif text.startswith(("/>", ">"), place):
                 tag.empty = text[place] == "/"
                 tag.end = place + 1 + tag.empty
                 return tag
-            elif place in self._braces:
-                place = self._braces[place] + 1
-                tag.expressions = True
             else:
                 break
         self._failures += 1
         return None
 
-    def _value(self, tag: _Tag, place: int) -> tuple[str, int]:
-        """An attribute's value and where it ends, -1 when it does not. An expression's is the only text in it."""
-        text = self._text
-        quote = text[place : place + 1]
-        if quote in ('"', "'"):
-            end = text.find(quote, place + 1, place + _LONGEST_VALUE)
-            return (text[place + 1 : end], end + 1) if end >= 0 else ("", -1)
-        if quote == "{":
-            end = self._braces.get(place, -1)
-            if end < 0:
-                return "", -1
-            tag.expressions = True
-            inside = text[place + 1 : end].strip()
-            for part in inside.split("}") if "label" in inside else ():  # of tabs: [{label: "A", value: "a"}]
-                pair = {key: first or second for key, first, second in _VALUE_LABEL.findall(part)}
-                if "value" in pair and "label" in pair:
-                    self._labels[pair["value"]] = pair["label"]
-            literal = _STRING.fullmatch(self._page.restored(inside))
-            if literal is not None:
-                return next(group for group in literal.groups() if group is not None), end + 1
-            if inside[:1] == "<" and "{" not in inside:  # JSX
-                return _TAGS.sub("", inside), end + 1
-            strings = _ANY_STRING.findall(inside) if len(inside) < _LONGEST_VALUE else []
-            is_call = len(strings) == 1 and not inside.startswith(("{", "[", "<")) and "=>" not in inside
-            return (strings[0][0] or strings[0][1]) if is_call else "", end + 1
-        bare = _BARE.match(text, place)
-        return (bare[0], bare.end()) if bare else ("", -1)
+    def _only_text(self, inside: str) -> str:
+        """Return the only text in an attribute's expression; "" where there is none, or are several."""
+        for part in inside.split("}") if "label" in inside else ():  # of tabs: [{label: "A", value: "a"}]
+            pair = {key: first or second for key, first, second in _VALUE_LABEL.findall(part)}
+            if "value" in pair and "label" in pair:
+                self._labels[pair["value"]] = pair["label"]
+        if (literal := self._literal(inside)) is not None:
+            return literal
+        if inside[:1] == "<" and "{" not in inside:  # JSX
+            return _TAGS.sub("", inside)
+        strings = _ANY_STRING.findall(inside) if len(inside) < _LONGEST_VALUE else []
+        is_call = len(strings) == 1 and not inside.startswith(("{", "[", "<")) and "=>" not in inside
+        return (strings[0][0] or strings[0][1]) if is_call else ""
+
+    def _literal(self, inside: str) -> str | None:
+        """Return the text that is all of an expression; None of one that is more."""
+        literal = _STRING.fullmatch(self._page.restored(inside))
+        return literal[literal.lastindex or 0] if literal is not None else None
 
     def _shown(self, tag: _Tag) -> str:
         """Return the text in place of a tag."""
@@ -264,17 +257,12 @@ class _Components:
             return f"\x00{sign}{tag.name}:{shown}\x00"
         closing = f"</{tag.name}>"
         if not tag.closing and not before.strip() and after.rstrip().endswith(closing):
-            if not self._links.get(tag.name):
-                self._lines[tag.name] = self._lines.get(tag.name, 0) + 1
+            self._lines[tag.name] += not self._links[tag.name]
             return f"\n\n{before}{shown}\n\n{before}" if shown and "<a " not in shown else f"\n\n{before}{shown}"
-        if tag.closing:
-            if self._links.get(tag.name):
-                self._links[tag.name] -= 1
-                return "</a>"
-            if self._lines.get(tag.name):
-                self._lines[tag.name] -= 1
-                return "\n"
-            return ""
+        for opened, end in ((self._links, "</a>"), (self._lines, "\n")) if tag.closing else ():
+            if opened[tag.name]:
+                opened[tag.name] -= 1
+                return end
         return shown + " " if shown and after[:1].strip() and not shown.startswith("<a ") else shown
 
     def _words(self, tag: _Tag, *, own_line: bool, is_component: bool) -> str:
@@ -292,7 +280,7 @@ class _Components:
         if source and (_IMAGE.search(short) or source.partition("?")[0].lower().endswith(IMAGE_SUFFIXES)):
             parts = [image(tag.first("alt"), source), title]
         elif target and not (title or tag.empty or own_line) and f"</{tag.name}" in paragraph:
-            self._links[tag.name] = self._links.get(tag.name, 0) + 1
+            self._links[tag.name] += 1
             return f'<a href="{target.replace(chr(34), "")}">'
         elif target:
             parts = [link(title, target)]
@@ -306,12 +294,12 @@ def _dedented(text: str) -> str:
     """The text with what is between tags as far to the left as these, and blank lines in the place of the tags."""
     out: list[str] = []
     opened: list[tuple[str, int, int]] = []  # name, column, columns by which its content is moved; -1: not known yet
-    names: dict[str, int] = {}
+    names = Counter[str]()
     moved = 0
     for line in text.split("\n"):
         column = len(line) - len(line.lstrip(" \t"))
         marked = _MARKED_LINE.fullmatch(line)
-        if marked is not None and marked[2] == ">" and names.get(marked[3]):
+        if marked is not None and marked[2] == ">" and names[marked[3]]:
             name = ""
             while name != marked[3]:
                 name, _, shift = opened.pop()
@@ -330,7 +318,7 @@ def _dedented(text: str) -> str:
         out += ["", shown, ""] if shown else [""]
         if marked[2] == "<":
             opened.append((marked[3], indent, -1))
-            names[marked[3]] = names.get(marked[3], 0) + 1
+            names[marked[3]] += 1
     return "\n".join(out)
 
 

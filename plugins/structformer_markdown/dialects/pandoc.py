@@ -177,12 +177,9 @@ def simple(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _spaced(at: Callable[[int], str], start: int) -> bool:
     """Whether blank lines part the rows of a table without a head: one comes before the rule that ends it."""
-    for number in range(start, start + 200):
-        if not at(number).strip():
-            return bool(at(number + 1).strip())
-        if _RULES.fullmatch(at(number)):
-            return False
-    return False
+    ends = (number for number in range(start, start + 200) if not at(number).strip() or _RULES.fullmatch(at(number)))
+    end = next(ends, None)
+    return end is not None and not at(end).strip() and bool(at(end + 1).strip())
 
 
 def _row(lines: list[str], columns: list[tuple[int, int]]) -> list[str]:

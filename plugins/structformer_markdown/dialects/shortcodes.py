@@ -1,6 +1,7 @@
 """Shortcodes: `{{< card title="T" >}}`, `{{% heading "x" %}}`, `{{< ref "page" >}}`, `{{< meta title >}}`."""
 
 import re
+from collections import Counter
 
 from structformer_markdown.dialects.page import Dialect, Page, arguments, code_block, image, link
 
@@ -24,41 +25,39 @@ _SAYS_TEXT = re.compile(r"""\btext=["']?true\b""")
 def _plain(text: str, page: Page) -> str:
     page.change_code(lambda code: _ESCAPED.sub(r"\1\2\3", code))
     text = _ESCAPED.sub(lambda found: page.keep("".join(found.groups())), text)
-    codes = list(_SHORTCODE.finditer(text))
-    closing: dict[str, list[int]] = {}  # numbers of the shortcodes that close one, last first
-    for index in range(len(codes) - 1, -1, -1):
-        if (name := _NAME.match(codes[index][1])) is not None and name[1]:
-            closing.setdefault(name[2], []).append(index)
+    codes: list[tuple[re.Match[str], re.Match[str] | None]] = []  # each with the one that closes it, the last first
+    closing: dict[str, re.Match[str]] = {}  # the next shortcode that closes one of a name
+    for code in reversed([*_SHORTCODE.finditer(text)]):
+        name = _NAME.match(code[1])
+        codes.append((code, closing.get(name[2]) if name is not None else None))
+        if name is not None and name[1]:
+            closing[name[2]] = code
     out: list[str] = []
-    linked: dict[str, int] = {}
+    linked = Counter[str]()
     place = 0
     holds_code = False  # whether the tabs here do, as in a pane that does not say that they are text
-    for index, code in enumerate(codes):
+    for code, end in reversed(codes):
         if code.start() < place:  # in what is shown as code
             continue
         out.append(text[place : code.start()])
         place = code.end()
         if (name := _NAME.match(code[1])) is None:
             continue
-        ends = closing.get(name[2], [])
-        while ends and ends[-1] <= index:
-            ends.pop()
         rest = code[1][name.end() :].rstrip()
         if rest[-2:] in ("/", " /", '"/', "'/"):  # which closes itself
-            rest, ends = rest[:-1], []
+            rest, end = rest[:-1], None
         is_text = code[0][2] == "%" or _SAYS_TEXT.search(rest) is not None
         if name[2] == "tabpane":
             holds_code = not name[1] and not is_text
         if name[1]:
-            if linked.get(name[2]):
+            if linked[name[2]]:
                 linked[name[2]] -= 1
                 out.append("</a>")
-        elif ends and (
+        elif end is not None and (
             (_CODE.fullmatch(name[2]) and not _HOLDS_OTHERS.match(text, place))
             or _SAYS_CODE.search(rest)
             or (name[2] == "tab" and holds_code and not is_text)
         ):
-            end = codes[ends[-1]]
             out += [_shown(name[2], rest), _code(rest, text[place : end.start()], page)]
             place = end.end()
         else:
@@ -69,8 +68,8 @@ def _plain(text: str, page: Page) -> str:
                 shown = _shown(name[2], rest)
             given = arguments(rest)
             target = next((given[key].replace('"', "") for key in ("link", "href", "url") if given.get(key)), "")
-            if name[2] not in _IMAGES and target and not shown and ends:
-                linked[name[2]] = linked.get(name[2], 0) + 1
+            if name[2] not in _IMAGES and target and not shown and end is not None:
+                linked[name[2]] += 1
                 out.append(f'<a href="{target}">')
             elif name[2] not in _IMAGES and target:
                 out.append(link(shown, target))
