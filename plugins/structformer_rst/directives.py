@@ -4,6 +4,7 @@ import re
 import textwrap
 from copy import copy
 from functools import cache, partial
+from itertools import pairwise
 from types import FunctionType
 from typing import Any, ClassVar
 
@@ -49,9 +50,7 @@ _LANGUAGES = {  # of code whose directive says it by its name
         "testcode testsetup testcleanup doctest ipython plot jupyter-execute click:example".split(), "python"
     ),
     **dict.fromkeys("digraph graph graphviz".split(), "dot"),
-    "mermaid": "mermaid",
-    "plantuml": "plantuml",
-    "console": "console",
+    **{name: name for name in ("mermaid", "plantuml", "console")},
 }
 _NAMES_LANGUAGE = frozenset({"code", "code-block", "sourcecode"})
 NOTES = frozenset(
@@ -310,27 +309,21 @@ class _Glossary(Directive):  # type: ignore[misc]
     def run(self) -> list[Any]:
         listed = nodes.definition_list()
         item: Any = None
-        place = len(self.content) - len(without_options(self.content))
-        while place < len(self.content):
+        start, end = len(self.content) - len(without_options(self.content)), len(self.content)
+        firsts = [place for place in range(start, end) if place == start or self.content[place][:1].strip()]
+        for place, after in pairwise((*firsts, end)):
             line = self.content[place]
-            if not line.strip():
-                place += 1
-            elif line.startswith(".. "):
-                place = self._end_of_indented(place + 1)
-            else:
-                is_term = not line[0].isspace()
-                if item is None or (is_term and isinstance(item.children[-1], nodes.definition)):
-                    item = nodes.definition_list_item()
-                    listed += item
-                end = place + 1 if is_term else self._end_of_indented(place)
-                item += self._term(place) if is_term else self._definition(place, end)
-                place = end
+            if line.startswith(".. "):
+                continue
+            if item is None or isinstance(item.children[-1], nodes.definition):
+                item = nodes.definition_list_item()
+                listed += item
+            if is_term := not line[0].isspace():
+                item += self._term(place)
+            below = next((each for each in range(place + is_term, after) if self.content[each].strip()), after)
+            if below < after:
+                item += self._definition(below, after)
         return [listed] if len(listed) else []
-
-    def _end_of_indented(self, place: int) -> int:
-        while place < len(self.content) and (not self.content[place].strip() or self.content[place][0].isspace()):
-            place += 1
-        return place
 
     def _definition(self, start: int, end: int) -> Any:
         lines = self.content[start:end]

@@ -41,28 +41,23 @@ _FILE_FIELDS = re.compile(r"orphan|tocdepth|nocomments|no-?search|html_theme\..*
 _NO_LANGUAGES = frozenset({"text", "none", "default", "guess"})
 _ERROR = 3  # level of docutils' messages from which their text is nowhere else
 _MARKS = {
-    nodes.bullet_list: MarkKind.LIST,
-    nodes.enumerated_list: MarkKind.LIST,
+    **dict.fromkeys((nodes.bullet_list, nodes.enumerated_list), MarkKind.LIST),
     nodes.list_item: MarkKind.ITEM,
     **dict.fromkeys((nodes.definition_list, nodes.field_list, nodes.option_list), MarkKind.DEFINITIONS),
     **dict.fromkeys((nodes.term, nodes.field_name, nodes.option_group), MarkKind.TERM),
     **dict.fromkeys((nodes.definition, nodes.classifier, nodes.field_body, nodes.description), MarkKind.DEFINITION),
     nodes.table: MarkKind.TABLE,
     nodes.row: MarkKind.ROW,
-    nodes.literal_block: MarkKind.CODE,
-    nodes.doctest_block: MarkKind.CODE,
+    **dict.fromkeys((nodes.literal_block, nodes.doctest_block), MarkKind.CODE),
     nodes.math_block: MarkKind.FORMULA,
     nodes.block_quote: MarkKind.QUOTE,
     nodes.figure: MarkKind.FIGURE,
     nodes.caption: MarkKind.CAPTION,
     nodes.literal: MarkKind.CODE_SPAN,
     nodes.math: MarkKind.FORMULA_SPAN,
-    nodes.emphasis: MarkKind.EMPHASIS,
-    nodes.title_reference: MarkKind.EMPHASIS,
+    **dict.fromkeys((nodes.emphasis, nodes.title_reference), MarkKind.EMPHASIS),
     nodes.strong: MarkKind.STRONG,
-    **dict.fromkeys(nodes.Admonition.__subclasses__(), MarkKind.NOTE),
-    nodes.topic: MarkKind.NOTE,
-    nodes.sidebar: MarkKind.NOTE,
+    **dict.fromkeys((*nodes.Admonition.__subclasses__(), nodes.topic, nodes.sidebar), MarkKind.NOTE),
 }
 _ON_LINES = (
     *(nodes.list_item, nodes.term, nodes.definition, nodes.row, nodes.field, nodes.option_list_item),
@@ -236,8 +231,7 @@ class _Reader:
         builder = self._builder
         is_placed = isinstance(node, (nodes.Text, nodes.section, nodes.target, nodes.footnote))
         if not is_placed and node["names"]:  # its own, by `:name:`
-            for identifier in node["ids"]:
-                builder.add_anchor(identifier)
+            builder.add_anchor(*node["ids"])
         if isinstance(node, nodes.Text):
             self._flush()
             builder.flow(node.astext())
@@ -337,6 +331,5 @@ class _Reader:
         builder.close_link()
 
     def _flush(self) -> None:
-        for identifier in self._ids:
-            self._builder.add_anchor(identifier)
+        self._builder.add_anchor(*self._ids)
         self._ids.clear()

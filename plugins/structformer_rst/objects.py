@@ -27,12 +27,8 @@ _LOOKS = frozenset(
 _LOOKS_BEGIN = ("bdg", "external", "fa", "material-")
 ICON = re.compile(r"octicon|iconify|fa[bdlrst]?|material-(?:outlined|regular|round|sharp|twotone)")  # roles of icons
 _DESCRIBE_NOTHING = frozenset({"describe", "object", "currentmodule", "program"})
-_KINDS = {
-    "mod": "module",
-    "automodule": "module",
-    "dir": "directive",
-    "cmdoption": "option",
-}  # of roles, and directives, that are called otherwise
+# Of roles, and directives, that are called otherwise.
+_KINDS = {"mod": "module", "automodule": "module", "dir": "directive", "cmdoption": "option"}
 UNSEEN = frozenset("sectionauthor moduleauthor codeauthor tabularcolumns".split())  # directives, by default
 VERSIONS = {  # what is printed of a change
     "versionadded": "Added in version",
