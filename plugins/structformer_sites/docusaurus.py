@@ -18,8 +18,7 @@ from structformer.formats import (
     SourceFile,
 )
 
-from structformer_sites.navigation import prefixes, text_at
-from structformer_sites.places import place
+from structformer_sites.navigation import number_at, place, prefixes, text_at
 from structformer_sites.settings import SCRIPTS, address, load, objects, path_in, text_of
 
 _SIDEBARS = (*(f"sidebars{suffix}" for suffix in SCRIPTS), "sidebars.json")
@@ -137,12 +136,7 @@ def _listed(sidebar: Any, depth: int = 0) -> Iterator[tuple[str, str]]:
 def _category(files: SiteFiles, folder: str) -> float | None:
     """Return the position of a folder by its `_category_` file."""
     texts = ((name, files.text(f"{folder}/{name}")) for name in _CATEGORIES)
-    return next((place for name, text in texts if text and (place := _position(load(name, text), "position"))), None)
-
-
-def _position(values: Mapping[str, Any], key: str) -> float | None:
-    place = values.get(key)
-    return float(place) if isinstance(place, int | float) and not isinstance(place, bool) else None
+    return next((place for name, text in texts if text and (place := number_at(load(name, text), "position"))), None)
 
 
 def _place(page: SitePage, categories: Mapping[str, float]) -> list[tuple[float, str]]:
@@ -150,7 +144,7 @@ def _place(page: SitePage, categories: Mapping[str, float]) -> list[tuple[float,
     parts = page.path.split("/")
     folders = zip(prefixes(page.path.split("/")[:-1]), parts, strict=False)
     steps = [(categories.get(above, _number(part)), part) for above, part in folders]
-    own = _position(page.metadata, "sidebar_position")
+    own = number_at(page.metadata, "sidebar_position")
     stem = _SUFFIX.sub("", parts[-1]).lower()
     first = stem in ("index", "readme") or (len(parts) > 1 and stem == parts[-2].lower())
     place = -inf if first and len(parts) > 1 else _number(parts[-1]) if own is None else own

@@ -2,8 +2,4 @@
 
 from structformer.formats import HtmlRules, SiteGenerator
 
-DOKKA = SiteGenerator(
-    "dokka",
-    "Dokka",
-    html=HtmlRules(furniture=frozenset({"copy-popup-wrapper", "tabs-section"})),
-)
+DOKKA = SiteGenerator("dokka", "Dokka", html=HtmlRules(furniture=frozenset({"copy-popup-wrapper", "tabs-section"})))

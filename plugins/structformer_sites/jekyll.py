@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any
 
 from structformer.formats import (
@@ -16,7 +17,7 @@ from structformer.formats import (
     SourceFile,
 )
 
-from structformer_sites.navigation import number_of, text_at
+from structformer_sites.navigation import number_at, text_at
 from structformer_sites.settings import address, load, text_of
 
 _DEEPEST = 6  # parents of a page
@@ -39,14 +40,11 @@ def _navigation(files: SiteFiles) -> Iterator[NavEntry]:
     """Return the pages by nav_order among those of one parent, a page after its parent."""
     by_title = {page.title: page for page in files.pages}
 
-    def place(page: SitePage) -> list[tuple[float, str]]:
-        chain: list[tuple[float, str]] = []
-        at: SitePage | None = page
-        while at is not None and len(chain) < _DEEPEST:
-            chain.insert(0, (number_of(at.metadata, "nav_order"), at.title))
-            parent = text_at(at.metadata, "parent")
-            at = by_title.get(parent) if parent != at.title else None
-        return chain
+    def place(page: SitePage, depth: int = 1) -> list[tuple[float, str]]:
+        parent = text_at(page.metadata, "parent")
+        above = by_title.get(parent) if parent != page.title and depth < _DEEPEST else None
+        own = number_at(page.metadata, "nav_order") or inf, page.title
+        return [*(place(above, depth + 1) if above is not None else ()), own]
 
     placed = [page for page in files.pages if "nav_order" in page.metadata or "parent" in page.metadata]
     return (NavEntry(page.path) for page in sorted(placed, key=place))

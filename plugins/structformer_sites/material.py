@@ -2,7 +2,7 @@
 
 from structformer.formats import HtmlPages, HtmlRules, SearchBox, SiteGenerator
 
-from structformer_sites.places import place
+from structformer_sites.navigation import place
 
 MATERIAL = SiteGenerator(
     "material",

@@ -16,8 +16,7 @@ from structformer.formats import (
     SourceFile,
 )
 
-from structformer_sites.navigation import PageNames, links_in
-from structformer_sites.places import place
+from structformer_sites.navigation import PageNames, links_in, place
 from structformer_sites.settings import address, load, path_in, text_of
 
 _SETTINGS, _SUMMARY = "book.toml", "SUMMARY.md"

@@ -18,9 +18,8 @@ from structformer.formats import (
     SiteGenerator,
 )
 
-from structformer_sites.navigation import prefixes
-from structformer_sites.places import place
-from structformer_sites.settings import address, load, text_of
+from structformer_sites.navigation import place, prefixes
+from structformer_sites.settings import address, load, table_of, text_of
 
 _SETTINGS = ("mkdocs.yml", "mkdocs.yaml")
 _DEEPEST = 30  # lists of a navigation in each other, and settings that others build on

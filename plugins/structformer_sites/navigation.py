@@ -1,4 +1,6 @@
-"""Nested lists of pages, lists of links, and the page that an entry means, for several generators' navigations."""
+"""What several generators share: nested lists of pages, lists of links, the page that an entry of a navigation means;
+places of the search box.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -76,7 +78,7 @@ def by_weight(pages: Sequence[SitePage], key: str, title_keys: Sequence[str] = (
     page; one without an index page, the least of its own pages.
 
     key: of the number, with points for tables in tables; 0 counts as none."""
-    weights = {page.path: number_of(page.metadata, key) for page in pages}
+    weights = {page.path: number_at(page.metadata, key) or inf for page in pages}
     of_folder: dict[str, float] = {}
     for page in pages:
         folder = page.path.rpartition("/")[0]
@@ -101,13 +103,21 @@ def prefixes(parts: Sequence[str]) -> list[str]:
     return list(accumulate(parts, "{}/{}".format))
 
 
-def number_of(values: Mapping[str, Any], key: str) -> float:
-    """Return a number of front matter; infinity if there is none, or 0."""
+def number_at(values: Mapping[str, Any], key: str) -> float | None:
+    """Return a number of front matter; None if there is none."""
     value = path_in(values, *key.split("."))
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value else inf
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def text_at(values: Mapping[str, Any], key: str) -> str:
     """Return a text of front matter; "" if there is none."""
     value = path_in(values, *key.split("."))
     return value if isinstance(value, str) else ""
+
+
+def place(
+    beside: str, put: str, look: str, style: str = "", *, above: int = 0, below: int = 0, solid: bool = False
+) -> dict[str, Any]:
+    """Return a place of `SearchBox.at`. above, below: the widths of the window, in pixels, where it is there."""
+    values = {"beside": beside, "put": put, "look": look, "style": style, "from": above, "until": below, "solid": solid}
+    return {key: value for key, value in values.items() if value}

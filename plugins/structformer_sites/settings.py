@@ -9,7 +9,6 @@ import re
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -232,20 +231,15 @@ def _inside(tokens: Iterator[re.Match[str]], closing: str, depth: int) -> list[A
     return dict(items) if closing == "}" else [value for _, value in items]
 
 
-@lru_cache(maxsize=16)
-def _parsed_python(text: str) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings(action="ignore"):  # about escapes in its strings
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
 def assignments(text: str) -> dict[str, Any]:
     """Return what a Python file assigns at its top, in JSON's types: literals, and literal parts of joined texts."""
-    tree = _parsed_python(text[:_LONGEST])
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about escapes in its strings
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
     values: dict[str, Any] = {}
-    for node in tree.body if tree is not None else ():
+    for node in tree.body:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Name):

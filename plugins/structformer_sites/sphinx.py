@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from structformer.formats import HTML, HtmlPages, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
 
-from structformer_sites.navigation import PageNames
-from structformer_sites.places import place
+from structformer_sites.navigation import PageNames, place
 from structformer_sites.settings import address, load, table_of, text_of
 
 # A conf.py without any of these is some other program's.

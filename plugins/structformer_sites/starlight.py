@@ -5,8 +5,7 @@ from typing import Any
 
 from structformer.formats import FOLDER, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
 
-from structformer_sites.navigation import PageNames, by_weight, nested
-from structformer_sites.places import place
+from structformer_sites.navigation import PageNames, by_weight, nested, place
 from structformer_sites.settings import SCRIPTS, address, load, text_of
 
 _KEYS = ("site", "base", "integrations")
@@ -51,11 +50,5 @@ STARLIGHT = SiteGenerator(
         note_prefixes=frozenset({"starlight-aside"}),
         note_titles=frozenset({"starlight-aside__title"}),
     ),
-    boxes=(
-        SearchBox(
-            "Starlight",
-            (place("header site-search", "before", "button"),),
-            own="header site-search",
-        ),
-    ),
+    boxes=(SearchBox("Starlight", (place("header site-search", "before", "button"),), own="header site-search"),),
 )

@@ -8,15 +8,7 @@ from typing import Any
 
 from structformer.did_you_mean import did_you_mean
 from structformer.errors import UsageError
-from structformer.formats import (
-    HtmlPages,
-    HtmlRules,
-    NavEntry,
-    SiteFacts,
-    SiteFiles,
-    SiteGenerator,
-    is_address,
-)
+from structformer.formats import HtmlPages, HtmlRules, NavEntry, SiteFacts, SiteFiles, SiteGenerator, is_address
 
 from structformer_sites.navigation import PageNames
 

@@ -2,8 +2,7 @@
 
 from structformer.formats import BARE, HTML, HtmlRules, NavEntry, SearchBox, SiteFacts, SiteFiles, SiteGenerator
 
-from structformer_sites.navigation import PageNames, nested
-from structformer_sites.places import place
+from structformer_sites.navigation import PageNames, nested, place
 from structformer_sites.settings import SCRIPTS, address, load, path_in, text_of
 
 _KEYS = ("title", "themeConfig", "base", "srcDir", "sitemap", "cleanUrls", "head")
