@@ -46,8 +46,8 @@ def _whole(text: str, beside: Callable[[str], str]) -> str:
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    both = {key: _merged(base[key], own[key]) for key in own if isinstance(base.get(key), dict) and own[key]}
-    return {**base, **own, **{key: value for key, value in both.items() if isinstance(own[key], dict)}}
+    tables = [key for key, value in own.items() if table_of(value) and isinstance(base.get(key), dict)]
+    return {**base, **own, **{key: _merged(base[key], own[key]) for key in tables}}
 
 
 def _navigation(files: SiteFiles) -> Iterator[NavEntry]:

@@ -188,8 +188,8 @@ def test_pages_files_order_the_pages_of_mkdocs_and_name_them(tmp_path):
 @pytest.mark.parametrize("base", ["base.yml", "shared/base.yml", "../base.yml"])
 def test_settings_of_mkdocs_inherit(base, tmp_path):
     (tmp_path / ".git").mkdir()
-    own = f"INHERIT: {base}\nsite_name: Boats\n"
-    shared = "site_name: Fleet\nsite_url: https://e.org/\nnav:\n  - Logging in: auth.md\n  - index.md\n"
+    own = f"INHERIT: {base}\nsite_name: Boats\ntheme: plain\n"
+    shared = "theme: {name: other}\nsite_name: Fleet\nsite_url: https://e.org/\nnav:\n  - Logging in: auth.md\n  - index.md\n"
     pages = {"mkdocs.yml": own, base: shared, "docs/index.md": "Welcome.\n", "docs/auth.md": "How to log in.\n"}
     made = corpus(tmp_path, pages)
     assert (made.site.name, made.site.base_url) == ("Boats", "https://e.org/")
