@@ -96,10 +96,7 @@ def _late_meta(data: bytes) -> int:
     """Return where a meta element after the first bytes that may declare an encoding ends; 0 without one."""
     data = data[:_LATE_BYTES].lower()
     start = data.find(b"<meta", _PRESCAN_BYTES - 200)
-    while start >= 0:
-        end = data.find(b">", start)
-        if end < 0:
-            return 0
+    while start >= 0 and (end := data.find(b">", start)) >= 0:
         if data.find(b"charset", start, end) >= 0:
             return end + 2
         start = data.find(b"<meta", end)
